@@ -1,0 +1,1 @@
+"""What each method does, one file a class of the specification."""

@@ -1,0 +1,1 @@
+"""The control protocol: command specifications, codec, server."""

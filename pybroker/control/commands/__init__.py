@@ -1,0 +1,1 @@
+"""One file a command, and the ordered table of them."""

@@ -1,0 +1,1 @@
+"""Exchange types, one a file, over one base class."""

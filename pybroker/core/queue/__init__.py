@@ -1,0 +1,1 @@
+"""Queues: what is ready, returned, expiring, overflowing, dead-lettered."""

@@ -1,0 +1,32 @@
+"""The broker's settings as plain values. Where they come from (file, option, default) is `daemon/config.py`'s business."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+# RabbitMQ's ceiling: what an operator may configure at most (rabbit.hrl MAX_MSG_SIZE).
+MESSAGE_OCTETS_CEILING: Final = 536_870_912
+
+
+@dataclass(slots=True)
+class Settings:
+    """Names end in their unit; defaults are RabbitMQ's unless requirements.md decides otherwise."""
+
+    node_name: str = "pybroker@localhost"
+    cluster_name: str = "pybroker@localhost"
+    product: str = "RabbitMQ"
+    frame_octets_max: int = 131_072
+    frame_octets_max_initial: int = 8_192
+    channel_max: int = 2_047
+    heartbeat_s: int = 60
+    handshake_timeout_ms: int = 10_000
+    message_octets_max: int = 16_777_216
+    consumer_timeout_ms: int = 1_800_000
+    consumers_per_channel_max: int = 0
+    default_vhost: str = "/"
+    default_user: str = "guest"
+    default_pass: str = "guest"  # noqa: S105 - RabbitMQ's default user, loopback only
+    default_user_tags: tuple[str, ...] = ("administrator",)
+    loopback_users: frozenset[str] = field(default_factory=lambda: frozenset({"guest"}))
+    refuse_immediate: bool = False
+    auth_mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")
+    default_consumer_prefetch: int = 0

@@ -1,0 +1,53 @@
+"""Message: a view of (run, index) for slow paths (get, dead letter, headers routing, trace); made on demand, never stored."""
+
+from pybroker.run import Names, Run, Traits
+
+
+class Message:
+    """One message of a run."""
+
+    __slots__ = ("deliveries", "index", "run")
+
+    def __init__(self, run: Run, index: int, deliveries: int = 0) -> None:
+        self.run = run
+        self.index = index
+        self.deliveries = deliveries
+
+    @property
+    def seq(self) -> int:
+        """Return the message's identity in its group."""
+        return self.run.first_seq + self.index
+
+    @property
+    def content(self) -> bytes:
+        """Return header frame and body frames, as published."""
+        return self.run.content(self.index)
+
+    @property
+    def names(self) -> Names:
+        """Return the exchange and routing key it was published with."""
+        return self.run.names
+
+    @property
+    def traits(self) -> Traits:
+        """Return what the broker knows of its properties."""
+        return self.run.traits
+
+    @property
+    def property_octets(self) -> bytes:
+        """Return the content header's properties: two octets of flags (or more) up to the frame-end, §4.2.6.1."""
+        content = self.content
+        end = 7 + int.from_bytes(content[3:7], "big")
+        return content[19:end]
+
+    @property
+    def body(self) -> bytes:
+        """Return the body without its frames."""
+        content = self.content
+        at = 8 + int.from_bytes(content[3:7], "big")
+        parts = []
+        while at < len(content):
+            size = int.from_bytes(content[at + 3 : at + 7], "big")
+            parts.append(content[at + 7 : at + 7 + size])
+            at += size + 8
+        return b"".join(parts)

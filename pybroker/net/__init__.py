@@ -1,0 +1,1 @@
+"""Sockets and the event loop. Knows sessions, not methods."""

@@ -1,0 +1,167 @@
+"""Run, Entry, Names, Traits: how messages live in memory (data-model.md).
+
+A run is consecutive messages of one route and one kind, shared by all queues they reached; an entry is one queue's view of
+a run. Everything a queue does (take, deal, drop, return, settle) is slicing of ranges, so it costs O(entries), while
+every message keeps its own identity: its seq.
+
+This file knows octets and counts. It does not know queues, channels or AMQP methods.
+"""
+
+from array import array
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+# A run ends at either limit, so that one slow consumer pins little, and a record of the log stays small.
+RUN_MESSAGES_MAX: Final = 4_096
+RUN_OCTETS_MAX: Final = 262_144
+
+# Traits.wants: what a headers-minded reader must look at before a message of this kind can be routed or delivered.
+WANTS_TABLE: Final = 1
+WANTS_CC: Final = 2
+WANTS_USER_ID: Final = 4
+WANTS_REPLY_TO: Final = 8
+WANTS_DELAY: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the broker must know of a message's properties, and nothing else of them.
+
+    `ttl_ms` is the `expiration` property; `priority` as published (0..255); `wants` a set of WANTS_ bits.
+    """
+
+    persistent: bool = False
+    priority: int = 0
+    ttl_ms: int | None = None
+    wants: int = 0
+
+
+PLAIN_TRAITS: Final = Traits()
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Where a message was published to. `tail` ends its basic.deliver: both names as shortstrs, and the frame-end."""
+
+    exchange: str
+    routing_key: str
+    tail: bytes
+
+
+class Run:
+    """Consecutive messages: seqs `first_seq .. first_seq + count - 1`.
+
+    `contents` are the octets as published: content header frame and body frames, with `channel` as their channel number
+    and no frame above `frame_octets_max` octets (0: unknown). `origin` is the id of the session that
+    published them (0: the broker itself). Packed, `contents` is None and `_blob` holds all of them.
+    """
+
+    __slots__ = (
+        "_blob",
+        "_ends",
+        "arrived_ms",
+        "channel",
+        "contents",
+        "count",
+        "first_seq",
+        "frame_octets_max",
+        "names",
+        "octets",
+        "origin",
+        "traits",
+    )
+
+    def __init__(
+        self, names: Names, traits: Traits, first_seq: int, contents: list[bytes], octets: int, arrived_ms: int
+    ) -> None:
+        self.names = names
+        self.traits = traits
+        self.first_seq = first_seq
+        self.count = len(contents)
+        self.contents: list[bytes] | None = contents
+        self.octets = octets
+        self.arrived_ms = arrived_ms
+        self.channel = 0
+        self.frame_octets_max = 0
+        self.origin = 0
+        self._blob = b""
+        self._ends: array[int] | None = None
+
+    def take(self, indexes: range) -> list[bytes]:
+        """Return the contents at `indexes`, in that order."""
+        contents = self.contents
+        if contents is not None:
+            if len(indexes) == len(contents):
+                return contents
+            return contents[indexes.start : indexes.stop : indexes.step]
+        blob, ends = self._blob, self._ends
+        assert ends is not None
+        return [blob[ends[i] : ends[i + 1]] for i in indexes]
+
+    def content(self, index: int) -> bytes:
+        """Return one message's content."""
+        return self.take(range(index, index + 1))[0]
+
+    def octets_of(self, indexes: range) -> int:
+        """Return the octets of the contents at `indexes`; O(1) for a whole run or contents of equal size."""
+        n = len(indexes)
+        if n == self.count:
+            return self.octets
+        ends = self._ends
+        if ends is not None:
+            if indexes.step == 1:
+                return ends[indexes.stop] - ends[indexes.start]
+            return sum(ends[i + 1] - ends[i] for i in indexes)
+        contents = self.contents
+        assert contents is not None
+        if n == 1:
+            return len(contents[indexes.start])
+        return sum(map(len, contents[indexes.start : indexes.stop : indexes.step]))
+
+    def pack(self) -> None:
+        """Turn many small objects into one block, which malloc gives back whole. No effect when equal or packed."""
+        contents = self.contents
+        # A flood of equal messages is one object many times: eight octets a message, no block is smaller.
+        if contents is None or len(contents) < 2 or contents[0] is contents[-1]:
+            return
+        self._ends = array("I", accumulate(map(len, contents), initial=0))
+        self._blob = b"".join(contents)
+        self.contents = None
+
+    @property
+    def packed(self) -> bool:
+        """Tell whether the contents are in one block."""
+        return self.contents is None
+
+
+class Entry:
+    """One queue's view of a run: `indexes` into it. `deliveries` counts how often these were delivered and came back."""
+
+    __slots__ = ("deliveries", "indexes", "run")
+
+    def __init__(self, run: Run, indexes: range, deliveries: int = 0) -> None:
+        self.run = run
+        self.indexes = indexes
+        self.deliveries = deliveries
+
+    def __len__(self) -> int:
+        return len(self.indexes)
+
+    @property
+    def first_seq(self) -> int:
+        """Return the seq of the first message."""
+        return self.run.first_seq + self.indexes.start
+
+    @property
+    def last_seq(self) -> int:
+        """Return the seq of the last message."""
+        return self.run.first_seq + self.indexes[-1]
+
+    @property
+    def octets(self) -> int:
+        """Return the octets of these contents."""
+        return self.run.octets_of(self.indexes)
+
+    def __repr__(self) -> str:
+        return f"Entry(seqs {self.first_seq}..{self.last_seq}, {len(self.indexes)}, deliveries {self.deliveries})"

@@ -1,0 +1,85 @@
+"""The two seams between the sockets and the doors: `Session`, one peer's protocol state, and `Turn`, who has output.
+
+A door (AMQP today) implements Session; `net/` drives it: readable -> `receive(data)`; once per loop turn `take_output()`.
+Neither knows the other's nouns: no sockets here, no frames there.
+"""
+
+from collections import deque
+from typing import Any
+
+
+class Turn:
+    """What waits for the end of the loop turn: sessions with output, queues with something to deliver.
+
+    `wake` is called when the first of either appears; `net/turn.py` overrides it to ask the event loop for a call back.
+    In tests nobody overrides it, and they run the turn by hand.
+    """
+
+    __slots__ = ("queues", "sessions", "woken")
+
+    def __init__(self) -> None:
+        self.sessions: list[Session] = []
+        self.queues: deque[Any] = deque()
+        self.woken = False
+
+    def wake(self) -> None:
+        """Ask for one call at the end of this loop turn."""
+        self.woken = True
+
+
+class Session:
+    """One peer. `net/connection.py` calls; the door answers.
+
+    Invariants: after `closing` is True nothing more is read; after `finished` the socket is closed once the output is
+    written. `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
+    means do not read at all (flow control).
+    """
+
+    __slots__ = ("closing", "dirty", "finished", "read_octets", "readable", "recv_octets", "send_octets", "turn")
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.readable = True
+        self.closing = False
+        self.finished = False
+        self.dirty = False
+        self.read_octets = 0
+        self.recv_octets = 0
+        self.send_octets = 0
+
+    def receive(self, data: bytes) -> None:
+        """Take octets as they came from the peer. Never raises for what a peer may send."""
+        raise NotImplementedError
+
+    def take_output(self) -> list[bytes]:
+        """Give away the octets to be sent, in order; the caller owns the list."""
+        raise NotImplementedError
+
+    def output_sent(self, octets_left: int) -> None:
+        """Learn that a send ended, with `octets_left` of what was taken still not accepted by the kernel."""
+        raise NotImplementedError
+
+    def tick(self) -> None:
+        """Do what is due by the clock (heartbeats, handshake deadline). Called about once a second."""
+        raise NotImplementedError
+
+    def peer_gone(self, reason: str) -> None:
+        """Learn that the socket is closed; nothing can be sent any more. Idempotent."""
+        raise NotImplementedError
+
+    def close(self, reply_code: int, text: str) -> None:
+        """Close from our side, politely (an operator, the daemon's stop)."""
+        raise NotImplementedError
+
+    def peer_alive(self) -> bool:
+        """Tell whether the peer's socket still stands (F42: TCP_INFO, asked by an exclusive re-declare)."""
+        return True
+
+    def mark_dirty(self) -> None:
+        """Note that there is output; it leaves at the end of the turn."""
+        if not self.dirty:
+            self.dirty = True
+            turn = self.turn
+            turn.sessions.append(self)
+            if not turn.woken:
+                turn.wake()

@@ -1,0 +1,1 @@
+"""How rows become text: table, pretty_table, json, csv."""
