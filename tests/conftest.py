@@ -1,0 +1,26 @@
+"""What all tests share: the rule that nothing below the gevent line ever switches greenlets."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import greenlet
+import pytest
+
+# Each call of the broker is atomic, which is why it needs no locks: a switch in the middle of one would be a race.
+ATOMIC = frozenset({"wire", "store", "core", "amqp", "flows", "fuzz"})
+TESTS = Path(__file__).resolve().parent
+
+
+@pytest.fixture(autouse=True)
+def no_greenlet_switch(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test of an atomic layer in which a greenlet was switched to."""
+    if request.path.relative_to(TESTS).parts[0] not in ATOMIC:
+        yield
+        return
+    switches: list[str] = []
+    previous = greenlet.settrace(lambda event, _: switches.append(event))
+    try:
+        yield
+    finally:
+        greenlet.settrace(previous)
+    assert switches == [], "a layer that must never block switched greenlets"

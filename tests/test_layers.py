@@ -1,0 +1,181 @@
+"""Imports point down, gevent stays above its line, the command-line tool stays light (ARCHITECTURE.md, Layers)."""
+
+import ast
+import subprocess
+import sys
+
+import pytest
+from sources import ROOT, Source, imported_modules, report, sources
+
+NOUNS = ("run", "message", "errors", "clock", "session", "version", "paths")
+
+# From the bottom up; the names of one row are strangers to each other. A module belongs to the longest name that fits.
+ROWS: tuple[tuple[str, ...], ...] = (
+    ("nouns",),
+    ("pybroker.wire", "pybroker.store"),
+    ("pybroker.core",),
+    ("pybroker.amqp", "pybroker.control"),
+    ("pybroker.net", "pybroker.http", "pybroker.control.server"),
+    ("pybroker.daemon",),
+)
+HEIGHT = {name: height for height, row in enumerate(ROWS) for name in row}
+
+# They stand apart: what each may use, and nothing else of ours. Nothing in the rows uses them.
+APART = {
+    "pybroker.client": ("nouns", "pybroker.wire"),
+    "pybroker.spark": ("nouns", "pybroker.wire", "pybroker.client"),
+    "pybrokerctl": ("pybroker.control.spec", "pybroker.control.codec", "pybroker.control.commands"),
+}
+# Facts both programs must agree on: where the sockets lie, which version this is. Neither imports anything heavy.
+SHARED_FACTS = ("pybroker.paths", "pybroker.version")
+
+GEVENT_LINE = ("pybroker.net", "pybroker.http", "pybroker.daemon", "pybroker.control.server")
+CLOCK_READERS = ("pybroker.clock", "pybroker.daemon", "pybroker.net", "pybrokerctl")
+OSERROR_CATCHERS = (*GEVENT_LINE, "pybroker.store.disk", "pybroker.paths", "pybrokerctl")
+OSERRORS = ("OSError", "IOError", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionResetError")
+OSERRORS += ("FileNotFoundError", "FileExistsError", "PermissionError", "InterruptedError")
+
+
+def is_inside(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def layer_of(name: str) -> str | None:
+    """Return the row entry or the package apart that `name` belongs to; None for `pybroker` itself."""
+    if name.startswith("pybroker.") and name.split(".")[1] in NOUNS:
+        return "nouns"
+    fits = [layer for layer in (*HEIGHT, *APART) if is_inside(name, (layer,))]
+    return max(fits, key=len) if fits else None
+
+
+def judge(source: Source, target: str) -> str | None:
+    """Return what is wrong with `source` importing our module `target`, if anything is."""
+    here, there = layer_of(source.name), layer_of(target)
+    if there is None or here == there:
+        return None
+    if there in APART and here not in APART:
+        return f"{there} stands apart: nothing of the daemon uses it"
+    if here in APART:
+        allowed = APART[here]
+        if there in allowed or is_inside(target, allowed) or target in SHARED_FACTS:
+            return None
+        return f"{here} may use only {', '.join(allowed)}"
+    if here is None:
+        return "importing the package `pybroker` must load nothing"
+    if HEIGHT[there] > HEIGHT[here]:
+        return f"an import points down, and {there} lies above {here}"
+    if HEIGHT[there] == HEIGHT[here]:
+        return f"{there} and {here} share a row and are strangers to each other"
+    return None
+
+
+def test_every_module_has_a_place_in_the_layers():
+    report(
+        [
+            f"{source.where}: belongs to no layer; add its package to ROWS or its name to NOUNS"
+            for source in sources()
+            if source.name != "pybroker" and layer_of(source.name) is None
+        ]
+    )
+
+
+def test_imports_point_down():
+    findings = []
+    for source in sources():
+        for target, item in imported_modules(source):
+            if not target.startswith("pybroker"):
+                continue
+            # A command's file names the nouns it shows for the type checker; at run time it gets them as arguments.
+            if item.typing_only and is_inside(source.name, ("pybroker.control.commands",)):
+                continue
+            fault = judge(source, target)
+            if fault:
+                findings.append(f"{source.where}:{item.line} imports {target}: {fault}.")
+    report(findings)
+
+
+def test_commands_load_nothing_of_the_broker_at_run_time():
+    findings = []
+    for source in sources():
+        if not is_inside(source.name, ("pybroker.control",)) or source.name == "pybroker.control.server":
+            continue
+        for target, item in imported_modules(source):
+            fine = is_inside(target, ("pybroker.control",)) or layer_of(target) == "nouns"
+            if target.startswith("pybroker.") and not fine and not item.typing_only:
+                findings.append(
+                    f"{source.where}:{item.line} loads {target}: pybrokerctl loads this file too, so import it "
+                    f"under TYPE_CHECKING."
+                )
+    report(findings)
+
+
+def test_gevent_stays_above_its_line():
+    report(
+        [
+            f"{source.where}:{item.line} imports {item.target}: only {', '.join(GEVENT_LINE)} know gevent."
+            for source in sources()
+            for target, item in imported_modules(source)
+            if target in {"gevent", "greenlet"} and not is_inside(source.name, GEVENT_LINE)
+        ]
+    )
+
+
+def test_nothing_is_monkey_patched():
+    report(
+        [
+            f"{source.where}:{item.line} imports {item.target}: plain threads must stay plain threads."
+            for source in sources()
+            for _, item in imported_modules(source)
+            if item.target.startswith("gevent.monkey")
+        ]
+    )
+
+
+def test_time_enters_through_the_clock():
+    report(
+        [
+            f"{source.where}:{item.line} imports {item.target}: below the daemon time enters through pybroker.clock."
+            for source in sources()
+            for target, item in imported_modules(source)
+            if target == "time" and not is_inside(source.name, CLOCK_READERS)
+        ]
+    )
+
+
+def test_oserror_is_caught_only_where_the_system_is_called():
+    findings = []
+    for source in sources():
+        if is_inside(source.name, OSERROR_CATCHERS):
+            continue
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ExceptHandler) and node.type is not None:
+                caught = {name.id for name in ast.walk(node.type) if isinstance(name, ast.Name)}
+                if caught & set(OSERRORS):
+                    findings.append(f"{source.where}:{node.lineno} catches OSError: not its business.")
+    report(findings)
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Return the modules that a fresh interpreter has loaded after `statement`."""
+    code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False, timeout=60
+    )
+    assert not done.returncode, done.stderr
+    return set(done.stdout.split())
+
+
+def test_importing_pybroker_has_no_effect():
+    assert loaded_by("import pybroker") == {"pybroker"}
+
+
+@pytest.mark.parametrize("module", ["pybrokerctl.main", "pybrokerctl.__main__"])
+def test_pybrokerctl_starts_without_gevent_and_the_core(module):
+    heavy = ("gevent", "greenlet", "psutil", "re2", "pamqp", "pybroker.core", "pybroker.wire", "pybroker.amqp")
+    heavy += ("pybroker.net", "pybroker.daemon", "pybroker.store", "pybroker.control.server")
+    assert [name for name in sorted(loaded_by(f"import {module}")) if is_inside(name, heavy)] == []
+
+
+@pytest.mark.parametrize("package", ["pybroker.wire", "pybroker.core.broker", "pybroker.amqp.session"])
+def test_the_broker_below_the_line_runs_without_gevent(package):
+    assert [name for name in sorted(loaded_by(f"import {package}")) if name.split(".")[0] == "gevent"] == []
