@@ -26,7 +26,11 @@ class Settings:
     default_user: str = "guest"
     default_pass: str = "guest"  # noqa: S105 - RabbitMQ's default user, loopback only
     default_user_tags: tuple[str, ...] = ("administrator",)
+    default_permissions: tuple[str, str, str] = (".*", ".*", ".*")  # configure, write, read
     loopback_users: frozenset[str] = field(default_factory=lambda: frozenset({"guest"}))
     refuse_immediate: bool = False
     auth_mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")
     default_consumer_prefetch: int = 0
+    data_dir: str = ""  # this and the next two: for status to show, empty in tests
+    config_files: tuple[str, ...] = ()
+    log_files: tuple[str, ...] = ()
