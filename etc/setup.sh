@@ -56,7 +56,7 @@ install_venv_package() {
         die 69 "$python lacks ensurepip: install the package with Python's venv module, then try again"
     say "python$version-venv is missing, installing it with apt-get"
     as_root apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "python$version-venv" >&2
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "python$version-venv" >/dev/null
 }
 
 make_environment() {

@@ -1,0 +1,232 @@
+"""Taste in CI rather than in review: sizes, names, docstrings, mirrors, and lists that must agree with each other."""
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from sources import PACKAGES, ROOT, Source, imported_modules, report, sources
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 60
+HOT_FUNCTION_LINES_MAX = 120
+HOT_FUNCTIONS_MAX = 5
+# A loop that must be inlined says so with the measurement that asks for it.
+HOT_MARK = re.compile(r"# tidy: hot, \S.*\d")
+BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
+
+# Tested by running the program (tests/test_packaging.py), or by whoever uses the constant.
+NO_MIRROR = {"pybroker.daemon.__main__", "pybrokerctl.__main__", "pybroker.version"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(source: Source) -> Iterator[Function]:
+    return (n for n in ast.walk(source.tree) if isinstance(n, Function))
+
+
+def lines_of(function: Function) -> int:
+    return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def is_hot(source: Source, function: Function) -> bool:
+    """Tell whether the line of `def`, or the one above it, carries the mark with a measurement."""
+    lines = source.text.splitlines()
+    first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+    return any(HOT_MARK.search(line) for line in lines[max(0, first - 2) : function.body[0].lineno])
+
+
+def test_no_file_is_too_long():
+    findings = []
+    for path in sorted([*ROOT.glob("pybroker*/**/*.py"), *ROOT.glob("tests/**/*.py")]):
+        lines = len(path.read_text().splitlines())
+        if lines > FILE_LINES_MAX:
+            findings.append(f"{path.relative_to(ROOT)} has {lines} lines, {FILE_LINES_MAX} is the most: two nouns?")
+    report(findings)
+
+
+def test_no_function_is_too_long():
+    findings = []
+    for source in sources():
+        for function in functions(source):
+            most = HOT_FUNCTION_LINES_MAX if is_hot(source, function) else FUNCTION_LINES_MAX
+            if lines_of(function) > most:
+                where = f"{source.where}:{function.lineno} {function.name}"
+                findings.append(f"{where} has {lines_of(function)} lines, {most} is the most.")
+    report(findings)
+
+
+def test_hot_functions_are_few():
+    hot = [
+        f"{source.where} {function.name}"
+        for source in sources()
+        for function in functions(source)
+        if is_hot(source, function)
+    ]
+    assert len(hot) <= HOT_FUNCTIONS_MAX, f"only {HOT_FUNCTIONS_MAX} functions may be long because they are hot: {hot}"
+
+
+def test_no_file_is_named_after_nothing():
+    report(
+        [
+            f"{source.where}: say what the file is about; `{part}` says nothing."
+            for source in sources()
+            for part in source.name.split(".")
+            if part in BANNED_NAMES
+        ]
+    )
+
+
+def undocumented(source: Source, node: ast.AST, path: str = "") -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or child.name.startswith("_"):
+            continue
+        overrides = any(
+            isinstance(d, ast.Name | ast.Attribute) and ast.unparse(d).endswith(("override", "overload", ".setter"))
+            for d in child.decorator_list
+        )
+        if ast.get_docstring(child) is None and not overrides:
+            yield f"{source.where}:{child.lineno} {path}{child.name} has no docstring."
+        if isinstance(child, ast.ClassDef):
+            yield from undocumented(source, child, f"{path}{child.name}.")
+
+
+def test_public_things_have_docstrings():
+    findings = [f"{source.where} has no docstring." for source in sources() if ast.get_docstring(source.tree) is None]
+    for source in sources():
+        findings += undocumented(source, source.tree)
+    report(findings)
+
+
+def test_no_bare_except():
+    report(
+        [
+            f"{source.where}:{node.lineno} catches everything: name what it expects."
+            for source in sources()
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.ExceptHandler) and node.type is None
+        ]
+    )
+
+
+def test_no_blanket_noqa():
+    report(
+        [
+            f"{source.where}:{number} silences every rule: name the one and its reason."
+            for source in sources()
+            for number, line in enumerate(source.text.splitlines(), 1)
+            if re.search(r"#\s*noqa(?!:)|#\s*type:\s*ignore(?!\[)", line)
+        ]
+    )
+
+
+def test_nothing_is_unfinished():
+    # A base class's method that a subclass answers raises NotImplementedError; a note to oneself is no code.
+    report(
+        [
+            f"{source.where}:{number} is a note to oneself: build it, or take it to an issue."
+            for source in sources()
+            for number, line in enumerate(source.text.splitlines(), 1)
+            if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line)
+        ]
+    )
+
+
+def has_mirror(parts: list[str]) -> bool:
+    """Tell whether a test mirrors the module: tests/core/test_topic.py, or tests/core/exchange/test_topic.py."""
+    name = f"test_{parts[-1]}.py"
+    if parts[0] == "pybrokerctl":
+        return any((ROOT / "tests/ctl").rglob(name))
+    if len(parts) == 2:
+        return (ROOT / "tests" / name).exists()
+    return any((ROOT / "tests" / parts[1]).rglob(name))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_module_has_a_test_that_mirrors_it(package):
+    findings = []
+    for source in sources():
+        parts = source.name.split(".")
+        empty = source.is_package and not any(isinstance(n, ast.FunctionDef | ast.ClassDef) for n in source.tree.body)
+        if parts[0] != package or empty or source.name in NO_MIRROR:
+            continue
+        if not has_mirror(parts):
+            findings.append(f"{source.where}: no test_{parts[-1]}.py in the folder that mirrors it.")
+    report(findings)
+
+
+def test_no_module_is_dead():
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    used = {entry.partition(":")[0] for entry in scripts.values()}
+    for source in sources():
+        for target, _ in imported_modules(source):
+            used.add(target)
+    findings = []
+    for source in sources():
+        name = source.name
+        # A package lives through what is in it; a command is named by a string in its table, checked below.
+        if source.is_package or name.endswith(".__main__") or name.startswith("pybroker.control.commands."):
+            continue
+        if name not in used:
+            findings.append(f"{source.where} is imported by nothing.")
+    report(findings)
+
+
+def command_names() -> list[str]:
+    from pybroker.control import commands
+
+    return list(commands.NAMES)
+
+
+def test_command_table_equals_directory():
+    files = {path.stem for path in (ROOT / "pybroker/control/commands").glob("*.py")} - {"__init__"}
+    assert sorted(command_names()) == sorted(files)
+
+
+def test_every_command_is_in_the_man_page():
+    page = (ROOT / "man/pybrokerctl.1").read_text().replace(r"\-", "-")
+    report([f"man/pybrokerctl.1 does not describe {name}." for name in command_names() if name not in page])
+
+
+def test_every_command_has_a_test():
+    folder = ROOT / "tests/control"
+    report(
+        [
+            f"no test_{name}.py below tests/control."
+            for name in command_names()
+            if not [*folder.rglob(f"test_{name}.py")]
+        ]
+    )
+
+
+def config_keys() -> list[str]:
+    from pybroker.daemon import config
+
+    return list(config.KEYS)
+
+
+@pytest.mark.parametrize("place", ["etc/pybroker.conf", "man/pybroker.conf.5"])
+def test_every_config_key_is_explained(place):
+    text = (ROOT / place).read_text().replace(r"\-", "-")
+    report([f"{place} does not explain {key}." for key in config_keys() if key not in text])
+
+
+def test_changelog_has_unreleased():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert "\n## [Unreleased]\n" in text, "CHANGELOG.md keeps what is not released yet under `## [Unreleased]`"
+
+
+def test_every_deviation_is_in_the_man_page_and_in_the_code():
+    # Every entry of the page names, in a comment of its own, the file that carries the mark.
+    page = (ROOT / "man/pybroker-amqp.7").read_text()
+    told = Counter(re.findall(r'^\.\\" marked in (\S+)$', page, re.MULTILINE))
+    marked = Counter({s.where: s.text.count("# Differs from RabbitMQ:") for s in sources()})
+    report(
+        [
+            f"{where} marks {marked[where]} deviations from RabbitMQ, man/pybroker-amqp.7 tells {told[where]} of them."
+            for where in sorted({*told, *marked})
+            if told[where] != marked[where]
+        ]
+    )
