@@ -1,1 +1,14 @@
 """Exchange types, one a file, over one base class."""
+
+from typing import Final
+
+from pybroker.core.exchange.direct import DirectExchange
+from pybroker.core.exchange.exchange import Exchange
+from pybroker.core.exchange.fanout import FanoutExchange
+from pybroker.core.exchange.headers import HeadersExchange
+from pybroker.core.exchange.topic import TopicExchange
+
+# What `exchange.declare` may ask for. A new type is one new file and one row.
+EXCHANGE_TYPES: Final[dict[str, type[Exchange]]] = {
+    exchange.TYPE: exchange for exchange in (DirectExchange, FanoutExchange, TopicExchange, HeadersExchange)
+}

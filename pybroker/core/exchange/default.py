@@ -1,0 +1,43 @@
+"""The default exchange, named "": every queue is bound to it with its own name (AMQP §3.1.3.1).
+
+These bindings are implicit, never stored, and no other can be made: `definitions.py` refuses it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pybroker.core.binding import Binding
+from pybroker.core.exchange.exchange import Destinations, Exchange
+from pybroker.wire.table import Table
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.queue import Queue
+
+
+class DefaultExchange(Exchange):
+    """Shown as type direct, as in RabbitMQ."""
+
+    TYPE: ClassVar[str] = "direct"
+
+    __slots__ = ()
+
+    def match(
+        self,
+        routing_key: str,
+        headers: Mapping[str, Any] | None,  # noqa: ARG002 - one signature for all types
+        out: Destinations,
+    ) -> None:
+        """Add the queue of this name."""
+        queue: Queue | None = self.vhost.queues.get(routing_key)
+        if queue is not None:
+            out[queue] = 1
+
+    def bindings(self) -> Iterator[Binding]:
+        """Iterate over the implicit bindings: one for each queue of the vhost."""
+        for queue in self.vhost.queues.values():
+            yield Binding(self, queue, queue.name, Table())
+
+    @property
+    def binding_count(self) -> int:
+        """Return the number of queues."""
+        return len(self.vhost.queues)

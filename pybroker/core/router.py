@@ -1,0 +1,87 @@
+"""The way from an exchange to queues: bound exchanges, alternate exchanges, and no circle twice (A1-A17).
+
+Knows exchanges by their base class. What happens to a message that reached nobody (returned, dropped) is the
+publisher's side; so are permissions, and the names of direct reply-to.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pybroker.core.exchange.exchange import Destinations, Exchange
+from pybroker.core.terms import describe
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.vhost import VHost
+
+
+class Routed(NamedTuple):
+    """`dynamic`: what decided is not in the route (headers), or must be counted each time; do not keep the result."""
+
+    queues: "tuple[Queue, ...]"
+    dynamic: bool
+
+
+def route(vhost: "VHost", exchange: Exchange, routing_keys: Sequence[str], headers: Mapping[str, Any] | None) -> Routed:
+    """Return the queues of one message: each once, in no promised order.
+
+    `routing_keys` are the message's own and those of CC and BCC; `headers` is asked for only by exchanges that need it.
+    """
+    found: Destinations = {}
+    for routing_key in routing_keys:
+        exchange.match(routing_key, headers, found)
+    if found and not exchange.exchanges_bound:
+        return Routed(tuple(found), exchange.NEEDS_HEADERS)  # type: ignore[arg-type]  # no binding leads to an exchange
+    if not found and exchange.alternate is None:
+        return Routed((), exchange.NEEDS_HEADERS)
+    return _walk(vhost, exchange, found, routing_keys, headers)
+
+
+def _walk(
+    vhost: "VHost",
+    exchange: Exchange,
+    found: Destinations,
+    routing_keys: Sequence[str],
+    headers: Mapping[str, Any] | None,
+) -> Routed:
+    """Follow exchanges and alternates from `exchange`, which found `found`. Each routes a message once (A8)."""
+    queues: dict[Queue, None] = {}
+    seen = {exchange}
+    waiting: list[Exchange] = []
+    dynamic = False
+    while True:
+        dynamic = dynamic or exchange.NEEDS_HEADERS
+        if found:
+            for destination in found:
+                if not isinstance(destination, Exchange):
+                    queues[destination] = None
+                elif destination not in seen:
+                    seen.add(destination)
+                    waiting.append(destination)
+        elif exchange.alternate is not None:
+            # A4: the alternate is for what this exchange itself could not route. A bound exchange that was found counts
+            # as routed, even where it leads nowhere.
+            alternate = vhost.exchanges.get(exchange.alternate)
+            if alternate is None:
+                _count_missing(vhost, exchange)
+                dynamic = True
+            elif alternate not in seen:
+                seen.add(alternate)
+                waiting.append(alternate)
+        if not waiting:
+            return Routed(tuple(queues), dynamic)
+        exchange = waiting.pop()
+        found = {}
+        for routing_key in routing_keys:
+            exchange.match(routing_key, headers, found)
+
+
+def _count_missing(vhost: "VHost", exchange: Exchange) -> None:
+    """Count and tell that an alternate exchange is not there (A6)."""
+    # Differs from RabbitMQ: its documents promise this warning, its code drops in silence.
+    vhost.unroutable_ae_missing += 1
+    name = describe("exchange", exchange.name, vhost.name)
+    vhost.broker.warn(
+        f"alternate-exchange {vhost.name} {exchange.name}",
+        f"{name}: its alternate exchange '{exchange.alternate}' does not exist",
+    )
