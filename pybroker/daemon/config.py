@@ -1,0 +1,220 @@
+"""The configuration: which keys there are, of which type, and the typed Config they make together.
+
+Names and defaults are RabbitMQ's where RabbitMQ has the key. A key that is not in `KEYS` is refused: with the reason
+if RabbitMQ knows it, else with the nearest key. How a file is read is `conf_file.py`'s business, what a value may look
+like `values.py`'s. A word in capitals in a key (`listeners.tcp.NAME`) stands for any word.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pybroker import paths
+from pybroker.core.settings import MESSAGE_OCTETS_CEILING, Settings
+from pybroker.daemon import values
+from pybroker.daemon.conf_file import Assignment
+from pybroker.daemon.rabbitmq_keys import find_reason
+from pybroker.daemon.start_error import StartError
+from pybroker.daemon.values import Address, Parser
+
+LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "none")
+AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN")
+
+
+class Key(NamedTuple):
+    """One key: its default as it is written in a file, how its value is read, and the attribute that gets it.
+
+    `attribute` is one of Settings, one of Config if it begins with a dot, empty if `_gather` puts it in its place.
+    """
+
+    default: str
+    parse: Parser
+    attribute: str
+
+
+def _refuses_immediate(text: str) -> bool:
+    return values.one_of(("return", "refuse"))(text) == "refuse"
+
+
+def _number_or_infinity(text: str) -> object:
+    return 0 if text == "infinity" else values.whole_number(1, 65_535)(text)
+
+
+def _log_file(text: str) -> Path | None:
+    if text == "false":
+        return None
+    if "/" in text:
+        return values.path(text)
+    return Path(values.text_value(text))
+
+
+KEYS: Final[Mapping[str, Key]] = {
+    "node.name": Key("pybroker@HOST", values.node_name, ""),
+    "cluster_name": Key("pybroker@HOST", values.short_text, "cluster_name"),
+    "data_dir": Key("/var/lib/pybroker", values.path, ".data_dir"),
+    "control.socket": Key("/run/pybroker/NODENAME.sock", values.path, ".control_socket"),
+    "pid_file": Key("DATA_DIR/NODENAME.pid", values.path_or("none"), ".pid_file"),
+    "listeners.tcp": Key("", values.one_of(("none",)), ""),
+    "listeners.tcp.NAME": Key("5672", values.address, ""),
+    "listeners.unix.NAME": Key("", values.path, ""),
+    "tcp_listen_options.backlog": Key("128", values.whole_number(1, 65_535), ".backlog"),
+    "handshake_timeout": Key("10000", values.whole_number(1, 3_600_000), "handshake_timeout_ms"),
+    "heartbeat": Key("60", values.whole_number(0, 65_535), "heartbeat_s"),
+    "frame_max": Key("131072", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max"),
+    "initial_frame_max": Key("8192", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max_initial"),
+    "channel_max": Key("2047", values.whole_number(0, 65_535), "channel_max"),
+    "consumer_max_per_channel": Key("infinity", _number_or_infinity, "consumers_per_channel_max"),
+    "max_message_size": Key("16777216", values.octets(1, MESSAGE_OCTETS_CEILING), "message_octets_max"),
+    "consumer_timeout": Key("1800000", values.whole_number(1, 10**15), "consumer_timeout_ms"),
+    "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), ""),
+    "default_vhost": Key("/", values.short_text, "default_vhost"),
+    "default_user": Key("guest", values.short_text, "default_user"),
+    "default_pass": Key("guest", values.text_value, "default_pass"),
+    "default_user_tags.TAG": Key("true", values.boolean, ""),
+    "default_permissions.configure": Key(".*", values.pattern, ""),
+    "default_permissions.write": Key(".*", values.pattern, ""),
+    "default_permissions.read": Key(".*", values.pattern, ""),
+    "loopback_users": Key("", values.one_of(("none",)), ""),
+    "loopback_users.USER": Key("true", values.boolean, ""),
+    "amqp.immediate": Key("return", _refuses_immediate, "refuse_immediate"),
+    "amqp.server_properties.product": Key("RabbitMQ", values.short_text, "product"),
+    "log.dir": Key("/var/log/pybroker", values.path, ".log_dir"),
+    "log.file": Key("NODENAME.log", _log_file, ".log_file"),
+    "log.file.level": Key("info", values.one_of(LOG_LEVELS), ".log_level"),
+    "log.console": Key("false", values.boolean, ".console"),
+    "log.console.level": Key("info", values.one_of(LOG_LEVELS), ".console_level"),
+}
+
+
+@dataclass(slots=True)
+class Config:
+    """What the daemon runs with. `name_node` completes what is named after the node."""
+
+    settings: Settings = field(default_factory=Settings)
+    node_name: str = ""  # empty: the data folder knows, or the host
+    tcp: tuple[Address, ...] = (Address("", 5672),)
+    unix: tuple[Path, ...] = ()
+    backlog: int = 128
+    data_dir: Path = field(default_factory=paths.data_dir)
+    control_socket: Path | None = None
+    pid_file: Path | None = Path()
+    log_dir: Path = field(default_factory=paths.log_dir)
+    log_file: Path | None = Path()
+    log_level: str = "info"
+    console: bool = False
+    console_level: str = "info"
+
+    def name_node(self, name: str) -> None:
+        """Take the node's name, and with it every place that was left to the default."""
+        settings = self.settings
+        settings.node_name = name
+        if settings.cluster_name == Settings().cluster_name:
+            settings.cluster_name = name
+        if self.control_socket is None:
+            self.control_socket = paths.control_socket(name)
+        if self.pid_file == Path():
+            self.pid_file = self.data_dir / f"{name}.pid"
+        if self.log_file is not None:
+            self.log_file = self.log_dir / (f"{name}.log" if self.log_file == Path() else self.log_file)
+        settings.data_dir = str(self.data_dir)
+        settings.log_files = tuple(map(str, filter(None, (self.log_file, "<stdout>" if self.console else None))))
+
+
+class ConfigError(StartError):
+    """The configuration is refused; `problems` has a sentence for each fault, `text` is the first."""
+
+    def __init__(self, problems: list[str], code: int = os.EX_CONFIG) -> None:
+        more = f" (and {len(problems) - 1} more: see pybroker --check)" if problems[1:] else ""
+        super().__init__(problems[0] + more, code)
+        self.problems = problems
+
+
+def find_key(key: str) -> tuple[str, str] | None:
+    """Return the name in `KEYS` that `key` fits, and the word that stands for its last part (`""` if none does)."""
+    if key in KEYS:
+        return key, ""
+    stem, _, word = key.rpartition(".")
+    for name in KEYS:
+        head, _, last = name.rpartition(".")
+        if head == stem and last.isupper() and word:
+            return name, word
+    return None
+
+
+def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -> Config:
+    """Return the Config that the assignments make; a later one replaces an earlier one of the same key.
+
+    Raises:
+        ConfigError: for `problems` met before and for each key or value that is refused.
+
+    """
+    found = list(problems)
+    given: dict[str, dict[str, Any]] = {}
+    for assignment in assignments:
+        fits = find_key(assignment.key)
+        if fits is None:
+            found.append(f"{assignment.where}: {_explain(assignment.key)}")
+            continue
+        try:
+            given.setdefault(fits[0], {})[fits[1]] = KEYS[fits[0]].parse(assignment.value)
+        except ValueError as error:
+            found.append(_describe(assignment, str(error)))
+    if found:
+        raise ConfigError(list(dict.fromkeys(found)))
+    config = Config()
+    for name, of_word in given.items():
+        attribute = KEYS[name].attribute
+        if attribute.startswith("."):
+            setattr(config, attribute[1:], of_word[""])
+        elif attribute:
+            setattr(config.settings, attribute, of_word[""])
+    _gather(config, given)
+    return config
+
+
+def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
+    """Put together what several keys say about one thing."""
+    settings = config.settings
+    config.node_name = given.get("node.name", {}).get("", "")
+    if "listeners.tcp" in given:
+        config.tcp = ()
+    elif "listeners.tcp.NAME" in given:
+        config.tcp = tuple(dict.fromkeys(given["listeners.tcp.NAME"].values()))
+    config.unix = tuple(given.get("listeners.unix.NAME", {}).values())
+    mechanisms = given.get("auth_mechanisms.N")
+    if mechanisms:
+        settings.auth_mechanisms = tuple(mechanisms[n] for n in sorted(mechanisms, key=lambda n: (len(n), n)))
+    if "default_user_tags.TAG" in given:
+        settings.default_user_tags = tuple(tag for tag, wanted in given["default_user_tags.TAG"].items() if wanted)
+    if "loopback_users" in given:
+        settings.loopback_users = frozenset()
+    elif "loopback_users.USER" in given:
+        users = given["loopback_users.USER"]
+        settings.loopback_users = frozenset(user for user, only_loopback in users.items() if only_loopback)
+    configure_, write, read = (
+        given.get(f"default_permissions.{permission}", {}).get("", default)
+        for permission, default in zip(("configure", "write", "read"), settings.default_permissions, strict=True)
+    )
+    settings.default_permissions = (configure_, write, read)
+
+
+def _describe(assignment: Assignment, sentence: str) -> str:
+    if assignment.where.startswith("--"):
+        return f"{assignment.where} {assignment.value}: {sentence}"
+    # A password must not end up in a terminal's history or a supervisor's log.
+    value = "..." if assignment.key == "default_pass" else assignment.value[:80]
+    return f"{assignment.where}: {assignment.key} = {value}: {sentence}"
+
+
+def _explain(key: str) -> str:
+    reason = find_reason(key)
+    if reason is not None:
+        return f"{key} is {reason}"
+    import difflib  # noqa: PLC0415 - 10 ms that only a mistake pays
+
+    stem, _, word = key.rpartition(".")
+    names = [f"{name.rpartition('.')[0]}.{word}" if name.rpartition(".")[2].isupper() else name for name in KEYS]
+    near = difflib.get_close_matches(key, names, 1, 0.6) or difflib.get_close_matches(stem or key, names, 1, 0.5)
+    return f"unknown key {key}" + (f"; did you mean {near[0]}?" if near else "; pybroker.conf(5) lists all keys")

@@ -1,0 +1,58 @@
+"""What the daemon says when it is up: where everything is, and what to type next.
+
+On a terminal with colours, elsewhere as plain `label: value` lines that a script can read.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple, TextIO
+
+from pybroker.version import RABBITMQ_VERSION, VERSION
+
+TITLE = f"pybroker {VERSION}, AMQP 0-9-1 as RabbitMQ {RABBITMQ_VERSION} speaks it"
+
+
+class FirstScreen(NamedTuple):
+    """`places` are (label, value) lines, `hints` (what to type, what it does)."""
+
+    places: Sequence[tuple[str, str]]
+    hints: Sequence[tuple[str, str]]
+
+
+def show(screen: FirstScreen, stream: TextIO = sys.stdout) -> None:
+    """Write the screen; a reader that went away costs the screen, not the daemon."""
+    try:
+        if stream.isatty():
+            _show_rich(screen, stream)
+        else:
+            stream.write(_plain(screen))
+        stream.flush()
+    except OSError:
+        return
+
+
+def _plain(screen: FirstScreen) -> str:
+    lines = [TITLE, *(f"{label}: {value}" for label, value in screen.places)]
+    lines += [f"next: {command}  # {purpose}" for command, purpose in screen.hints]
+    return "\n".join(lines) + "\n"
+
+
+def _show_rich(screen: FirstScreen, stream: TextIO) -> None:
+    from rich.console import Console  # noqa: PLC0415 - 30 ms that only a terminal pays
+    from rich.table import Table  # noqa: PLC0415 - likewise
+    from rich.text import Text  # noqa: PLC0415 - likewise
+
+    console = Console(file=stream, highlight=False)
+    console.print()
+    console.print(Text(f"  {TITLE}", style="bold"))
+    for pairs, first, second in ((screen.places, "cyan", ""), (screen.hints, "bold green", "dim")):
+        grid = Table.grid(padding=(0, 2, 0, 2))
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        previous = ""
+        for left, right in pairs:
+            grid.add_row(Text("" if left == previous else left, style=first), Text(right, style=second))
+            previous = left
+        console.print()
+        console.print(grid)
+    console.print()

@@ -1,0 +1,147 @@
+"""The log: `NODENAME.log` and, if asked for, the console, in RabbitMQ's form of a line.
+
+Everything in the program logs to the stdlib logger `pybroker`; here is where its lines go and what they look like:
+`2024-05-01 12:00:00.123456+00:00 [info] <0.4711.0> text`. In the third place RabbitMQ has an Erlang process, we have
+the process id in the same dress, so that tools which split RabbitMQ's lines split ours. What came from a client
+cannot break a line, colour a terminal or fill the disk: arguments are capped, and nothing unprintable leaves.
+"""
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pybroker.daemon.start_error import refused_by_system
+
+NOTICE: Final = 25
+LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "notice": NOTICE,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+    "none": logging.CRITICAL + 1,
+}
+ARGUMENT_CHARACTERS_MAX: Final = 256
+LINE_CHARACTERS_MAX: Final = 4_096
+
+
+def quoted(text: str, characters_max: int) -> str:
+    """Return the text on one line: unprintable characters escaped as in Python, the rest beyond the limit cut off."""
+    if len(text) > characters_max:
+        text = text[:characters_max] + "..."
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+class LineFormatter(logging.Formatter):
+    """One record is one line; a traceback of ours follows on lines of its own, indented."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pid = f"<0.{os.getpid()}.0>"
+        self._second = 0
+        self._stamp = ("", "")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record, without its end."""
+        text = quoted(_message(record), LINE_CHARACTERS_MAX)
+        name = record.levelname.lower()
+        line = f"{self._time(record.created)} [{name}] {self._pid} {text}"
+        if record.exc_info:
+            trace = self.formatException(record.exc_info)
+            line += "".join(f"\n  {quoted(part, LINE_CHARACTERS_MAX)}" for part in trace.splitlines())
+        return line
+
+    def _time(self, created: float) -> str:
+        second = int(created)
+        if second != self._second:
+            local = time.localtime(second)
+            zone = time.strftime("%z", local)
+            self._stamp = time.strftime("%Y-%m-%d %H:%M:%S", local), f"{zone[:3]}:{zone[3:]}"
+            self._second = second
+        day, zone = self._stamp
+        return f"{day}.{int((created - second) * 1_000_000):06d}{zone}"
+
+
+def _message(record: logging.LogRecord) -> str:
+    """Return the record's text with each argument capped, so that one long name leaves the rest readable."""
+    args = record.args
+    if not args:
+        return str(record.msg)
+    if isinstance(args, Mapping):
+        return str(record.msg) % {key: _capped(value) for key, value in args.items()}
+    return str(record.msg) % tuple(_capped(value) for value in args)
+
+
+def _capped(value: object) -> object:
+    return quoted(value, ARGUMENT_CHARACTERS_MAX) if isinstance(value, str) else value
+
+
+class Log:
+    """Where the lines go. `reopen` follows a rotated file."""
+
+    __slots__ = ("_file", "_handlers")
+
+    def __init__(self) -> None:
+        self._file: logging.FileHandler | None = None
+        self._handlers: list[logging.Handler] = []
+
+    def open_file(self, path: Path, level: str) -> None:
+        """Append to a file from now on, making its folder if need be.
+
+        Raises:
+            StartError: it cannot be opened.
+
+        """
+        try:
+            path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+            handler = logging.FileHandler(path, encoding="utf-8")
+        except OSError as error:
+            raise refused_by_system(f"cannot write the log {path}", error) from None
+        self._file = handler
+        self._add(handler, level)
+
+    def open_console(self, level: str) -> None:
+        """Write to standard output from now on."""
+        self._add(logging.StreamHandler(sys.stdout), level)
+
+    def reopen(self) -> None:
+        """Open the file anew by its name, after something moved it away; keep the old one if that fails."""
+        handler = self._file
+        if handler is None:
+            return
+        try:
+            stream = handler._open()
+        except OSError as error:
+            logging.getLogger("pybroker").warning("cannot reopen the log: %s; the old file is kept", error)
+            return
+        old = handler.setStream(stream)
+        if old is not None:
+            old.close()
+
+    def close(self) -> None:
+        """Write to nowhere from now on."""
+        logger = logging.getLogger("pybroker")
+        for handler in self._handlers:
+            logger.removeHandler(handler)
+            handler.close()
+        self._handlers.clear()
+        self._file = None
+
+    def _add(self, handler: logging.Handler, level: str) -> None:
+        logging.addLevelName(NOTICE, "NOTICE")
+        # A full disk or a closed terminal must cost the line, not the connection that caused it.
+        logging.raiseExceptions = False
+        handler.setFormatter(LineFormatter())
+        handler.setLevel(LEVELS[level])
+        logger = logging.getLogger("pybroker")
+        logger.propagate = False
+        logger.addHandler(handler)
+        self._handlers.append(handler)
+        logger.setLevel(min(each.level for each in self._handlers))

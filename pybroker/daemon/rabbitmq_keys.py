@@ -1,0 +1,114 @@
+"""Keys of RabbitMQ's schema that pybroker does not take, each with the reason a user is told.
+
+A key that changes nothing would mislead whoever wrote it, so none is taken and ignored. A row is moved to `config.KEYS`
+when its behaviour is built.
+"""
+
+from typing import Final
+
+_LATER: Final = "a key of RabbitMQ that this version of pybroker does not support: "
+_NEVER: Final = "a key of RabbitMQ that pybroker has no use for: "
+
+_TLS: Final = _LATER + "it has no TLS yet"
+_ALARMS: Final = _LATER + "it has no memory and disk alarms yet"
+_CLUSTER: Final = _LATER + "it has no clustering yet"
+_DEFINITIONS: Final = _LATER + "it does not load definitions yet"
+_PLUGIN: Final = _LATER + "what RabbitMQ's plugin of that name does is not built yet"
+_LOGS: Final = _LATER + "there is one log (log.dir, log.file, log.file.level, log.console), which SIGHUP reopens"
+_ERLANG: Final = _NEVER + "it tunes the Erlang machine; remove the line"
+
+# A name stands for itself and for every key that goes on behind a dot.
+REASONS: Final = {
+    "listeners.ssl": _TLS,
+    "ssl_options": _TLS,
+    "ssl_allow_poodle_attack": _TLS,
+    "ssl_cert_login_from": _TLS,
+    "ssl_cert_login_san_type": _TLS,
+    "ssl_cert_login_san_index": _TLS,
+    "ssl_handshake_timeout": _TLS,
+    "num_acceptors.ssl": _TLS,
+    "proxy_protocol": _LATER + "it does not read the PROXY protocol yet",
+    "reverse_dns_lookups": _LATER + "it shows addresses, never names",
+    "tcp_listen_options": _LATER + "of the socket options only tcp_listen_options.backlog can be set",
+    "vm_memory_high_watermark": _ALARMS,
+    "vm_memory_high_watermark_paging_ratio": _ALARMS,
+    "vm_memory_calculation_strategy": _ALARMS,
+    "memory_monitor_interval": _ALARMS,
+    "total_memory_available_override_value": _ALARMS,
+    "disk_free_limit": _ALARMS,
+    "load_definitions": _DEFINITIONS,
+    "definitions": _DEFINITIONS,
+    "default_users": _DEFINITIONS,
+    "default_policies": _LATER + "it has no policies yet",
+    "default_limits": _LATER + "it has no limits per virtual host yet",
+    "runtime_parameters": _LATER + "it has no runtime parameters yet",
+    "default_queue_type": _LATER + "every queue is a classic queue",
+    "deprecated_features": _LATER + "every deprecated feature is permitted",
+    "message_interceptors": _LATER + "it has no message interceptors",
+    "auth_backends": _LATER + "users are checked by the node itself",
+    "password_hashing_module": _LATER + "passwords are hashed as RabbitMQ does by default (SHA-256 with a salt)",
+    "credential_validator": _LATER + "it does not judge passwords",
+    "connection_max": _LATER + "the number of connections is not limited",
+    "ranch_connection_max": _LATER + "the number of connections is not limited",
+    "channel_max_per_node": _LATER + "the number of channels is limited per connection only (channel_max)",
+    "vhost_max": _LATER + "the number of virtual hosts is not limited",
+    "cluster_queue_limit": _LATER + "the number of queues is not limited",
+    "collect_statistics": _LATER + "statistics are always counted",
+    "collect_statistics_interval": _LATER + "statistics are read when asked for",
+    "vhost_restart_strategy": _NEVER + "a virtual host cannot stop alone; remove the line",
+    "queue_index_embed_msgs_below": _NEVER + "messages are not kept in an index; remove the line",
+    "message_store_shutdown_timeout": _NEVER + "there is no message store per virtual host; remove the line",
+    "classic_queue": _NEVER + "classic queues have one version; remove the line",
+    "product": _NEVER + "clients see amqp.server_properties.product",
+    "motd_file": _LATER + "it shows no message of the day",
+    "log": _LOGS,
+    "cluster_formation": _CLUSTER,
+    "cluster_partition_handling": _CLUSTER,
+    "cluster_keepalive_interval": _CLUSTER,
+    "net_ticktime": _CLUSTER,
+    "distribution": _CLUSTER,
+    "raft": _CLUSTER,
+    "quorum_queue": _CLUSTER,
+    "stream": _PLUGIN,
+    "metadata_store": _CLUSTER,
+    "delegate_count": _CLUSTER,
+    "mirroring_sync_batch_size": _CLUSTER,
+    "mirroring_sync_max_throughput": _CLUSTER,
+    "queue_master_locator": _CLUSTER,
+    "queue_leader_locator": _CLUSTER,
+    "management": _PLUGIN,
+    "management_agent": _PLUGIN,
+    "prometheus": _PLUGIN,
+    "mqtt": _PLUGIN,
+    "stomp": _PLUGIN,
+    "web_mqtt": _PLUGIN,
+    "web_stomp": _PLUGIN,
+    "amqp1_0": _PLUGIN,
+    "federation": _PLUGIN,
+    "shovel": _PLUGIN,
+    "auth_ldap": _PLUGIN,
+    "auth_http": _PLUGIN,
+    "auth_oauth2": _PLUGIN,
+    "auth_cache": _PLUGIN,
+    "trace": _PLUGIN,
+    "num_acceptors": _NEVER + "one loop accepts the connections of all listeners; remove the line",
+    "socket_writer": _ERLANG,
+    "erlang": _ERLANG,
+    "hipe_compile": _ERLANG,
+    "background_gc_enabled": _ERLANG,
+    "background_gc_target_interval": _ERLANG,
+    "sysmon_handler": _ERLANG,
+    "default_worker_pool_size": _ERLANG,
+    "mnesia_table_loading_retry_timeout": _ERLANG,
+    "mnesia_table_loading_retry_limit": _ERLANG,
+}
+
+
+def find_reason(key: str) -> str | None:
+    """Return why RabbitMQ's `key` is not taken, None for a key that RabbitMQ does not know either."""
+    while key:
+        reason = REASONS.get(key)
+        if reason is not None:
+            return reason
+        key = key.rpartition(".")[0]
+    return None

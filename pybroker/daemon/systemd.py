@@ -1,0 +1,65 @@
+"""What systemd wants to hear (sd_notify(3)): started, stopping, still alive. Silent where systemd is not the parent."""
+
+import os
+import socket
+from collections.abc import Mapping
+from typing import Final
+
+_READY: Final = b"READY=1\nMAINPID=%d\nSTATUS=%s"
+
+
+class Notifier:
+    """A datagram socket to the service manager; every method does nothing without one."""
+
+    __slots__ = ("_socket", "watchdog_s")
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._socket: socket.socket | None = None
+        self.watchdog_s: float | None = None
+        address = environ.get("NOTIFY_SOCKET", "")
+        if not address.startswith(("/", "@")):
+            return
+        try:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+            self._socket.setblocking(False)
+            # A leading @ stands for the zero of the abstract name space.
+            self._socket.connect("\0" + address[1:] if address.startswith("@") else address)
+        except OSError:
+            self.close()
+            return
+        self.watchdog_s = _watchdog_s(environ)
+
+    def ready(self, status: str) -> None:
+        """Tell that clients can connect."""
+        self._send(_READY % (os.getpid(), status.encode()))
+
+    def stopping(self) -> None:
+        """Tell that the stop has begun."""
+        self._send(b"STOPPING=1")
+
+    def alive(self) -> None:
+        """Feed the watchdog."""
+        if self.watchdog_s is not None:
+            self._send(b"WATCHDOG=1")
+
+    def close(self) -> None:
+        """Say nothing any more."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _send(self, text: bytes) -> None:
+        if self._socket is not None:
+            try:
+                self._socket.send(text)
+            except OSError:
+                # The manager went away or is busy: neither is a reason to stop serving.
+                return
+
+
+def _watchdog_s(environ: Mapping[str, str]) -> float | None:
+    """Return the time in which systemd wants to hear of us, in seconds; None without a watchdog for this process."""
+    microseconds = environ.get("WATCHDOG_USEC", "")
+    if not microseconds.isdigit() or environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+        return None
+    return int(microseconds) / 1_000_000 or None

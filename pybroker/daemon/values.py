@@ -1,0 +1,138 @@
+"""The types of configuration values: from the text in the file to a value, or a ValueError that says what is expected.
+
+Each maker returns a function of one string. The sentences complete `KEY = VALUE: ...`.
+"""
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+Parser = Callable[[str], object]
+
+# RabbitMQ's suffixes for octets (cuttlefish's bytesize): powers of 1,024, however they are spelt.
+_UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_OCTETS: Final = re.compile(r"(\d+)\s*([kmg]?)i?b?", re.IGNORECASE)
+_NODE_NAME: Final = re.compile(r"[A-Za-z0-9_-]+@[A-Za-z0-9._-]+")
+
+
+class Address(NamedTuple):
+    """Where to listen on TCP: an IP address, `localhost` for both of them, or nothing for all interfaces."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host or "*"
+        return f"{host}:{self.port}"
+
+
+def whole_number(least: int, most: int) -> Parser:
+    """Return a parser of whole numbers in a range that includes both ends."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\d{1,18}", text) or not least <= int(text) <= most:
+            raise ValueError(f"expected a whole number from {least} to {most}")
+        return int(text)
+
+    return parse
+
+
+def octets(least: int, most: int) -> Parser:
+    """Return a parser of sizes: octets, or with KB, MB or GB (powers of 1,024)."""
+
+    def parse(text: str) -> int:
+        match = _OCTETS.fullmatch(text)
+        size = int(match[1]) * _UNITS[match[2].lower()] if match else -1
+        if not least <= size <= most:
+            raise ValueError(f"expected octets from {least} to {most}, as 131072 or 128KB")
+        return size
+
+    return parse
+
+
+def one_of(choices: Iterable[str]) -> Parser:
+    """Return a parser that takes one of a few words."""
+    words = tuple(choices)
+
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"expected {' or '.join((', '.join(words[:-1]), words[-1])) if words[1:] else words[0]}")
+        return text
+
+    return parse
+
+
+def boolean(text: str) -> bool:
+    """Return True for `true`, False for `false`."""
+    return one_of(("true", "false"))(text) == "true"
+
+
+def text_value(text: str) -> str:
+    """Return the text, which must not be empty."""
+    if not text:
+        raise ValueError("expected a text that is not empty")
+    return text
+
+
+def short_text(text: str) -> str:
+    """Return the text, which must fit into a shortstr (AMQP §4.2.5.3)."""
+    if len(text_value(text).encode()) > 255:
+        raise ValueError("expected at most 255 octets")
+    return text
+
+
+def pattern(text: str) -> str:
+    """Return a permission pattern that compiles; an empty one denies everything."""
+    from pybroker.core.permissions import Pattern, PatternError  # noqa: PLC0415 - google-re2, only if a pattern is set
+
+    try:
+        Pattern(text)
+    except PatternError as error:
+        raise ValueError(f"expected a regular expression as google-re2 reads it: {error}") from None
+    return text
+
+
+def path(text: str) -> Path:
+    """Return an absolute path; `~` is the home folder."""
+    found = Path(text).expanduser()
+    if not found.is_absolute():
+        raise ValueError("expected an absolute path")
+    return found
+
+
+def path_or(word: str) -> Parser:
+    """Return a parser of absolute paths that also takes `word`, which gives None."""
+
+    def parse(text: str) -> Path | None:
+        if text == word:
+            return None
+        try:
+            return path(text)
+        except ValueError:
+            raise ValueError(f"expected an absolute path or {word}") from None
+
+    return parse
+
+
+def node_name(text: str) -> str:
+    """Return a node name, `NAME@HOST`: the log and the control socket are named after it."""
+    if not _NODE_NAME.fullmatch(text) or len(text) > 64:
+        raise ValueError("expected NAME@HOST of letters, digits, '-', '_' and, in HOST, '.'; at most 64 characters")
+    return text
+
+
+def address(text: str) -> Address:
+    """Return where to listen: `5672`, `localhost:5672`, `127.0.0.1:5672`, `::1:5672`, `[::1]:5672`."""
+    host, _, port = text.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    try:
+        number = whole_number(0, 65_535)(port)
+        if host not in {"", "localhost"}:
+            ipaddress.ip_address(host)
+    except ValueError:
+        raise ValueError("expected a port, or an IP address and a port: 5672, 127.0.0.1:5672, ::1:5672") from None
+    assert isinstance(number, int)
+    return Address(host, number)

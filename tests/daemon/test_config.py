@@ -1,0 +1,186 @@
+from pathlib import Path
+
+import pytest
+
+from pybroker.core.settings import Settings
+from pybroker.daemon.conf_file import Assignment, parse_conf
+from pybroker.daemon.config import KEYS, Config, ConfigError, configure, find_key
+from pybroker.daemon.values import Address
+
+CONF = Path(__file__).parents[2] / "etc/pybroker.conf"
+
+
+def configured(text):
+    assignments, problems = parse_conf(text.encode(), "f")
+    return configure(assignments, problems)
+
+
+def problems_of(text):
+    with pytest.raises(ConfigError) as caught:
+        configured(text)
+    return caught.value.problems
+
+
+def test_no_file_means_the_defaults():
+    assert configured("") == Config()
+    assert configured("").settings == Settings()
+
+
+@pytest.mark.parametrize("name", [n for n, key in KEYS.items() if key.attribute and not key.attribute.startswith(".")])
+def test_the_documented_default_is_the_settings_default(name):
+    key = KEYS[name]
+    default = getattr(Settings(), key.attribute)
+    if key.default == "pybroker@HOST":
+        assert default == "pybroker@localhost"
+    else:
+        assert key.parse(key.default) == default
+
+
+@pytest.mark.parametrize(
+    ("line", "attribute", "value"),
+    [
+        ("heartbeat = 10", "heartbeat_s", 10),
+        ("frame_max = 64KB", "frame_octets_max", 65_536),
+        ("initial_frame_max = 4096", "frame_octets_max_initial", 4_096),
+        ("channel_max = 0", "channel_max", 0),
+        ("handshake_timeout = 500", "handshake_timeout_ms", 500),
+        ("consumer_timeout = 1000", "consumer_timeout_ms", 1_000),
+        ("consumer_max_per_channel = infinity", "consumers_per_channel_max", 0),
+        ("consumer_max_per_channel = 7", "consumers_per_channel_max", 7),
+        ("max_message_size = 1MB", "message_octets_max", 1_048_576),
+        ("default_vhost = v", "default_vhost", "v"),
+        ("default_user = u", "default_user", "u"),
+        ("default_pass = 'p#w'", "default_pass", "p#w"),
+        ("default_user_tags.monitoring = true", "default_user_tags", ("monitoring",)),
+        ("default_user_tags.administrator = false", "default_user_tags", ()),
+        ("default_permissions.read = ^a", "default_permissions", (".*", ".*", "^a")),
+        ("default_permissions.configure = ^c", "default_permissions", ("^c", ".*", ".*")),
+        ("loopback_users = none", "loopback_users", frozenset()),
+        ("loopback_users.guest = false", "loopback_users", frozenset()),
+        ("loopback_users.alice = true", "loopback_users", frozenset({"alice"})),
+        ("auth_mechanisms.2 = PLAIN\nauth_mechanisms.1 = AMQPLAIN", "auth_mechanisms", ("AMQPLAIN", "PLAIN")),
+        ("auth_mechanisms.1 = PLAIN", "auth_mechanisms", ("PLAIN",)),
+        ("amqp.immediate = refuse", "refuse_immediate", True),
+        ("amqp.immediate = return", "refuse_immediate", False),
+        ("amqp.server_properties.product = X", "product", "X"),
+        ("cluster_name = c", "cluster_name", "c"),
+    ],
+)
+def test_a_key_reaches_its_setting(line, attribute, value):
+    assert getattr(configured(line).settings, attribute) == value
+
+
+@pytest.mark.parametrize(
+    ("line", "attribute", "value"),
+    [
+        ("listeners.tcp.default = 5673", "tcp", (Address("", 5673),)),
+        ("listeners.tcp.a = ::1:1\nlisteners.tcp.b = 127.0.0.1:2", "tcp", (Address("::1", 1), Address("127.0.0.1", 2))),
+        ("listeners.tcp = none", "tcp", ()),
+        ("listeners.tcp = none\nlisteners.tcp.default = 1", "tcp", ()),
+        ("listeners.unix.default = /run/x.sock", "unix", (Path("/run/x.sock"),)),
+        ("tcp_listen_options.backlog = 5", "backlog", 5),
+        ("node.name = a@b", "node_name", "a@b"),
+        ("data_dir = /d", "data_dir", Path("/d")),
+        ("log.dir = /l", "log_dir", Path("/l")),
+        ("log.file = false", "log_file", None),
+        ("log.file.level = debug", "log_level", "debug"),
+        ("log.console = true", "console", True),
+        ("log.console.level = none", "console_level", "none"),
+        ("control.socket = /s", "control_socket", Path("/s")),
+        ("pid_file = none", "pid_file", None),
+    ],
+)
+def test_a_key_reaches_its_place(line, attribute, value):
+    assert getattr(configured(line), attribute) == value
+
+
+def test_what_is_named_after_the_node_gets_its_name(monkeypatch):
+    monkeypatch.setenv("RUNTIME_DIRECTORY", "/r")
+    config = configured("data_dir = /d\nlog.dir = /l")
+    config.name_node("a@b")
+    assert config.settings.node_name == config.settings.cluster_name == "a@b"
+    assert config.control_socket == Path("/r/a@b.sock")
+    assert config.pid_file == Path("/d/a@b.pid")
+    assert config.log_file == Path("/l/a@b.log")
+    assert config.settings.log_files == ("/l/a@b.log",)
+
+
+def test_what_was_chosen_stays():
+    config = configured("cluster_name = c\npid_file = none\nlog.dir = /l\nlog.file = x.log\ncontrol.socket = /s")
+    config.name_node("a@b")
+    assert config.settings.cluster_name == "c"
+    assert config.pid_file is None
+    assert config.log_file == Path("/l/x.log")
+    assert config.control_socket == Path("/s")
+
+
+def test_a_log_file_may_lie_elsewhere():
+    config = configured("log.dir = /l\nlog.file = /m/x.log")
+    config.name_node("a@b")
+    assert config.log_file == Path("/m/x.log")
+
+
+def test_a_bad_value_names_file_line_key_and_what_is_expected():
+    assert problems_of("\nheartbeat = abc") == ["f:2: heartbeat = abc: expected a whole number from 0 to 65535"]
+
+
+def test_an_unknown_key_names_the_nearest_one():
+    assert problems_of("listner.tcp.default = 1") == [
+        "f:1: unknown key listner.tcp.default; did you mean listeners.tcp.default?"
+    ]
+    assert problems_of("heartbeet = 1") == ["f:1: unknown key heartbeet; did you mean heartbeat?"]
+    assert problems_of("zzz = 1") == ["f:1: unknown key zzz; pybroker.conf(5) lists all keys"]
+
+
+def test_a_key_of_rabbitmq_that_is_not_built_is_refused_with_the_reason():
+    reason = "a key of RabbitMQ that this version of pybroker does not support: it has no memory and disk alarms yet"
+    key = "vm_memory_high_watermark.relative"
+    assert problems_of(f"{key} = 0.4") == [f"f:1: {key} is {reason}"]
+
+
+def test_all_problems_are_found_and_the_first_one_is_the_text():
+    with pytest.raises(ConfigError) as caught:
+        configured("a\nheartbeat = x\nb = 1")
+    assert len(caught.value.problems) == 3
+    assert caught.value.text == "f:1: expected 'key = value', found 'a' (and 2 more: see pybroker --check)"
+    assert caught.value.code == 78
+
+
+def test_a_refused_password_is_not_shown():
+    assert problems_of("default_pass = ''") == ["f:1: default_pass = ...: expected a text that is not empty"]
+
+
+def test_a_later_assignment_wins():
+    config = configure([Assignment("heartbeat", "1", "f:1"), Assignment("heartbeat", "2", "--x")])
+    assert config.settings.heartbeat_s == 2
+
+
+@pytest.mark.parametrize(
+    ("key", "found"),
+    [
+        ("heartbeat", ("heartbeat", "")),
+        ("listeners.tcp.default", ("listeners.tcp.NAME", "default")),
+        ("listeners.tcp", ("listeners.tcp", "")),
+        ("listeners.tcp.", None),
+        ("listeners.tcp.a.b", None),
+        ("nothing", None),
+    ],
+)
+def test_a_word_in_capitals_stands_for_any_word(key, found):
+    assert find_key(key) == found
+
+
+def test_the_shipped_file_says_nothing_as_it_is():
+    assert parse_conf(CONF.read_bytes(), "c") == ([], [])
+
+
+def test_the_shipped_file_states_every_default():
+    lines = [line[2:] for line in CONF.read_text().splitlines() if line.startswith("# ") and " = " in line]
+    stated = {}
+    for line in lines:
+        key, _, value = line.partition(" = ")
+        if find_key(key):
+            stated.setdefault(find_key(key)[0], value)
+    for name, key in KEYS.items():
+        if key.default:
+            assert stated[name] == key.default, name

@@ -1,0 +1,49 @@
+import io
+import re
+
+from pybroker.daemon.first_screen import TITLE, FirstScreen, show
+
+SCREEN = FirstScreen(
+    [("node", "a@b"), ("AMQP listener", "[::]:5672"), ("AMQP listener", "0.0.0.0:5672")],
+    [("pybrokerctl status", "what runs here")],
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Closed(io.StringIO):
+    def write(self, text):
+        raise BrokenPipeError
+
+
+def test_elsewhere_each_place_is_a_plain_line():
+    stream = io.StringIO()
+    show(SCREEN, stream)
+    assert stream.getvalue().splitlines() == [
+        TITLE,
+        "node: a@b",
+        "AMQP listener: [::]:5672",
+        "AMQP listener: 0.0.0.0:5672",
+        "next: pybrokerctl status  # what runs here",
+    ]
+
+
+def test_a_terminal_shows_the_same_in_columns(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    stream = Terminal()
+    show(SCREEN, stream)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
+    assert stream.getvalue() != plain
+    assert [line.split() for line in plain.splitlines() if "5672" in line or "ctl" in line] == [
+        ["AMQP", "listener", "[::]:5672"],
+        ["0.0.0.0:5672"],
+        ["pybrokerctl", "status", "what", "runs", "here"],
+    ]
+
+
+def test_a_reader_that_went_away_is_no_error():
+    show(SCREEN, Closed())

@@ -1,0 +1,128 @@
+import logging
+import re
+
+import pytest
+
+from pybroker.daemon.log import ARGUMENT_CHARACTERS_MAX, LINE_CHARACTERS_MAX, Log, quoted
+from pybroker.daemon.start_error import StartError
+
+LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}[+-]\d\d:\d\d \[(\w+)\] <0\.\d+\.0> (.*)")
+logger = logging.getLogger("pybroker")
+
+
+@pytest.fixture
+def log():
+    level = logger.level
+    log = Log()
+    yield log
+    log.close()
+    logger.setLevel(level)
+    logger.propagate = True
+    logging.raiseExceptions = True
+
+
+def lines_of(path):
+    return [LINE.fullmatch(line).groups() for line in path.read_text().splitlines()]
+
+
+def test_a_line_has_rabbitmqs_form(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "debug")
+    logger.info("Server startup complete; %d plugins started.", 0)
+    logger.warning("beware")
+    logger.log(25, "note")
+    assert lines_of(tmp_path / "l.log") == [
+        ("info", "Server startup complete; 0 plugins started."),
+        ("warning", "beware"),
+        ("notice", "note"),
+    ]
+
+
+def test_a_level_is_the_least_that_is_written(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "warning")
+    logger.info("no")
+    logger.warning("yes")
+    assert lines_of(tmp_path / "l.log") == [("warning", "yes")]
+
+
+def test_level_none_writes_nothing(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "none")
+    logger.critical("no")
+    assert (tmp_path / "l.log").read_text() == ""
+
+
+def test_a_client_cannot_break_a_line_or_colour_a_terminal(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "info")
+    logger.info("user '%s'", "eve\n2024-01-01 [info] forged\x1b[31m\x00")
+    logger.info("in the text\nitself \ud800")
+    assert [text for _, text in lines_of(tmp_path / "l.log")] == [
+        "user 'eve\\n2024-01-01 [info] forged\\x1b[31m\\x00'",
+        "in the text\\nitself \\ud800",
+    ]
+
+
+def test_a_long_argument_is_capped_and_the_rest_stays_readable(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "info")
+    logger.info("user '%s' is refused", "x" * 100_000)
+    logger.info("y" * 100_000)
+    first, second = [text for _, text in lines_of(tmp_path / "l.log")]
+    assert first == f"user '{'x' * ARGUMENT_CHARACTERS_MAX}...' is refused"
+    assert second == "y" * LINE_CHARACTERS_MAX + "..."
+
+
+def test_named_arguments_are_capped_too(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "info")
+    logger.info("user %(name)s", {"name": "a\tb"})
+    assert lines_of(tmp_path / "l.log") == [("info", "user a\\tb")]
+
+
+def test_a_traceback_follows_indented(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "info")
+    try:
+        int("bad\nthing")
+    except ValueError:
+        logger.exception("it failed")
+    first, *rest = (tmp_path / "l.log").read_text().splitlines()
+    assert LINE.fullmatch(first).groups() == ("error", "it failed")
+    assert rest[0] == "  Traceback (most recent call last):"
+    assert all(line.startswith("  ") for line in rest)
+
+
+def test_a_rotated_file_is_followed(log, tmp_path):
+    path = tmp_path / "l.log"
+    log.open_file(path, "info")
+    logger.info("one")
+    path.rename(tmp_path / "l.log.1")
+    logger.info("two")
+    log.reopen()
+    logger.info("three")
+    assert [text for _, text in lines_of(tmp_path / "l.log.1")] == ["one", "two"]
+    assert [text for _, text in lines_of(path)] == ["three"]
+
+
+def test_a_file_that_cannot_be_reopened_keeps_the_old_one(log, tmp_path):
+    folder = tmp_path / "logs"
+    log.open_file(folder / "l.log", "info")
+    folder.rename(tmp_path / "old")
+    log.reopen()
+    logger.info("still here")
+    texts = [text for _, text in lines_of(tmp_path / "old" / "l.log")]
+    assert texts[-1] == "still here"
+    assert texts[0].startswith("cannot reopen the log: ")
+
+
+def test_the_console_gets_the_same_lines(log, capsys):
+    log.open_console("info")
+    logger.info("hello")
+    assert LINE.fullmatch(capsys.readouterr().out.strip()).groups() == ("info", "hello")
+
+
+def test_a_file_that_cannot_be_written_is_one_sentence(log, tmp_path):
+    (tmp_path / "f").touch()
+    with pytest.raises(StartError) as caught:
+        log.open_file(tmp_path / "f" / "l.log", "info")
+    assert caught.value.code == 73
+    assert caught.value.text.startswith(f"cannot write the log {tmp_path}/f/l.log: ")
+
+
+def test_printable_text_is_kept_as_it_is():
+    assert quoted("Grüße, 世界 \\n", 100) == "Grüße, 世界 \\n"

@@ -1,0 +1,87 @@
+from pathlib import Path
+
+import pytest
+
+from pybroker.daemon import values
+from pybroker.daemon.values import Address
+
+
+@pytest.mark.parametrize(
+    ("parse", "text", "value"),
+    [
+        (values.whole_number(0, 10), "0", 0),
+        (values.whole_number(0, 10), "10", 10),
+        (values.octets(1, 1 << 30), "131072", 131_072),
+        (values.octets(1, 1 << 30), "128KB", 131_072),
+        (values.octets(1, 1 << 30), "128kb", 131_072),
+        (values.octets(1, 1 << 30), "128 KiB", 131_072),
+        (values.octets(1, 1 << 30), "2MB", 2_097_152),
+        (values.octets(1, 1 << 30), "1GB", 1 << 30),
+        (values.boolean, "true", True),
+        (values.boolean, "false", False),
+        (values.path, "/a/b", Path("/a/b")),
+        (values.path_or("none"), "none", None),
+        (values.path_or("none"), "/a", Path("/a")),
+        (values.node_name, "pybroker@my-host.lan", "pybroker@my-host.lan"),
+        (values.pattern, "", ""),
+        (values.pattern, "^amq\\.", "^amq\\."),
+        (values.address, "5672", Address("", 5672)),
+        (values.address, "0", Address("", 0)),
+        (values.address, "127.0.0.1:5672", Address("127.0.0.1", 5672)),
+        (values.address, "::1:5672", Address("::1", 5672)),
+        (values.address, "[::1]:5672", Address("::1", 5672)),
+        (values.address, "localhost:1", Address("localhost", 1)),
+    ],
+)
+def test_a_good_value_is_taken(parse, text, value):
+    assert parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (values.whole_number(0, 10), "11"),
+        (values.whole_number(0, 10), "-1"),
+        (values.whole_number(0, 10), "1.0"),
+        (values.whole_number(0, 10), ""),
+        (values.whole_number(0, 10), "1" * 5000),
+        (values.octets(1, 1 << 30), "2TB"),
+        (values.octets(1, 1 << 30), "0"),
+        (values.octets(1, 1 << 30), "big"),
+        (values.boolean, "yes"),
+        (values.path, "relative"),
+        (values.path_or("none"), "relative"),
+        (values.node_name, "pybroker"),
+        (values.node_name, "a/b@host"),
+        (values.node_name, "a@" + "h" * 70),
+        (values.short_text, ""),
+        (values.short_text, "x" * 256),
+        (values.pattern, "("),
+        (values.pattern, "(?=lookahead)"),
+        (values.address, "65536"),
+        (values.address, "host:5672"),
+        (values.address, "127.0.0.1"),
+        (values.address, "127.0.0.1:"),
+        (values.address, "300.0.0.1:5672"),
+    ],
+)
+def test_a_bad_value_is_refused_with_what_is_expected(parse, text):
+    with pytest.raises(ValueError, match=r"^expected "):
+        parse(text)
+
+
+def test_home_is_found():
+    assert values.path("~/x") == Path.home() / "x"
+
+
+@pytest.mark.parametrize(
+    ("address", "text"),
+    [(Address("", 1), "*:1"), (Address("::1", 1), "[::1]:1"), (Address("127.0.0.1", 1), "127.0.0.1:1")],
+)
+def test_an_address_reads_as_in_urls(address, text):
+    assert str(address) == text
+
+
+def test_choices_are_named():
+    with pytest.raises(ValueError, match=r"^expected a, b or c$"):
+        values.one_of(("a", "b", "c"))("d")
