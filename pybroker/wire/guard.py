@@ -4,8 +4,9 @@ Iterative on purpose: a peer chooses how deep tables nest, and 3.5 KB of nested 
 Python's stack. It checks structure, sizes and UTF-8; it makes no values. Source: AMQP §4.2.5, rabbit_binary_parser.
 """
 
-from collections.abc import Mapping
-from typing import Final, NoReturn
+import struct
+from collections.abc import Callable
+from typing import Final, NamedTuple, NoReturn
 
 from pamqp import base, commands
 
@@ -13,33 +14,61 @@ from pybroker.errors import CommandInvalid, FrameError, MethodNotImplemented, Pr
 from pybroker.wire.erlang import written_binary
 from pybroker.wire.frame import METHOD, unknown_frame
 
+
+class Limits(NamedTuple):
+    """How deep tables may nest (one table: 1), and how many entries all of them together may have."""
+
+    depth_max: int
+    entries_max: int
+
+
 # Far above what clients send (client properties: depth 2, 20 entries), far below what costs a millisecond.
-DEPTH_MAX: Final = 32
-ENTRIES_MAX: Final = 1_024
+PEER: Final = Limits(32, 1_024)
+# Headers that a peer sent and the broker made longer: x-death adds three levels, and all that a frame of 128 KiB holds.
+GROWN: Final = Limits(40, 65_536)
 # AMQP §4.2.5.5 limits field names to 128.
 KEY_OCTETS_MAX: Final = 128
 
 MALFORMED_UTF8: Final = "Malformed UTF-8 in shortstr"
 
-# Octets of the values of each type, RabbitMQ's dialect (its errata page); 'S' and 'x' carry their own length.
-_FIXED: Final = "t1 b1 B1 s2 u2 I4 i4 l8 L8 f4 d8 D5 T8 V0"
-FIXED_OCTETS: Final[Mapping[int, int]] = {ord(pair[0]): int(pair[1]) for pair in _FIXED.split()}
-_TABLE: Final = ord("F")
-_ARRAY: Final = ord("A")
-_MEASURED: Final = frozenset(b"SxFA")
-
+# Sizes of what carries its own length, below those that are numbers of octets.
 _SHORTSTR: Final = -1
 _LONGSTR: Final = -2
-_NESTED: Final = -3
-_FIELD_OCTETS: Final = {"octet": 1, "short": 2, "long": 4, "longlong": 8, "timestamp": 8}
-_FIELD_SHAPES: Final = {**_FIELD_OCTETS, "shortstr": _SHORTSTR, "longstr": _LONGSTR, "table": _NESTED}
+_TABLE: Final = -3
+_ARRAY: Final = -4
+_UNKNOWN: Final = -5
+# Octets of the values of each type, by its letter: RabbitMQ's dialect (its errata page).
+_FIXED: Final = {
+    "t": 1,
+    "b": 1,
+    "B": 1,
+    "s": 2,
+    "u": 2,
+    "I": 4,
+    "i": 4,
+    "l": 8,
+    "L": 8,
+    "f": 4,
+    "d": 8,
+    "D": 5,
+    "T": 8,
+    "V": 0,
+}
+_LETTERS: Final = {**_FIXED, "S": _LONGSTR, "x": _LONGSTR, "F": _TABLE, "A": _ARRAY}
+_SIZES: Final = [_LETTERS.get(chr(code), _UNKNOWN) for code in range(256)]
+# The same for the arguments of methods, by pamqp's names of their types.
+_INTEGERS: Final = {"octet": 1, "short": 2, "long": 4, "longlong": 8, "timestamp": 8}
+_ARGUMENTS: Final = {**_INTEGERS, "shortstr": _SHORTSTR, "longstr": _LONGSTR, "table": _TABLE}
+_CUT_SHORT: Final = "table is cut short"
+
+_length: Final[Callable[[bytes, int], tuple[int]]] = struct.Struct(">I").unpack_from
 
 # RabbitMQ knows these classes and methods and we do not: access (class 30) and basic.credit of its AMQP 1.0 days.
 _KNOWN_ELSEWHERE: Final = frozenset({(30, 10), (30, 11), (60, 200), (60, 201), (60, 202)})
 
 
 def _layout(method: type[base.Frame]) -> tuple[int, ...]:
-    """Return what a method's arguments are made of: numbers of octets, or _SHORTSTR, _LONGSTR, _NESTED."""
+    """Return what a method's arguments are made of: numbers of octets, or _SHORTSTR, _LONGSTR, _TABLE."""
     layout: list[int] = []
     bits = 0
     for name in method.attributes():
@@ -49,7 +78,7 @@ def _layout(method: type[base.Frame]) -> tuple[int, ...]:
             octets = 1 if bits % 8 == 1 else 0
         else:
             bits = 0
-            octets = _FIELD_SHAPES[kind]
+            octets = _ARGUMENTS[kind]
         if octets > 0 and layout and layout[-1] > 0:
             layout[-1] += octets
         elif octets:
@@ -68,57 +97,81 @@ def check_utf8(octets: bytes) -> None:
         raise FrameError(MALFORMED_UTF8) from None
 
 
-def check_table(octets: bytes, offset: int, end: int) -> int:
+def check_table(octets: bytes, offset: int, end: int, limits: Limits = PEER) -> int:
     """Walk the field table whose four length octets are at `offset`, which must not reach over `end`; return its end.
 
     Raises FrameError (501) above a limit and for keys that are not UTF-8, ProtocolSyntaxError (502) where lengths or
     types are wrong. # Differs from RabbitMQ: it has no limits, does not check keys, and answers 541 to a wrong table.
     """
-    position, stop = _measured(octets, offset, end)
+    try:
+        position = offset + 4
+        stop = position + _length(octets, offset)[0]
+        if stop > end:
+            raise ProtocolSyntaxError(_CUT_SHORT)
+        _walk(octets, position, stop, limits)
+    except struct.error:
+        raise ProtocolSyntaxError(_CUT_SHORT) from None
+    return stop
+
+
+def _walk(octets: bytes, position: int, stop: int, limits: Limits) -> None:
+    """Walk all fields between two offsets, and what they nest. Raises struct.error where a length is cut short."""
+    depth_max, entries_max = limits
+    # Far from all keys are ASCII, but looking at all octets at once costs less than decoding one key.
+    all_ascii = octets.isascii()
     outer: list[tuple[int, bool]] = []
     in_array = False
     entries = 0
     while True:
         while position == stop:
             if not outer:
-                return stop
+                return
             stop, in_array = outer.pop()
         entries += 1
-        if entries > ENTRIES_MAX:
-            raise FrameError(f"table of more than {ENTRIES_MAX} entries")
+        if entries > entries_max:
+            raise FrameError(f"table of more than {entries_max} entries")
         if not in_array:
-            position = _check_key(octets, position, stop)
-        letter = octets[position]
+            start = position + 1
+            position = start + octets[position]
+            if position >= stop:
+                raise ProtocolSyntaxError(_CUT_SHORT)
+            if position - start > KEY_OCTETS_MAX:
+                raise FrameError(f"table key of more than {KEY_OCTETS_MAX} octets")
+            if not all_ascii:
+                check_utf8(octets[start:position])
+        size = _SIZES[octets[position]]
         position += 1
-        size = FIXED_OCTETS.get(letter)
-        if size is not None:
+        if size >= 0:
             position += size
-            if position > stop:
-                raise ProtocolSyntaxError("table is cut short")
-        elif letter not in _MEASURED:
-            raise ProtocolSyntaxError(f"unknown type {letter} in table")
+        elif size == _LONGSTR:
+            position += 4 + _length(octets, position)[0]
+        elif size == _UNKNOWN:
+            raise ProtocolSyntaxError(f"unknown type {octets[position - 1]} in table")
         else:
-            start, value_end = _measured(octets, position, stop)
-            if letter in (_TABLE, _ARRAY):
-                outer.append((stop, in_array))
-                if len(outer) >= DEPTH_MAX:
-                    raise FrameError(f"table nested deeper than {DEPTH_MAX} levels")
-                position, stop, in_array = start, value_end, letter == _ARRAY
-            else:
-                position = value_end
+            outer.append((stop, in_array))
+            if len(outer) >= depth_max:
+                raise FrameError(f"table nested deeper than {depth_max} levels")
+            in_array = size == _ARRAY
+            position += 4
+            inner = position + _length(octets, position - 4)[0]
+            if inner > stop:
+                raise ProtocolSyntaxError(_CUT_SHORT)
+            stop = inner
+        if position > stop:
+            raise ProtocolSyntaxError(_CUT_SHORT)
 
 
 def value_end(octets: bytes, offset: int, end: int) -> int:
     """Return the end of the typed value at `offset`, without looking into it. Raises ProtocolSyntaxError (502)."""
     if offset >= end:
-        raise ProtocolSyntaxError("table is cut short")
-    size = FIXED_OCTETS.get(octets[offset])
-    if size is None:
-        if octets[offset] not in _MEASURED:
-            raise ProtocolSyntaxError(f"unknown type {octets[offset]} in table")
-        return _measured(octets, offset + 1, end)[1]
+        raise ProtocolSyntaxError(_CUT_SHORT)
+    size = _SIZES[octets[offset]]
+    if size == _UNKNOWN:
+        raise ProtocolSyntaxError(f"unknown type {octets[offset]} in table")
+    if size < 0:
+        size = 4 + int.from_bytes(octets[offset + 1 : offset + 5])
     if offset + 1 + size > end:
-        raise ProtocolSyntaxError("table is cut short")
+        raise ProtocolSyntaxError(_CUT_SHORT)
     return offset + 1 + size
 
 
@@ -149,7 +202,7 @@ def guard_method(payload: bytes) -> None:
             else:
                 start = position + 4
                 position = start + int.from_bytes(payload[position:start])
-                if position <= end and step == _NESTED:
+                if position <= end and step == _TABLE:
                     check_table(payload, start - 4, end)
             if position > end:
                 _cannot_decode(payload)
@@ -158,28 +211,6 @@ def guard_method(payload: bytes) -> None:
     except (FrameError, ProtocolSyntaxError) as error:
         error.method = (index >> 16, index & 0xFFFF)
         raise
-
-
-def _measured(octets: bytes, offset: int, end: int) -> tuple[int, int]:
-    """Return where the octets behind a four-octet length begin and end."""
-    start = offset + 4
-    value_end = start + int.from_bytes(octets[offset:start])
-    if start > end or value_end > end:
-        raise ProtocolSyntaxError("table is cut short")
-    return start, value_end
-
-
-def _check_key(octets: bytes, position: int, stop: int) -> int:
-    """Return the offset of the value's type octet, which is inside the table."""
-    length = octets[position]
-    start = position + 1
-    position = start + length
-    if position >= stop:
-        raise ProtocolSyntaxError("table is cut short")
-    if length > KEY_OCTETS_MAX:
-        raise FrameError(f"table key of more than {KEY_OCTETS_MAX} octets")
-    check_utf8(octets[start:position])
-    return position
 
 
 def _cannot_decode(payload: bytes) -> NoReturn:

@@ -11,7 +11,7 @@ from pamqp import base, commands
 
 from pybroker.wire.frame import METHOD, frame
 from pybroker.wire.guard import guard_method
-from pybroker.wire.table import Table, decode_table, encode_table
+from pybroker.wire.table import Table, encode_table, read_fields
 
 _INTS: Final = {"octet": 1, "short": 2, "long": 4, "longlong": 8, "timestamp": 8}
 _ZEROES: Final = {"bit": False, "shortstr": "", "longstr": ""}
@@ -79,7 +79,9 @@ def decode_method(payload: bytes) -> base.Frame:
             position += 1
             continue
         elif amqp_type == "table":
-            value, position = decode_table(payload, position)
+            start = position + 4
+            position = start + int.from_bytes(payload[position:start])
+            value = read_fields(payload, start, position)
         elif amqp_type == "longstr":
             start = position + 4
             position = start + int.from_bytes(payload[position:start])

@@ -3,9 +3,9 @@
 "props" are the octets from the two flag octets to the end of the header frame's payload. What a property means to a
 queue is not known here, only what of it the broker must know: `Traits`.
 
-    +-------+--------------------------------------------------------------------+
-    | flags | the properties whose flag is set, in the order of PROPERTIES        |
-    +-------+--------------------------------------------------------------------+
+    +-------+-------------------------------------------------------------+
+    | flags | the properties whose flag is set, in the order of PROPERTIES |
+    +-------+-------------------------------------------------------------+
     flags: bit 15 is content_type ... bit 2 cluster_id, bit 1 nothing, bit 0 "more flags follow" (never, in class basic)
 """
 
@@ -23,9 +23,10 @@ from pybroker.run import (
     WANTS_USER_ID,
     Traits,
 )
-from pybroker.wire.erlang import printed_string
-from pybroker.wire.guard import check_table, check_utf8
+from pybroker.wire.expiration import parse_expiration
+from pybroker.wire.guard import GROWN, PEER, Limits, check_table, check_utf8
 from pybroker.wire.table import Table, decode_table, encode_table, split_table
+from pybroker.wire.value import FIELD_TYPES
 
 HEADERS: Final = 1 << 13
 DELIVERY_MODE: Final = 1 << 12
@@ -35,38 +36,36 @@ EXPIRATION: Final = 1 << 8
 TIMESTAMP: Final = 1 << 6
 USER_ID: Final = 1 << 4
 
-# Ten years in milliseconds: rabbit_misc:check_expiry.
-EXPIRATION_MS_MAX: Final = 315_360_000_000
-
+_FLAGS: Final = tuple(1 << bit for bit in range(15, 1, -1))
 _RESERVED: Final = 0b11
 _FAST_REPLY_TO: Final = b"amq.rabbitmq.reply-to"
 
-# What a step over one property takes: that many octets, or these two.
+# Octets of each property; _SHORTSTR and _TABLE carry their own length.
 _SHORTSTR: Final = 0
 _TABLE: Final = -1
 _SIZES: Final = {HEADERS: _TABLE, DELIVERY_MODE: 1, PRIORITY: 1, TIMESTAMP: 8}
-_FLAGS: Final = tuple(1 << bit for bit in range(15, 1, -1))
 
-# Erlang's names of the types, for RabbitMQ's text about a CC header that is no array.
-_TYPE_NAMES: Final = {
-    "S": "longstr",
-    "I": "signedint",
-    "D": "decimal",
-    "T": "timestamp",
-    "F": "table",
-    "b": "byte",
-    "B": "unsignedbyte",
-    "s": "short",
-    "u": "unsignedshort",
-    "i": "unsignedint",
-    "l": "long",
-    "L": "long",
-    "f": "float",
-    "d": "double",
-    "t": "bool",
-    "x": "binary",
-    "V": "void",
+# What `traits_of` does at a property: most shortstrs it only steps over.
+_SKIP: Final = 0
+_SKIP_TIMESTAMP: Final = 1
+_TAKE_MODE: Final = 2
+_TAKE_PRIORITY: Final = 3
+_WALK_HEADERS: Final = 4
+_READ_EXPIRATION: Final = 5
+_READ_REPLY_TO: Final = 6
+_READ_USER_ID: Final = 7
+_STEPS: Final = {
+    HEADERS: _WALK_HEADERS,
+    DELIVERY_MODE: _TAKE_MODE,
+    PRIORITY: _TAKE_PRIORITY,
+    REPLY_TO: _READ_REPLY_TO,
+    EXPIRATION: _READ_EXPIRATION,
+    TIMESTAMP: _SKIP_TIMESTAMP,
+    USER_ID: _READ_USER_ID,
 }
+# The steps for each set of flags ever seen: 16,384 are possible, so it is bounded by nature.
+_PLANS: Final[dict[int, tuple[int, ...]]] = {}
+_PERSISTENT: Final = Traits(persistent=True)
 
 
 @dataclass(slots=True)
@@ -95,55 +94,68 @@ class Properties:
 PROPERTIES: Final = tuple(field.name for field in fields(Properties))
 
 
-def traits_of(props: bytes) -> Traits:
-    """Return what the broker must know of a message with these properties; equal traits are mostly one object.
+def traits_of(props: bytes, limits: Limits = PEER) -> Traits:
+    """Return what the broker must know of a message with these properties; equal traits are one object, mostly.
 
-    Checks everything a peer can do wrong in a content header, so it must be called before a message is routed.
+    Checks all that a peer can do wrong in a content header, so it comes before routing. `limits` GROWN is for headers
+    that the broker itself has made longer.
 
-    Raises ProtocolSyntaxError (502) for a wrong structure or table, FrameError (501) for a table above the limits,
-    PreconditionFailed (406) for a bad expiration, delivery mode or CC header, with RabbitMQ's texts.
+    Raises ProtocolSyntaxError (502) for a wrong structure or table, FrameError (501) for a table above the limits or a
+    user-id that is not UTF-8, PreconditionFailed (406) for a bad expiration, delivery mode or CC, in RabbitMQ's words.
     """
+    position, mode, priority, wants, ttl_ms = 2, 1, 0, 0, None
     try:
         flags = props[0] << 8 | props[1]
-        plan = _PLANS.get(flags) or _plan(flags)
-        position, mode, priority, ttl_ms, wants = 2, 0, 0, None, 0
-        for flag, size in plan:
-            start = position
-            if size == _SHORTSTR:
-                position += 1 + props[position]
-                if flag:
-                    ttl_ms, wants = _read_named(props[start + 1 : position], flag, ttl_ms, wants)
-            elif flag == DELIVERY_MODE:
+        plan = _PLANS.get(flags)
+        if plan is None:
+            plan = _plan(flags)
+        for step in plan:
+            if step == _SKIP:
+                position += props[position] + 1
+            elif step == _TAKE_MODE:
                 mode = props[position]
                 position += 1
-            elif flag == PRIORITY:
+            elif step == _SKIP_TIMESTAMP:
+                position += 8
+            elif step == _TAKE_PRIORITY:
                 priority = props[position]
                 position += 1
-            elif flag == HEADERS:
-                position = check_table(props, start, len(props))
-                wants |= WANTS_TABLE | _wants_of_table(props[start:position])
+            elif step == _WALK_HEADERS:
+                start, position = position, check_table(props, position, len(props), limits)
+                wants |= _wants_of_table(props[start:position])
             else:
-                position += size
+                start = position + 1
+                position = start + props[position]
+                if step == _READ_EXPIRATION:
+                    ttl_ms = parse_expiration(props[start:position])
+                elif step == _READ_USER_ID:
+                    check_utf8(props[start:position])
+                    wants |= WANTS_USER_ID
+                elif props[start:position] == _FAST_REPLY_TO:
+                    wants |= WANTS_REPLY_TO
     except IndexError:
         _malformed()
     if position != len(props):
         _malformed()
-    if mode > 2 or (mode == 0 and flags & DELIVERY_MODE):
-        raise PreconditionFailed(f"invalid message: {{delivery_mode_unknown,{mode}}}")
-    return _traits(mode == 2, priority, ttl_ms, wants)
+    if mode == 2 and priority == wants == 0 and ttl_ms is None:
+        return _PERSISTENT
+    return _traits(mode, priority, ttl_ms, wants)
 
 
 def decode_properties(props: bytes) -> Properties:
-    """Return all properties. Raises ProtocolSyntaxError (502) and FrameError (501) as `traits_of`."""
+    """Return all properties, of a peer or of the broker's own making.
+
+    Raises ProtocolSyntaxError (502) and FrameError (501) as `traits_of`, but looks at the structure only.
+    """
     properties = Properties()
     position = 2
-    flags = _flags(props)
+    flags = _flags_of(props)
     for name, flag in zip(PROPERTIES, _FLAGS, strict=True):
         if not flags & flag:
             continue
         start, position = position, _end_of(props, position, flag)
         if flag == HEADERS:
-            properties.headers = decode_table(props, start)[0]
+            properties.headers = decode_table(props[:position], start, GROWN)[0]
         elif flag in _SIZES:
             setattr(properties, name, int.from_bytes(props[start:position]))
         else:
@@ -181,9 +193,12 @@ def find_headers(props: bytes) -> bytes | None:
 
 
 def find_user_id(props: bytes) -> str | None:
-    """Return the user-id, None if absent."""
+    """Return the user-id, None if absent. Raises FrameError (501) if it is not UTF-8: it names a user."""
     start, end = _span(props, USER_ID)
-    return props[start + 1 : end].decode() if end > start else None
+    if end == start:
+        return None
+    check_utf8(props[start + 1 : end])
+    return props[start + 1 : end].decode()
 
 
 def find_reply_to(props: bytes) -> str | None:
@@ -203,53 +218,39 @@ def remove_expiration(props: bytes) -> bytes:
 
 
 def replace_reply_to(props: bytes, reply_to: str) -> bytes:
-    """Return props with another reply-to, at most 255 octets. Raises ValueError."""
+    """Return props with another reply-to. Raises ValueError above 255 octets."""
     return _replace(props, REPLY_TO, _shortstr(reply_to))
 
 
-# One plan for each set of flags ever seen: 16,384 are possible, so it is bounded by nature.
-_PLANS: dict[int, tuple[tuple[int, int], ...]] = {}
-_NAMED: Final = EXPIRATION | REPLY_TO | USER_ID
-
-
-def _plan(flags: int) -> tuple[tuple[int, int], ...]:
-    """Return (flag, size) of the properties present; flag 0 for shortstrs the broker has no interest in."""
+def _plan(flags: int) -> tuple[int, ...]:
+    """Return the steps of `traits_of` for these flags, and remember them. Raises ProtocolSyntaxError (502)."""
     if flags & _RESERVED:
-        # Differs from RabbitMQ: it ignores both bits, and hands on a header that clients then read wrong.
+        # Differs from RabbitMQ: it ignores both bits, and hands on a header that its consumers then read wrong.
         raise ProtocolSyntaxError("reserved property flags are set")
-    plan = []
-    for flag in _FLAGS:
-        if flags & flag:
-            size = _SIZES.get(flag, _SHORTSTR)
-            plan.append((flag if size != _SHORTSTR or flag & _NAMED else 0, size))
-    _PLANS[flags] = tuple(plan)
-    return _PLANS[flags]
+    plan = _PLANS[flags] = tuple(_STEPS.get(flag, _SKIP) for flag in _FLAGS if flags & flag)
+    return plan
 
 
 @lru_cache(maxsize=4_096)
-def _traits(persistent: bool, priority: int, ttl_ms: int | None, wants: int) -> Traits:
-    traits = Traits(persistent, priority, ttl_ms, wants)
+def _traits(mode: int, priority: int, ttl_ms: int | None, wants: int) -> Traits:
+    """Return the one Traits object of these values, as long as it is remembered."""
+    if mode not in (1, 2):
+        raise PreconditionFailed(f"invalid message: {{delivery_mode_unknown,{mode}}}")
+    traits = Traits(mode == 2, priority, ttl_ms, wants)
     return PLAIN_TRAITS if traits == PLAIN_TRAITS else traits
 
 
-def _read_named(octets: bytes, flag: int, ttl_ms: int | None, wants: int) -> tuple[int | None, int]:
-    if flag == EXPIRATION:
-        return _parse_expiration(octets), wants
-    if flag == REPLY_TO:
-        return ttl_ms, wants | WANTS_REPLY_TO if octets == _FAST_REPLY_TO else wants
-    check_utf8(octets)
-    return ttl_ms, wants | WANTS_USER_ID
-
-
 def _wants_of_table(octets: bytes) -> int:
-    # Three searches cost less than one key: most tables have none of them.
+    """Return the WANTS_ bits of a headers table that the guard has passed."""
+    # Two searches cost less than one key, and most tables have neither.
     if b"CC" not in octets and b"x-delay" not in octets:
-        return 0
-    wants = 0
+        return WANTS_TABLE
+    wants = WANTS_TABLE
     for key, value in split_table(octets):
         if key in (b"CC", b"BCC"):
             if value[:1] != b"A":
-                fault = f'{{unacceptable_type_in_header,"{key.decode()}",{_TYPE_NAMES[value[:1].decode()]}}}'
+                kind = FIELD_TYPES["l" if value[:1] == b"L" else value[:1].decode()]
+                fault = f'{{unacceptable_type_in_header,"{key.decode()}",{kind}}}'
                 raise PreconditionFailed(f"invalid message: {fault}")
             wants |= WANTS_CC
         elif key == b"x-delay":
@@ -257,33 +258,15 @@ def _wants_of_table(octets: bytes) -> int:
     return wants
 
 
-def _parse_expiration(octets: bytes) -> int:
-    """Return milliseconds. Raises PreconditionFailed (406), source: rabbit_basic:parse_expiration."""
-    sign = 1 if octets[:1] in (b"+", b"-") else 0
-    digits = sign
-    while octets[digits : digits + 1].isdigit():
-        digits += 1
-    if digits == sign:
-        fault = "no_integer"
-    elif digits < len(octets):
-        fault = f"{{leftover_string,{printed_string(octets[digits:])}}}"
-    else:
-        ttl_ms = int(octets)
-        if 0 <= ttl_ms <= EXPIRATION_MS_MAX:
-            return ttl_ms
-        fault = f"{{value_negative,{ttl_ms}}}" if ttl_ms < 0 else f"{{value_too_large,{ttl_ms}}}"
-    raise PreconditionFailed(f"invalid expiration '{octets.decode(errors='replace')}': {fault}")
-
-
 def _malformed() -> NoReturn:
     # Differs from RabbitMQ: its channel crashes, so it answers 541.
     raise ProtocolSyntaxError("malformed content header properties")
 
 
-def _flags(props: bytes) -> int:
+def _flags_of(props: bytes) -> int:
     if len(props) < 2:
         _malformed()
-    flags = props[0] << 8 | props[1]
+    flags = int.from_bytes(props[:2])
     if flags & _RESERVED:
         _plan(flags)
     return flags
@@ -305,7 +288,7 @@ def _end_of(props: bytes, position: int, flag: int) -> int:
 
 def _span(props: bytes, wanted: int) -> tuple[int, int]:
     """Return start and end of a property; both where it would begin, if absent."""
-    flags = _flags(props)
+    flags = _flags_of(props)
     position = 2
     for flag in _FLAGS:
         if flag == wanted:
@@ -317,7 +300,7 @@ def _span(props: bytes, wanted: int) -> tuple[int, int]:
 
 def _replace(props: bytes, flag: int, octets: bytes | None) -> bytes:
     start, end = _span(props, flag)
-    flags = _flags(props) & ~flag if octets is None else _flags(props) | flag
+    flags = _flags_of(props) & ~flag if octets is None else _flags_of(props) | flag
     return flags.to_bytes(2) + props[2:start] + (octets or b"") + props[end:]
 
 
