@@ -52,15 +52,18 @@ class Names:
 class Run:
     """Consecutive messages: seqs `first_seq .. first_seq + count - 1`.
 
-    `contents` are the octets as published: content header frame and body frames, with `channel` as their channel number
-    and no frame above `frame_octets_max` octets (0: unknown). `origin` is the id of the session that
-    published them (0: the broker itself). Packed, `contents` is None and `_blob` holds all of them.
+    `contents` are the octets as published: content header frame and body frames, all with `channel` as their channel
+    number and none longer than `frame_octets_max` (0: not limited). `octets` counts them with their frames,
+    `body_octets` the bodies alone; `body_size` is the size of each body where all are equal, else -1. `origin` is the
+    id of the session that published them (0: the broker itself). Packed, `contents` is None and `_blob` has all of them.
     """
 
     __slots__ = (
         "_blob",
         "_ends",
         "arrived_ms",
+        "body_octets",
+        "body_size",
         "channel",
         "contents",
         "count",
@@ -73,7 +76,18 @@ class Run:
     )
 
     def __init__(
-        self, names: Names, traits: Traits, first_seq: int, contents: list[bytes], octets: int, arrived_ms: int
+        self,
+        names: Names,
+        traits: Traits,
+        first_seq: int,
+        contents: list[bytes],
+        octets: int,
+        body_octets: int,
+        body_size: int,
+        arrived_ms: int,
+        channel: int = 0,
+        frame_octets_max: int = 0,
+        origin: int = 0,
     ) -> None:
         self.names = names
         self.traits = traits
@@ -81,12 +95,24 @@ class Run:
         self.count = len(contents)
         self.contents: list[bytes] | None = contents
         self.octets = octets
+        self.body_octets = body_octets
+        self.body_size = body_size
         self.arrived_ms = arrived_ms
-        self.channel = 0
-        self.frame_octets_max = 0
-        self.origin = 0
+        self.channel = channel
+        self.frame_octets_max = frame_octets_max
+        self.origin = origin
         self._blob = b""
         self._ends: array[int] | None = None
+
+    def extend(self, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
+        """Append messages whose seqs follow the last one's; the caller has checked names, traits and limits."""
+        assert self.contents is not None
+        self.contents += contents
+        self.count += len(contents)
+        self.octets += octets
+        self.body_octets += body_octets
+        if self.body_size != body_size:
+            self.body_size = -1
 
     def take(self, indexes: range) -> list[bytes]:
         """Return the contents at `indexes`, in that order."""
@@ -103,21 +129,15 @@ class Run:
         """Return one message's content."""
         return self.take(range(index, index + 1))[0]
 
-    def octets_of(self, indexes: range) -> int:
-        """Return the octets of the contents at `indexes`; O(1) for a whole run or contents of equal size."""
+    def body_octets_of(self, indexes: range) -> int:
+        """Return the octets of the bodies at `indexes`; O(1) for a whole run or bodies of equal size."""
         n = len(indexes)
+        if self.body_size >= 0:
+            return n * self.body_size
         if n == self.count:
-            return self.octets
-        ends = self._ends
-        if ends is not None:
-            if indexes.step == 1:
-                return ends[indexes.stop] - ends[indexes.start]
-            return sum(ends[i + 1] - ends[i] for i in indexes)
-        contents = self.contents
-        assert contents is not None
-        if n == 1:
-            return len(contents[indexes.start])
-        return sum(map(len, contents[indexes.start : indexes.stop : indexes.step]))
+            return self.body_octets
+        # The content header frame has the body's size in its octets 11..18 (AMQP §4.2.6.1).
+        return sum([int.from_bytes(content[11:19]) for content in self.take(indexes)])
 
     def pack(self) -> None:
         """Turn many small objects into one block, which malloc gives back whole. No effect when equal or packed."""
@@ -159,9 +179,9 @@ class Entry:
         return self.run.first_seq + self.indexes[-1]
 
     @property
-    def octets(self) -> int:
-        """Return the octets of these contents."""
-        return self.run.octets_of(self.indexes)
+    def body_octets(self) -> int:
+        """Return the octets of these messages' bodies."""
+        return self.run.body_octets_of(self.indexes)
 
     def __repr__(self) -> str:
         return f"Entry(seqs {self.first_seq}..{self.last_seq}, {len(self.indexes)}, deliveries {self.deliveries})"

@@ -32,10 +32,20 @@ class Session:
 
     Invariants: after `closing` is True nothing more is read; after `finished` the socket is closed once the output is
     written. `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
-    means do not read at all (flow control).
+    means do not read at all (flow control). `link` is the driver's own, and nobody else's.
     """
 
-    __slots__ = ("closing", "dirty", "finished", "read_octets", "readable", "recv_octets", "send_octets", "turn")
+    __slots__ = (
+        "closing",
+        "dirty",
+        "finished",
+        "link",
+        "read_octets",
+        "readable",
+        "recv_octets",
+        "send_octets",
+        "turn",
+    )
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
@@ -43,6 +53,7 @@ class Session:
         self.closing = False
         self.finished = False
         self.dirty = False
+        self.link: Any = None
         self.read_octets = 0
         self.recv_octets = 0
         self.send_octets = 0

@@ -173,11 +173,16 @@ class Users:
 def hash_password(password: str) -> bytes:
     """Return salt and hash as RabbitMQ stores them (base64 of this is `password_hash` in a definitions file)."""
     salt = secrets.token_bytes(SALT_OCTETS)
-    return salt + hashlib.sha256(salt + password.encode()).digest()
+    return salt + HASHES[SHA256](salt + octets_of(password)).digest()
 
 
 def password_fits(password: str, password_hash: bytes, hashing_algorithm: str) -> bool:
     """Compare in constant time. A hash of the wrong length fits nothing."""
     salt, expected = password_hash[:SALT_OCTETS], password_hash[SALT_OCTETS:]
-    computed = HASHES[hashing_algorithm](salt + password.encode()).digest()
+    computed = HASHES[hashing_algorithm](salt + octets_of(password)).digest()
     return hmac.compare_digest(computed, expected)
+
+
+def octets_of(password: str) -> bytes:
+    """Return a password's octets; a door decodes those that are no UTF-8 with `surrogateescape`."""
+    return password.encode(errors="surrogateescape")

@@ -1,73 +1,94 @@
 """The topic exchange: words between dots, `*` for exactly one, `#` for any number of them (AMQP §3.1.3.3).
 
-Patterns live in a trie. A key is matched by walking all branches at once, word by word, as a set of nodes: at most
-words times nodes steps, no recursion, no backtracking, whatever the patterns.
+A pattern is cut at its `#`s. What stands before the first is in a trie; what stands after the last is in a second one,
+read from the end; what must be found in between is kept at the end of that. So there is no backtracking and no
+recursion: a match takes no more steps than bindings times words in the key, whatever the patterns.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.exchange.exchange import Destinations, Exchange, count_down, count_up
+from pybroker.core.exchange.trie import Trie, Words
 
 if TYPE_CHECKING:
     from pybroker.core.binding import Binding
 
-# Recent keys and what they found, forgotten at any change: a walk costs microseconds, a look-up a tenth of one.
-RECENT_KEYS_MAX: Final = 1_024
+# Recent keys and what they found, forgotten at any change: finding costs microseconds, remembering a tenth of one.
+RECENT_KEYS_MAX: Final = 4_096
 
 
-class Node:
-    """One word of a pattern. `many` is the child behind `#`; that child `loops`: it stays for any further word."""
+class Between:
+    """Words that must be found between `#`s, in this order: one bit a word, all places tried at once (shift-and)."""
 
-    __slots__ = ("destinations", "loops", "many", "one", "words")
+    __slots__ = ("_anywhere", "_last", "_loops", "_masks", "destinations")
 
-    def __init__(self, *, loops: bool = False) -> None:
-        self.words: dict[str, Node] = {}
-        self.one: Node | None = None
-        self.many: Node | None = None
-        self.loops = loops
+    def __init__(self, parts: tuple[Words, ...]) -> None:
         self.destinations: Destinations = {}
+        self._masks: dict[str, int] = {}
+        self._anywhere = 0
+        self._loops = 0
+        bit = 1
+        for part in parts:
+            self._loops |= bit  # a `#` stands before it
+            for word in part:
+                if word == "*":
+                    self._anywhere |= bit
+                else:
+                    self._masks[word] = self._masks.get(word, 0) | bit
+                bit <<= 1
+        self._last = bit
 
-    @property
-    def empty(self) -> bool:
-        """Tell whether nothing ends here or goes on from here."""
-        return not (self.destinations or self.words or self.one or self.many)
+    def found_in(self, words: Words) -> bool:
+        """Tell whether all parts are found in these words."""
+        reached = 1
+        for word in words:
+            fitting = self._masks.get(word, 0) | self._anywhere
+            reached = ((reached & fitting) << 1) | (reached & self._loops)
+            if reached & self._last:
+                return True
+        return False
 
 
-def split_words(routing_key: str) -> list[str]:
-    """Split at dots; the empty key has no words at all, `.` has two empty ones (rabbit_exchange_type_topic)."""
-    return routing_key.split(".") if routing_key else []
+class Tail:
+    """Patterns that end alike. `destinations` need no more; the others, by their first word, something in between."""
+
+    __slots__ = ("between", "destinations")
+
+    def __init__(self) -> None:
+        self.destinations: Destinations = {}
+        self.between: dict[str, dict[tuple[Words, ...], Between]] = {}
 
 
-def normal_form(words: list[str]) -> list[str]:
-    """Return an equal pattern in which every run of wildcards is `*`s, then at most one `#`.
+class Head:
+    """Patterns that begin alike: those that end there, and those that go on after a `#`."""
 
-    `#.#` equals `#`, and `#.*` equals `*.#`: so no node behind `#` has a wildcard child, and a set of nodes grows by at
-    most one `#` node for each node reached.
-    """
-    out: list[str] = []
-    many = False
-    for word in words:
-        if word == "#":
-            many = True
-        elif word == "*":
-            out.append(word)
-        else:
-            if many:
-                out.append("#")
-                many = False
-            out.append(word)
-    if many:
-        out.append("#")
-    return out
+    __slots__ = ("destinations", "tails")
+
+    def __init__(self) -> None:
+        self.destinations: Destinations = {}
+        self.tails: Trie[Tail] | None = None
+
+
+def find_behind(tails: Trie[Tail], words: Words, out: Destinations) -> None:
+    """Add the destinations of patterns that go on after a `#`, for the words that are left of the key."""
+    for length, tail in tails.walk(words[::-1]):
+        if tail.destinations:
+            out.update(tail.destinations)
+        if tail.between:
+            middle = words[: len(words) - length]
+            for word in set(middle):
+                for between in tail.between.get(word, {}).values():
+                    if between.found_in(middle):
+                        out.update(between.destinations)
 
 
 class TopicExchange(Exchange):
-    """Bindings in a trie of pattern words."""
+    """Bindings by their patterns, cut up as above."""
 
     TYPE: ClassVar[str] = "topic"
 
-    __slots__ = ("_recent", "_root")
+    __slots__ = ("_heads", "_recent")
 
     def match(
         self,
@@ -75,93 +96,108 @@ class TopicExchange(Exchange):
         headers: Mapping[str, Any] | None,  # noqa: ARG002 - one signature for all types
         out: Destinations,
     ) -> None:
-        """Add the destinations of every pattern that the key matches."""
+        """Add the destinations of every pattern that fits the key."""
         found = self._recent.get(routing_key)
         if found is None:
-            found = walk(self._root, split_words(routing_key))
+            found = self._find(split_words(routing_key))
             if len(self._recent) >= RECENT_KEYS_MAX:
                 self._recent.clear()
             self._recent[routing_key] = found
         out.update(found)
 
+    def _find(self, words: Words) -> Destinations:
+        out: Destinations = {}
+        for length, head in self._heads.walk(words):
+            if length == len(words):
+                out.update(head.destinations)
+            if head.tails is not None:
+                find_behind(head.tails, words[length:], out)
+        return out
+
     def _open_index(self) -> None:
-        self._root = Node()
+        self._heads: Trie[Head] = Trie()
         self._recent: dict[str, Destinations] = {}
 
     def _attach(self, binding: "Binding") -> None:
-        node = self._root
-        for word in normal_form(split_words(binding.routing_key)):
-            node = child(node, word, make=True)
-        count_up(node.destinations, binding.destination)
         self._recent.clear()
+        before, behind = cut(split_words(binding.routing_key))
+        head = self._heads.get(before)
+        if head is None:
+            head = Head()
+            self._heads.put(before, head)
+        if behind is None:
+            count_up(head.destinations, binding.destination)
+            return
+        if head.tails is None:
+            head.tails = Trie()
+        parts, after = behind
+        tail = head.tails.get(after)
+        if tail is None:
+            tail = Tail()
+            head.tails.put(after, tail)
+        if not parts:
+            count_up(tail.destinations, binding.destination)
+            return
+        alike = tail.between.setdefault(parts[0][0], {})
+        if parts not in alike:
+            alike[parts] = Between(parts)
+        count_up(alike[parts].destinations, binding.destination)
 
     def _detach(self, binding: "Binding") -> None:
-        words = normal_form(split_words(binding.routing_key))
-        path = [self._root]
-        for word in words:
-            path.append(child(path[-1], word, make=False))
-        count_down(path[-1].destinations, binding.destination)
         self._recent.clear()
-        while words and path[-1].empty:
-            path.pop()
-            drop_child(path[-1], words.pop())
-
-
-def child(node: Node, word: str, *, make: bool) -> Node:
-    """Return the child for one word of a pattern; with `make` it is made if missing, else it must be there."""
-    if word == "*":
-        found = node.one
-    elif word == "#":
-        found = node.many
-    else:
-        found = node.words.get(word)
-    if found is None:
-        assert make, "an attached binding has a path"
-        found = Node(loops=word == "#")
-        if word == "*":
-            node.one = found
-        elif word == "#":
-            node.many = found
+        before, behind = cut(split_words(binding.routing_key))
+        head = self._heads.get(before)
+        assert head is not None, "an attached binding has its place"
+        if behind is None:
+            count_down(head.destinations, binding.destination)
         else:
-            node.words[word] = found
-    return found
+            self._detach_behind(head, behind, binding)
+        if not head.destinations and head.tails is None:
+            self._heads.drop(before)
+
+    def _detach_behind(self, head: Head, behind: "tuple[tuple[Words, ...], Words]", binding: "Binding") -> None:
+        parts, after = behind
+        tail = None if head.tails is None else head.tails.get(after)
+        assert head.tails is not None, "an attached binding has its place"
+        assert tail is not None, "likewise"
+        if not parts:
+            count_down(tail.destinations, binding.destination)
+        else:
+            alike = tail.between[parts[0][0]]
+            count_down(alike[parts].destinations, binding.destination)
+            if not alike[parts].destinations:
+                del alike[parts]
+            if not alike:
+                del tail.between[parts[0][0]]
+        if not tail.destinations and not tail.between:
+            head.tails.drop(after)
+            if not head.tails:
+                head.tails = None
 
 
-def drop_child(node: Node, word: str) -> None:
-    """Cut off the child for one word of a pattern."""
-    if word == "*":
-        node.one = None
-    elif word == "#":
-        node.many = None
-    else:
-        del node.words[word]
+def split_words(routing_key: str) -> Words:
+    """Split at dots; the empty key has no words at all, `.` has two empty ones (rabbit_exchange_type_topic)."""
+    return tuple(routing_key.split(".")) if routing_key else ()
 
 
-def walk(root: Node, words: list[str]) -> Destinations:
-    """Return the destinations of all patterns that match `words`."""
-    nodes: dict[Node, None] = {root: None}
-    if root.many is not None:
-        nodes[root.many] = None
+def cut(words: Words) -> "tuple[Words, tuple[tuple[Words, ...], Words] | None]":
+    """Return what stands before the first `#`, and (what stands between, what stands after the last, from the end).
+
+    `#.#` equals `#`, and `#.*` equals `*.#`: the `*`s of a run go to its front, so no part in between begins with one.
+    """
+    parts: list[list[str]] = [[]]
+    many = False
     for word in words:
-        reached: dict[Node, None] = {}
-        for node in nodes:
-            if node.loops:
-                reached[node] = None
-            found = node.words.get(word)
-            if found is not None:
-                reached[found] = None
-                if found.many is not None:
-                    reached[found.many] = None
-            found = node.one
-            if found is not None:
-                reached[found] = None
-                if found.many is not None:
-                    reached[found.many] = None
-        if not reached:
-            return {}
-        nodes = reached
-    out: Destinations = {}
-    for node in nodes:
-        if node.destinations:
-            out.update(node.destinations)
-    return out
+        if word == "#":
+            many = True
+            continue
+        if many and word != "*":
+            parts.append([])
+            many = False
+        parts[-1].append(word)
+    if many:
+        parts.append([])
+    before, *behind = map(tuple, parts)
+    if not behind:
+        return before, None
+    return before, (tuple(behind[:-1]), behind[-1][::-1])

@@ -1,0 +1,220 @@
+"""AmqpChannel: one channel's state, and contents that arrive frame by frame (AMQP §4.2.6).
+
+What each method does stands in `amqp/methods/`; what a publish becomes in `amqp/publishing.py`.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pamqp import commands
+
+from pybroker.amqp.publishing import Assembly, finish_content, open_route
+from pybroker.core.confirm import ConfirmLine
+from pybroker.core.link import ChannelState
+from pybroker.core.publish import Publisher
+from pybroker.errors import AmqpError, PreconditionFailed, UnexpectedFrame
+from pybroker.wire import frame
+from pybroker.wire.methods import make_method
+
+if TYPE_CHECKING:
+    from pamqp import base
+
+    from pybroker.amqp.session import AmqpSession
+    from pybroker.core.transaction import Transaction
+
+# From here on the rest of a body is read in large portions: 128-KiB reads would copy what has come again and again.
+LARGE_BODY_OCTETS: Final = 65_536
+LARGE_READ_OCTETS: Final = 2_097_152
+
+_ACK_FRAME: Final = b"\x00\x00\x00\x0d\x00\x3c\x00\x50"
+_NACK_FRAME: Final = b"\x00\x00\x00\x0d\x00\x3c\x00\x78"
+
+
+class AmqpChannel(ChannelState):
+    """States: `starting` until channel.open is answered, `closing` between our channel.close and its close-ok."""
+
+    __slots__ = (
+        "assembly",
+        "closing",
+        "confirms",
+        "flow_active",
+        "last_queue",
+        "number",
+        "prefetch",
+        "publisher",
+        "reply_consumer",
+        "starting",
+        "transaction",
+    )
+
+    session: "AmqpSession"
+
+    def __init__(self, session: "AmqpSession", number: int) -> None:
+        super().__init__(session)
+        assert session.vhost is not None
+        self.number = number
+        self.starting = True
+        self.closing = False
+        self.assembly: Assembly | None = None
+        self.confirms: ConfirmLine | None = None
+        self.transaction: Transaction | None = None
+        self.last_queue = ""  # F5: the queue that an empty name means
+        self.prefetch = session.broker.settings.default_consumer_prefetch
+        self.flow_active = True
+        self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to
+        self.publisher = Publisher(session.vhost, session.id, session.frame_octets_max)
+
+    # -- out ----------------------------------------------------------------------------------------------------------
+
+    def send(self, method: "base.Frame") -> None:
+        """Send a method on this channel."""
+        self.session.send_method(self.number, method)
+
+    def send_confirms(self) -> None:
+        """Send what may be confirmed now, coalesced ([rmq confirms])."""
+        if self.confirms is None or self.closing:
+            return
+        for ack, seq, multiple in self.confirms.take(0):
+            head = b"\x01" + self.number.to_bytes(2) + (_ACK_FRAME if ack else _NACK_FRAME)
+            self.session.send(head + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
+
+    # -- contents, frame by frame -------------------------------------------------------------------------------------
+
+    def begin_publish(self, payload: bytes) -> None:
+        """Take a basic.publish method; its header and body frames follow."""
+        self.assembly = Assembly(open_route(self, payload))
+        self.session.assembling += 1
+
+    def receive_content(self, kind: int, payload: bytes) -> None:
+        """Take a header or body frame.
+
+        Raises UnexpectedFrame (505) when it is neither's turn, or the body is longer than the header said; PreconditionFailed (406) as soon as the
+        header announces more than max_message_size: no octet of that body is kept.
+        """
+        assembly = self.assembly
+        session = self.session
+        if assembly is None:
+            raise UnexpectedFrame("expected method frame, got non method frame instead")
+        if assembly.header is None:
+            if kind != frame.HEADER:
+                raise UnexpectedFrame(
+                    "expected content header for class 60, got non content header frame instead", (60, 40)
+                )
+            class_id = int.from_bytes(payload[:2])
+            if class_id != 60:
+                raise UnexpectedFrame(
+                    f"expected content header for class 60, got one for class {class_id} instead", (60, 40)
+                )
+            if payload[2:4] != b"\0\0":
+                raise UnexpectedFrame(
+                    "expected content header for class 60, got non content header frame instead", (60, 40)
+                )
+            assembly.begin(self.number, payload)
+            maximum = session.broker.settings.message_octets_max
+            if assembly.body_octets > maximum:
+                raise PreconditionFailed(
+                    f"message size {assembly.body_octets} is larger than configured max size {maximum}", (60, 40)
+                )
+        else:
+            if kind != frame.BODY:
+                raise UnexpectedFrame("expected content body, got non content body frame instead", (60, 40))
+            # Differs from RabbitMQ: it never compares (CVE-2026-67235).
+            if not assembly.add(self.number, payload):
+                raise UnexpectedFrame("content body is longer than its header said", (60, 40))
+        if assembly.remaining:
+            if assembly.remaining > LARGE_BODY_OCTETS:
+                session.read_octets = LARGE_READ_OCTETS
+            return
+        self._end_assembly()
+        finish_content(self, assembly)
+
+    def _end_assembly(self) -> None:
+        if self.assembly is not None:
+            self.assembly = None
+            self.session.assembling = max(0, self.session.assembling - 1)
+
+    # -- acknowledgements ---------------------------------------------------------------------------------------------
+
+    def ack(self, first: int, last: int, *, multiple: bool) -> None:
+        """Acknowledge tags `first .. last`, or all up to `last`. Raises PreconditionFailed (406) for an unknown tag."""
+        if multiple:
+            taken = self.unacked.take_up_to(last)
+            if taken is None:
+                raise PreconditionFailed(f"unknown delivery tag {last}")
+            self._settle(taken)
+            return
+        if first == last:
+            batch = self.unacked.take(first)
+            if batch is None:
+                raise PreconditionFailed(f"unknown delivery tag {first}")
+            self._settle([batch])
+            return
+        taken = self.unacked.take_range(first, last)
+        self._settle(taken)
+        count = sum(len(batch.indexes) for batch in taken)
+        if count < last - first + 1:
+            raise PreconditionFailed(f"unknown delivery tag {first + count}")
+
+    def _settle(self, batches: "list") -> None:  # type: ignore[type-arg]
+        if self.transaction is not None:
+            self.transaction.acks.append(("ack", batches))
+        else:
+            self.settle(batches)
+
+    def nack(self, tag: int, *, multiple: bool, requeue: bool) -> None:
+        """Reject one tag, or all up to it. Raises PreconditionFailed (406) for an unknown tag."""
+        if multiple:
+            taken = self.unacked.take_up_to(tag)
+        else:
+            batch = self.unacked.take(tag)
+            taken = None if batch is None else [batch]
+        if taken is None:
+            raise PreconditionFailed(f"unknown delivery tag {tag}")
+        if self.transaction is not None:
+            self.transaction.acks.append(("requeue" if requeue else "reject", taken))
+        else:
+            self.give_back(taken, requeue=requeue)
+
+    # -- ends ---------------------------------------------------------------------------------------------------------
+
+    def fail(self, error: AmqpError) -> None:
+        """Send channel.close and ignore everything but its answer."""
+        self.end()
+        self.closing = True
+        self.send(
+            make_method(
+                commands.Channel.Close,
+                reply_code=error.reply_code,
+                reply_text=error.reply_text,
+                class_id=error.method[0],
+                method_id=error.method[1],
+            )
+        )
+
+    def end(self) -> None:
+        """Let go of everything: consumers, unacknowledged messages, an open transaction, routes. Idempotent."""
+        self._end_assembly()
+        if self.confirms is not None and not self.closing:
+            self.send_confirms()
+        self.closing = True
+        session = self.session
+        session.confirming.pop(self, None)
+        if self.reply_consumer is not None:
+            session.broker.reply_consumers.pop(self.reply_consumer[1], None)
+            self.reply_consumer = None
+        consumers, self.consumers = self.consumers, {}
+        queues = []
+        for consumer in consumers.values():
+            consumer.queue.consumers.remove(consumer)
+            queues.append(consumer.queue)
+        batches = list(self.unacked)
+        if self.transaction is not None:
+            batches += self.transaction.taken()
+            self.transaction = None
+        self.unacked.clear()
+        self.give_back(sorted(batches, key=lambda batch: batch.first_tag), requeue=True)
+        for queue in queues:
+            queue.consumer_left()
+        session.routes = {octets: route for octets, route in session.routes.items() if route.owner is not self}
+
+    def __repr__(self) -> str:
+        return f"channel {self.number} of {self.session.name}"

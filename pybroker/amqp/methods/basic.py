@@ -1,0 +1,171 @@
+"""Class basic (AMQP §1.8), but for publish (`amqp/publishing.py`) and deliver (`amqp/consumer.py`)."""
+
+import secrets
+from base64 import urlsafe_b64encode
+from typing import TYPE_CHECKING, Any
+
+from pamqp import commands
+
+from pybroker.amqp.consumer import AmqpConsumer, adapt
+from pybroker.amqp.methods.queue import queue_name
+from pybroker.amqp.publishing import REPLY_TO
+from pybroker.core.arguments import check_consume_arguments, consumer_priority
+from pybroker.core.definitions import find_accessible_queue
+from pybroker.core.permissions import check
+from pybroker.core.unacked import Batch
+from pybroker.errors import AccessRefused, MethodNotImplemented, NotAllowed, PreconditionFailed
+from pybroker.wire.methods import make_method
+
+if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
+
+
+def basic_qos(channel: "AmqpChannel", method: Any) -> None:
+    """Limit what may be unacknowledged: for each new consumer, or for the whole channel if `global` (G15) [basic.qos]."""
+    if method.prefetch_size:
+        raise MethodNotImplemented(f"prefetch_size!=0 ({method.prefetch_size})")
+    if method.global_:
+        channel.prefetch_global = method.prefetch_count
+    else:
+        channel.prefetch = method.prefetch_count
+        channel.prefetch_global = 0
+    channel.send(make_method(commands.Basic.QosOk))
+    channel.resume_consumers()
+
+
+def basic_consume(channel: "AmqpChannel", method: Any) -> None:
+    """Subscribe to a queue [basic.consume].
+
+    Raises NotAllowed (530) for a consumer tag in use, AccessRefused (403) for an exclusive one, and what finding the queue raises.
+    """
+    session, vhost = channel.session, channel.publisher.vhost
+    tag = method.consumer_tag
+    if tag in channel.consumers or (channel.reply_consumer is not None and tag == channel.reply_consumer[0]):
+        raise NotAllowed(f"attempt to reuse consumer tag '{tag}'")
+    name = queue_name(channel, method.queue)
+    if name == REPLY_TO:
+        _consume_replies(channel, method)
+        return
+    check(session.user, vhost.name, "read", "queue", name)
+    queue = find_accessible_queue(vhost, session, name)
+    check_consume_arguments(queue, method.arguments)
+    consumers = queue.consumers
+    if consumers.exclusive is not None or (method.exclusive and len(consumers)):
+        raise AccessRefused(f"queue '{queue.name}' in vhost '{vhost.name}' in exclusive use")
+    maximum = session.broker.settings.consumers_per_channel_max
+    if maximum and len(channel.consumers) >= maximum:
+        raise NotAllowed(f"reached maximum ({maximum}) of consumers per channel")
+    consumer = AmqpConsumer(
+        queue,
+        channel,
+        tag or "amq.ctag-" + _random(),
+        no_ack=method.no_ack,
+        exclusive=method.exclusive,
+        prefetch=channel.prefetch,
+    )
+    if method.no_local and queue.owner is None:
+        session.broker.warn("no_local", "basic.consume: no_local has an effect for exclusive queues only")
+    elif method.no_local:
+        queue.refused_origin = session.id
+    consumer.arguments = method.arguments
+    consumer.priority = consumer_priority(method.arguments)
+    channel.consumers[consumer.tag] = consumer
+    if not method.nowait:
+        channel.send(make_method(commands.Basic.ConsumeOk, consumer_tag=consumer.tag))
+    consumers.add(consumer)
+    queue.expires_at_ms = 0
+    queue.wake()
+
+
+def _random() -> str:
+    return urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+
+
+def _consume_replies(channel: "AmqpChannel", method: Any) -> None:
+    """Become the target of direct replies ([rmq direct reply-to])."""
+    if not method.no_ack:
+        raise PreconditionFailed("reply consumer cannot acknowledge")
+    if channel.reply_consumer is not None:
+        raise PreconditionFailed("reply consumer already set")
+    tag = method.consumer_tag or "amq.ctag-" + _random()
+    key = "g" + _random() + "." + _random()
+    channel.reply_consumer = (tag, key)
+    channel.session.broker.reply_consumers[key] = channel
+    if not method.nowait:
+        channel.send(make_method(commands.Basic.ConsumeOk, consumer_tag=tag))
+
+
+def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
+    """End a subscription; what was delivered stays unacknowledged [basic.cancel]."""
+    tag = method.consumer_tag
+    consumer = channel.consumers.pop(tag, None)
+    if consumer is not None:
+        consumer.queue.consumers.remove(consumer)
+        if not consumer.queue.deleted and consumer.queue.consumers:
+            consumer.queue.wake()
+    elif channel.reply_consumer is not None and tag == channel.reply_consumer[0]:
+        channel.session.broker.reply_consumers.pop(channel.reply_consumer[1], None)
+        channel.reply_consumer = None
+    if not method.nowait:
+        channel.send(make_method(commands.Basic.CancelOk, consumer_tag=tag))
+    if consumer is not None:
+        consumer.queue.consumer_left()
+
+
+def basic_get(channel: "AmqpChannel", method: Any) -> None:
+    """Fetch one message, or learn at once that there is none (G20) [basic.get]."""
+    session, vhost = channel.session, channel.publisher.vhost
+    name = queue_name(channel, method.queue)
+    check(session.user, vhost.name, "read", "queue", name)
+    queue = find_accessible_queue(vhost, session, name)
+    entry = queue.get(no_ack=method.no_ack)
+    if entry is None:
+        channel.send(make_method(commands.Basic.GetEmpty))
+        return
+    tag = channel.next_tag
+    channel.next_tag = tag + 1
+    run = entry.run
+    if not method.no_ack:
+        now_ms = session.broker.clock.now_ms
+        channel.unacked.append(Batch(tag, queue, None, run, entry.indexes, entry.deliveries, now_ms))
+    channel.send(
+        make_method(
+            commands.Basic.GetOk,
+            delivery_tag=tag,
+            redelivered=entry.deliveries > 0,
+            exchange=run.names.exchange,
+            routing_key=run.names.routing_key,
+            message_count=queue.messages_ready,
+        )
+    )
+    session.send(adapt(run, entry.indexes, entry.deliveries, channel, queue)[0])
+
+
+def basic_ack(channel: "AmqpChannel", method: Any) -> None:
+    """Acknowledge, when the ack did not come the short way [basic.ack]."""
+    channel.ack(method.delivery_tag, method.delivery_tag, multiple=method.multiple)
+
+
+def basic_nack(channel: "AmqpChannel", method: Any) -> None:
+    """Reject one or many [rmq basic.nack]."""
+    channel.nack(method.delivery_tag, multiple=method.multiple, requeue=method.requeue)
+
+
+def basic_reject(channel: "AmqpChannel", method: Any) -> None:
+    """Reject one [basic.reject]."""
+    channel.nack(method.delivery_tag, multiple=False, requeue=method.requeue)
+
+
+def basic_recover_async(channel: "AmqpChannel", method: Any) -> None:
+    """Requeue everything unacknowledged [basic.recover-async]."""
+    if not method.requeue:
+        raise MethodNotImplemented("requeue=false")
+    batches = list(channel.unacked)
+    channel.unacked.clear()
+    channel.give_back(batches, requeue=True)
+
+
+def basic_recover(channel: "AmqpChannel", method: Any) -> None:
+    """Requeue everything unacknowledged, and say so [basic.recover]."""
+    basic_recover_async(channel, method)
+    channel.send(make_method(commands.Basic.RecoverOk))

@@ -1,0 +1,45 @@
+"""Class channel (AMQP §1.5)."""
+
+from typing import TYPE_CHECKING, Any
+
+from pamqp import commands
+
+from pybroker.errors import ChannelError
+from pybroker.wire.methods import make_method
+
+if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
+
+
+def channel_open(channel: "AmqpChannel", _method: Any) -> None:
+    """Open the channel. Raises ChannelError (504) for an open one [channel.open]."""
+    if not channel.starting:
+        raise ChannelError("second 'channel.open' seen", (20, 10))
+    channel.starting = False
+    channel.send(make_method(commands.Channel.OpenOk))
+
+
+def channel_close(channel: "AmqpChannel", _method: Any) -> None:
+    """Close the channel at the peer's wish [channel.close]."""
+    channel.end()
+    channel.send(make_method(commands.Channel.CloseOk))
+    channel.session.channels.pop(channel.number, None)
+
+
+def channel_close_ok(channel: "AmqpChannel", _method: Any) -> None:
+    """Forget a channel that we closed; one that we did not stays as it is [channel.close-ok]."""
+    if channel.closing:
+        channel.session.channels.pop(channel.number, None)
+
+
+def channel_flow(channel: "AmqpChannel", method: Any) -> None:
+    """Pause or resume deliveries on the channel [channel.flow]."""
+    # Differs from RabbitMQ: it answers active=false with 540.
+    channel.may_deliver = method.active
+    channel.send(make_method(commands.Channel.FlowOk, active=method.active))
+    if method.active:
+        channel.resume_consumers()
+
+
+def channel_flow_ok(_channel: "AmqpChannel", _method: Any) -> None:
+    """Ignore an answer to a question we never ask [channel.flow-ok]."""

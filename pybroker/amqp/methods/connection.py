@@ -1,0 +1,216 @@
+"""Class connection (AMQP §1.4, §2.2.4): handshake, authentication, open, close, update-secret."""
+
+import logging
+import platform
+from typing import TYPE_CHECKING, Any, Final
+
+from pamqp import commands
+
+from pybroker.core.permissions import check_vhost
+from pybroker.errors import (
+    AccessRefused,
+    AmqpError,
+    ChannelError,
+    CommandInvalid,
+    NotAllowed,
+    ProtocolSyntaxError,
+)
+from pybroker.version import RABBITMQ_VERSION, VERSION
+from pybroker.wire.methods import make_method
+from pybroker.wire.table import Table, decode_table
+
+if TYPE_CHECKING:
+    from pybroker.amqp.session import AmqpSession
+    from pybroker.core.users import User
+
+CAPABILITIES: Final = (
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "consumer_priorities",
+    "authentication_failure_close",
+    "per_consumer_qos",
+    "direct_reply_to",
+)
+# AMQP §4.2.3: every peer must accept frames of this size.
+FRAME_OCTETS_MIN: Final = 4_096
+
+log = logging.getLogger("pybroker.connection")
+
+
+def server_properties(session: "AmqpSession") -> Table:
+    """Return what we say of ourselves in connection.start (requirements.md: server properties)."""
+    settings = session.broker.settings
+    return Table(
+        {
+            "capabilities": Table(dict.fromkeys(CAPABILITIES, True)),
+            "cluster_name": settings.cluster_name,
+            "copyright": "The pybroker authors",
+            "information": "Licensed under the Apache License 2.0",
+            "platform": f"pybroker {VERSION} / Python {platform.python_version()}",
+            "product": settings.product,
+            "pybroker_version": VERSION,
+            "version": RABBITMQ_VERSION,
+        }
+    )
+
+
+def connection_start(session: "AmqpSession", _method: None) -> None:
+    """Open the dialogue, when the protocol header has come."""
+    session.state = "starting"
+    session.send_method(
+        0,
+        make_method(
+            commands.Connection.Start,
+            version_major=0,
+            version_minor=9,
+            server_properties=server_properties(session),
+            mechanisms=" ".join(session.broker.settings.auth_mechanisms),
+            locales="en_US",
+        ),
+    )
+
+
+def connection_start_ok(session: "AmqpSession", method: Any) -> None:
+    """Authenticate [connection.start-ok]."""
+    _expect(session, "starting")
+    session.client_properties = method.client_properties
+    capabilities = method.client_properties.get("capabilities")
+    session.capabilities = capabilities if isinstance(capabilities, dict) else {}
+    mechanism = method.mechanism
+    if mechanism not in session.broker.settings.auth_mechanisms:
+        raise CommandInvalid(f"unknown authentication mechanism '{mechanism}'")
+    session.auth_mechanism = mechanism
+    name, password = _credentials(mechanism, method.response)
+    session.user = _authenticate(session, name, password)
+    settings = session.broker.settings
+    session.state = "tuning"
+    session.send_method(
+        0,
+        make_method(
+            commands.Connection.Tune,
+            channel_max=settings.channel_max,
+            frame_max=settings.frame_octets_max,
+            heartbeat=settings.heartbeat_s,
+        ),
+    )
+
+
+def _credentials(mechanism: str, response: str) -> tuple[str, str]:
+    """Return (user, password) out of a SASL response. Raises ProtocolSyntaxError (502)."""
+    octets = response.encode(errors="surrogateescape")
+    if mechanism == "PLAIN":
+        parts = octets.split(b"\0")
+        # RFC 4616: authorisation identity (RabbitMQ wants it empty), user, password.
+        if len(parts) != 3 or parts[0]:
+            raise ProtocolSyntaxError("response invalid")
+        return parts[1].decode(errors="replace"), parts[2].decode(errors="surrogateescape")
+    table = _login_table(octets)
+    login, password = table.get("LOGIN"), table.get("PASSWORD")
+    if not isinstance(login, str) or not isinstance(password, str):
+        raise ProtocolSyntaxError("AMQPLAIN auth info is missing LOGIN or PASSWORD field")
+    return login, password
+
+
+def _login_table(octets: bytes) -> dict[str, Any]:
+    """Return AMQPLAIN's table, which comes without its length."""
+    from pybroker.wire.guard import check_table  # noqa: PLC0415 - one login in a thousand
+
+    whole = len(octets).to_bytes(4) + octets
+    check_table(whole, 0, len(whole))
+    return decode_table(whole)[0]
+
+
+def _authenticate(session: "AmqpSession", name: str, password: str) -> "User":
+    """Return the user, or refuse. Raises AccessRefused (403) as a connection error."""
+    broker = session.broker
+    user = broker.users.authenticate(name, password)
+    reason = "invalid credentials"
+    if user is not None and name in broker.settings.loopback_users and not session.peer_is_local:
+        user = None
+        reason = "can only connect via localhost"
+    if user is not None:
+        return user
+    mechanism = session.auth_mechanism
+    log.error("%s login refused: user %.256r - %s (connection %s)", mechanism, name, reason, session.name)
+    if session.capabilities.get("authentication_failure_close") is not True:
+        # Clients of before 2013 take a closed socket for the answer.
+        session.finish("login refused")
+    raise AccessRefused(
+        f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile.",
+        hard=True,
+    )
+
+
+def connection_tune_ok(session: "AmqpSession", method: commands.Connection.TuneOk) -> None:
+    """Take the limits the peer chose within ours [connection.tune-ok]. Raises NotAllowed (530)."""
+    _expect(session, "tuning")
+    settings = session.broker.settings
+    _check_negotiated("frame_max", method.frame_max, settings.frame_octets_max, FRAME_OCTETS_MIN)
+    _check_negotiated("channel_max", method.channel_max, settings.channel_max, 1)
+    session.frame_octets_max = method.frame_max
+    session.channel_max = method.channel_max
+    session.heartbeat_s = method.heartbeat
+    session.state = "opening"
+
+
+def _check_negotiated(field: str, value: int, ours: int, least: int) -> None:
+    if value and value < least:
+        raise NotAllowed(f"negotiated {field} = {value} is lower than the minimum allowed value ({least})")
+    if ours and (value == 0 or value > ours):
+        no_limit = " (no limit)" if value == 0 else ""
+        raise NotAllowed(f"negotiated {field} = {value}{no_limit} is higher than the maximum allowed value ({ours})")
+
+
+def connection_open(session: "AmqpSession", method: commands.Connection.Open) -> None:
+    """Enter a virtual host [connection.open]. Raises NotAllowed (530)."""
+    _expect(session, "opening")
+    broker = session.broker
+    assert session.user is not None
+    vhost = broker.vhosts.get(method.virtual_host)
+    if vhost is None:
+        raise NotAllowed(f"vhost {method.virtual_host} not found")
+    check_vhost(session.user, vhost.name)
+    session.vhost = vhost
+    session.state = "running"
+    maximum = session.frame_octets_max or broker.settings.message_octets_max
+    session.scan_octets_max = min(maximum, broker.settings.message_octets_max)
+    session.send_method(0, make_method(commands.Connection.OpenOk))
+    log.info(
+        "connection %s (%s): user %.256r authenticated and granted access to vhost %.256r",
+        session.pid,
+        session.name,
+        session.user.name,
+        vhost.name,
+    )
+
+
+def connection_close(session: "AmqpSession", _method: commands.Connection.Close) -> None:
+    """Close at the peer's wish: everything is given back first, so the answer means it is done [connection.close]."""
+    session.end_channels()
+    session.reason = session.reason or "closed by the client"
+    session.send_method(0, make_method(commands.Connection.CloseOk))
+    session.finish("closed by the client")
+
+
+def connection_close_ok(session: "AmqpSession", _method: commands.Connection.CloseOk) -> None:
+    """Have our own close answered [connection.close-ok]."""
+    if session.state == "closing":
+        session.finish("closed by the broker")
+    else:
+        raise ChannelError(f"unexpected method in connection state {session.state}")
+
+
+def connection_update_secret(session: "AmqpSession", method: commands.Connection.UpdateSecret) -> None:
+    """Take a new secret; internal users have none that expires, so it is acknowledged and logged, as in RabbitMQ."""
+    _expect(session, "running")
+    log.info("connection %s (%s): updated secret, reason: %.256r", session.pid, session.name, method.reason)
+    session.send_method(0, make_method(commands.Connection.UpdateSecretOk))
+
+
+def _expect(session: "AmqpSession", state: str) -> None:
+    if session.state != state:
+        error: AmqpError = ChannelError(f"unexpected method in connection state {session.state}")
+        raise error

@@ -1,0 +1,69 @@
+"""Class exchange (AMQP §1.6), with RabbitMQ's exchange-to-exchange bindings."""
+
+from typing import TYPE_CHECKING, Any
+
+from pamqp import commands
+
+from pybroker.core.definitions import bind, declare_exchange, delete_exchange, unbind
+from pybroker.wire.methods import make_method
+
+if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
+
+
+def exchange_declare(channel: "AmqpChannel", method: Any) -> None:
+    """Make an exchange, or compare with the one that exists [exchange.declare]."""
+    declare_exchange(
+        channel.publisher.vhost,
+        channel.session.user,
+        method.exchange,
+        method.exchange_type,
+        passive=method.passive,
+        durable=method.durable,
+        auto_delete=method.auto_delete,
+        internal=method.internal,
+        arguments=method.arguments,
+    )
+    if not method.nowait:
+        channel.send(make_method(commands.Exchange.DeclareOk))
+
+
+def exchange_delete(channel: "AmqpChannel", method: Any) -> None:
+    """Delete an exchange [exchange.delete]."""
+    delete_exchange(channel.publisher.vhost, channel.session.user, method.exchange, if_unused=method.if_unused)
+    if not method.nowait:
+        channel.send(make_method(commands.Exchange.DeleteOk))
+
+
+def exchange_bind(channel: "AmqpChannel", method: Any) -> None:
+    """Bind an exchange to an exchange [rmq exchange.bind]."""
+    session = channel.session
+    bind(
+        channel.publisher.vhost,
+        session.user,
+        session,
+        method.source,
+        "exchange",
+        method.destination,
+        method.routing_key,
+        method.arguments,
+    )
+    if not method.nowait:
+        channel.send(make_method(commands.Exchange.BindOk))
+
+
+def exchange_unbind(channel: "AmqpChannel", method: Any) -> None:
+    """Take such a binding away [rmq exchange.unbind]."""
+    session = channel.session
+    unbind(
+        channel.publisher.vhost,
+        session.user,
+        session,
+        method.source,
+        "exchange",
+        method.destination,
+        method.routing_key,
+        method.arguments,
+    )
+    if not method.nowait:
+        channel.send(make_method(commands.Exchange.UnbindOk))

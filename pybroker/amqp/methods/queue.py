@@ -1,0 +1,151 @@
+"""Class queue (AMQP §1.7). An empty name means the queue the channel declared last (F5)."""
+
+from typing import TYPE_CHECKING, Any
+
+from pamqp import commands
+
+from pybroker.amqp.publishing import REPLY_TO
+from pybroker.core.arguments import queue_limits, queue_type_of
+from pybroker.core.definitions import (
+    bind,
+    check_exclusive_access,
+    check_queue_declare,
+    find_accessible_queue,
+    strip_line_ends,
+    unbind,
+)
+from pybroker.core.permissions import check
+from pybroker.core.queue.queue import Queue
+from pybroker.errors import NotFound, PreconditionFailed
+from pybroker.wire.methods import make_method
+
+if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
+
+
+def queue_name(channel: "AmqpChannel", name: str) -> str:
+    """Return `name`, or what an empty one means. Raises NotFound (404): `no previously declared queue`."""
+    if name:
+        return name
+    if not channel.last_queue:
+        raise NotFound("no previously declared queue")
+    return channel.last_queue
+
+
+def queue_declare(channel: "AmqpChannel", method: Any) -> None:
+    """Make a queue, or compare with the one that exists [queue.declare]."""
+    vhost, session = channel.publisher.vhost, channel.session
+    if method.queue.startswith(REPLY_TO):
+        _declare_reply_to(channel, method)
+        return
+    if method.passive:
+        queue = find_accessible_queue(vhost, session, method.queue)
+    else:
+        name, existing = check_queue_declare(
+            vhost,
+            session.user,
+            session,
+            method.queue,
+            durable=method.durable,
+            exclusive=method.exclusive,
+            auto_delete=method.auto_delete,
+            arguments=method.arguments,
+        )
+        queue = existing if existing is not None else _create(channel, name, method)
+    queue.touch()
+    channel.last_queue = queue.name
+    if not method.nowait:
+        channel.send(
+            make_method(
+                commands.Queue.DeclareOk,
+                queue=queue.name,
+                message_count=queue.messages_ready,
+                consumer_count=queue.consumer_count,
+            )
+        )
+
+
+def _create(channel: "AmqpChannel", name: str, method: Any) -> Queue:
+    vhost, session = channel.publisher.vhost, channel.session
+    owner = session if method.exclusive else None
+    queue = Queue(
+        vhost,
+        name,
+        durable=method.durable and owner is None,
+        auto_delete=method.auto_delete,
+        owner=owner,
+        arguments=method.arguments,
+        limits=queue_limits(method.arguments, queue_type_of(method.arguments)),
+        user=session.user.name if session.user is not None else "",
+    )
+    vhost.queues[name] = queue
+    if owner is not None:
+        owner.exclusive_queues[queue] = None
+    elif not method.durable:
+        vhost.broker.warn(
+            f"transient {vhost.name}/{name}",
+            f"{queue!r} is transient and not exclusive: permitted, but deprecated in RabbitMQ 4",
+        )
+    vhost.bump()
+    return queue
+
+
+def _declare_reply_to(channel: "AmqpChannel", method: Any) -> None:
+    """Answer for a pseudo queue of direct reply-to: it exists while its consumer does [rmq direct reply-to]."""
+    name = method.queue
+    if name != REPLY_TO and name[len(REPLY_TO) + 1 :] not in channel.session.broker.reply_consumers:
+        raise NotFound(f"no queue '{name}' in vhost '{channel.publisher.vhost.name}'")
+    channel.last_queue = name
+    if not method.nowait:
+        channel.send(make_method(commands.Queue.DeclareOk, queue=name, message_count=0, consumer_count=1))
+
+
+def queue_bind(channel: "AmqpChannel", method: Any) -> None:
+    """Bind a queue to an exchange [queue.bind]."""
+    session = channel.session
+    queue, key = _queue_and_key(channel, method.queue, method.routing_key)
+    bind(channel.publisher.vhost, session.user, session, method.exchange, "queue", queue, key, method.arguments)
+    if not method.nowait:
+        channel.send(make_method(commands.Queue.BindOk))
+
+
+def queue_unbind(channel: "AmqpChannel", method: Any) -> None:
+    """Take a binding away [queue.unbind]."""
+    session = channel.session
+    queue, key = _queue_and_key(channel, method.queue, method.routing_key)
+    unbind(channel.publisher.vhost, session.user, session, method.exchange, "queue", queue, key, method.arguments)
+    channel.send(make_method(commands.Queue.UnbindOk))
+
+
+def _queue_and_key(channel: "AmqpChannel", name: str, key: str) -> tuple[str, str]:
+    queue = queue_name(channel, name)
+    # Both empty: the routing key is the queue's name as well (AMQP §1.7.2.3).
+    return queue, (queue if not name and not key else key)
+
+
+def queue_purge(channel: "AmqpChannel", method: Any) -> None:
+    """Drop what is ready; what is unacknowledged stays [queue.purge]."""
+    vhost, session = channel.publisher.vhost, channel.session
+    name = queue_name(channel, method.queue)
+    check(session.user, vhost.name, "read", "queue", name)
+    count = find_accessible_queue(vhost, session, name).purge()
+    if not method.nowait:
+        channel.send(make_method(commands.Queue.PurgeOk, message_count=count))
+
+
+def queue_delete(channel: "AmqpChannel", method: Any) -> None:
+    """Delete a queue; one that is not there counts as deleted with no messages [queue.delete]."""
+    vhost, session = channel.publisher.vhost, channel.session
+    name = strip_line_ends(queue_name(channel, method.queue))
+    check(session.user, vhost.name, "configure", "queue", name)
+    queue = vhost.queues.get(name)
+    count = 0
+    if queue is not None:
+        check_exclusive_access(queue, session)
+        if method.if_unused and queue.in_use:
+            raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' in use")
+        if method.if_empty and queue.messages_ready:
+            raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' not empty")
+        count = vhost.delete_queue(queue)
+    if not method.nowait:
+        channel.send(make_method(commands.Queue.DeleteOk, message_count=count))

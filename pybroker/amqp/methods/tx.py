@@ -1,0 +1,50 @@
+"""Class tx (AMQP §1.9): publishes and acknowledgements of one channel, made visible together."""
+
+from typing import TYPE_CHECKING
+
+from pamqp import commands
+
+from pybroker.amqp.publishing import commit_publish
+from pybroker.core.transaction import Transaction
+from pybroker.errors import PreconditionFailed
+from pybroker.wire.methods import make_method
+
+if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
+
+
+def tx_select(channel: "AmqpChannel", _method: commands.Tx.Select) -> None:
+    """Make the channel transactional. Raises PreconditionFailed (406) in confirm mode [tx.select]."""
+    if channel.confirms is not None:
+        raise PreconditionFailed("cannot switch from confirm to tx mode")
+    if channel.transaction is None:
+        channel.transaction = Transaction()
+    channel.send(make_method(commands.Tx.SelectOk))
+
+
+def tx_commit(channel: "AmqpChannel", _method: commands.Tx.Commit) -> None:
+    """Enqueue and settle what the transaction gathered. Raises PreconditionFailed (406) without one [tx.commit]."""
+    transaction = _transaction(channel)
+    channel.transaction = Transaction()
+    for route, contents, queues in transaction.publishes:
+        commit_publish(channel, route, contents, queues)
+    for what, batches in transaction.acks:
+        if what == "ack":
+            channel.settle(batches)
+        else:
+            channel.give_back(batches, requeue=what == "requeue")
+    channel.send(make_method(commands.Tx.CommitOk))
+
+
+def tx_rollback(channel: "AmqpChannel", _method: commands.Tx.Rollback) -> None:
+    """Forget the publishes; acknowledged messages are unacknowledged again, not redelivered [tx.rollback]."""
+    transaction = _transaction(channel)
+    channel.transaction = Transaction()
+    channel.unacked.put_back(transaction.taken())
+    channel.send(make_method(commands.Tx.RollbackOk))
+
+
+def _transaction(channel: "AmqpChannel") -> Transaction:
+    if channel.transaction is None:
+        raise PreconditionFailed("channel is not transactional")
+    return channel.transaction

@@ -1,0 +1,329 @@
+"""From a received publish to the core: verdicts cached in the route, confirms, returns, transactions ([basic.publish]).
+
+The common case, nothing mandatory missed and no headers asked for, costs a constant per run of messages; the rest goes
+message by message through `_publish_each`.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pamqp import commands
+
+from pybroker.core.definitions import find_exchange
+from pybroker.core.permissions import check, check_topic
+from pybroker.core.publish import (
+    NO_RECEIPT,
+    ConfirmReceipt,
+    Contents,
+    Receipt,
+    Route,
+    names_of,
+    property_octets,
+    with_properties,
+)
+from pybroker.core.router import route as find_queues
+from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
+from pybroker.run import PLAIN_TRAITS, WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Names
+from pybroker.wire import frame, properties
+from pybroker.wire.content import on_channel, reframe, traits_for
+from pybroker.wire.methods import decode_method, make_method
+
+if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
+    from pybroker.core.queue.queue import Queue
+    from pybroker.wire.content import Event
+
+REPLY_TO: Final = "amq.rabbitmq.reply-to"
+SHARE_OCTETS: Final = 4_096
+ROUTES_MAX: Final = 1_024
+
+
+class Assembly:
+    """A content that arrives frame by frame."""
+
+    __slots__ = ("body_octets", "header", "parts", "remaining", "route")
+
+    def __init__(self, route: Route) -> None:
+        self.route = route
+        self.header: bytes | None = None
+        self.parts: list[bytes] = []
+        self.body_octets = 0
+        self.remaining = 0
+
+    def begin(self, channel: int, payload: bytes) -> None:
+        """Take the header frame's payload."""
+        self.header = payload
+        self.body_octets = self.remaining = int.from_bytes(payload[4:12])
+        self.parts.append(frame.frame(frame.HEADER, channel, payload))
+
+    def add(self, channel: int, payload: bytes) -> bool:
+        """Take a body frame's payload; False if that is more than the header announced."""
+        if len(payload) > self.remaining:
+            return False
+        self.remaining -= len(payload)
+        self.parts.append(frame.frame(frame.BODY, channel, payload))
+        return True
+
+
+def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
+    """Return the route of a basic.publish method, remembered for its next use.
+
+    Raises MethodNotImplemented (540) for `immediate` where the settings refuse it, and what decoding raises.
+    """
+    session = channel.session
+    octets = frame.frame(frame.METHOD, channel.number, payload)
+    known = session.routes.get(octets)
+    if known is not None:
+        return known
+    method = decode_method(payload)
+    assert isinstance(method, commands.Basic.Publish)
+    if method.immediate and session.broker.settings.refuse_immediate:
+        raise MethodNotImplemented("immediate=true")
+    route = Route(
+        channel.number,
+        names_of(method.exchange, method.routing_key),
+        mandatory=method.mandatory,
+        immediate=method.immediate,
+        owner=channel,
+    )
+    routes = session.routes
+    if len(routes) >= ROUTES_MAX:
+        del routes[next(iter(routes))]
+    routes[octets] = route
+    return route
+
+
+def finish_content(channel: "AmqpChannel", assembly: Assembly) -> None:
+    """Publish a content that has arrived whole."""
+    assert assembly.header is not None
+    traits = traits_for(assembly.header[12:])
+    content = b"".join(assembly.parts)
+    size = assembly.body_octets
+    publish(channel, assembly.route, Contents(traits, [content], len(content), size, size))
+
+
+def publish_event(channel: "AmqpChannel", event: "Event") -> None:
+    """Publish what the scanner found."""
+    route, traits, contents, octets, body_octets, body_size = event
+    publish(channel, route, Contents(traits, contents, octets, body_octets, body_size))
+
+
+def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
+    """Route and enqueue messages of one route and kind.
+
+    Raises NotFound (404) for the exchange, AccessRefused (403), PreconditionFailed (406) for a user-id that lies.
+    """
+    session = channel.session
+    vhost = channel.publisher.vhost
+    if route.generation != vhost.generation or route.verdict != session.broker.users.generation:
+        _resolve(channel, route)
+    n = len(contents.contents)
+    session.broker.published += n
+    assert route.exchange is not None
+    route.exchange.publish_in += n
+    traits = contents.traits
+    if traits.wants & WANTS_USER_ID:
+        _check_user_id(channel, contents)
+    receipt: Receipt = NO_RECEIPT
+    first = 0
+    if channel.confirms is not None:
+        first = channel.confirms.add(n)
+        session.confirming[channel] = None
+        receipt = ConfirmReceipt()
+    if route.dynamic or route.immediate or traits.wants & (WANTS_CC | WANTS_REPLY_TO) or route.to_reply is not None:
+        _publish_each(channel, route, contents, receipt, first)
+        return
+    queues = route.queues
+    if not queues:
+        _unroutable(channel, route, contents.contents, 312, "NO_ROUTE")
+    elif channel.transaction is not None:
+        channel.transaction.publish(route, contents, queues)
+    else:
+        channel.publisher.publish(route, contents, queues, receipt)
+        if n > 1 or session.read_octets == 0:
+            for queue in queues:
+                if queue.backlogged:
+                    session.read_octets = session.read_octets or SHARE_OCTETS
+                    break
+    if receipt is not NO_RECEIPT:
+        _note_rejected(channel, receipt, first)
+
+
+def _note_rejected(channel: "AmqpChannel", receipt: Receipt, first: int) -> None:
+    assert isinstance(receipt, ConfirmReceipt)
+    if receipt.rejected:
+        assert channel.confirms is not None
+        for index in receipt.rejected:
+            channel.confirms.reject(first + index)
+
+
+def _resolve(channel: "AmqpChannel", route: Route) -> None:
+    """Check what may have changed since the route was last used, in RabbitMQ's order, and find its queues."""
+    session = channel.session
+    vhost = channel.publisher.vhost
+    names = route.names
+    check(session.user, vhost.name, "write", "exchange", names.exchange)
+    exchange = find_exchange(vhost, names.exchange)
+    if exchange.internal:
+        raise AccessRefused(f"cannot publish to internal exchange '{names.exchange}' in vhost '{vhost.name}'")
+    if exchange.TYPE == "topic":
+        check_topic(session.user, vhost.name, names.exchange, "write", names.routing_key)
+    route.resolve(vhost, exchange)
+    route.verdict = session.broker.users.generation
+    route.to_reply = None
+    if not names.exchange and names.routing_key.startswith(REPLY_TO + "."):
+        route.to_reply = names.routing_key[len(REPLY_TO) + 1 :]
+
+
+def _check_user_id(channel: "AmqpChannel", contents: Contents) -> None:
+    """Refuse a message that claims another user's name ([rmq validated user-id]). Raises PreconditionFailed (406)."""
+    user = channel.session.user
+    assert user is not None
+    if "impersonator" in user.tags:
+        return
+    for content in contents.contents:
+        claimed = properties.find_user_id(property_octets(content))
+        if claimed is not None and claimed != user.name:
+            raise PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user.name}'")
+
+
+def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt, first: int) -> None:
+    """Publish messages whose way depends on their own properties, or on who can take them now."""
+    publisher = channel.publisher
+    for index in range(len(contents.contents)):
+        single = contents.single(index)
+        if single.traits.wants & WANTS_REPLY_TO:
+            _set_reply_to(channel, single)
+        if route.to_reply is not None:
+            _deliver_reply(channel, route, single.contents[0])
+            continue
+        queues = route.queues
+        if route.dynamic or single.traits.wants & WANTS_CC:
+            queues, content = publisher.targets(route, single.traits, single.contents[0])
+            if content is not single.contents[0]:
+                single = Contents(
+                    traits_for(property_octets(content)), [content], len(content), single.body_octets, single.body_size
+                )
+        if queues and route.immediate and channel.transaction is None:
+            queues = _immediate(channel, route, single, queues, receipt)
+            if not queues:
+                _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
+            continue
+        if not queues:
+            _unroutable(channel, route, single.contents, 312, "NO_ROUTE")
+        elif channel.transaction is not None:
+            channel.transaction.publish(route, single, queues)
+        else:
+            one: Receipt = NO_RECEIPT if receipt is NO_RECEIPT else ConfirmReceipt()
+            publisher.publish(route, single, queues, one)
+            if one is not NO_RECEIPT:
+                _note_rejected(channel, one, first + index)
+
+
+def _immediate(
+    channel: "AmqpChannel", route: Route, single: Contents, queues: "tuple[Queue, ...]", receipt: Receipt
+) -> "tuple[Queue, ...]":
+    """Give one message to those queues that have a consumer for it now; without any, to the alternate exchange (A5)."""
+    able = tuple(queue for queue in queues if not queue.messages_ready and queue.consumers.next() is not None)
+    exchange = route.exchange
+    assert exchange is not None
+    if not able and exchange.alternate is not None:
+        vhost = channel.publisher.vhost
+        alternate = vhost.exchanges.get(exchange.alternate)
+        if alternate is not None:
+            able = find_queues(vhost, alternate, (route.names.routing_key,), None).queues
+            able = tuple(queue for queue in able if queue not in queues)
+    if able:
+        channel.publisher.publish(route, single, able, receipt)
+        route.run = None
+        now_ms = channel.session.broker.clock.now_ms
+        for queue in able:
+            queue.deliver(now_ms, expire=False)
+    return able
+
+
+def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, queues: "tuple[Queue, ...]") -> None:
+    """Make a publish of a transaction visible; its queues were found when it was made, some may have gone since."""
+    present = tuple(queue for queue in queues if not queue.deleted)
+    if present and route.immediate:
+        for index in range(len(contents.contents)):
+            single = contents.single(index)
+            if not _immediate(channel, route, single, present, NO_RECEIPT):
+                _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
+    elif present:
+        channel.publisher.publish(route, contents, present, NO_RECEIPT)
+    elif not queues and route.mandatory:
+        send_returns(channel, route, contents.contents, 312, "NO_ROUTE")
+
+
+def _unroutable(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:
+    """Return messages that nobody takes, if the publisher wants to know; else they are counted and dropped."""
+    broker = channel.session.broker
+    if not (route.mandatory or (code == 313 and route.immediate)):
+        broker.unroutable += len(contents)
+        return
+    if channel.transaction is not None and code == 312:
+        # Returned at commit, when the others are enqueued.
+        channel.transaction.publish(route, Contents(PLAIN_TRAITS, contents, sum(map(len, contents)), 0, 0), ())
+        return
+    send_returns(channel, route, contents, code, name)
+
+
+def send_returns(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:
+    """Send basic.return for each, with the original exchange and key (A9), before any confirm of them."""
+    session = channel.session
+    session.broker.returned += len(contents)
+    method = make_method(
+        commands.Basic.Return,
+        reply_code=code,
+        reply_text=name,
+        exchange=route.names.exchange,
+        routing_key=route.names.routing_key,
+    )
+    for content in contents:
+        channel.send(method)
+        session.send(content)
+
+
+def _set_reply_to(channel: "AmqpChannel", single: Contents) -> None:
+    """Replace the pseudo queue of direct reply-to by this channel's own address ([rmq direct reply-to])."""
+    if channel.reply_consumer is None:
+        raise PreconditionFailed("fast reply consumer does not exist")
+    content = single.contents[0]
+    octets = properties.replace_reply_to(property_octets(content), f"{REPLY_TO}.{channel.reply_consumer[1]}")
+    content = with_properties(content, octets)
+    single.contents[0] = content
+    single.octets = len(content)
+    single.traits = traits_for(octets)
+
+
+def _deliver_reply(channel: "AmqpChannel", route: Route, content: bytes) -> None:
+    """Deliver a reply straight to the channel that waits for it; nobody there: as unroutable."""
+    assert route.to_reply is not None
+    target: Any = channel.session.broker.reply_consumers.get(route.to_reply)
+    if target is None:
+        _unroutable(channel, route, [content], 312, "NO_ROUTE")
+        return
+    deliver_reply(target, route.names, content, channel.session.frame_octets_max)
+
+
+def deliver_reply(target: "AmqpChannel", names: Names, content: bytes, frame_octets_max: int) -> None:
+    """Put one basic.deliver for the reply consumer into its outbox; replies are never acknowledged."""
+    assert target.reply_consumer is not None
+    session = target.session
+    tag = target.next_tag
+    target.next_tag += 1
+    target.send(
+        make_method(
+            commands.Basic.Deliver,
+            consumer_tag=target.reply_consumer[0],
+            delivery_tag=tag,
+            redelivered=False,
+            exchange=names.exchange,
+            routing_key=names.routing_key,
+        )
+    )
+    theirs = session.frame_octets_max
+    if theirs and (not frame_octets_max or frame_octets_max > theirs):
+        session.send(reframe(content, target.number, theirs))
+    else:
+        session.send(on_channel([content], target.number)[0])

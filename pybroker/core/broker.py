@@ -1,0 +1,118 @@
+"""Broker: the root of the plain objects. Owns virtual hosts, users, sessions, the counter of seqs and the node's totals.
+
+It does no I/O: the daemon calls `tick` and runs `timers`, sessions call everything else.
+"""
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.clock import Clock
+from pybroker.core.definitions import declare_default_exchanges
+from pybroker.core.timers import Timers
+from pybroker.core.users import Users
+from pybroker.core.vhost import VHost
+from pybroker.session import Turn
+
+if TYPE_CHECKING:
+    from pybroker.core.link import SessionState
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.settings import Settings
+    from pybroker.run import Entry
+
+# One line a minute for each thing that goes wrong again and again.
+WARN_INTERVAL_MS: Final = 60_000
+WARN_KEYS_MAX: Final = 10_000
+
+log = logging.getLogger("pybroker")
+
+
+class Broker:
+    """`epoch` tells this start from others in connection ids; `next_seq` is the seq the next message takes."""
+
+    def __init__(self, settings: "Settings", clock: Clock, turn: Turn) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.turn = turn
+        self.timers = Timers()
+        self.users = Users()
+        self.vhosts: dict[str, VHost] = {}
+        self.sessions: dict[int, SessionState] = {}
+        self.listeners: list[Any] = []
+        self.departing: deque[tuple[Queue, list[Entry], str]] = deque()
+        self.next_seq = 1
+        self.next_session = 1
+        self.epoch = clock.timestamp_ms // 1000
+        self.started_ms = clock.now_ms
+        self.published = self.confirmed = self.delivered = self.acked = 0
+        self.returned = self.unroutable = 0
+        self.reply_consumers: dict[str, Any] = {}
+        self._warned: dict[str, int] = {}
+        self.create_defaults()
+
+    def create_defaults(self) -> None:
+        """Make what a fresh node has: the default virtual host, and its user with its permissions."""
+        settings = self.settings
+        self.add_vhost(settings.default_vhost)
+        self.users.add(settings.default_user, settings.default_pass, settings.default_user_tags)
+        self.users.set_permissions(
+            settings.default_user,
+            settings.default_vhost,
+            *settings.default_permissions,
+        )
+
+    def add_vhost(self, name: str, description: str = "", tags: tuple[str, ...] = ()) -> VHost:
+        """Create a virtual host with RabbitMQ's exchanges; an existing one is returned as it is."""
+        vhost = self.vhosts.get(name)
+        if vhost is None:
+            vhost = self.vhosts[name] = VHost(self, name, description, tags)
+            declare_default_exchanges(vhost)
+        return vhost
+
+    def delete_vhost(self, name: str) -> None:
+        """Delete a virtual host with everything in it; its connections are closed with 320."""
+        vhost = self.vhosts.pop(name)
+        vhost.bump()
+        for session in list(self.sessions.values()):
+            if session.vhost is vhost:
+                session.close(320, f"vhost '{name}' is deleted")
+        for queue in list(vhost.queues.values()):
+            vhost.delete_queue(queue)
+        vhost.exchanges.clear()
+        self.users.forget_vhost(name)
+
+    def reset(self) -> None:
+        """Become a fresh node: no definitions but the default ones, no messages. Sessions have been closed before."""
+        for name in list(self.vhosts):
+            self.delete_vhost(name)
+        self.users = Users()
+        self.create_defaults()
+
+    def tick(self) -> None:
+        """Do what is due about once a second: heartbeats and deadlines of every session."""
+        for session in list(self.sessions.values()):
+            session.tick()
+
+    def pump(self) -> None:
+        """Deliver from every queue that was woken, one turn's share each; what is left wakes itself again."""
+        queues = self.turn.queues
+        now_ms = self.clock.now_ms
+        for _ in range(len(queues)):
+            queue = queues.popleft()
+            queue.awake = False
+            queue.deliver(now_ms)
+
+    def info(self, text: str) -> None:
+        """Log what happened."""
+        log.info(text)
+
+    def warn(self, key: str, text: str) -> None:
+        """Log a warning, once a minute for each `key` at most."""
+        now_ms = self.clock.now_ms
+        last = self._warned.get(key)
+        if last is not None and now_ms - last < WARN_INTERVAL_MS:
+            return
+        if len(self._warned) >= WARN_KEYS_MAX:
+            self._warned.clear()
+        self._warned[key] = now_ms
+        log.warning(text)

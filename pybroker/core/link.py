@@ -1,0 +1,83 @@
+"""What the core sees of a channel and of its session: the state that deliveries and settles share.
+
+The door's own classes extend these; the core knows neither methods nor sockets.
+"""
+
+from typing import TYPE_CHECKING
+
+from pybroker.core.unacked import Batch, Unacked
+from pybroker.session import Session, Turn
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.core.consumer import Consumer
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.users import User
+    from pybroker.core.vhost import VHost
+
+
+class SessionState(Session):
+    """A session that can own exclusive queues. While `outbox_full` nothing is delivered to any of its channels."""
+
+    __slots__ = ("broker", "exclusive_queues", "id", "outbox_full", "user", "vhost")
+
+    def __init__(self, broker: "Broker", turn: Turn, session_id: int) -> None:
+        super().__init__(turn)
+        self.broker = broker
+        self.id = session_id
+        self.outbox_full = False
+        self.user: User | None = None
+        self.vhost: VHost | None = None
+        self.exclusive_queues: dict[Queue, None] = {}
+
+
+class ChannelState:
+    """Deliveries of one channel. `unacked_consumed` is `unacked` without what basic.get took: the global limit's count."""
+
+    __slots__ = ("consumers", "may_deliver", "next_tag", "prefetch_global", "session", "unacked", "unacked_consumed")
+
+    def __init__(self, session: SessionState) -> None:
+        self.session = session
+        self.next_tag = 1
+        self.unacked = Unacked()
+        self.unacked_consumed = 0
+        self.prefetch_global = 0
+        self.may_deliver = True
+        self.consumers: dict[str, Consumer] = {}
+
+    def settle(self, batches: list[Batch]) -> None:
+        """Acknowledge: the queues forget these messages, the consumers get their credit back."""
+        for batch in batches:
+            n = len(batch.indexes)
+            batch.queue.settled(n, batch.run.body_octets_of(batch.indexes))
+            batch.queue.acked += n
+            self._credit_back(batch.consumer, n)
+
+    def give_back(self, batches: list[Batch], *, requeue: bool) -> None:
+        """Reject or requeue: to the original place (F15), or to the dead letter exchange."""
+        for batch in batches:
+            self._credit_back(batch.consumer, len(batch.indexes))
+        by_queue: dict[Queue, list[Batch]] = {}
+        for batch in batches:
+            by_queue.setdefault(batch.queue, []).append(batch)
+        for queue, mine in by_queue.items():
+            if requeue:
+                queue.give_back(mine)
+            else:
+                queue.reject(mine)
+
+    def resume_consumers(self) -> None:
+        """Let consumers that waited for flow, credit or outbox be served again."""
+        for consumer in self.consumers.values():
+            if consumer.waiting:
+                consumer.resume()
+
+    def _credit_back(self, consumer: "Consumer | None", n: int) -> None:
+        if consumer is None:
+            return
+        consumer.unacked -= n
+        self.unacked_consumed -= n
+        if self.prefetch_global:
+            self.resume_consumers()
+        elif consumer.waiting:
+            consumer.resume()

@@ -1,0 +1,246 @@
+"""From a received run to the queues: route -> enqueue, with what publishers are told about it.
+
+`Route` is one distinct publish of one channel (exchange, key, flags), resolved once and valid while the vhost's generation stands
+(data-model.md). This file does not know frames; it takes contents as octets.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.core.router import route as find_queues
+from pybroker.run import (
+    RUN_MESSAGES_MAX,
+    RUN_OCTETS_MAX,
+    WANTS_CC,
+    WANTS_TABLE,
+    Names,
+    Run,
+    Traits,
+)
+from pybroker.wire import properties
+from pybroker.wire.table import join_table, split_table
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.core.exchange.exchange import Exchange
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.vhost import VHost
+    from pybroker.message import Message
+    from pybroker.wire.table import Table
+
+# A run of slow publishes spans this much time at most: the error of a message's age.
+RUN_AGE_MS_MAX: Final = 1_000
+
+
+def names_of(exchange: str, routing_key: str) -> Names:
+    """Return the names with the tail that ends their basic.deliver: two shortstrs and the frame-end."""
+    x, k = exchange.encode(), routing_key.encode()
+    return Names(exchange, routing_key, bytes((len(x),)) + x + bytes((len(k),)) + k + b"\xce")
+
+
+class Route:
+    """One distinct basic.publish of a channel. `queues` and `exchange` are valid while `generation` is the vhost's.
+
+    `run` is the last run of this route while it may still grow; `channel` is the number its frames carry. `dynamic` says that
+    headers decide, so each message is routed by itself. Messages of one run share their time of arrival, so a run grows for
+    `slack_ms` at most: not beyond its tick where a TTL may apply.
+    """
+
+    __slots__ = (
+        "channel",
+        "dynamic",
+        "exchange",
+        "generation",
+        "immediate",
+        "mandatory",
+        "names",
+        "owner",
+        "queues",
+        "run",
+        "slack_ms",
+        "to_reply",
+        "verdict",
+    )
+
+    def __init__(self, channel: int, names: Names, *, mandatory: bool, immediate: bool, owner: object = None) -> None:
+        self.channel = channel
+        self.names = names
+        self.mandatory = mandatory
+        self.immediate = immediate
+        self.owner = owner  # the door's channel
+        self.generation = -1
+        self.verdict = -1  # generation of the users whose permissions were checked
+        self.to_reply: str | None = None  # key of a direct reply-to consumer
+        self.exchange: Exchange | None = None
+        self.queues: tuple[Queue, ...] = ()
+        self.dynamic = False
+        self.run: Run | None = None
+        self.slack_ms = 0
+
+    def resolve(self, vhost: "VHost", exchange: "Exchange") -> None:
+        """Find the queues anew; the caller has checked permissions."""
+        self.exchange = exchange
+        routed = find_queues(vhost, exchange, (self.names.routing_key,), None)
+        self.queues = routed.queues
+        self.dynamic = routed.dynamic
+        self.slack_ms = 0 if any(queue.bounded for queue in routed.queues) else RUN_AGE_MS_MAX
+        self.run = None
+        self.generation = vhost.generation
+
+
+class Contents:
+    """Messages of one kind as the scanner found them: `octets` with frames, `body_octets` without, see Run."""
+
+    __slots__ = ("body_octets", "body_size", "contents", "octets", "traits")
+
+    def __init__(self, traits: Traits, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
+        self.traits = traits
+        self.contents = contents
+        self.octets = octets
+        self.body_octets = body_octets
+        self.body_size = body_size
+
+    def single(self, index: int) -> "Contents":
+        """Return one of them alone, for what is decided message by message."""
+        content = self.contents[index]
+        body = int.from_bytes(content[11:19])
+        return Contents(self.traits, [content], len(content), body, body)
+
+
+class Receipt:
+    """What becomes of a publish. This one is for publishers that did not ask: it forgets."""
+
+    __slots__ = ()
+
+    def reject(self, run: Run, indexes: range) -> None:
+        """Learn that a queue refused these messages (reject-publish)."""
+
+
+NO_RECEIPT: Final = Receipt()
+
+
+class ConfirmReceipt(Receipt):
+    """Collects the rejected ones of one publish, whose first message is `index` in its run."""
+
+    __slots__ = ("index", "rejected")
+
+    def __init__(self) -> None:
+        self.index = 0
+        self.rejected: set[int] = set()
+
+    def reject(self, run: Run, indexes: range) -> None:
+        """A message is nacked if any of its queues rejects it."""
+        self.rejected.update(i - self.index for i in indexes)
+
+
+class Publisher:
+    """Who publishes: the channel's part that the core needs. `origin` is the session's id."""
+
+    __slots__ = ("frame_octets_max", "origin", "vhost")
+
+    def __init__(self, vhost: "VHost", origin: int, frame_octets_max: int) -> None:
+        self.vhost = vhost
+        self.origin = origin
+        self.frame_octets_max = frame_octets_max
+
+    def publish(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: Receipt) -> None:
+        """Put the messages into `queues` (not empty), as a run of their own or at the end of the route's last one."""
+        broker = self.vhost.broker
+        n = len(contents.contents)
+        seq = broker.next_seq
+        broker.next_seq = seq + n
+        run = route.run
+        now_ms = broker.clock.now_ms
+        if (
+            run is not None
+            and run.first_seq + run.count == seq
+            and run.traits is contents.traits
+            and run.contents is not None
+            and run.count + n <= RUN_MESSAGES_MAX
+            and run.octets + contents.octets <= RUN_OCTETS_MAX
+            and now_ms - run.arrived_ms <= (route.slack_ms if contents.traits.ttl_ms is None else 0)
+        ):
+            start = run.count
+            run.extend(contents.contents, contents.octets, contents.body_octets, contents.body_size)
+        else:
+            start = 0
+            run = Run(
+                route.names,
+                contents.traits,
+                seq,
+                contents.contents,
+                contents.octets,
+                contents.body_octets,
+                contents.body_size,
+                now_ms,
+                route.channel,
+                self.frame_octets_max,
+                self.origin,
+            )
+            route.run = run
+        indexes = range(start, start + n)
+        if receipt is not NO_RECEIPT:
+            assert isinstance(receipt, ConfirmReceipt)
+            receipt.index = start
+        for queue in queues:
+            queue.enqueue(run, indexes, receipt)
+
+    def targets(self, route: Route, traits: Traits, content: bytes) -> "tuple[tuple[Queue, ...], bytes]":
+        """Route one message by its headers; return its queues, and its content without BCC (sender-selected distribution)."""
+        if not traits.wants & WANTS_TABLE:
+            headers: Table | None = None
+        else:
+            headers = properties.decode_properties(property_octets(content)).headers
+        keys = [route.names.routing_key]
+        if traits.wants & WANTS_CC and headers is not None:
+            for name in ("CC", "BCC"):
+                value: Any = headers.get(name)
+                if isinstance(value, list):
+                    keys += [key for key in value if isinstance(key, str)]
+            if "BCC" in headers:
+                content = without_header(content, b"BCC")
+        assert route.exchange is not None
+        return find_queues(self.vhost, route.exchange, keys, headers).queues, content
+
+
+def property_octets(content: bytes) -> bytes:
+    """Return the property flags and values of a content header frame (§4.2.6.1)."""
+    return content[19 : 7 + int.from_bytes(content[3:7])]
+
+
+def with_properties(content: bytes, octets: bytes) -> bytes:
+    """Return the content with other properties."""
+    size = int.from_bytes(content[3:7])
+    header = content[:3] + (12 + len(octets)).to_bytes(4) + content[7:19] + octets + b"\xce"
+    return header + content[size + 8 :]
+
+
+def without_header(content: bytes, key: bytes) -> bytes:
+    """Return the content without one entry of its headers table, all other octets as they were."""
+    octets = property_octets(content)
+    table = properties.find_headers(octets)
+    if table is None:
+        return content
+    pairs = [pair for pair in split_table(table) if pair[0] != key]
+    return with_properties(content, properties.replace_headers(octets, join_table(pairs)))
+
+
+def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes) -> Run:
+    """Return a run of one message: `message` re-published with other properties. It takes a new seq."""
+    content = with_properties(message.content, octets)
+    seq = broker.next_seq
+    broker.next_seq = seq + 1
+    run = message.run
+    body = int.from_bytes(content[11:19])
+    return Run(
+        names,
+        properties.traits_of(octets),
+        seq,
+        [content],
+        len(content),
+        body,
+        body,
+        broker.clock.now_ms,
+        run.channel,
+        run.frame_octets_max,
+        run.origin,
+    )

@@ -1,0 +1,55 @@
+"""Message TTL and queue TTL (F32). Due times are computed, never stored, so that a changed limit acts at once.
+
+As in RabbitMQ only the head of each level is looked at: a message behind a longer-lived one waits for it. Unacknowledged messages do
+not expire; returned ones do at once.
+"""
+
+from typing import TYPE_CHECKING
+
+from pybroker.core.queue import dead_letter
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Entry, Run
+
+
+def ttl_ms(queue: "Queue", run: "Run") -> int | None:
+    """Return the lower of the queue's and the message's TTL, None if neither is set."""
+    of_queue, of_message = queue.limits.message_ttl_ms, run.traits.ttl_ms
+    if of_queue is None:
+        return of_message
+    return of_queue if of_message is None else min(of_queue, of_message)
+
+
+def expire(queue: "Queue", now_ms: int) -> None:
+    """Remove heads that are due, and set the queue's timer to when the next head is."""
+    gone: list[Entry] = []
+    next_due = 0
+    for level in queue.levels:
+        while (head := level.head()) is not None:
+            ttl = ttl_ms(queue, head.run)
+            if ttl is None:
+                break
+            due = head.run.arrived_ms + ttl
+            if due > now_ms:
+                next_due = due if not next_due else min(next_due, due)
+                break
+            gone.append(level.take(len(head.indexes)))
+    queue.timer_ms = next_due
+    if next_due:
+        queue.vhost.broker.timers.add(next_due, queue)
+    if gone:
+        queue.removed(gone)
+        queue.expired += sum(len(entry.indexes) for entry in gone)
+        dead_letter.depart(queue, gone, "expired")
+
+
+def timer(queue: "Queue", now_ms: int) -> None:
+    """Do what is due for the queue: expire heads, or delete it when it has been unused for x-expires."""
+    if queue.deleted:
+        return
+    if queue.expires_at_ms and queue.expires_at_ms <= now_ms and not queue.consumers:
+        queue.vhost.delete_queue(queue)
+        return
+    if queue.timer_ms and queue.timer_ms <= now_ms:
+        expire(queue, now_ms)

@@ -1,0 +1,374 @@
+"""Queue: entries in, entries out (data-model.md). Classic semantics; what a feature adds stands in its own file.
+
+Costs are per entry, never per message. Knows consumers by their base class and nothing of frames. Invariants: `messages_ready` is the sum of
+its levels; every message is in exactly one of: a level, a channel's unacked, `departing`, or nowhere.
+"""
+
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from pybroker.core.limits import DROP_HEAD
+from pybroker.core.queue import dead_letter, expiry, overflow
+from pybroker.core.queue.ready import Level
+from pybroker.core.queue.ring import Consumers
+from pybroker.run import Entry
+
+if TYPE_CHECKING:
+    from pybroker.core.consumer import Consumer
+    from pybroker.core.limits import QueueLimits
+    from pybroker.core.link import SessionState
+    from pybroker.core.publish import Receipt
+    from pybroker.core.unacked import Batch
+    from pybroker.core.vhost import VHost
+    from pybroker.run import Run
+    from pybroker.wire.table import Table
+
+# One queue's share of a turn: 4,096 messages of a flood are about a millisecond, so a hot queue cannot starve the rest.
+TURN_MESSAGES_MAX: Final = 4_096
+# Dealt to one consumer at a time, so that several consumers of a backlog get their messages interleaved.
+DEAL_MESSAGES_MAX: Final = 256
+# A run this far behind the head is packed into one block: half the memory, given back whole.
+PACK_BEHIND_MESSAGES: Final = 4_096
+
+
+class Queue:
+    """A named queue. `owner` is the session of an exclusive queue; `levels` descend by priority."""
+
+    kind: ClassVar[str] = "queue"
+
+    __slots__ = (
+        "acked",
+        "arguments",
+        "auto_delete",
+        "awake",
+        "bounded",
+        "consumers",
+        "deleted",
+        "delivered",
+        "delivered_no_ack",
+        "dropped",
+        "durable",
+        "exclusive",
+        "expired",
+        "expires_at_ms",
+        "got",
+        "levels",
+        "limits",
+        "messages_ready",
+        "messages_unacknowledged",
+        "name",
+        "octets_ready",
+        "octets_unacknowledged",
+        "one_by_one",
+        "owner",
+        "published",
+        "redelivered",
+        "refused_origin",
+        "timer_ms",
+        "type",
+        "user",
+        "vhost",
+    )
+
+    def __init__(
+        self,
+        vhost: "VHost",
+        name: str,
+        *,
+        durable: bool,
+        auto_delete: bool,
+        owner: "SessionState | None",
+        arguments: "Table",
+        limits: "QueueLimits",
+        user: str = "",
+    ) -> None:
+        self.vhost = vhost
+        self.name = name
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.exclusive = owner is not None
+        self.owner = owner
+        self.arguments = arguments
+        self.type = limits.queue_type
+        self.user = user
+        self.levels: list[Level] = [Level()]
+        self.consumers = Consumers(single_active=limits.single_active_consumer)
+        self.deleted = False
+        self.awake = False
+        self.messages_ready = 0
+        self.messages_unacknowledged = 0
+        self.octets_ready = 0
+        self.octets_unacknowledged = 0
+        self.timer_ms = 0  # when the timer is to look at the head; 0: not set
+        self.refused_origin = 0  # no_local: the session whose own messages are not enqueued; 0: none
+        self.expires_at_ms = 0  # x-expires: when the queue goes if nobody uses it; 0: never
+        self.set_limits(limits)
+        self.published = self.delivered = self.delivered_no_ack = self.redelivered = 0
+        self.acked = self.got = self.expired = self.dropped = 0
+
+    # -- what others ask ----------------------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> int:
+        """Return ready and unacknowledged messages together, as `list_queues` counts them (F41)."""
+        return self.messages_ready + self.messages_unacknowledged
+
+    @property
+    def consumer_count(self) -> int:
+        """Return how many consumers are subscribed."""
+        return len(self.consumers)
+
+    @property
+    def in_use(self) -> bool:
+        """Tell whether it has consumers (queue.delete if-unused)."""
+        return len(self.consumers) > 0
+
+    @property
+    def state(self) -> str:
+        """Return `running`; a queue here has no other state."""
+        return "running"
+
+    @property
+    def backlogged(self) -> bool:
+        """Tell whether its publishers should be read in small portions (share, data-model.md)."""
+        return self.messages_ready > 2_000 and len(self.consumers) > 0
+
+    def head(self) -> Entry | None:
+        """Return the entry that leaves next."""
+        for level in self.levels:
+            if level.count:
+                return level.head()
+        return None
+
+    def set_limits(self, limits: "QueueLimits") -> None:
+        """Replace the limits; what the hot path asks is answered once, here."""
+        self.limits = limits
+        lengths = limits.length_max is not None or limits.octets_max is not None
+        self.bounded = lengths or limits.message_ttl_ms is not None
+        # A smaller message may fit where the one before it did not, so each is looked at alone.
+        self.one_by_one = limits.octets_max is not None and limits.overflow != DROP_HEAD
+
+    # -- in -----------------------------------------------------------------------------------------------------------
+
+    def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:
+        """Take messages at the tail. Those over a limit go: the oldest are dropped, or the new ones to the receipt."""
+        if self.refused_origin and self.refused_origin == run.origin:
+            return
+        n = len(indexes)
+        if n > 1 and self.one_by_one:
+            for i in indexes:
+                self.enqueue(run, range(i, i + 1), receipt)
+            return
+        self.published += n
+        level = self._level(run.traits.priority)
+        level.push(run, indexes)
+        self.messages_ready += n
+        self.octets_ready += run.body_octets_of(indexes)
+        if self.bounded or run.traits.ttl_ms is not None:
+            self._enqueue_bounded(level, n, receipt)
+        elif self.consumers:
+            self.wake()
+        if self.messages_ready > PACK_BEHIND_MESSAGES:
+            self._pack_behind()
+
+    def _enqueue_bounded(self, level: Level, n: int, receipt: "Receipt") -> None:
+        """Let consumers take what they can before anything counts as too much or too old, as if one came at a time."""
+        now_ms = self.vhost.broker.clock.now_ms
+        if self.messages_ready == n:
+            self.deliver(now_ms, expire=False)
+        else:
+            self.deliver(now_ms)
+        overflow.enforce(self, level, n, receipt)
+        expiry.expire(self, now_ms)
+
+    # -- out ----------------------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """Ask the pump for a delivery at the end of this turn."""
+        if not self.awake and not self.deleted:
+            self.awake = True
+            turn = self.vhost.broker.turn
+            turn.queues.append(self)
+            if not turn.woken:
+                turn.wake()
+
+    def deliver(self, now_ms: int, *, expire: bool = True) -> None:
+        """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
+        budget = TURN_MESSAGES_MAX
+        consumers = self.consumers
+        watch_ttl = expire and self.timer_ms > 0
+        while self.messages_ready:
+            if watch_ttl:
+                expiry.expire(self, now_ms)
+            first = consumers.next()
+            if first is None:
+                return
+            level = next((level for level in self.levels if level.count), None)
+            if level is None:
+                return
+            if budget <= 0:
+                self.wake()
+                return
+            head = level.head()
+            assert head is not None
+            if len(head.indexes) == 1:
+                consumers.rotate(first)
+                entry = level.take(1)
+                budget -= 1
+                self._hand(first, entry.run, entry.indexes, entry.deliveries, now_ms)
+            else:
+                budget -= self._deal(level, budget, now_ms)
+
+    def _deal(self, level: Level, budget: int, now_ms: int) -> int:
+        """Deal the head entry in strides over the ring, starting with the consumer whose turn it is."""
+        ring = self.consumers.able()
+        assert ring is not None
+        k = len(ring)
+        if k == 1:
+            consumer = ring[0]
+            entry = level.take(min(consumer.credit(), budget, TURN_MESSAGES_MAX))
+            self._hand(consumer, entry.run, entry.indexes, entry.deliveries, now_ms)
+            return len(entry.indexes)
+        each = min(min(consumer.credit() for consumer in ring), DEAL_MESSAGES_MAX)
+        entry = level.take(min(each * k, budget))
+        n = len(entry.indexes)
+        for i, consumer in enumerate(list(ring)[:n]):
+            self._hand(consumer, entry.run, entry.indexes[i::k], entry.deliveries, now_ms)
+        ring.rotate(-n)
+        return n
+
+    def _hand(self, consumer: "Consumer", run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
+        n = len(indexes)
+        octets = run.body_octets_of(indexes)
+        self.messages_ready -= n
+        self.octets_ready -= octets
+        if consumer.no_ack:
+            self.delivered_no_ack += n
+        else:
+            self.delivered += n
+            self.messages_unacknowledged += n
+            self.octets_unacknowledged += octets
+        if deliveries:
+            self.redelivered += n
+        consumer.take(run, indexes, deliveries, now_ms)
+
+    def get(self, *, no_ack: bool) -> Entry | None:
+        """Take one message from the head for basic.get; None if nothing is ready."""
+        broker = self.vhost.broker
+        expiry.expire(self, broker.clock.now_ms)
+        self.touch()
+        level = next((level for level in self.levels if level.count), None)
+        if level is None:
+            return None
+        entry = level.take(1)
+        octets = entry.body_octets
+        self.messages_ready -= 1
+        self.octets_ready -= octets
+        self.got += 1
+        if entry.deliveries:
+            self.redelivered += 1
+        if not no_ack:
+            self.messages_unacknowledged += 1
+            self.octets_unacknowledged += octets
+        return entry
+
+    # -- settled, returned --------------------------------------------------------------------------------------------
+
+    def settled(self, n: int, octets: int) -> None:
+        """Forget `n` unacknowledged messages for good."""
+        self.messages_unacknowledged -= n
+        self.octets_unacknowledged -= octets
+
+    def give_back(self, batches: "list[Batch]") -> None:
+        """Put unacknowledged messages back to their original place (F15); those delivered too often are dead letters."""
+        if self.deleted:
+            return
+        limit = self.limits.delivery_limit
+        over: list[Entry] = []
+        by_level: dict[Level, list[Entry]] = {}
+        for batch in batches:
+            entry = Entry(batch.run, batch.indexes, batch.deliveries + 1)
+            n, octets = len(batch.indexes), entry.body_octets
+            self.settled(n, octets)
+            if limit is not None and entry.deliveries > limit:
+                over.append(entry)
+                continue
+            self.messages_ready += n
+            self.octets_ready += octets
+            by_level.setdefault(self._level(batch.run.traits.priority), []).append(entry)
+        for level, entries in by_level.items():
+            level.give_back(entries)
+        if over:
+            dead_letter.depart(self, over, "delivery_limit")
+        if self.bounded or self.timer_ms:
+            overflow.drop_heads(self)
+            expiry.expire(self, self.vhost.broker.clock.now_ms)
+        if self.consumers:
+            self.wake()
+
+    def reject(self, batches: "list[Batch]") -> None:
+        """Drop unacknowledged messages that nobody wants; with a dead letter exchange they go there."""
+        from pybroker.core.queue import dead_letter  # noqa: PLC0415 - it knows this class
+
+        if self.deleted:
+            return
+        for batch in batches:
+            self.settled(len(batch.indexes), batch.run.body_octets_of(batch.indexes))
+        dead_letter.depart(self, [Entry(b.run, b.indexes, b.deliveries) for b in batches], "rejected")
+
+    def removed(self, entries: list[Entry]) -> None:
+        """Count ready messages that left a level otherwise than to a consumer."""
+        for entry in entries:
+            self.messages_ready -= len(entry.indexes)
+            self.octets_ready -= entry.body_octets
+
+    def purge(self) -> int:
+        """Drop what is ready; return how many messages that were."""
+        count = sum(level.clear() for level in self.levels)
+        self.messages_ready = 0
+        self.octets_ready = 0
+        return count
+
+    def consumer_left(self) -> None:
+        """Do what the last consumer's leaving means: auto-delete (F25), or the start of x-expires."""
+        if self.deleted or self.consumers:
+            return
+        if self.auto_delete:
+            self.vhost.delete_queue(self)
+        else:
+            self.touch()
+
+    def touch(self) -> None:
+        """Start x-expires anew: the queue was used (declared, got from, or its last consumer left)."""
+        if self.limits.expires_ms is not None:
+            broker = self.vhost.broker
+            self.expires_at_ms = 0 if self.consumers else broker.clock.now_ms + self.limits.expires_ms
+            if self.expires_at_ms:
+                broker.timers.add(self.expires_at_ms, self)
+
+    # -- its levels ---------------------------------------------------------------------------------------------------
+
+    def _level(self, priority: int) -> Level:
+        """Return the level of `priority` (above the maximum: the maximum), made when first used."""
+        maximum = self.limits.priority_max
+        if not maximum:
+            return self.levels[0]
+        priority = min(priority, maximum)
+        for at, level in enumerate(self.levels):
+            if level.priority == priority:
+                return level
+            if level.priority < priority:
+                level = Level(priority)
+                self.levels.insert(at, level)
+                return level
+        raise AssertionError("level 0 always exists")
+
+    def _pack_behind(self) -> None:
+        """Pack the last but one run of a backlog: the last one may still grow."""
+        ready = self.levels[0].ready
+        if len(ready) > 1:
+            run = ready[-2].run
+            if run.contents is not None and run.count > 1:
+                run.pack()
+
+    def __repr__(self) -> str:
+        return f"queue '{self.name}' in vhost '{self.vhost.name}'"

@@ -1,0 +1,144 @@
+"""Messages of one priority that are ready: entries in the order of their seqs, returned ones at their original place.
+
+Invariant: every seq in `returned` is below every seq in `ready`, because messages leave in order and nothing but a
+return brings a lower seq back. `returned` is kept descending (its end is the head) and free of overlaps.
+"""
+
+from bisect import bisect_left
+from collections import deque
+
+from pybroker.run import Entry, Run
+
+
+def _key(entry: Entry) -> int:
+    return -entry.first_seq
+
+
+class Level:
+    """`count` messages, first in first out by seq."""
+
+    __slots__ = ("count", "priority", "ready", "returned")
+
+    def __init__(self, priority: int = 0) -> None:
+        self.priority = priority
+        self.ready: deque[Entry] = deque()
+        self.returned: list[Entry] = []
+        self.count = 0
+
+    def push(self, run: Run, indexes: range) -> None:
+        """Append new messages: the last entry grows if it ends where `indexes` begin."""
+        self.count += len(indexes)
+        ready = self.ready
+        if ready:
+            last = ready[-1]
+            if last.run is run and last.indexes.stop == indexes.start and not last.deliveries:
+                last.indexes = range(last.indexes.start, indexes.stop)
+                return
+        ready.append(Entry(run, indexes))
+
+    def head(self) -> Entry | None:
+        """Return the entry that leaves first."""
+        if self.returned:
+            return self.returned[-1]
+        return self.ready[0] if self.ready else None
+
+    def take(self, count: int) -> Entry:
+        """Remove up to `count` messages of the head entry and return them; the level is not empty."""
+        from_returned = bool(self.returned)
+        entry = self.returned[-1] if from_returned else self.ready[0]
+        n = len(entry.indexes)
+        if count >= n:
+            if from_returned:
+                self.returned.pop()
+            else:
+                self.ready.popleft()
+            self.count -= n
+            return entry
+        self.count -= count
+        taken = Entry(entry.run, entry.indexes[:count], entry.deliveries)
+        entry.indexes = entry.indexes[count:]
+        return taken
+
+    def take_tail(self, count: int) -> list[Entry]:
+        """Remove the `count` youngest messages of `ready` (a publish that is rejected), oldest first."""
+        taken: list[Entry] = []
+        while count and self.ready:
+            entry = self.ready[-1]
+            n = len(entry.indexes)
+            if n <= count:
+                self.ready.pop()
+            else:
+                entry = Entry(entry.run, entry.indexes[n - count :], entry.deliveries)
+                self.ready[-1].indexes = self.ready[-1].indexes[: n - count]
+                n = count
+            taken.append(entry)
+            count -= n
+            self.count -= n
+        taken.reverse()
+        return taken
+
+    def give_back(self, entries: list[Entry]) -> None:
+        """Put entries back to where their seqs belong."""
+        self.count += sum(len(entry.indexes) for entry in entries)
+        if len(entries) == 1 and self._insert(entries[0]):
+            return
+        merged = sorted([*self.returned, *entries], key=_key)
+        self.returned = _without_overlaps(merged)
+
+    def clear(self) -> int:
+        """Drop everything and return how many messages that were."""
+        count = self.count
+        self.ready.clear()
+        self.returned.clear()
+        self.count = 0
+        return count
+
+    def _insert(self, entry: Entry) -> bool:
+        """Insert one entry that overlaps no other; False if it does."""
+        returned = self.returned
+        at = bisect_left(returned, -entry.first_seq, key=_key)
+        if at < len(returned) and returned[at].last_seq >= entry.first_seq:
+            return False
+        if at and returned[at - 1].first_seq <= entry.last_seq:
+            return False
+        returned.insert(at, entry)
+        return True
+
+
+def _without_overlaps(descending: list[Entry]) -> list[Entry]:
+    """Split entries whose seqs interleave (strides dealt to several consumers) into pieces that do not."""
+    out: list[Entry] = []
+    clump: list[Entry] = []
+    lowest = 0
+    for entry in descending:
+        if clump and entry.last_seq >= lowest:
+            clump.append(entry)
+        else:
+            out += _untangle(clump)
+            clump = [entry]
+        lowest = entry.first_seq if len(clump) == 1 else min(lowest, entry.first_seq)
+    return out + _untangle(clump)
+
+
+def _untangle(clump: list[Entry]) -> list[Entry]:
+    if len(clump) < 2:
+        return clump
+    singles = sorted(
+        ((entry.run.first_seq + i, entry.run, i, entry.deliveries) for entry in clump for i in entry.indexes),
+        key=lambda single: single[0],
+    )
+    ascending: list[Entry] = []
+    for _, run, index, deliveries in singles:
+        last = ascending[-1] if ascending else None
+        if (
+            last is not None
+            and last.run is run
+            and last.deliveries == deliveries
+            and last.indexes.stop == index
+            and last.indexes.step == 1
+        ):
+            last.indexes = range(last.indexes.start, index + 1)
+        else:
+            ascending.append(Entry(run, range(index, index + 1), deliveries))
+    ascending.reverse()
+    return ascending

@@ -1,0 +1,58 @@
+"""A virtual host: a name space of exchanges, queues and bindings. Not a unit of storage (data-model.md)."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pybroker.core.binding import Binding, BindingKey, Destination
+    from pybroker.core.broker import Broker
+    from pybroker.core.exchange.exchange import Exchange
+    from pybroker.core.queue.queue import Queue
+
+
+class VHost:
+    """`generation` counts every change that can alter routing or a verdict; cached routes of another one are void."""
+
+    __slots__ = (
+        "bound",
+        "broker",
+        "description",
+        "exchanges",
+        "generation",
+        "name",
+        "queues",
+        "tags",
+        "unroutable_ae_missing",
+    )
+
+    def __init__(self, broker: "Broker", name: str, description: str = "", tags: tuple[str, ...] = ()) -> None:
+        self.broker = broker
+        self.name = name
+        self.description = description
+        self.tags = tags
+        self.exchanges: dict[str, Exchange] = {}
+        self.queues: dict[str, Queue] = {}
+        self.bound: dict[Destination, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
+        self.generation = 0
+        self.unroutable_ae_missing = 0
+
+    def bump(self) -> None:
+        """Void every cached route of this virtual host."""
+        self.generation += 1
+
+    def delete_queue(self, queue: "Queue") -> int:
+        """Remove a queue, its bindings and its messages; tell its consumers. Return how many messages were ready."""
+        from pybroker.core.definitions import remove_queue_bindings  # noqa: PLC0415 - definitions know this class
+
+        if queue.deleted:
+            return 0
+        queue.deleted = True
+        del self.queues[queue.name]
+        remove_queue_bindings(queue)
+        self.bump()
+        if queue.owner is not None:
+            queue.owner.exclusive_queues.pop(queue, None)
+        for consumer in queue.consumers:
+            queue.consumers.remove(consumer)
+            consumer.cancelled_by_server()
+        queue.messages_unacknowledged = queue.octets_unacknowledged = 0
+        return queue.purge()

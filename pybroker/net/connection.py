@@ -1,0 +1,175 @@
+"""Connection: one socket and the session behind it. Two watchers, no greenlet (data-model.md: concurrency).
+
+Readable -> recv within the turn's share -> `session.receive`. At the end of the turn `flush`: one send of all output;
+what the kernel refuses stays, and arms the write watcher. Knows octets and errno, no methods.
+"""
+
+import logging
+import socket
+import struct
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pybroker.net.server import Server
+    from pybroker.session import Session
+
+READ: Final = 1
+WRITE: Final = 2
+# Parts of this size and above on average are handed to the kernel as they are, smaller ones are joined first.
+JOIN_OCTETS_MAX: Final = 4_096
+# Linux takes this many parts a call (IOV_MAX).
+PARTS_MAX: Final = 1_024
+# TCP states (linux/tcp_states.h) in which the peer still stands.
+_ALIVE: Final = frozenset({1, 2, 3})
+
+log = logging.getLogger("pybroker.connection")
+
+
+class Connection:
+    """Invariants: `_pending` not empty means the write watcher is armed; after `close` the socket is None."""
+
+    __slots__ = ("_loop", "_pending", "_reader", "_server", "_sock", "_writer", "handshaking", "session")
+
+    def __init__(self, server: "Server", sock: socket.socket, session: "Session", loop: Any) -> None:
+        self._server = server
+        self._sock: socket.socket | None = sock
+        self.session = session
+        self.handshaking = True
+        self._pending: list[Any] = []
+        self._loop = loop
+        self._reader: Any = loop.io(sock.fileno(), READ)
+        self._writer: Any = None
+        session.link = self
+        self._reader.start(self._on_readable)
+
+    def _on_readable(self) -> None:
+        session, turn = self.session, self._server.turn
+        sock = self._sock
+        if sock is None or not session.readable:
+            self._reader.stop()
+            return
+        turn.readers += 1
+        try:
+            data = sock.recv(session.read_octets or turn.read_octets)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self.close(f"{error.strerror or error}")
+            return
+        if not data:
+            self.close("client unexpectedly closed TCP connection")
+            return
+        turn.clock.refresh()
+        try:
+            session.receive(data)
+        except Exception:
+            # A bug in us: it costs this peer its connection, and the others nothing.
+            log.exception("internal error on %s", session)
+            session.close(541, "INTERNAL_ERROR")
+            session.finished = True
+            session.mark_dirty()
+        if self.handshaking and self._server.handshake_over(session):
+            self.handshaking = False
+        if not session.readable:
+            self._reader.stop()
+
+    def flush(self) -> None:
+        """Send what the session has; close the socket when that was its last word."""
+        if self._sock is None:
+            return
+        if not self._pending:
+            parts = self.session.take_output()
+            if parts:
+                self._send(parts)
+        self._after_send()
+
+    def _on_writable(self) -> None:
+        pending, self._pending = self._pending, []
+        self._send(pending)
+        if not self._pending and self._sock is not None:
+            self._writer.stop()
+            parts = self.session.take_output()
+            if parts:
+                self._send(parts)
+        self._after_send()
+
+    def _after_send(self) -> None:
+        if self._sock is None:
+            return
+        if self._pending:
+            return
+        session = self.session
+        if session.finished:
+            self.close("closed")
+        elif session.readable and not self._reader.active:
+            self._reader.start(self._on_readable)
+
+    def _send(self, parts: list[Any]) -> None:
+        """Send `parts` as far as the kernel takes them; keep the rest and arm the write watcher."""
+        sock = self._sock
+        assert sock is not None
+        total = sum(map(len, parts))
+        if len(parts) > 1 and total < len(parts) * JOIN_OCTETS_MAX:
+            parts = [b"".join(parts)]
+        left = total
+        try:
+            while parts:
+                sent = sock.send(parts[0]) if len(parts) == 1 else sock.sendmsg(parts[:PARTS_MAX])
+                left -= sent
+                if not left:
+                    parts = []
+                    break
+                parts = _without(parts, sent)
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self.close(f"{error.strerror or error}")
+            return
+        if parts:
+            self._pending = parts
+            if self._writer is None:
+                self._writer = self._loop.io(sock.fileno(), WRITE)
+            if not self._writer.active:
+                self._writer.start(self._on_writable)
+        self.session.output_sent(left)
+
+    def close(self, reason: str) -> None:
+        """Close the socket and tell the session. Idempotent."""
+        sock = self._sock
+        if sock is None:
+            return
+        self._sock = None
+        for watcher in (self._reader, self._writer):
+            if watcher is not None:
+                watcher.stop()
+                watcher.close()
+        self._pending = []
+        sock.close()
+        self._server.connection_closed(self)
+        self.session.peer_gone(reason)
+        self.session.link = None
+
+    def peer_alive(self) -> bool:
+        """Ask the kernel whether the peer has closed its side: unread data would hide that from us (TCP_INFO)."""
+        sock = self._sock
+        if sock is None:
+            return False
+        if sock.family == socket.AF_UNIX:
+            return True
+        try:
+            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
+        except OSError:
+            return False
+        return struct.unpack_from("B", info)[0] in _ALIVE
+
+
+def _without(parts: list[Any], sent: int) -> list[Any]:
+    """Return `parts` without their first `sent` octets."""
+    at = 0
+    while sent >= len(parts[at]):
+        sent -= len(parts[at])
+        at += 1
+    parts = parts[at:]
+    if sent:
+        parts[0] = memoryview(parts[0])[sent:]
+    return parts

@@ -1,0 +1,143 @@
+"""Listener: one listening socket, TCP or Unix, and who it accepts."""
+
+import errno
+import logging
+import os
+import socket
+import stat
+from collections.abc import Callable
+from typing import Any, Final
+
+from pybroker.net.connection import READ
+
+BACKLOG: Final = 1_024
+# Accepted in one go: more would let a storm of connections starve the ones that stand.
+ACCEPT_MAX: Final = 32
+# When the process has no file descriptor left, the listener rests this long instead of spinning.
+REST_S: Final = 0.5
+# The kernel's buffer for a peer that does not read is part of what a stuck one costs (reliability.md §4.1).
+SEND_BUFFER_OCTETS: Final = 262_144
+# Unacknowledged octets for this long mean that the peer's machine is gone.
+USER_TIMEOUT_MS: Final = 120_000
+
+log = logging.getLogger("pybroker")
+
+
+class Listener:
+    """`interface` and `port` as bound; a Unix socket has `path` and port 0. `accepted(sock)` gets each new socket."""
+
+    __slots__ = ("_accepted", "_loop", "_sock", "_timer", "_watcher", "interface", "path", "port", "protocol")
+
+    def __init__(
+        self, sock: socket.socket, loop: Any, accepted: Callable[[socket.socket], None], path: str = ""
+    ) -> None:
+        self.protocol = "amqp"
+        self.path = path
+        name = sock.getsockname()
+        self.interface = path or name[0]
+        self.port = 0 if path else name[1]
+        self._sock = sock
+        self._loop = loop
+        self._accepted = accepted
+        self._watcher: Any = loop.io(sock.fileno(), READ)
+        self._timer: Any = None
+
+    def start(self) -> None:
+        """Accept connections (again)."""
+        if not self._watcher.active:
+            self._watcher.start(self._on_readable)
+
+    def pause(self) -> None:
+        """Leave newcomers in the kernel's backlog."""
+        self._watcher.stop()
+
+    def close(self) -> None:
+        """Stop listening; a Unix socket's file goes."""
+        self._watcher.stop()
+        self._watcher.close()
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer.close()
+        self._sock.close()
+        if self.path:
+            try:
+                os.unlink(self.path)
+            except FileNotFoundError:
+                log.warning("the socket file %s had gone already", self.path)
+
+    def _on_readable(self) -> None:
+        for _ in range(ACCEPT_MAX):
+            if not self._watcher.active:
+                return
+            try:
+                sock, _ = self._sock.accept()
+            except BlockingIOError:
+                return
+            except ConnectionAbortedError:
+                continue
+            except OSError as error:
+                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    raise
+                log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S)
+                self._rest()
+                return
+            sock.setblocking(False)
+            if not self.path:
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_OCTETS)
+            self._accepted(sock)
+
+    def _rest(self) -> None:
+        self.pause()
+        if self._timer is not None:
+            self._timer.close()
+        self._timer = self._loop.timer(REST_S)
+        self._timer.start(self.start)
+
+
+def tcp_socket(host: str, port: int) -> socket.socket:
+    """Return a listening TCP socket. Raises OSError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
+    )[0]
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            # Each family has its own listener, so that a peer's address is what it says.
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind(address)
+        sock.listen(BACKLOG)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def unix_socket(path: str) -> socket.socket:
+    """Return a listening Unix socket at `path`; a dead socket file there is replaced. Raises OSError."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if _is_dead_socket(path):
+            os.unlink(path)
+        sock.bind(path)
+        sock.listen(BACKLOG)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def _is_dead_socket(path: str) -> bool:
+    """Tell whether a socket file lies at `path` that nobody listens on."""
+    try:
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            return False
+    except FileNotFoundError:
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(path) == errno.ECONNREFUSED

@@ -1,0 +1,109 @@
+"""Server: the listeners, and the connections they accepted."""
+
+import ipaddress
+import socket
+from typing import TYPE_CHECKING, Any, Final
+
+import gevent
+
+from pybroker.amqp.session import AmqpSession
+from pybroker.net.connection import Connection
+from pybroker.net.listener import Listener, tcp_socket, unix_socket
+from pybroker.net.turn import LoopTurn
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.session import Session
+
+# Connections that have not finished their handshake: at this many newcomers wait in the kernel's backlog.
+HANDSHAKES_MAX: Final = 256
+# How often a stop looks whether everybody has gone.
+STOP_POLL_S: Final = 0.01
+
+
+class Server:
+    """Owns every socket of the AMQP door."""
+
+    def __init__(self, broker: "Broker") -> None:
+        assert isinstance(broker.turn, LoopTurn)
+        self.broker = broker
+        self.turn = broker.turn
+        self.turn.broker = broker
+        self.connections: dict[Connection, None] = {}
+        self._loop: Any = gevent.get_hub().loop
+        self._handshakes = 0
+        self._paused = False
+
+    def listen_tcp(self, host: str, port: int) -> Listener:
+        """Listen on a TCP address; port 0 takes any. Raises OSError."""
+        return self._started(Listener(tcp_socket(host, port), self._loop, self._accepted))
+
+    def listen_unix(self, path: str) -> Listener:
+        """Listen on a Unix socket. Raises OSError."""
+        return self._started(Listener(unix_socket(path), self._loop, self._accepted, path))
+
+    def _started(self, listener: Listener) -> Listener:
+        listener.start()
+        self.broker.listeners.append(listener)
+        return listener
+
+    def _accepted(self, sock: socket.socket) -> None:
+        try:
+            peer, local, is_local = _addresses(sock)
+        except OSError:
+            sock.close()  # gone before it was looked at
+            return
+        session = AmqpSession(self.broker, peer, local, peer_is_local=is_local)
+        self.connections[Connection(self, sock, session, self._loop)] = None
+        self._handshakes += 1
+        if self._handshakes >= HANDSHAKES_MAX and not self._paused:
+            self._paused = True
+            for listener in self.broker.listeners:
+                listener.pause()
+
+    def handshake_over(self, session: "Session") -> bool:
+        """Tell whether the session is through its handshake, and count it."""
+        assert isinstance(session, AmqpSession)
+        if session.state in ("header", "starting", "tuning", "opening"):
+            return False
+        self._handshake_ended()
+        return True
+
+    def connection_closed(self, connection: Connection) -> None:
+        """Forget a connection."""
+        self.connections.pop(connection, None)
+        if connection.handshaking:
+            connection.handshaking = False
+            self._handshake_ended()
+
+    def _handshake_ended(self) -> None:
+        self._handshakes -= 1
+        if self._paused and self._handshakes < HANDSHAKES_MAX:
+            self._paused = False
+            for listener in self.broker.listeners:
+                listener.start()
+
+    def stop(self, text: str, timeout_s: float) -> None:
+        """Close the listeners, say 320 to every client, and wait for their answers, `timeout_s` at most."""
+        listeners, self.broker.listeners[:] = list(self.broker.listeners), []
+        for listener in listeners:
+            listener.close()
+        for connection in list(self.connections):
+            connection.session.close(320, text)
+        waited_s = 0.0
+        while self.connections and waited_s < timeout_s:
+            gevent.sleep(STOP_POLL_S)
+            waited_s += STOP_POLL_S
+        for connection in list(self.connections):
+            connection.close(text)
+
+
+def _addresses(sock: socket.socket) -> tuple[tuple[str, int], tuple[str, int], bool]:
+    """Return (peer, local, whether the peer is this machine). The peer's address counts, never the listener's."""
+    if sock.family == socket.AF_UNIX:
+        return ("unix", 0), (sock.getsockname(), 0), True
+    peer, local = sock.getpeername(), sock.getsockname()
+    address = ipaddress.ip_address(peer[0].partition("%")[0])
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return (str(address), peer[1]), (local[0], local[1]), address.is_loopback
