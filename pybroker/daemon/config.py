@@ -59,7 +59,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "listeners.tcp": Key("", values.one_of(("none",)), ""),
     "listeners.tcp.NAME": Key("5672", values.address, ""),
     "listeners.unix.NAME": Key("", values.path, ""),
-    "tcp_listen_options.backlog": Key("128", values.whole_number(1, 65_535), ".backlog"),
+    "tcp_listen_options.backlog": Key("1024", values.whole_number(1, 65_535), ".backlog"),
     "handshake_timeout": Key("10000", values.whole_number(1, 3_600_000), "handshake_timeout_ms"),
     "heartbeat": Key("60", values.whole_number(0, 65_535), "heartbeat_s"),
     "frame_max": Key("131072", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max"),
@@ -96,7 +96,7 @@ class Config:
     node_name: str = ""  # empty: the data folder knows, or the host
     tcp: tuple[Address, ...] = (Address("", 5672),)
     unix: tuple[Path, ...] = ()
-    backlog: int = 128
+    backlog: int = 1_024
     data_dir: Path = field(default_factory=paths.data_dir)
     control_socket: Path | None = None
     pid_file: Path | None = Path()

@@ -47,6 +47,12 @@ class Options(NamedTuple):
             found += [Assignment(f"log.{where}.level", self.log_level, "--log-level") for where in ("file", "console")]
         return found
 
+    def implied(self) -> list[Assignment]:
+        """Return what the options only suggest: data kept elsewhere takes its log along, unless the file places it."""
+        if self.data_dir is None:
+            return []
+        return [Assignment("log.dir", f"{_absolute(self.data_dir)}/log", "--data-dir")]
+
 
 def overrule(in_file: list[Assignment], typed: list[Assignment]) -> list[Assignment]:
     """Return both, but of the file's listeners only the kinds for which nothing was typed."""

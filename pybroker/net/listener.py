@@ -97,7 +97,7 @@ class Listener:
         self._timer.start(self.start)
 
 
-def tcp_socket(host: str, port: int) -> socket.socket:
+def tcp_socket(host: str, port: int, backlog: int = BACKLOG) -> socket.socket:
     """Return a listening TCP socket. Raises OSError."""
     family, kind, protocol, _, address = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
@@ -109,7 +109,7 @@ def tcp_socket(host: str, port: int) -> socket.socket:
             # Each family has its own listener, so that a peer's address is what it says.
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         sock.bind(address)
-        sock.listen(BACKLOG)
+        sock.listen(backlog)
         sock.setblocking(False)
     except OSError:
         sock.close()
@@ -117,14 +117,14 @@ def tcp_socket(host: str, port: int) -> socket.socket:
     return sock
 
 
-def unix_socket(path: str) -> socket.socket:
+def unix_socket(path: str, backlog: int = BACKLOG) -> socket.socket:
     """Return a listening Unix socket at `path`; a dead socket file there is replaced. Raises OSError."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if _is_dead_socket(path):
             os.unlink(path)
         sock.bind(path)
-        sock.listen(BACKLOG)
+        sock.listen(backlog)
         sock.setblocking(False)
     except OSError:
         sock.close()

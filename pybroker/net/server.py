@@ -8,7 +8,7 @@ import gevent
 
 from pybroker.amqp.session import AmqpSession
 from pybroker.net.connection import Connection
-from pybroker.net.listener import Listener, tcp_socket, unix_socket
+from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
 from pybroker.net.turn import LoopTurn
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ class Server:
         self._handshakes = 0
         self._paused = False
 
-    def listen_tcp(self, host: str, port: int) -> Listener:
+    def listen_tcp(self, host: str, port: int, backlog: int = BACKLOG) -> Listener:
         """Listen on a TCP address; port 0 takes any. Raises OSError."""
-        return self._started(Listener(tcp_socket(host, port), self._loop, self._accepted))
+        return self._started(Listener(tcp_socket(host, port, backlog), self._loop, self._accepted))
 
-    def listen_unix(self, path: str) -> Listener:
+    def listen_unix(self, path: str, backlog: int = BACKLOG) -> Listener:
         """Listen on a Unix socket. Raises OSError."""
-        return self._started(Listener(unix_socket(path), self._loop, self._accepted, path))
+        return self._started(Listener(unix_socket(path, backlog), self._loop, self._accepted, path))
 
     def _started(self, listener: Listener) -> Listener:
         listener.start()

@@ -1,0 +1,136 @@
+"""The way from a configuration to a running daemon: folders, lock, log, limits, sockets, first screen. In this order.
+
+The data folder comes first: it knows the node's name, and log and control socket are named after the node.
+"""
+
+import logging
+import os
+import platform
+import resource
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import gevent
+
+from pybroker import paths
+from pybroker.daemon.config import Config
+from pybroker.daemon.daemon import Daemon
+from pybroker.daemon.data_folder import claim_data_folder
+from pybroker.daemon.first_screen import FirstScreen, show
+from pybroker.daemon.listeners import check_socket_path, describe
+from pybroker.daemon.log import Log
+from pybroker.daemon.start_error import StartError, refused_by_system
+from pybroker.daemon.systemd import Notifier
+from pybroker.version import VERSION
+
+# RabbitMQ's and the unit's limit; a higher one only costs whoever walks the table of descriptors.
+FILES_MAX: Final = 65_536
+
+log = logging.getLogger("pybroker")
+
+
+def boot(config: Config) -> Daemon:
+    """Return the daemon, serving.
+
+    Raises:
+        StartError: something it needs is not to be had; nothing of it is left behind then.
+
+    """
+    folder = claim_data_folder(config.data_dir, config.node_name, paths.default_node_name())
+    config.name_node(folder.node_name)
+    log_ = Log()
+    try:
+        _make_runtime_folder(config)
+        if config.log_file is not None:
+            log_.open_file(config.log_file, config.log_level)
+        if config.console:
+            log_.open_console(config.console_level)
+        _log_places(config, raise_files_limit())
+        gevent.get_hub().print_exception = _log_failure
+        daemon = Daemon(config, folder, log_, Notifier())
+        daemon.start()
+    except StartError as error:
+        log.critical("cannot start: %s", error.text)
+        log_.close()
+        folder.release()
+        raise
+    show(first_screen(config, daemon), sys.stdout)
+    return daemon
+
+
+def raise_files_limit() -> int:
+    """Raise the limit of open files to what the system lets us have, at most FILES_MAX; return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, FILES_MAX)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return soft
+
+
+def first_screen(config: Config, daemon: Daemon) -> FirstScreen:
+    """Return what the operator is told: every place, and the commands that come next."""
+    settings = config.settings
+    listeners = map(describe, daemon.broker.listeners)
+    places = [("node", settings.node_name)]
+    places += [("AMQP listener", listener) for listener in listeners]
+    places += [
+        ("control socket", str(config.control_socket)),
+        ("data folder", str(config.data_dir)),
+        ("config file", settings.config_files[0] if settings.config_files else "none, embedded defaults"),
+        *[("log", name) for name in settings.log_files or ("none",)],
+        ("pid", str(os.getpid())),
+    ]
+    ctl = _ctl_command(config)
+    hints = [(f"{ctl} status", "what runs here"), (f"{ctl} list_queues", "queues and their depth")]
+    ports = [each.port for each in daemon.broker.listeners if not each.path]
+    if ports and settings.default_user == settings.default_pass == "guest":
+        hints.append((f"amqp://guest:guest@localhost:{ports[0]}/", "for a client on this machine"))
+    if sys.stdin is not None and sys.stdin.isatty():
+        hints.append(("Ctrl-C", "stops it"))
+    return FirstScreen(places, hints)
+
+
+def _ctl_command(config: Config) -> str:
+    """Return how pybrokerctl is called from here: by its path if PATH lacks it, with the socket unless it is found."""
+    beside = Path(sys.argv[0]).resolve().parent / "pybrokerctl"
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    found = any((Path(folder) / "pybrokerctl").exists() for folder in folders)
+    ctl = str(beside) if beside.exists() and not found else "pybrokerctl"
+    assert config.control_socket is not None
+    if config.control_socket.parent not in {paths.runtime_dir(), paths.SYSTEM_RUNTIME_DIR}:
+        ctl += f" --socket {config.control_socket}"
+    return ctl
+
+
+def _make_runtime_folder(config: Config) -> None:
+    """Make the control socket's folder; in a folder that everybody may write, refuse one that somebody else made."""
+    assert config.control_socket is not None
+    check_socket_path(config.control_socket)
+    folder = config.control_socket.parent
+    if folder != paths.runtime_dir():
+        return
+    try:
+        folder.mkdir(mode=0o755 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+        owner = folder.stat().st_uid
+    except OSError as error:
+        raise refused_by_system(f"cannot use the folder {folder} for the control socket", error) from None
+    if owner not in {0, os.geteuid()}:
+        raise StartError(f"the folder {folder} belongs to another user: give another --socket", os.EX_NOPERM)
+
+
+def _log_places(config: Config, files_max: int) -> None:
+    settings = config.settings
+    log.info("Starting pybroker %s on Python %s [%s]", VERSION, platform.python_version(), sys.platform)
+    log.info(" node           : %s", settings.node_name)
+    log.info(" config file(s) : %s", ", ".join(settings.config_files) or "(none)")
+    log.info(" log(s)         : %s", ", ".join(settings.log_files) or "(none)")
+    log.info(" data dir       : %s", settings.data_dir)
+    log.info(" control socket : %s", config.control_socket)
+    log.info(" open files     : %d at most", files_max)
+
+
+def _log_failure(context: Any, kind: Any, value: Any, trace: Any) -> None:
+    """Put a failed greenlet or callback into the log; gevent would write it to standard error."""
+    log.error("%r failed", context, exc_info=(kind, value, trace))

@@ -1,0 +1,187 @@
+"""The running daemon: the broker with its doors and sockets, from the first listener to the last goodbye.
+
+Control commands and signals act on it. What it runs with has been prepared by `boot.py`.
+"""
+
+import gc
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import gevent
+from gevent.event import Event
+
+from pybroker.clock import Clock
+from pybroker.control.server import ControlServer
+from pybroker.control.spec import Refused
+from pybroker.core.broker import Broker
+from pybroker.daemon.config import Config
+from pybroker.daemon.data_folder import DataFolder
+from pybroker.daemon.listeners import describe, open_tcp, open_unix
+from pybroker.daemon.log import Log
+from pybroker.daemon.signals import Signals
+from pybroker.daemon.start_error import StartError, refused_by_system
+from pybroker.daemon.systemd import Notifier
+from pybroker.daemon.values import Address
+from pybroker.net.server import Server
+from pybroker.net.turn import LoopTurn
+
+# RabbitMQ's text when its own supervisor stops it (rabbit_reader.erl); clients match on it.
+STOP_TEXT: Final = "broker forced connection closure with reason 'shutdown'"
+# How long clients may take to answer connection.close before their sockets are cut.
+STOP_S_MAX: Final = 5.0
+TICK_S: Final = 1.0
+# A young collection walks every container born since the last one; at Python's 700 a queue that fills spends a third of
+# its time there (performance.md, rule 13).
+GC_GEN0_THRESHOLD: Final = 100_000
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+log = logging.getLogger("pybroker")
+
+
+class Daemon:
+    """One node in one process. `run` returns once it was stopped; it cannot be started again."""
+
+    def __init__(self, config: Config, folder: DataFolder, log_: Log, notifier: Notifier) -> None:
+        assert config.control_socket is not None
+        self.config = config
+        self.folder = folder
+        self.log = log_
+        self.notifier = notifier
+        self.signals = Signals(self.stop, self.stop_at_once)
+        clock = Clock()
+        clock.refresh()
+        self.broker = Broker(config.settings, clock, LoopTurn(clock))
+        self.server = Server(self.broker)
+        self.control = ControlServer(self.broker, config.control_socket, self)
+        self.app_running = False
+        self._addresses = config.tcp
+        self._ticker: Any = None
+        self._files: list[Path] = []
+        self._wanted = Event()
+
+    def start(self) -> None:
+        """Open the control socket, then the listeners: who can connect can be served.
+
+        Raises:
+            StartError: one of them cannot be opened; nothing stays open then.
+
+        """
+        self.signals.install(self.reopen_log)
+        try:
+            self.control.start()
+            self._files.append(self.control.path)
+            self._open_listeners()
+            self._write_pid()
+        except OSError as error:
+            self._close()
+            raise refused_by_system(f"cannot listen on the control socket {self.control.path}", error) from None
+        except StartError:
+            self._close()
+            raise
+        self._ticker = gevent.spawn(self._tick)
+        # What stands now stands until the end: no collection needs to look at it again.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(GC_GEN0_THRESHOLD, 20, 50)
+        log.info("Server startup complete; 0 plugins started.")
+        self.notifier.ready(f"serving as {self.config.settings.node_name}")
+
+    def run(self) -> int:
+        """Serve until told to stop, stop, and return the exit code."""
+        self._wanted.wait()
+        self._shut_down()
+        return os.EX_OK
+
+    def stop(self) -> None:
+        """Ask `run` to end; returns at once."""
+        self._wanted.set()
+
+    def start_app(self) -> None:
+        """Open the listeners, on the ports they had before. Raises Refused when one cannot be opened."""
+        try:
+            self._open_listeners()
+        except StartError as error:
+            raise Refused(error.text, error.code) from None
+
+    def stop_app(self) -> None:
+        """Close the listeners and say goodbye to the clients; returns when their sockets are closed."""
+        self.app_running = False
+        for listener in self.broker.listeners:
+            log.info("stopped %s listener on %s", "Unix" if listener.path else "TCP", describe(listener))
+        self.server.stop(STOP_TEXT, STOP_S_MAX)
+
+    def reset(self) -> None:
+        """Forget every definition and message. Only while the app is stopped."""
+        self.broker.reset()
+
+    def reopen_log(self) -> None:
+        """Open the log file by its name again, after a rotation."""
+        self.log.reopen()
+        log.info("log file reopened")
+
+    def stop_at_once(self, number: int) -> None:
+        """End the process without waiting for anybody: the second signal. Exits with 128 + its number."""
+        for path in self._files:
+            path.unlink(missing_ok=True)
+        os._exit(128 + number)
+
+    def _open_listeners(self) -> None:
+        """Open every listener, or none and raise StartError."""
+        kept = []
+        try:
+            for address in self._addresses:
+                opened = open_tcp(self.server, address, self.config.backlog)
+                kept.append(Address(address.host, opened[0].port))
+            for path in self.config.unix:
+                open_unix(self.server, path, self.config.backlog)
+                self._files.append(path)
+        except StartError:
+            self.server.stop(STOP_TEXT, 0)
+            raise
+        self._addresses = tuple(kept)
+        self.app_running = True
+
+    def _shut_down(self) -> None:
+        self.signals.expect_second()
+        self.notifier.stopping()
+        log.info("pybroker is asked to stop...")
+        self._close()
+        log.info("Successfully stopped pybroker")
+        self.notifier.close()
+        self.log.close()
+        self.folder.release()
+
+    def _close(self) -> None:
+        if self.app_running:
+            self.stop_app()
+        self.control.stop()
+        if self._ticker is not None:
+            self._ticker.kill(block=False)
+        for path in self._files:
+            path.unlink(missing_ok=True)
+
+    def _write_pid(self) -> None:
+        path = self.config.pid_file
+        if path is None:
+            return
+        try:
+            path.write_text(f"{os.getpid()}\n")
+        except OSError as error:
+            raise refused_by_system(f"cannot write the pid file {path}", error) from None
+        self._files.append(path)
+
+    def _tick(self) -> None:
+        """Once a second, and often enough for systemd's watchdog."""
+        pause_s = min(TICK_S, (self.notifier.watchdog_s or TICK_S) / 2)
+        while True:
+            gevent.sleep(pause_s)
+            self.broker.clock.refresh()
+            try:
+                self.broker.tick()
+            except Exception:
+                # A bug in one session's tick must not end all heartbeats.
+                log.exception("the tick failed")
+            self.notifier.alive()

@@ -1,0 +1,107 @@
+"""The command `pybroker`: reads options and configuration, starts the daemon, turns what goes wrong into one line.
+
+Loads nothing heavy before it is needed, so that `--help` and a mistake are answered at once.
+"""
+
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pybroker import paths
+from pybroker.daemon.conf_file import Assignment, read_conf_file
+from pybroker.daemon.config import Config, ConfigError, configure
+from pybroker.daemon.options import Options, overrule
+from pybroker.daemon.start_error import StartError
+from pybroker.version import RABBITMQ_VERSION, VERSION
+
+EPILOG = """Without options pybroker listens on port 5672 of all interfaces and needs no configuration file. Options win
+over the file. See pybroker(8) and pybroker.conf(5)."""
+VERSION_LINE = f"pybroker {VERSION} (RabbitMQ {RABBITMQ_VERSION}, Python {platform.python_version()})"
+
+
+@click.command(
+    "pybroker",
+    epilog=EPILOG,
+    help="Run a message broker that RabbitMQ's clients take for RabbitMQ, in the foreground.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option("--port", metavar="PORT", help="TCP port for AMQP; 0 takes a free one.  [5672]")
+@click.option("--bind", multiple=True, metavar="ADDRESS", help="IP address or localhost, again for more.  [all]")
+@click.option("--unix", multiple=True, metavar="PATH", help="Listen for AMQP on a Unix socket as well.")
+@click.option("--data-dir", metavar="FOLDER", help=f"Where data is kept, and the log with it.  [{paths.data_dir()}]")
+@click.option(
+    "--socket", metavar="PATH", envvar=paths.SOCKET_VARIABLE, help="Control socket, for pybrokerctl.  [by node name]"
+)
+@click.option("--node", metavar="NAME@HOST", help=f"Node name.  [the data folder's, else {paths.default_node_name()}]")
+@click.option("--config", metavar="FILE", help=f"Configuration file.  [{paths.config_file()}, if there]")
+@click.option("--log", metavar="FILE", help=f"Log file, - for standard output.  [{paths.log_dir()}/NODENAME.log]")
+@click.option("--log-level", metavar="LEVEL", help="debug, info, notice, warning, error, critical or none.  [info]")
+@click.option("--check", is_flag=True, help="Check options and configuration, say what is wrong, and end.")
+@click.version_option(VERSION, message=VERSION_LINE)
+def command(**given: Any) -> int:
+    """Run the daemon; return the exit code."""
+    options = Options(**given)
+    config = load(options)
+    if options.check:
+        click.echo(f"pybroker: {' and '.join(('the options', *config.settings.config_files))}: all fine")
+        return os.EX_OK
+    from pybroker.daemon.boot import boot  # noqa: PLC0415 - gevent and the broker, which --help and --check do not need
+
+    exit_code: int = boot(config).run()
+    return exit_code
+
+
+def load(options: Options) -> Config:
+    """Return the configuration that file and options make.
+
+    Raises:
+        StartError: a file cannot be read, or something in it or in the options is wrong.
+
+    """
+    path = Path(options.config).expanduser() if options.config else paths.config_file()
+    in_file: list[Assignment] = []
+    problems: list[str] = []
+    is_there = bool(options.config) or path.exists()
+    if is_there:
+        in_file, problems = read_conf_file(path)
+    typed = options.assignments()
+    try:
+        # The options alone first: what was typed wrong is a usage error, whatever the file says.
+        configure(typed)
+    except ConfigError as error:
+        raise ConfigError(error.problems, os.EX_USAGE) from None
+    config = configure(options.implied() + overrule(in_file, typed), problems)
+    config.settings.config_files = (str(path.absolute()),) if is_there else ()
+    return config
+
+
+def execute(argv: list[str]) -> int:
+    """Run the command line; return the exit code, after one line on standard error if it is not 0."""
+    try:
+        return int(command.main(argv, "pybroker", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        complain(f"{error.format_message()} (pybroker --help)")
+        return os.EX_USAGE
+    except ConfigError as error:
+        for line in error.problems if "--check" in argv else [error.text]:
+            complain(line)
+        return error.code
+    except StartError as error:
+        complain(error.text)
+        return error.code
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+
+
+def complain(text: str) -> None:
+    """Write one line on standard error."""
+    click.echo(f"pybroker: {' '.join(text.split())}", err=True)
+
+
+def main() -> None:
+    """Run pybroker and exit."""
+    sys.exit(execute(sys.argv[1:]))
