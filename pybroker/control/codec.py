@@ -1,0 +1,112 @@
+"""The control protocol on the wire: one JSON value a line, both ways (pybroker-control(7)).
+
+The daemon greets with an object; each request is an object, `{"command": ..., "args": {...}}`; its answer is a header
+object, then rows (arrays), then an object with `end` or `error`. `nc -U` is a debugger for it. This file makes and
+reads lines and knows what an AMQP value looks like in JSON; it knows no command.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+PROTOCOL: Final = 1
+# The longest sensible request is a user with a few hundred tags; this leaves room for importing by hand.
+REQUEST_OCTETS_MAX: Final = 1_048_576
+
+# The names RabbitMQ shows for the types of its dialect (rabbit_binary_parser.erl).
+TYPE_NAMES: Final = {
+    "S": "longstr",
+    "I": "signedint",
+    "l": "long",
+    "L": "long",
+    "b": "byte",
+    "B": "unsignedbyte",
+    "U": "short",
+    "s": "short",
+    "u": "unsignedshort",
+    "i": "unsignedint",
+    "d": "double",
+    "f": "float",
+    "D": "decimal",
+    "F": "table",
+    "A": "array",
+    "t": "bool",
+    "x": "binary",
+    "V": "void",
+    "T": "timestamp",
+}
+
+
+class BadLine(ValueError):  # noqa: N818 - named after what arrived
+    """A line that is not one JSON value, or not the one that belongs here."""
+
+
+def encode(value: Any) -> bytes:
+    """Return one line. Keys and arrays as given; all of it ASCII, so no name can break the line or the terminal."""
+    return json.dumps(value, separators=(",", ":"), default=plain).encode() + b"\n"
+
+
+def decode(line: bytes) -> Any:
+    """Return the value of one line. Raises BadLine."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadLine(str(error)) from error
+
+
+def decode_request(line: bytes) -> tuple[str, dict[str, Any]]:
+    """Return (command, arguments by name). Raises BadLine."""
+    request = decode(line)
+    if not isinstance(request, dict) or not isinstance(request.get("command"), str):
+        raise BadLine('a request is an object: {"command": NAME, "args": {...}}')
+    args = request.get("args", {})
+    if not isinstance(args, dict):
+        raise BadLine('"args" is an object')
+    return request["command"], args
+
+
+def encode_request(command: str, args: Mapping[str, Any]) -> bytes:
+    """Return the line that asks for `command`."""
+    return encode({"command": command, "args": args})
+
+
+def table_triples(table: Mapping[str, Any]) -> list[list[Any]]:
+    """Return an AMQP field table as RabbitMQ's JSON shows it: `[key, type, value]` each, types by name."""
+    types: Mapping[str, str] = getattr(table, "types", {})
+    triples = []
+    for key, value in table.items():
+        name, shown = _typed(value)
+        triples.append([key, TYPE_NAMES.get(types.get(key, ""), name), shown])
+    return triples
+
+
+def _typed(value: Any) -> tuple[str, Any]:
+    match value:
+        case None:
+            return "void", None
+        case bool():
+            return "bool", value
+        case int():
+            return ("signedint" if -(2**31) <= value < 2**31 else "long"), value
+        case str():
+            return "longstr", value
+        case float():
+            # JSON has no NaN and no infinity.
+            return "double", value if value - value == 0 else str(value)
+        case list() | tuple():
+            return "array", [list(_typed(one)) for one in value]
+        case Mapping():
+            return "table", table_triples(value)
+    return ("binary" if isinstance(value, bytes | bytearray) else "timestamp"), plain(value)
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON shows for a value it does not know: octets as text, times in seconds, sets as lists."""
+    if isinstance(value, bytes | bytearray):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, set | frozenset | tuple):
+        return list(value)
+    timestamp = getattr(value, "timestamp", None)
+    if timestamp is not None:
+        return int(timestamp())
+    return str(value)

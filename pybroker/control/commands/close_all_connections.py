@@ -1,0 +1,54 @@
+"""close_all_connections: close the connections of a virtual host, or all of the node."""
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+
+from pybroker.control.lookup import find_vhost
+from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Command, Node, VHostArg
+
+if TYPE_CHECKING:
+    from pybroker.amqp.session import AmqpSession
+
+
+class Args(NamedTuple):
+    """Which, how many, how fast, and what their clients are told."""
+
+    reason: Annotated[str, Arg("what the clients are told and the log says", "", "explanation")]
+    vhost: VHostArg = "/"
+    limit: Annotated[int, Arg("close no more than this many; 0 closes all", "--limit")] = 0
+    everywhere: Annotated[bool, Arg("those of all virtual hosts", "--global")] = False
+    delay_ms: Annotated[int, Arg("pause between two of them, in milliseconds", "--per-connection-delay", "delay")] = 0
+
+
+def run(node: Node, args: Args) -> str:
+    """Close them with 320; return how many. Raises Refused for an unknown virtual host."""
+    if args.limit < 0 or args.delay_ms < 0:
+        raise BadArguments("Bad argument: neither --limit nor --per-connection-delay can be below 0", EX_DATAERR)
+    vhost = None if args.everywhere else find_vhost(node.broker, args.vhost)
+    sessions = cast("list[AmqpSession]", list(node.broker.sessions.values()))
+    chosen = [session for session in sessions if vhost is None or session.vhost is vhost]
+    chosen = [session for session in chosen if session.state not in {"header", "closing", "closed"}]
+    if args.limit:
+        chosen = chosen[: args.limit]
+    for session in chosen:
+        session.close(320, args.reason)
+        if args.delay_ms:
+            node.pause(args.delay_ms / 1000)
+    return f"Closed {len(chosen)} connections"
+
+
+def banner(args: Args) -> str:
+    """Return rabbitmqctl's banner for what is closed."""
+    if args.everywhere:
+        return "Closing all connections to node {node} (across all vhosts), reason: {reason}..."
+    return f"Closing {'{limit}' if args.limit else 'all'} connections in vhost {{vhost}}, reason: {{reason}}..."
+
+
+COMMAND = Command(
+    name="close_all_connections",
+    section="Operations",
+    summary="Closes the connections of a virtual host, or of the whole node",
+    args=Args,
+    effect="destroy",
+    run=run,
+    banner=banner,
+)

@@ -1,0 +1,37 @@
+"""close_connection: close one connection by its id."""
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+
+from pybroker.control.spec import Arg, Command, Node, Refused
+
+if TYPE_CHECKING:
+    from pybroker.amqp.session import AmqpSession
+
+
+class Args(NamedTuple):
+    """Which, and what its client is told."""
+
+    pid: Annotated[
+        str, Arg("id of the connection, as the pid column of list_connections shows it", "", "connection pid")
+    ]
+    reason: Annotated[str, Arg("what the client is told and the log says", "", "explanation")]
+
+
+def run(node: Node, args: Args) -> None:
+    """Close it with 320. Raises Refused when there is none of this id."""
+    for session in cast("list[AmqpSession]", list(node.broker.sessions.values())):
+        if session.pid == args.pid:
+            session.close(320, args.reason)
+            return
+    raise Refused(f"no connection has the id {args.pid}; 'pybrokerctl list_connections pid name' shows all of them")
+
+
+COMMAND = Command(
+    name="close_connection",
+    section="Operations",
+    summary="Closes a connection",
+    args=Args,
+    effect="destroy",
+    run=run,
+    banner="Closing connection {pid}, reason: {reason}...",
+)

@@ -1,0 +1,29 @@
+"""delete_vhost: remove a virtual host with everything in it."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.lookup import find_vhost
+from pybroker.control.spec import Arg, Command, Node
+
+
+class Args(NamedTuple):
+    """The virtual host; a positional argument, unlike -p."""
+
+    vhost_name: Annotated[str, Arg("name of the virtual host", "", "vhost")]
+
+
+def run(node: Node, args: Args) -> None:
+    """Remove it; its connections are closed with 320. Raises Refused."""
+    vhost = find_vhost(node.broker, args.vhost_name)
+    node.broker.delete_vhost(vhost.name)
+
+
+COMMAND = Command(
+    name="delete_vhost",
+    section="Virtual hosts",
+    summary="Deletes a virtual host with its queues, exchanges and permissions, and closes its connections",
+    args=Args,
+    effect="destroy",
+    run=run,
+    banner='Deleting vhost "{vhost_name}" ...',
+)

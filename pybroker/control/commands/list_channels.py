@@ -1,0 +1,64 @@
+"""list_channels: the channels of every connection."""
+
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from pybroker.control.spec import Column, ColumnsArg, Command, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pybroker.amqp.channel import AmqpChannel
+    from pybroker.amqp.session import AmqpSession
+
+
+class Args(NamedTuple):
+    """Channels belong to the node, so there is no virtual host to choose."""
+
+    columns: ColumnsArg = ()
+
+
+def run(node: Node, args: Args) -> "Iterable[AmqpChannel]":
+    """Yield the channels, connection by connection, in the order of their numbers."""
+    del args
+    for session in cast("list[AmqpSession]", list(node.broker.sessions.values())):
+        for number in sorted(session.channels):
+            # Between two slices a channel may have been closed.
+            channel = session.channels.get(number)
+            if channel is not None and not channel.starting:
+                yield channel
+
+
+def _pid(channel: "AmqpChannel") -> str:
+    return f"{channel.session.pid[:-2]}{channel.number}>"
+
+
+COLUMNS = (
+    Column("pid", _pid, "id: that of its connection, with its number at the end"),
+    Column("connection", lambda c: c.session.pid, "id of its connection"),
+    Column("name", lambda c: f"{c.session.name} ({c.number})", "its connection's name and its number"),
+    Column("number", lambda c: c.number, "number within the connection"),
+    Column("user", lambda c: c.session.user.name if c.session.user else "", "user"),
+    Column("vhost", lambda c: c.session.vhost.name if c.session.vhost else "", "virtual host"),
+    Column("transactional", lambda c: c.transaction is not None, "whether it is in tx mode"),
+    Column("confirm", lambda c: c.confirms is not None, "whether it is in confirm mode"),
+    Column("consumer_count", lambda c: len(c.consumers), "consumers"),
+    Column("messages_unacknowledged", lambda c: c.unacked.count, "messages delivered, not yet acknowledged"),
+    Column(
+        "messages_unconfirmed", lambda c: c.confirms.unconfirmed if c.confirms else 0, "publishes not yet confirmed"
+    ),
+    Column("prefetch_count", lambda c: c.prefetch, "prefetch limit of new consumers, 0 is none"),
+    Column("global_prefetch_count", lambda c: c.prefetch_global, "prefetch limit of the channel, 0 is none"),
+    Column("state", lambda c: c.session.state, "state of its connection"),
+)
+
+COMMAND = Command(
+    name="list_channels",
+    section="Monitoring",
+    summary="Lists the channels of every connection",
+    args=Args,
+    effect="read",
+    run=run,
+    columns=COLUMNS,
+    default=("pid", "user", "consumer_count", "messages_unacknowledged"),
+    banner="Listing channels ...",
+)

@@ -1,0 +1,46 @@
+"""list_exchanges: the exchanges of a virtual host."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pybroker.control.lookup import find_vhost
+from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pybroker.core.exchange.exchange import Exchange
+
+
+class Args(NamedTuple):
+    """Columns and virtual host."""
+
+    columns: ColumnsArg = ()
+    vhost: VHostArg = "/"
+
+
+def run(node: Node, args: Args) -> "Iterable[Exchange]":
+    """Return the exchanges in the order they were declared, the default one first."""
+    return list(find_vhost(node.broker, args.vhost).exchanges.values())
+
+
+COLUMNS = (
+    Column("name", lambda x: x.name, "name; the default exchange has none"),
+    Column("type", lambda x: x.TYPE, "direct, fanout, topic or headers"),
+    Column("durable", lambda x: x.durable, "whether it is there again after a restart"),
+    Column("auto_delete", lambda x: x.auto_delete, "whether it goes with its last binding"),
+    Column("internal", lambda x: x.internal, "whether only other exchanges may send to it"),
+    Column("arguments", lambda x: x.arguments, "arguments it was declared with", table=True),
+    Column("policy", lambda _: "", "name of the policy in force; empty, since none can be set"),
+)
+
+COMMAND = Command(
+    name="list_exchanges",
+    section="Monitoring",
+    summary="Lists exchanges",
+    args=Args,
+    effect="read",
+    run=run,
+    columns=COLUMNS,
+    default=("name", "type"),
+    banner="Listing exchanges for vhost {vhost} ...",
+)

@@ -1,0 +1,101 @@
+"""list_queues: the queues of a virtual host, with RabbitMQ's column names."""
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pybroker.control.lookup import find_vhost
+from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node, VHostArg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pybroker.core.queue.queue import Queue
+
+
+class Args(NamedTuple):
+    """A single node's queues are all online and local."""
+
+    columns: ColumnsArg = ()
+    vhost: VHostArg = "/"
+    online: Annotated[bool, Arg("only queues on nodes that run", "--online")] = False
+    offline: Annotated[bool, Arg("only queues on nodes that do not run", "--offline")] = False
+    local: Annotated[bool, Arg("only queues of this node", "--local")] = False
+
+
+def run(node: Node, args: Args) -> "Iterable[Queue]":
+    """Return the queues in the order they were declared."""
+    queues = list(find_vhost(node.broker, args.vhost).queues.values())
+    return [] if args.offline and not args.online else queues
+
+
+def _node(queue: "Queue") -> str:
+    return queue.vhost.broker.settings.node_name
+
+
+def _exclusive_consumer(queue: "Queue", what: str) -> Any:
+    consumer = queue.consumers.exclusive
+    if consumer is None:
+        return ""
+    return consumer.tag if what == "tag" else _channel_pid(consumer)
+
+
+def _active_consumer(queue: "Queue", what: str) -> Any:
+    consumer = queue.consumers.active
+    if consumer is None:
+        return ""
+    return consumer.tag if what == "tag" else _channel_pid(consumer)
+
+
+def _channel_pid(consumer: Any) -> str:
+    pid: str = consumer.channel.session.pid
+    return f"{pid[:-2]}{consumer.channel.number}>"
+
+
+COLUMNS = (
+    Column("name", lambda q: q.name, "name"),
+    Column("durable", lambda q: q.durable, "whether it is there again after a restart"),
+    Column("auto_delete", lambda q: q.auto_delete, "whether it goes with its last consumer"),
+    Column("arguments", lambda q: q.arguments, "arguments it was declared with", table=True),
+    Column("policy", lambda _: "", "name of the policy in force; empty, since none can be set"),
+    Column("operator_policy", lambda _: "", "name of the operator policy in force; empty likewise"),
+    Column("effective_policy_definition", lambda _: [], "both policies' keys together; empty likewise"),
+    Column("pid", lambda q: f"<{_node(q)}.{q.vhost.broker.epoch}.0.0>", "id of the node's process, which runs it"),
+    Column("owner_pid", lambda q: q.owner.pid if q.owner else "", "connection that owns it, if exclusive"),
+    Column("exclusive", lambda q: q.exclusive, "whether only one connection may use it"),
+    Column("exclusive_consumer_pid", lambda q: _exclusive_consumer(q, "pid"), "channel of the exclusive consumer"),
+    Column("exclusive_consumer_tag", lambda q: _exclusive_consumer(q, "tag"), "tag of the exclusive consumer"),
+    Column("single_active_consumer_pid", lambda q: _active_consumer(q, "pid"), "channel of the single active consumer"),
+    Column("single_active_consumer_tag", lambda q: _active_consumer(q, "tag"), "tag of the single active consumer"),
+    Column("messages_ready", lambda q: q.messages_ready, "messages that wait for a consumer"),
+    Column("messages_unacknowledged", lambda q: q.messages_unacknowledged, "messages delivered, not yet acknowledged"),
+    Column("messages", lambda q: q.messages, "both together"),
+    Column("messages_ready_ram", lambda q: q.messages_ready, "ready messages held in memory"),
+    Column("messages_unacknowledged_ram", lambda q: q.messages_unacknowledged, "unacknowledged ones held in memory"),
+    Column("messages_ram", lambda q: q.messages, "both together"),
+    Column("message_bytes_ready", lambda q: q.octets_ready, "octets of the bodies of ready messages"),
+    Column("message_bytes_unacknowledged", lambda q: q.octets_unacknowledged, "of unacknowledged ones"),
+    Column("message_bytes", lambda q: q.octets_ready + q.octets_unacknowledged, "both together"),
+    Column("message_bytes_ram", lambda q: q.octets_ready + q.octets_unacknowledged, "of those held in memory"),
+    Column("disk_reads", lambda _: 0, "how often messages were read from disk: never, they are held in memory"),
+    Column("disk_writes", lambda _: 0, "how often messages were written to disk: never likewise"),
+    Column("consumers", lambda q: q.consumer_count, "consumers"),
+    Column("state", lambda q: q.state, "always running"),
+    Column("type", lambda q: q.type, "classic"),
+    Column("leader", _node, "node that runs it"),
+    Column("members", lambda q: [_node(q)], "nodes that have it"),
+    Column("online", lambda q: [_node(q)], "those of them that run"),
+    Column("slave_pids", lambda _: "", "mirrors; empty, a queue has none"),
+    Column("synchronised_slave_pids", lambda _: "", "mirrors in step; empty likewise"),
+)
+
+COMMAND = Command(
+    name="list_queues",
+    section="Monitoring",
+    summary="Lists queues and their properties",
+    args=Args,
+    effect="read",
+    run=run,
+    columns=COLUMNS,
+    default=("name", "messages"),
+    banner="Timeout: {timeout} seconds ...\nListing queues for vhost {vhost} ...",
+    timeout_s=60,
+)

@@ -1,0 +1,44 @@
+"""list_vhosts: the virtual hosts."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pybroker.control.spec import Column, ColumnsArg, Command, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pybroker.core.vhost import VHost
+
+
+class Args(NamedTuple):
+    """Columns."""
+
+    columns: ColumnsArg = ()
+
+
+def run(node: Node, args: Args) -> "Iterable[VHost]":
+    """Return the virtual hosts in the order they were added."""
+    del args
+    return list(node.broker.vhosts.values())
+
+
+COLUMNS = (
+    Column("name", lambda v: v.name, "name"),
+    Column("description", lambda v: v.description, "description"),
+    Column("tags", lambda v: list(v.tags), "tags"),
+    Column("default_queue_type", lambda _: "classic", "type of a queue declared without x-queue-type"),
+    Column("tracing", lambda _: False, "whether messages are traced: no, tracing cannot be switched on"),
+    Column("cluster_state", lambda v: {v.broker.settings.node_name: "running"}, "its state on each node"),
+)
+
+COMMAND = Command(
+    name="list_vhosts",
+    section="Access Control",
+    summary="Lists virtual hosts",
+    args=Args,
+    effect="read",
+    run=run,
+    columns=COLUMNS,
+    default=("name",),
+    banner="Listing vhosts ...",
+)

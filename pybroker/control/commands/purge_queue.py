@@ -1,0 +1,29 @@
+"""purge_queue: drop the messages of a queue that are ready."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.lookup import find_queue, find_vhost
+from pybroker.control.spec import Arg, Command, Node, VHostArg
+
+
+class Args(NamedTuple):
+    """The queue."""
+
+    queue: Annotated[str, Arg("name of the queue")]
+    vhost: VHostArg = "/"
+
+
+def run(node: Node, args: Args) -> None:
+    """Drop what is ready; what is delivered and unacknowledged stays. Raises Refused for an unknown name."""
+    find_queue(find_vhost(node.broker, args.vhost), args.queue).purge()
+
+
+COMMAND = Command(
+    name="purge_queue",
+    section="Queues",
+    summary="Drops all messages of a queue that are ready",
+    args=Args,
+    effect="destroy",
+    run=run,
+    banner="Purging queue '{queue}' in vhost '{vhost}' ...",
+)

@@ -1,0 +1,96 @@
+"""status: what the node is, where its things are, how full it is; RabbitMQ's keys for what exists here, no others."""
+
+import os
+import platform
+import resource
+import shutil
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+
+from pybroker.control.spec import Arg, Command, Node
+from pybroker.version import RABBITMQ_VERSION, VERSION
+
+if TYPE_CHECKING:
+    from pybroker.amqp.session import AmqpSession
+    from pybroker.core.broker import Broker
+
+UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
+
+
+class Args(NamedTuple):
+    """The unit is pybrokerctl's business: the document counts octets."""
+
+    unit: Annotated[str, Arg(f"unit of sizes: {', '.join(UNITS)}", "--unit", choices=UNITS)] = "gb"
+
+
+def run(node: Node, args: Args) -> dict[str, Any]:
+    """Return the document that `--formatter json` shows."""
+    del args
+    broker, settings = node.broker, node.broker.settings
+    sessions = cast("list[AmqpSession]", list(broker.sessions.values()))
+    return {
+        "pid": os.getpid(),
+        "os": platform.system(),
+        "uptime": (broker.clock.now_ms - broker.started_ms) // 1000,
+        "is_under_maintenance": False,
+        "product_name": "pybroker",
+        "product_version": VERSION,
+        "rabbitmq_version": RABBITMQ_VERSION,
+        "node_name": settings.node_name,
+        "app_running": node.daemon.app_running,
+        "runtime": f"{platform.python_implementation()} {platform.python_version()}, gevent {version('gevent')}",
+        "active_plugins": [],
+        "data_directory": settings.data_dir,
+        "config_files": list(settings.config_files),
+        "log_files": list(settings.log_files),
+        "alarms": [],
+        "memory": {"total": {"rss": _rss_octets()}, "strategy": "rss"},
+        "file_descriptors": {
+            "total_used": sum(1 for _ in Path("/proc/self/fd").iterdir()),
+            "total_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        },
+        **_disk(settings.data_dir),
+        "totals": {
+            "connection_count": sum(s.state not in {"header", "closed"} for s in sessions),
+            "queue_count": sum(len(vhost.queues) for vhost in broker.vhosts.values()),
+            "virtual_host_count": len(broker.vhosts),
+        },
+        "listeners": list(_listeners(broker)),
+    }
+
+
+def _rss_octets() -> int:
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * resource.getpagesize()
+
+
+def _disk(data_dir: str) -> dict[str, int]:
+    # A broker in a test has no folder.
+    return {"disk_free": shutil.disk_usage(data_dir).free} if data_dir else {}
+
+
+def _listeners(broker: "Broker") -> Iterator[dict[str, Any]]:
+    for one in broker.listeners:
+        interface = one.path or (f"[{one.interface}]" if ":" in one.interface else one.interface)
+        yield {
+            "node": broker.settings.node_name,
+            "protocol": one.protocol,
+            "interface": str(interface),
+            "port": one.port,
+            "purpose": "AMQP 0-9-1",
+        }
+
+
+COMMAND = Command(
+    name="status",
+    section="Monitoring",
+    summary="Displays what the node is, where its things are and how full it is",
+    args=Args,
+    effect="read",
+    run=run,
+    banner="Status of node {node} ...",
+    timeout_s=60,
+    app="any",
+)

@@ -1,0 +1,22 @@
+"""stop_app: close listeners and clients; the process and its control socket stay."""
+
+from pybroker.control.spec import Command, NoArgs, Node
+
+
+def run(node: Node, args: NoArgs) -> None:
+    """Answer when the clients are gone; nothing happens when they are already."""
+    del args
+    if node.daemon.app_running:
+        node.daemon.stop_app()
+
+
+COMMAND = Command(
+    name="stop_app",
+    section="Nodes",
+    summary="Closes listeners and clients, leaving the daemon and its control socket",
+    args=NoArgs,
+    effect="write",
+    run=run,
+    banner="Stopping rabbit application on node {node} ...",
+    app="any",
+)

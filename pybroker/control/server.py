@@ -1,0 +1,204 @@
+"""The control socket: greets, checks who calls, runs commands, streams their rows. It knows no single command.
+
+One greenlet a caller. A command's work is atomic up to its first row; rows are read off the nouns as fast as the peer
+reads and in slices of ROWS_PER_SLICE, so that neither 100,000 queues nor a caller who stopped reading holds up a
+publisher: what nobody reads is not made.
+"""
+
+import logging
+import os
+import socket
+import stat
+import struct
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import gevent
+from gevent import socket as gsocket
+from gevent.pool import Pool
+from gevent.server import StreamServer
+
+from pybroker.control import codec, commands
+from pybroker.control.spec import EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Column, Command, Controller, Node, Refused
+from pybroker.errors import AmqpError
+from pybroker.version import VERSION
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+
+ROWS_PER_SLICE: Final = 200
+# An operator, his scripts, a few probes and some forgotten `less`: more than this is a loop gone wild.
+CALLERS_MAX: Final = 64
+# A caller that neither asks nor reads for this long is gone, or sits behind a pager he forgot.
+IDLE_S_MAX: Final = 600
+# Long enough for one pass of the event loop; sleep(0) would come back up to 5 ms of callbacks earlier than the sockets.
+SLICE_PAUSE_S: Final = 0.000_1
+PEERCRED: Final = struct.Struct("3i")
+
+log = logging.getLogger("pybroker")
+
+
+class ControlServer:
+    """The listener on `path` (mode 0600) and its callers. `broker` may be exchanged while the app is stopped."""
+
+    def __init__(self, broker: "Broker", path: str | Path, controller: Controller) -> None:
+        self.broker = broker
+        self.path = Path(path)
+        self.controller = controller
+        self._callers = Pool(CALLERS_MAX)
+        self._server: StreamServer | None = None
+        self._inode = 0
+
+    def start(self) -> None:
+        """Listen. Raises OSError when the path cannot be used, or another daemon answers on it."""
+        listener = _listen(self.path)
+        self._inode = self.path.stat().st_ino
+        self._server = StreamServer(listener, self._serve, spawn=self._callers)
+        self._server.start()
+
+    def stop(self) -> None:
+        """Stop listening, let go of the callers, remove the socket's file if it is still ours."""
+        if self._server is None:
+            return
+        self._server.close()
+        self._server = None
+        # A command may be what stops us: its greenlet ends by itself.
+        current = gevent.getcurrent()
+        gevent.killall([caller for caller in self._callers if caller is not current], block=False)
+        try:
+            if self.path.stat().st_ino == self._inode:
+                self.path.unlink()
+        except OSError:
+            log.debug("the control socket %s was removed by somebody else", self.path)
+
+    def _serve(self, peer: gsocket.socket, _address: object) -> None:
+        """Talk to one caller until he leaves."""
+        peer.settimeout(IDLE_S_MAX)
+        try:
+            pid, uid, _ = PEERCRED.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size))
+            ours = os.geteuid()
+            if uid not in {0, ours}:
+                text = f"the control socket serves root and the daemon's user (uid {ours}), not uid {uid}"
+                peer.sendall(_error(Refused(text, EX_UNAVAILABLE)))
+                return
+            greeting = {"node": self.broker.settings.node_name, "version": VERSION, "protocol": codec.PROTOCOL}
+            peer.sendall(codec.encode(greeting))
+            for line in _lines(peer):
+                self._answer(peer, line, f"uid {uid} (pid {pid})")
+        except OSError as error:
+            # He vanished, or stopped reading; whatever was asked for has been done or is not wanted any more.
+            log.debug("control: a caller is gone: %s", error)
+        finally:
+            peer.close()
+
+    def _answer(self, peer: gsocket.socket, line: bytes, who: str) -> None:
+        """Run one request and send its whole answer. Raises OSError when the peer is gone."""
+        try:
+            for slice_ in self._run(line, who):
+                peer.sendall(slice_)
+                gevent.sleep(SLICE_PAUSE_S)
+        except codec.BadLine as error:
+            peer.sendall(_error(Refused(str(error), EX_USAGE)))
+        except Refused as refused:
+            peer.sendall(_error(refused))
+        except AmqpError as error:
+            peer.sendall(_error(Refused(error.text, EX_UNAVAILABLE)))
+        except OSError:
+            raise
+        except Exception as error:
+            # A bug in one command must not end the daemon, nor leave the operator without an answer.
+            log.exception("control: a command failed")
+            text = f"the daemon failed at this command ({type(error).__name__}: {error}); its log tells more"
+            peer.sendall(_error(Refused(text, EX_SOFTWARE)))
+
+    def _run(self, line: bytes, who: str) -> Iterator[bytes]:
+        """Yield the answer's octets, a slice of rows at a time. Raises Refused, BadLine, AmqpError."""
+        if len(line) > codec.REQUEST_OCTETS_MAX:
+            raise Refused(f"a request is longer than {codec.REQUEST_OCTETS_MAX} octets", EX_USAGE)
+        name, given = codec.decode_request(line)
+        if name not in commands.NAMES:
+            raise Refused(f"the daemon, version {VERSION}, does not know the command '{name}'", EX_USAGE)
+        command = commands.load(name)
+        args = command.parse(given)
+        _check_app(command, self.controller)
+        if command.effect != "read":
+            log.info("control: %s runs %s", who, describe(command, args))
+        result = command.run(Node(self.broker, self.controller, gevent.sleep), args)
+        if command.columns:
+            assert isinstance(result, Iterable)
+            columns = command.chosen(args)
+            yield codec.encode({"columns": [column.name for column in columns]})
+            count = 0
+            nouns = iter(result)
+            while batch := list(islice(nouns, ROWS_PER_SLICE)):
+                count += len(batch)
+                yield b"".join(_row(columns, noun) for noun in batch)
+            yield codec.encode({"end": count})
+        else:
+            yield codec.encode({"value": result})
+            yield codec.encode({"end": 0})
+
+
+def describe(command: Command, args: Any) -> str:
+    """Return a command and its arguments for the log, secrets hidden."""
+    words = [command.name]
+    for field in command.fields():
+        value = getattr(args, field.name)
+        if value != field.default or field.required:
+            words.append(f"{field.name}={'***' if field.arg.secret else repr(value)}")
+    return " ".join(words)
+
+
+def _row(columns: Iterable[Column], noun: Any) -> bytes:
+    return codec.encode([codec.table_triples(c.read(noun)) if c.table else c.read(noun) for c in columns])
+
+
+def _error(refused: Refused) -> bytes:
+    return codec.encode({"error": {"text": refused.text, "exit_code": refused.exit_code}})
+
+
+def _check_app(command: Command, controller: Controller) -> None:
+    if command.app == "running" and not controller.app_running:
+        text = "this command requires the 'rabbit' app to be running on the target node."
+        raise Refused(f"{text} Start it with 'pybrokerctl start_app'.", EX_USAGE)
+    if command.app == "stopped" and controller.app_running:
+        text = "this command requires the 'rabbit' app to be stopped on the target node."
+        raise Refused(f"{text} Stop it with 'pybrokerctl stop_app'.", EX_USAGE)
+
+
+def _lines(peer: gsocket.socket) -> Iterator[bytes]:
+    """Yield request lines; one that is too long is yielded as it is so far, and is the last."""
+    buffer = bytearray()
+    while data := peer.recv(65_536):
+        buffer += data
+        while (end := buffer.find(b"\n")) >= 0:
+            line = bytes(buffer[:end])
+            del buffer[: end + 1]
+            if line.strip():
+                yield line
+        if len(buffer) > codec.REQUEST_OCTETS_MAX:
+            yield bytes(buffer)
+            return
+
+
+def _listen(path: Path) -> gsocket.socket:
+    """Return a listening socket on `path`; a dead daemon's leftover is replaced, a living one's is not."""
+    if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
+        with socket.socket(socket.AF_UNIX) as trial:
+            try:
+                trial.connect(str(path))
+            except OSError:
+                path.unlink()
+            else:
+                raise OSError(f"another daemon answers on {path}")
+    listener = gsocket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # Between bind and chmod anybody could connect; the mask leaves no such moment.
+    mask = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(mask)
+    listener.listen(CALLERS_MAX)
+    return listener

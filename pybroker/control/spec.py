@@ -1,0 +1,258 @@
+"""What a control command is: its arguments, columns, effect and where it runs. One description, read by both programs.
+
+pybrokerctl makes options, help, man page and tables of it; the daemon validates requests with it and runs it. Each
+command is one file of `commands/`. Knows neither sockets nor click, and loads neither gevent nor the broker:
+pybrokerctl loads this file on every call, so even `dataclasses` is left alone.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Protocol, get_args, get_origin
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+
+# sysexits.h, as rabbitmqctl uses it (core/exit_codes.ex).
+EX_USAGE: Final = 64
+EX_DATAERR: Final = 65
+EX_NOUSER: Final = 67
+EX_UNAVAILABLE: Final = 69
+EX_SOFTWARE: Final = 70
+EX_TEMPFAIL: Final = 75
+
+Effect = Literal["read", "write", "destroy"]
+App = Literal["running", "stopped", "any"]
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
+    """A command's negative answer: one sentence and the exit code pybrokerctl ends with."""
+
+    def __init__(self, text: str, exit_code: int = EX_DATAERR) -> None:
+        super().__init__(text)
+        self.text = text
+        self.exit_code = exit_code
+
+
+class BadArguments(Refused):
+    """Arguments that do not fit the command: shown with what was given and the usage line."""
+
+    def __init__(self, text: str, exit_code: int = EX_USAGE) -> None:
+        super().__init__(text, exit_code)
+
+
+class Arg(NamedTuple):
+    """How one field of a command's Args is given: positional without `flags`, else `"-p --vhost"`.
+
+    `metavar` is what the usage line calls it, `choices` all that is allowed. pybrokerctl asks for a missing one that
+    has a `prompt`; a `secret` is neither echoed nor logged.
+    """
+
+    help: str
+    flags: str = ""
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    prompt: str = ""
+    secret: bool = False
+
+
+VHostArg = Annotated[str, Arg("virtual host", "-p --vhost", "vhost")]
+ColumnsArg = Annotated[
+    tuple[str, ...], Arg("columns to show, in this order; separated by blanks or commas", "", "column")
+]
+
+
+class Column(NamedTuple):
+    """One column of a listing: its name, how to read it off the noun the command yields, what it means.
+
+    A reader per column, because a listing of two columns of 100,000 queues should cost two reads a queue. `table` marks
+    AMQP field tables, which travel as RabbitMQ's JSON shows them: [key, type, value] each.
+    """
+
+    name: str
+    read: Callable[[Any], Any]
+    help: str
+    table: bool = False
+
+
+class Controller(Protocol):
+    """What a command may ask of the daemon around the broker."""
+
+    def stop(self) -> None:
+        """Ask the daemon to end; returns at once."""
+
+    def stop_app(self) -> None:
+        """Close listeners and clients; the control socket stays. Returns when they are closed."""
+
+    def start_app(self) -> None:
+        """Open the listeners again."""
+
+    def reset(self) -> None:
+        """Forget every definition and message. Only while the app is stopped."""
+
+    @property
+    def app_running(self) -> bool:
+        """Tell whether clients are served."""
+
+
+class Node(NamedTuple):
+    """What a command runs on: the broker, the daemon around it, and a pause (in seconds) in which others go on."""
+
+    broker: "Broker"
+    daemon: Controller
+    pause: Callable[[float], object]
+
+
+class Command(NamedTuple):
+    """One command. `run` gets the node and an instance of `args`.
+
+    It returns None, a sentence, a document (dict), or, with `columns`, an iterable of the nouns they are read off; the
+    iterable is asked for more only as fast as the peer reads. `banner` is a template over the arguments, `{node}` and
+    `{timeout}`, or a function of the arguments that returns one. `default` names the columns shown when none are asked
+    for. `app` is the state the node must be in. With `ends_daemon` pybrokerctl waits until the process is gone.
+    """
+
+    name: str
+    section: str
+    summary: str
+    args: type[Any]
+    effect: Effect
+    run: Callable[[Node, Any], Iterable[Any] | str | dict[str, Any] | None]
+    columns: tuple[Column, ...] = ()
+    default: tuple[str, ...] = ()
+    banner: str | Callable[[Any], str] = ""
+    timeout_s: float | None = None
+    app: App = "running"
+    ends_daemon: bool = False
+
+    def fields(self) -> tuple["Field", ...]:
+        """Return the arguments in the order of the usage line."""
+        return fields_of(self.args)
+
+    def parse(self, given: Mapping[str, Any]) -> Any:
+        """Return an `args` instance from plain values by name.
+
+        Raises BadArguments when one is missing, unknown or of the wrong type, or a column does not exist.
+        """
+        fields = {field.name: field for field in self.fields()}
+        unknown = [name for name in given if name not in fields]
+        if unknown:
+            raise BadArguments("Invalid options for this command:" + "".join(f"\n--{name} : " for name in unknown))
+        for name, field in fields.items():
+            if name not in given and field.required:
+                raise BadArguments("not enough arguments.")
+            if name in given:
+                field.check(given[name])
+        args = self.args(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()})
+        self.chosen(args)
+        return args
+
+    def chosen(self, args: Any) -> tuple[Column, ...]:
+        """Return the columns asked for, in the order asked for. Raises BadArguments for one that does not exist."""
+        if not self.columns:
+            return ()
+        by_name = {column.name: column for column in self.columns}
+        names = split_columns(getattr(args, "columns", ())) or self.default or tuple(by_name)
+        unknown = sorted({name for name in names if name not in by_name})
+        if unknown:
+            raise BadArguments(f"Info key(s) {','.join(unknown)} are not supported")
+        return tuple(by_name[name] for name in names)
+
+
+class Field(NamedTuple):
+    """One field of an Args class, as read from its annotation."""
+
+    name: str
+    arg: Arg
+    kind: type
+    many: bool
+    required: bool
+    default: Any
+
+    @property
+    def positional(self) -> bool:
+        """Tell whether it is given by place."""
+        return not self.arg.flags
+
+    @property
+    def option(self) -> str:
+        """Return its long option, `--if-empty`."""
+        return next((flag for flag in self.arg.flags.split() if flag.startswith("--")), "")
+
+    @property
+    def label(self) -> str:
+        """Return how the usage line names it: `<queue>` or `--limit`."""
+        return self.option or f"<{self.arg.metavar or self.name}>"
+
+    @property
+    def kind_name(self) -> str:
+        """Return what a value must be, in words."""
+        return {int: "an integer", bool: "true or false"}.get(self.kind, "text")
+
+    def check(self, value: Any) -> None:
+        """Look at a plain value, as it comes from JSON. Raises BadArguments when it does not fit."""
+        if not self._has_kind(value):
+            raise BadArguments(f"Bad argument: {self.label} takes {self.kind_name}", EX_DATAERR)
+        if self.arg.choices and value not in self.arg.choices:
+            allowed = ", ".join(self.arg.choices)
+            raise BadArguments(f"{self.name} '{value}' is not supported. Please use one of: {allowed}")
+
+    def _has_kind(self, value: Any) -> bool:
+        if self.many:
+            return isinstance(value, list | tuple) and all(isinstance(one, self.kind) for one in value)
+        if value is None:
+            return self.default is None and not self.required
+        return isinstance(value, self.kind) and (self.kind is not int or not isinstance(value, bool))
+
+
+def fields_of(args: type[Any]) -> tuple[Field, ...]:
+    """Read an Args class: `Annotated[kind, Arg(...)]` each, defaults as in any NamedTuple."""
+    defaults: dict[str, Any] = args._field_defaults
+    found = []
+    for name, annotation in args.__annotations__.items():
+        kind, arg = get_args(annotation)
+        many = get_origin(kind) is tuple
+        options = [one for one in get_args(kind) if one not in {Ellipsis, type(None)}]
+        found.append(Field(name, arg, options[0] if options else kind, many, name not in defaults, defaults.get(name)))
+    return tuple(found)
+
+
+def split_columns(words: Sequence[str]) -> tuple[str, ...]:
+    """Return column names from words that may each hold several, by commas (`name,messages` or `name messages`)."""
+    return tuple(name for word in words for name in word.replace(",", " ").split())
+
+
+class NoArgs(NamedTuple):
+    """A command without arguments."""
+
+
+def bind(command: Command, words: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give words of a command line to the positional arguments, as the values that `parse` takes.
+
+    `options` hold the values of those with flags. One that can be asked for may be missing. Raises BadArguments when
+    there are too many or too few.
+    """
+    given = dict(options)
+    rest = list(words)
+    for field in command.fields():
+        if not field.positional:
+            continue
+        if field.many:
+            given[field.name], rest = rest, []
+            if field.required and not given[field.name]:
+                raise BadArguments("not enough arguments.")
+        elif rest:
+            given[field.name] = convert(field, rest.pop(0))
+        elif field.required and not field.arg.prompt:
+            raise BadArguments("not enough arguments.")
+    if rest:
+        raise BadArguments("too many arguments.")
+    return given
+
+
+def convert(field: Field, word: str) -> Any:
+    """Return a word as the field's kind. Raises BadArguments."""
+    if field.kind is not int:
+        return word
+    try:
+        return int(word)
+    except ValueError:
+        raise BadArguments(f"Bad argument: {field.label} takes {field.kind_name}", EX_DATAERR) from None

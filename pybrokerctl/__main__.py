@@ -1,0 +1,7 @@
+"""`python -m pybrokerctl`."""
+
+import sys
+
+from pybrokerctl.main import main
+
+sys.exit(main())

@@ -1,0 +1,112 @@
+"""pybrokerctl(1) in roff, made of the same specifications as `--help`, so that the two cannot differ.
+
+`pybrokerctl --man-page > man/pybrokerctl.1` writes it; a test compares.
+"""
+
+from collections.abc import Iterator
+
+from pybroker.control import commands
+from pybroker.control.spec import Command
+from pybrokerctl import exit_codes, usage
+
+HEAD = r""".\" Made by `pybrokerctl --man-page`; change the specifications, not this file.
+.TH PYBROKERCTL 1 "" "pybroker" "User Commands"
+.SH NAME
+pybrokerctl \- operate a pybroker node
+.SH SYNOPSIS
+.B pybrokerctl
+.RI [ options ]
+.I command
+.RI [ arguments ]
+.br
+.B pybrokerctl help
+.RI [ command ]
+.SH DESCRIPTION
+.B pybrokerctl
+asks a running
+.BR pybroker (8)
+over its control socket and prints the answer. Its commands, options, columns and exit codes are those of rabbitmqctl,
+so that scripts written for that one go on with the name changed.
+.PP
+Without options it finds the node that runs on this machine: the one called
+.RI pybroker@ HOST ,
+else the only one there is. Root and the user that the node runs as may use it.
+.PP
+Answers go to standard output, errors to standard error. A listing without rows prints nothing, not even its header.
+Informational lines appear above an answer unless
+.BR \-q ,
+.B \-s
+or one of the formatters json and csv is given. In tables a control character within a name is shown escaped, as in C.
+"""
+TAIL = r""".SH ENVIRONMENT
+.TP
+.B PYBROKER_SOCKET
+Control socket to use instead of looking for one;
+.B \-\-socket
+overrides it.
+.SH FILES
+.TP
+.RI /run/pybroker/ NODENAME .sock
+Control socket of a node that root or the system service runs; other users' nodes have theirs in their runtime folder.
+.SH DIFFERENCES FROM RABBITMQCTL
+An unknown virtual host, queue or connection is always refused with one sentence, the nearest name, and exit code 65
+(67 for a user); rabbitmqctl answers some of them with an empty list and success.
+.br
+The formatter erlang does not exist.
+.br
+The JSON of a sentence also holds the result and the node.
+.br
+Node names of other hosts are refused: a node is reached over its socket only.
+.SH SEE ALSO
+.BR pybroker (8),
+.BR pybroker.conf (5),
+.BR pybroker-control (7),
+.BR pybroker-amqp (7)
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    return HEAD + "".join(_options()) + "".join(_commands()) + "".join(_exit_status()) + TAIL
+
+
+def section(command: Command) -> str:
+    """Return one command's part of the page."""
+    words = usage.usage_line(command).split(f" {command.name}", 1)[1].strip()
+    lines = [f".SS {escape(command.name)}", f".B {escape(command.name)}", escape(words), ".PP"]
+    lines.append(f"{escape(command.summary)}.")
+    for field in command.fields():
+        lines += [".TP", f".B {escape(usage.flags_and_label(field))}", f"{escape(field.arg.help)}"]
+    if command.columns:
+        default = " ".join(command.default or (column.name for column in command.columns))
+        lines += [".PP", f"Columns; without any, {escape(default)}:"]
+        for column in command.columns:
+            lines += [".TP", f".B {escape(column.name)}", escape(column.help)]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def escape(text: str) -> str:
+    """Return text in which roff sees nothing but text: dashes stay dashes, no line starts a request."""
+    text = text.replace("\\", r"\e").replace("-", r"\-")
+    return rf"\&{text}" if text.startswith((".", "'")) else text
+
+
+def _options() -> Iterator[str]:
+    yield ".SH OPTIONS\nThey may stand before or after the command.\n"
+    for short, long, text in usage.GENERAL_OPTIONS:
+        flags = ", ".join(filter(None, [short, long]))
+        yield f".TP\n.B {escape(flags)}\n{escape(text)}\n"
+
+
+def _commands() -> Iterator[str]:
+    yield ".SH COMMANDS\n"
+    for name, text in usage.BUILT_IN:
+        yield f".SS {name}\n{escape(text)}.\n"
+    for name in commands.NAMES:
+        yield section(commands.load(name))
+
+
+def _exit_status() -> Iterator[str]:
+    yield ".SH EXIT STATUS\n"
+    for code, meaning in exit_codes.MEANINGS.items():
+        yield f".TP\n.B {code}\n{escape(meaning)}\n"

@@ -1,0 +1,69 @@
+"""status for people: rabbitmqctl's sections, as far as the node has something to say in them."""
+
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+OCTETS: Final = {"bytes": 1, "mb": 10**6, "mib": 2**20, "gb": 10**9, "gib": 2**30, "tb": 10**12, "tib": 2**40}
+
+
+def view(document: dict[str, Any], args: Any) -> Iterator[str]:
+    """Yield the text; sizes in `args.unit`."""
+    sections = {
+        "Runtime": _runtime(document),
+        "Plugins": ["Enabled plugins:", *_bullets(document["active_plugins"])],
+        "Data directory": [f"Node data directory: {document['data_directory'] or '(none)'}"],
+        "Config files": _bullets(document["config_files"]),
+        "Log file(s)": _bullets(document["log_files"]),
+        "Alarms": document["alarms"] or ["(none)"],
+        "Memory": [
+            f"Total memory used: {size(document['memory']['total']['rss'], args.unit)}",
+            f"Calculation strategy: {document['memory']['strategy']}",
+        ],
+        "File Descriptors": ["Total: {total_used}, limit: {total_limit}".format_map(document["file_descriptors"])],
+        "Free Disk Space": _disk(document, args.unit),
+        "Totals": _totals(document["totals"]),
+        "Listeners": [_listener(one) for one in document["listeners"]],
+    }
+    title = "\x1b[1m{}\x1b[0m" if sys.stdout.isatty() else "{}"
+    yield "\n".join("\n".join([title.format(name), "", *lines, ""]) for name, lines in sections.items())
+
+
+def size(octets: int, unit: str) -> str:
+    """Return `0.128 gb`, four digits behind the point."""
+    return f"{octets if unit == 'bytes' else round(octets / OCTETS[unit], 4)} {unit}"
+
+
+def _runtime(document: dict[str, Any]) -> list[str]:
+    return [
+        f"OS PID: {document['pid']}",
+        f"OS: {document['os']}",
+        f"Uptime (seconds): {document['uptime']}",
+        f"Is under maintenance?: {str(document['is_under_maintenance']).lower()}",
+        f"Is serving clients?: {str(document['app_running']).lower()}",
+        f"Product name: {document['product_name']}",
+        f"Product version: {document['product_version']}",
+        f"RabbitMQ version: {document['rabbitmq_version']}",
+        f"Node name: {document['node_name']}",
+        f"Python configuration: {document['runtime']}",
+    ]
+
+
+def _bullets(lines: list[str]) -> list[str]:
+    return [f" * {line}" for line in lines]
+
+
+def _disk(document: dict[str, Any], unit: str) -> list[str]:
+    return [f"Free disk space: {size(document['disk_free'], unit)}"] if "disk_free" in document else ["(none)"]
+
+
+def _totals(totals: dict[str, int]) -> list[str]:
+    return [
+        f"Connection count: {totals['connection_count']}",
+        f"Queue count: {totals['queue_count']}",
+        f"Virtual host count: {totals['virtual_host_count']}",
+    ]
+
+
+def _listener(one: dict[str, Any]) -> str:
+    return f"Interface: {one['interface']}, port: {one['port']}, protocol: {one['protocol']}, purpose: {one['purpose']}"
