@@ -20,7 +20,6 @@ from pybroker.core.publish import (
     property_octets,
     with_properties,
 )
-from pybroker.core.router import route as find_queues
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
 from pybroker.run import PLAIN_TRAITS, WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Names
 from pybroker.wire import frame, properties
@@ -29,6 +28,7 @@ from pybroker.wire.methods import decode_method, make_method
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
+    from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
     from pybroker.wire.content import Event
 
@@ -189,6 +189,8 @@ def _check_user_id(channel: "AmqpChannel", contents: Contents) -> None:
 def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt, first: int) -> None:
     """Publish messages whose way depends on their own properties, or on who can take them now."""
     publisher = channel.publisher
+    exchange = route.exchange
+    assert exchange is not None
     for index in range(len(contents.contents)):
         single = contents.single(index)
         if single.traits.wants & WANTS_REPLY_TO:
@@ -198,47 +200,48 @@ def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, rece
             continue
         queues = route.queues
         if route.dynamic or single.traits.wants & WANTS_CC:
-            queues, content = publisher.targets(route, single.traits, single.contents[0])
+            queues, content = publisher.targets(exchange, route, single.traits, single.contents[0])
             if content is not single.contents[0]:
                 single = Contents(
                     traits_for(property_octets(content)), [content], len(content), single.body_octets, single.body_size
                 )
-        if queues and route.immediate and channel.transaction is None:
-            queues = _immediate(channel, route, single, queues, receipt)
-            if not queues:
-                _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
-            continue
+        one: Receipt = NO_RECEIPT if receipt is NO_RECEIPT else ConfirmReceipt()
         if not queues:
             _unroutable(channel, route, single.contents, 312, "NO_ROUTE")
         elif channel.transaction is not None:
             channel.transaction.publish(route, single, queues)
-        else:
-            one: Receipt = NO_RECEIPT if receipt is NO_RECEIPT else ConfirmReceipt()
+        elif not route.immediate:
             publisher.publish(route, single, queues, one)
-            if one is not NO_RECEIPT:
-                _note_rejected(channel, one, first + index)
+        elif not _immediate(channel, route, single, queues, one):
+            _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
+        if one is not NO_RECEIPT:
+            _note_rejected(channel, one, first + index)
 
 
 def _immediate(
     channel: "AmqpChannel", route: Route, single: Contents, queues: "tuple[Queue, ...]", receipt: Receipt
 ) -> "tuple[Queue, ...]":
-    """Give one message to those queues that have a consumer for it now; without any, to the alternate exchange (A5)."""
-    able = tuple(queue for queue in queues if not queue.messages_ready and queue.consumers.next() is not None)
+    """Give one message to those queues that have a consumer for it now; without any, the alternates try (A5, A10)."""
+    publisher = channel.publisher
     exchange = route.exchange
-    assert exchange is not None
-    if not able and exchange.alternate is not None:
-        vhost = channel.publisher.vhost
-        alternate = vhost.exchanges.get(exchange.alternate)
-        if alternate is not None:
-            able = find_queues(vhost, alternate, (route.names.routing_key,), None).queues
-            able = tuple(queue for queue in able if queue not in queues)
+    tried: set[Exchange] = set()
+    able = _able(queues)
+    while not able and exchange is not None and exchange.alternate is not None and exchange not in tried:
+        tried.add(exchange)
+        exchange = publisher.vhost.exchanges.get(exchange.alternate)
+        if exchange is not None:
+            able = _able(publisher.targets(exchange, route, single.traits, single.contents[0])[0])
     if able:
-        channel.publisher.publish(route, single, able, receipt)
+        publisher.publish(route, single, able, receipt)
         route.run = None
         now_ms = channel.session.broker.clock.now_ms
         for queue in able:
             queue.deliver(now_ms, expire=False)
     return able
+
+
+def _able(queues: "tuple[Queue, ...]") -> "tuple[Queue, ...]":
+    return tuple(queue for queue in queues if not queue.messages_ready and queue.consumers.next() is not None)
 
 
 def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, queues: "tuple[Queue, ...]") -> None:

@@ -79,7 +79,7 @@ class Route:
     def resolve(self, vhost: "VHost", exchange: "Exchange") -> None:
         """Find the queues anew; the caller has checked permissions."""
         self.exchange = exchange
-        routed = find_queues(vhost, exchange, (self.names.routing_key,), None)
+        routed = find_queues(vhost, exchange, (self.names.routing_key,), None, probe=True)
         self.queues = routed.queues
         self.dynamic = routed.dynamic
         self.slack_ms = 0 if any(queue.bounded for queue in routed.queues) else RUN_AGE_MS_MAX
@@ -184,8 +184,10 @@ class Publisher:
         for queue in queues:
             queue.enqueue(run, indexes, receipt)
 
-    def targets(self, route: Route, traits: Traits, content: bytes) -> "tuple[tuple[Queue, ...], bytes]":
-        """Route one message by its headers; return its queues, and its content without BCC (sender-selected distribution)."""
+    def targets(
+        self, exchange: "Exchange", route: Route, traits: Traits, content: bytes
+    ) -> "tuple[tuple[Queue, ...], bytes]":
+        """Route one message by its headers; return its queues, its content without BCC (sender-selected routing)."""
         if not traits.wants & WANTS_TABLE:
             headers: Table | None = None
         else:
@@ -198,8 +200,7 @@ class Publisher:
                     keys += [key for key in value if isinstance(key, str)]
             if "BCC" in headers:
                 content = without_header(content, b"BCC")
-        assert route.exchange is not None
-        return find_queues(self.vhost, route.exchange, keys, headers).queues, content
+        return find_queues(self.vhost, exchange, keys, headers).queues, content
 
 
 def property_octets(content: bytes) -> bytes:

@@ -22,10 +22,18 @@ class Routed(NamedTuple):
     dynamic: bool
 
 
-def route(vhost: "VHost", exchange: Exchange, routing_keys: Sequence[str], headers: Mapping[str, Any] | None) -> Routed:
+def route(
+    vhost: "VHost",
+    exchange: Exchange,
+    routing_keys: Sequence[str],
+    headers: Mapping[str, Any] | None,
+    *,
+    probe: bool = False,
+) -> Routed:
     """Return the queues of one message: each once, in no promised order.
 
     `routing_keys` are the message's own and those of CC and BCC; `headers` is asked for only by exchanges that need it.
+    A `probe` asks for a route to keep, before any message takes it: nothing is counted.
     """
     found: Destinations = {}
     for routing_key in routing_keys:
@@ -34,7 +42,7 @@ def route(vhost: "VHost", exchange: Exchange, routing_keys: Sequence[str], heade
         return Routed(tuple(found), exchange.NEEDS_HEADERS)  # type: ignore[arg-type]  # no binding leads to an exchange
     if not found and exchange.alternate is None:
         return Routed((), exchange.NEEDS_HEADERS)
-    return _walk(vhost, exchange, found, routing_keys, headers)
+    return _walk(vhost, exchange, found, routing_keys, headers, probe=probe)
 
 
 def _walk(
@@ -43,6 +51,8 @@ def _walk(
     found: Destinations,
     routing_keys: Sequence[str],
     headers: Mapping[str, Any] | None,
+    *,
+    probe: bool,
 ) -> Routed:
     """Follow exchanges and alternates from `exchange`, which found `found`. Each routes a message once (A8)."""
     queues: dict[Queue, None] = {}
@@ -63,7 +73,8 @@ def _walk(
             # as routed, even where it leads nowhere.
             alternate = vhost.exchanges.get(exchange.alternate)
             if alternate is None:
-                _count_missing(vhost, exchange)
+                if not probe:
+                    _count_missing(vhost, exchange)
                 dynamic = True
             elif alternate not in seen:
                 seen.add(alternate)

@@ -50,7 +50,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     queue = find_accessible_queue(vhost, session, name)
     check_consume_arguments(queue, method.arguments)
     consumers = queue.consumers
-    if consumers.exclusive is not None or (method.exclusive and len(consumers)):
+    if consumers.exclusive is not None or (method.exclusive and (len(consumers) or consumers.single_active)):
         raise AccessRefused(f"queue '{queue.name}' in vhost '{vhost.name}' in exclusive use")
     maximum = session.broker.settings.consumers_per_channel_max
     if maximum and len(channel.consumers) >= maximum:

@@ -160,7 +160,7 @@ def _check_negotiated(field: str, value: int, ours: int, least: int) -> None:
     if value and value < least:
         raise NotAllowed(f"negotiated {field} = {value} is lower than the minimum allowed value ({least})")
     if ours and (value == 0 or value > ours):
-        no_limit = " (no limit)" if value == 0 else ""
+        no_limit = " (no limit)" if field == "channel_max" and value == 0 else ""
         raise NotAllowed(f"negotiated {field} = {value}{no_limit} is higher than the maximum allowed value ({ours})")
 
 

@@ -6,6 +6,7 @@ return brings a lower seq back. `returned` is kept descending (its end is the he
 
 from bisect import bisect_left
 from collections import deque
+from operator import attrgetter
 
 from pybroker.run import Entry, Run
 
@@ -82,8 +83,7 @@ class Level:
         self.count += sum(len(entry.indexes) for entry in entries)
         if len(entries) == 1 and self._insert(entries[0]):
             return
-        merged = sorted([*self.returned, *entries], key=_key)
-        self.returned = _without_overlaps(merged)
+        self.returned = _without_overlaps(sorted([*self.returned, *entries], key=attrgetter("first_seq")))
 
     def clear(self) -> int:
         """Drop everything and return how many messages that were."""
@@ -105,22 +105,27 @@ class Level:
         return True
 
 
-def _without_overlaps(descending: list[Entry]) -> list[Entry]:
-    """Split entries whose seqs interleave (strides dealt to several consumers) into pieces that do not."""
-    out: list[Entry] = []
+def _without_overlaps(entries: list[Entry]) -> list[Entry]:
+    """Return entries descending; those whose seqs interleave (strides dealt to several consumers) are split up.
+
+    `entries` ascend by their first seq: only then does the highest seq so far tell whether the next one overlaps.
+    """
+    ascending: list[Entry] = []
     clump: list[Entry] = []
-    lowest = 0
-    for entry in descending:
-        if clump and entry.last_seq >= lowest:
-            clump.append(entry)
-        else:
-            out += _untangle(clump)
-            clump = [entry]
-        lowest = entry.first_seq if len(clump) == 1 else min(lowest, entry.first_seq)
-    return out + _untangle(clump)
+    highest = 0
+    for entry in entries:
+        if clump and entry.first_seq > highest:
+            ascending += _untangle(clump)
+            clump = []
+        clump.append(entry)
+        highest = max(highest, entry.last_seq)
+    ascending += _untangle(clump)
+    ascending.reverse()
+    return ascending
 
 
 def _untangle(clump: list[Entry]) -> list[Entry]:
+    """Return what overlaps as pieces that do not, ascending."""
     if len(clump) < 2:
         return clump
     singles = sorted(
@@ -140,5 +145,4 @@ def _untangle(clump: list[Entry]) -> list[Entry]:
             last.indexes = range(last.indexes.start, index + 1)
         else:
             ascending.append(Entry(run, range(index, index + 1), deliveries))
-    ascending.reverse()
     return ascending
