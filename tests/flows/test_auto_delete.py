@@ -93,6 +93,14 @@ def test_consumers_that_do_not_know_the_extension_are_not(world):
     assert peer.take() == []
 
 
+def test_who_deletes_a_queue_hears_of_that_before_its_own_consumers_cancellation(peer):
+    # py-amqp takes a basic.cancel in front of delete-ok for an error.
+    peer.declare("q")
+    peer.call(Basic.Consume(queue="q", consumer_tag="t"))
+    peer.send(Queue.Delete(queue="q"))
+    assert [type(m) for m in peer.take()] == [Queue.DeleteOk, Basic.Cancel]
+
+
 def test_the_tag_of_a_consumer_cancelled_by_us_is_free_again(world, peer):
     peer.declare("q")
     peer.consume("q", "t")
