@@ -5,6 +5,7 @@ All interfaces and `localhost` mean both IP families, on one port; where the mac
 
 import errno
 import logging
+import os
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from pybroker.net.server import Server
 # IPv6 first: on port 0 the kernel then picks one that is free in both families.
 _HOSTS: Final = {"": ("::", "0.0.0.0"), "localhost": ("::1", "127.0.0.1")}  # noqa: S104 - guest is refused from afar
 _NO_FAMILY: Final = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
+FREE_PORT_ATTEMPTS: Final = 8
 
 log = logging.getLogger("pybroker")
 
@@ -28,20 +30,34 @@ def open_tcp(server: Server, address: Address, backlog: int) -> list[Listener]:
         StartError: it is taken, not ours, or not permitted.
 
     """
-    hosts = _HOSTS.get(address.host, (address.host,))
-    port = address.port
-    opened: list[Listener] = []
-    for host in hosts:
+    for attempt in range(FREE_PORT_ATTEMPTS):
+        opened: list[Listener] = []
         try:
-            listener = server.listen_tcp(host, port, backlog)
+            _open_families(server, address, backlog, opened)
         except OSError as error:
-            if error.errno in _NO_FAMILY and (opened or host != hosts[-1]):
+            port = opened[0].port if opened else address.port
+            for listener in opened:
+                server.broker.listeners.remove(listener)
+                listener.close()
+            # The port that one family got freely may be taken in the other.
+            if error.errno == errno.EADDRINUSE and address.port == 0 and attempt + 1 < FREE_PORT_ATTEMPTS:
                 continue
-            raise refused_by_system(f"cannot listen on {Address(host, port)}", error) from None
-        port = listener.port
-        opened.append(listener)
+            raise refused_by_system(f"cannot listen on {Address(address.host, port)}", error) from None
+        break
+    for listener in opened:
         log.info("started TCP listener on %s", describe(listener))
     return opened
+
+
+def _open_families(server: Server, address: Address, backlog: int, opened: list[Listener]) -> None:
+    """Append the listeners of an address to `opened`. Raises OSError."""
+    hosts = _HOSTS.get(address.host, (address.host,))
+    for host in hosts:
+        try:
+            opened.append(server.listen_tcp(host, opened[0].port if opened else address.port, backlog))
+        except OSError as error:
+            if error.errno not in _NO_FAMILY or (host == hosts[-1] and not opened):
+                raise
 
 
 def open_unix(server: Server, path: Path, backlog: int) -> Listener:
@@ -73,4 +89,4 @@ def check_socket_path(path: Path) -> None:
 
     """
     if len(str(path).encode()) > paths.SOCKET_PATH_OCTETS_MAX:
-        raise StartError(f"the socket path {path} is longer than {paths.SOCKET_PATH_OCTETS_MAX} octets", 78)
+        raise StartError(f"the socket path {path} is longer than {paths.SOCKET_PATH_OCTETS_MAX} octets", os.EX_CONFIG)

@@ -80,7 +80,10 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _capped(value: object) -> object:
-    return quoted(value, ARGUMENT_CHARACTERS_MAX) if isinstance(value, str) else value
+    # Not escaped here: the whole text will be, and %r would escape what is escaped already.
+    if isinstance(value, str) and len(value) > ARGUMENT_CHARACTERS_MAX:
+        return value[:ARGUMENT_CHARACTERS_MAX] + "..."
+    return value
 
 
 class Log:

@@ -4,7 +4,8 @@ import errno
 import os
 from typing import Final
 
-_CODES: Final = {
+_CODES: Final[dict[int | None, int]] = {
+    None: os.EX_UNAVAILABLE,  # one of our own: somebody else has it
     errno.EACCES: os.EX_NOPERM,
     errno.EPERM: os.EX_NOPERM,
     errno.EADDRINUSE: os.EX_UNAVAILABLE,
@@ -28,4 +29,4 @@ def refused_by_system(what: str, error: OSError, code: int = os.EX_CANTCREAT) ->
     `code` is what it exits with if the system's reason has no code of its own.
     """
     reason = os.strerror(error.errno) if error.errno else str(error)
-    return StartError(f"{what}: {reason}", _CODES.get(error.errno or 0, code))
+    return StartError(f"{what}: {reason}", _CODES.get(error.errno, code))

@@ -53,9 +53,11 @@ def test_level_none_writes_nothing(log, tmp_path):
 def test_a_client_cannot_break_a_line_or_colour_a_terminal(log, tmp_path):
     log.open_file(tmp_path / "l.log", "info")
     logger.info("user '%s'", "eve\n2024-01-01 [info] forged\x1b[31m\x00")
+    logger.info("user %.256r", "a\nb")
     logger.info("in the text\nitself \ud800")
     assert [text for _, text in lines_of(tmp_path / "l.log")] == [
         "user 'eve\\n2024-01-01 [info] forged\\x1b[31m\\x00'",
+        "user 'a\\nb'",
         "in the text\\nitself \\ud800",
     ]
 

@@ -26,5 +26,6 @@ def test_the_sentence_says_what_and_why():
     assert error.text == "cannot listen on *:1: Address already in use"
 
 
-def test_a_reason_without_a_number_is_kept():
-    assert refused_by_system("cannot x", OSError("another daemon")).text == "cannot x: another daemon"
+def test_a_reason_of_our_own_is_kept():
+    error = refused_by_system("cannot x", OSError("another daemon"))
+    assert (error.text, error.code) == ("cannot x: another daemon", 69)

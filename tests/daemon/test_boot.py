@@ -1,0 +1,69 @@
+import os
+import resource
+import sys
+from pathlib import Path
+
+import pytest
+
+from pybroker import paths
+from pybroker.daemon.boot import _ctl_command, _make_runtime_folder, raise_files_limit
+from pybroker.daemon.config import Config
+from pybroker.daemon.start_error import StartError
+
+
+def config_with(socket):
+    return Config(control_socket=socket)
+
+
+def test_the_limit_of_open_files_is_raised():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
+    try:
+        assert raise_files_limit() == resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 64
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_limit_that_is_high_already_stays(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1_000_000, 1_000_000))
+    assert raise_files_limit() == 1_000_000
+
+
+def test_the_tool_is_called_by_its_path_where_no_shell_finds_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / "pybroker")])
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "pybrokerctl").touch()
+    config = config_with(tmp_path / "a@b.sock")
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert _ctl_command(config) == str(tmp_path / "bin" / "pybrokerctl")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert _ctl_command(config) == "pybrokerctl"
+
+
+def test_a_socket_elsewhere_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    assert _ctl_command(config_with(Path("/elsewhere/s"))).endswith("pybrokerctl --socket /elsewhere/s")
+
+
+def test_the_runtime_folder_is_made(monkeypatch, tmp_path):
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path / "run" / "pybroker"))
+    _make_runtime_folder(config_with(paths.control_socket("a@b")))
+    assert (tmp_path / "run" / "pybroker").is_dir()
+
+
+def test_another_folder_is_the_operators_business(monkeypatch, tmp_path):
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    _make_runtime_folder(config_with(tmp_path / "none" / "s"))
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_runtime_folder_that_somebody_else_made_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    if tmp_path.stat().st_uid == 0:
+        os.chown(tmp_path, 12345, -1)
+    with pytest.raises(StartError) as caught:
+        _make_runtime_folder(config_with(tmp_path / "a@b.sock"))
+    assert caught.value.code == 77
+    assert caught.value.text == f"the folder {tmp_path} belongs to another user: give another --socket"
