@@ -29,6 +29,7 @@ class Settings:
     default_permissions: tuple[str, str, str] = (".*", ".*", ".*")  # configure, write, read
     loopback_users: frozenset[str] = field(default_factory=lambda: frozenset({"guest"}))
     refuse_immediate: bool = False
+    refuse_flow: bool = False
     auth_mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")
     default_consumer_prefetch: int = 0
     data_dir: str = ""  # this and the next two: for status to show, empty in tests

@@ -38,6 +38,10 @@ def _refuses_immediate(text: str) -> bool:
     return values.one_of(("return", "refuse"))(text) == "refuse"
 
 
+def _refuses_flow(text: str) -> bool:
+    return values.one_of(("pause", "refuse"))(text) == "refuse"
+
+
 def _number_or_infinity(text: str) -> object:
     return 0 if text == "infinity" else values.whole_number(1, 65_535)(text)
 
@@ -78,6 +82,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "default_permissions.read": Key(".*", values.pattern, ""),
     "loopback_users": Key("", values.one_of(("none",)), ""),
     "loopback_users.USER": Key("true", values.boolean, ""),
+    "amqp.flow": Key("pause", _refuses_flow, "refuse_flow"),
     "amqp.immediate": Key("return", _refuses_immediate, "refuse_immediate"),
     "amqp.server_properties.product": Key("RabbitMQ", values.short_text, "product"),
     "log.dir": Key("/var/log/pybroker", values.path, ".log_dir"),

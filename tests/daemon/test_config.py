@@ -60,6 +60,8 @@ def test_the_documented_default_is_the_settings_default(name):
         ("loopback_users.alice = true", "loopback_users", frozenset({"alice"})),
         ("auth_mechanisms.2 = PLAIN\nauth_mechanisms.1 = AMQPLAIN", "auth_mechanisms", ("AMQPLAIN", "PLAIN")),
         ("auth_mechanisms.1 = PLAIN", "auth_mechanisms", ("PLAIN",)),
+        ("amqp.flow = refuse", "refuse_flow", True),
+        ("amqp.flow = pause", "refuse_flow", False),
         ("amqp.immediate = refuse", "refuse_immediate", True),
         ("amqp.immediate = return", "refuse_immediate", False),
         ("amqp.server_properties.product = X", "product", "X"),

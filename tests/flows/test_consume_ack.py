@@ -1,7 +1,7 @@
 """Deliver, acknowledge, reject; push and pull (AMQP §1.8.3)."""
 
 import pytest
-from fakes import Basic, Channel, Content, FakePeer, Queue
+from fakes import Basic, Channel, Content, FakePeer, Queue, World
 
 
 def fill(peer: FakePeer, count: int, queue: str = "q") -> None:
@@ -299,6 +299,13 @@ def test_flow_pauses_deliveries_of_its_channel(peer):
     peer.send(Channel.Flow(True))
     reply, content = peer.take()
     assert (reply.active, content.body) == (True, b"x")
+
+
+def test_a_pause_can_be_refused_as_rabbitmq_does():
+    # amqp.flow = refuse
+    peer = World(refuse_flow=True).connect()
+    assert peer.call(Channel.Flow(True)).active is True
+    assert peer.error(Channel.Flow(False)) == (540, "NOT_IMPLEMENTED - active=false")
 
 
 def test_replies_come_in_the_order_of_the_calls(peer):

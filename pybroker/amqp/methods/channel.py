@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
 
-from pybroker.errors import ChannelError
+from pybroker.errors import ChannelError, MethodNotImplemented
 from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:
@@ -33,8 +33,13 @@ def channel_close_ok(channel: "AmqpChannel", _method: Any) -> None:
 
 
 def channel_flow(channel: "AmqpChannel", method: Any) -> None:
-    """Pause or resume deliveries on the channel [channel.flow]."""
+    """Pause or resume deliveries on the channel [channel.flow].
+
+    Raises MethodNotImplemented (540) for a pause under `amqp.flow = refuse`.
+    """
     # Differs from RabbitMQ: it answers active=false with 540.
+    if not method.active and channel.session.broker.settings.refuse_flow:
+        raise MethodNotImplemented("active=false")
     channel.may_deliver = method.active
     channel.send(make_method(commands.Channel.FlowOk, active=method.active))
     if method.active:
