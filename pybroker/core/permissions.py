@@ -34,6 +34,9 @@ class Pattern:
     __slots__ = ("_search", "text")
 
     def __init__(self, text: str, compiled: str | None = None) -> None:
+        if len(text) > PATTERN_CHARS_MAX:
+            reason = f"a pattern has {PATTERN_CHARS_MAX} characters at most"
+            raise PatternError(reason)
         self.text = text
         self._search = _compile(text if compiled is None else compiled).search
 
@@ -43,8 +46,6 @@ class Pattern:
 
 
 def _compile(text: str) -> "re2._Regexp":
-    if len(text) > PATTERN_CHARS_MAX * 10:
-        raise PatternError("the pattern is too long")
     try:
         # The empty pattern grants nothing, as in RabbitMQ; to a regular expression it would mean everything.
         return re2.compile(text or "^$", _OPTIONS)

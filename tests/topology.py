@@ -1,0 +1,78 @@
+"""Virtual hosts, exchanges and queues for tests of the core, without a door: `new_vhost` is a real broker's."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pybroker.clock import FakeClock
+from pybroker.core.arguments import queue_limits, queue_type_of
+from pybroker.core.broker import Broker
+from pybroker.core.definitions import bind, declare_exchange, unbind
+from pybroker.core.exchange.exchange import Exchange
+from pybroker.core.queue.queue import Queue
+from pybroker.core.router import route
+from pybroker.core.settings import Settings
+from pybroker.core.vhost import VHost
+from pybroker.errors import AmqpError
+from pybroker.session import Turn
+from pybroker.wire.table import Table, decode_table, encode_table
+
+
+def new_vhost() -> VHost:
+    return Broker(Settings(), FakeClock(), Turn()).vhosts["/"]
+
+
+def wired(**values: Any) -> Table:
+    """Return a table as a client would send it: `x_match` is `x-match`."""
+    return decode_table(encode_table({key.replace("_", "-"): value for key, value in values.items()}))[0]
+
+
+def typed(key: str, letter: str, value: Any) -> Table:
+    """Return a table of one entry of an explicit AMQP type, after a trip over the wire."""
+    return decode_table(encode_table(Table({key: value}, {key: letter})))[0]
+
+
+def queue(vhost: VHost, name: str, arguments: Table | None = None, **properties: Any) -> Queue:
+    """Make a queue, without any check."""
+    arguments = Table() if arguments is None else arguments
+    options = {"durable": True, "auto_delete": False, "owner": None, **properties}
+    made = Queue(vhost, name, arguments=arguments, limits=queue_limits(arguments, queue_type_of(arguments)), **options)
+    vhost.queues[name] = made
+    return made
+
+
+def exchange(
+    vhost: VHost, name: str, type_name: str = "direct", arguments: Table | None = None, **properties: Any
+) -> Exchange:
+    """Declare an exchange as the broker itself, or as `user`."""
+    options = {"passive": False, "durable": True, "auto_delete": False, "internal": False, "user": None, **properties}
+    user = options.pop("user")
+    arguments = Table() if arguments is None else arguments
+    return declare_exchange(vhost, user, name, type_name, arguments=arguments, **options)
+
+
+def link(vhost: VHost, source: str, destination: str, key: str = "", arguments: Table | None = None) -> None:
+    """Bind `destination`, which is a queue unless it begins with `x:`, for an exchange."""
+    kind, name = ("exchange", destination[2:]) if destination.startswith("x:") else ("queue", destination)
+    bind(vhost, None, None, source, kind, name, key, Table() if arguments is None else arguments)
+
+
+def unlink(vhost: VHost, source: str, destination: str, key: str = "", arguments: Table | None = None) -> None:
+    """Undo `link`."""
+    kind, name = ("exchange", destination[2:]) if destination.startswith("x:") else ("queue", destination)
+    unbind(vhost, None, None, source, kind, name, key, Table() if arguments is None else arguments)
+
+
+def reached(vhost: VHost, name: str, *keys: str, headers: Any = None) -> list[str]:
+    """Return the sorted names of the queues that a message published to `name` gets to; each may be there once."""
+    routed = route(vhost, vhost.exchanges[name], keys or ("",), headers)
+    names = sorted(found.name for found in routed.queues)
+    assert len(set(names)) == len(names)
+    return names
+
+
+def refusal(error: AmqpError) -> tuple[int, str]:
+    return error.reply_code, error.text
+
+
+def names(found: Sequence[Any]) -> list[str]:
+    return [each.name for each in found]
