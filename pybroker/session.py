@@ -32,13 +32,15 @@ class Session:
 
     Invariants: after `closing` is True nothing more is read; after `finished` the socket is closed once the output is
     written. `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
-    means do not read at all (flow control). `link` is the driver's own, and nobody else's.
+    means do not read at all (flow control). While `held_by.backlogged` it is scheduled to read `held_octets` now and then only. `link` is the driver's own, and nobody else's.
     """
 
     __slots__ = (
         "closing",
         "dirty",
         "finished",
+        "held_by",
+        "held_octets",
         "link",
         "read_octets",
         "readable",
@@ -54,6 +56,8 @@ class Session:
         self.finished = False
         self.dirty = False
         self.link: Any = None
+        self.held_by: Any = None
+        self.held_octets = 0
         self.read_octets = 0
         self.recv_octets = 0
         self.send_octets = 0

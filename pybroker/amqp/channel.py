@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 # From here on the rest of a body is read in large portions: 128-KiB reads would copy what has come again and again.
 LARGE_BODY_OCTETS: Final = 65_536
-LARGE_READ_OCTETS: Final = 2_097_152
+LARGE_READ_OCTETS: Final = 2097152
+
+# Class and method of basic.publish.
+PUBLISH: Final = (60, 40)
 
 _ACK_FRAME: Final = b"\x00\x00\x00\x0d\x00\x3c\x00\x50"
 _NACK_FRAME: Final = b"\x00\x00\x00\x0d\x00\x3c\x00\x78"
@@ -85,47 +88,51 @@ class AmqpChannel(ChannelState):
         self.session.assembling += 1
 
     def receive_content(self, kind: int, payload: bytes) -> None:
-        """Take a header or body frame.
+        """Take a header frame's payload.
 
-        Raises UnexpectedFrame (505) when it is neither's turn, or the body is longer than the header said; PreconditionFailed (406) as soon as the
-        header announces more than max_message_size: no octet of that body is kept.
+        Raises UnexpectedFrame (505) for another kind, or out of turn; PreconditionFailed (406) as soon as the header
+        announces more than max_message_size: no octet of that body is kept.
         """
         assembly = self.assembly
         session = self.session
         if assembly is None:
             raise UnexpectedFrame("expected method frame, got non method frame instead")
-        if assembly.header is None:
-            if kind != frame.HEADER:
-                raise UnexpectedFrame(
-                    "expected content header for class 60, got non content header frame instead", (60, 40)
-                )
-            class_id = int.from_bytes(payload[:2])
-            if class_id != 60:
-                raise UnexpectedFrame(
-                    f"expected content header for class 60, got one for class {class_id} instead", (60, 40)
-                )
-            if payload[2:4] != b"\0\0":
-                raise UnexpectedFrame(
-                    "expected content header for class 60, got non content header frame instead", (60, 40)
-                )
-            assembly.begin(self.number, payload)
-            maximum = session.broker.settings.message_octets_max
-            if assembly.body_octets > maximum:
-                raise PreconditionFailed(
-                    f"message size {assembly.body_octets} is larger than configured max size {maximum}", (60, 40)
-                )
-        else:
-            if kind != frame.BODY:
-                raise UnexpectedFrame("expected content body, got non content body frame instead", (60, 40))
-            # Differs from RabbitMQ: it never compares (CVE-2026-67235).
-            if not assembly.add(self.number, payload):
-                raise UnexpectedFrame("content body is longer than its header said", (60, 40))
-        if assembly.remaining:
-            if assembly.remaining > LARGE_BODY_OCTETS:
-                session.read_octets = LARGE_READ_OCTETS
-            return
-        self._end_assembly()
-        finish_content(self, assembly)
+        if assembly.began:
+            raise UnexpectedFrame("expected content body, got non content body frame instead", PUBLISH)
+        class_id = int.from_bytes(payload[:2])
+        if kind != frame.HEADER or payload[2:4] != b"\0\0":
+            text = "expected content header for class 60, got non content header frame instead"
+            raise UnexpectedFrame(text, PUBLISH)
+        if class_id != PUBLISH[0]:
+            text = f"expected content header for class 60, got one for class {class_id} instead"
+            raise UnexpectedFrame(text, PUBLISH)
+        assembly.begin(self.number, payload)
+        maximum = session.broker.settings.message_octets_max
+        if assembly.body_octets > maximum:
+            text = f"message size {assembly.body_octets} is larger than configured max size {maximum}"
+            raise PreconditionFailed(text, PUBLISH)
+        self._assembled(assembly)
+
+    def receive_body(self, octets: bytes) -> None:
+        """Take a body frame, whole. Raises UnexpectedFrame (505) out of turn, or when the body is longer than announced."""
+        assembly = self.assembly
+        if assembly is None:
+            raise UnexpectedFrame("expected method frame, got non method frame instead")
+        if not assembly.began:
+            text = "expected content header for class 60, got non content header frame instead"
+            raise UnexpectedFrame(text, PUBLISH)
+        # Differs from RabbitMQ: it never compares (CVE-2026-67235).
+        if not assembly.add(octets):
+            raise UnexpectedFrame("content body is longer than its header said", PUBLISH)
+        self._assembled(assembly)
+
+    def _assembled(self, assembly: Assembly) -> None:
+        """Publish the content if it is complete; else read the rest of a large one in large portions."""
+        if not assembly.remaining:
+            self._end_assembly()
+            finish_content(self, assembly)
+        elif assembly.remaining > LARGE_BODY_OCTETS:
+            self.session.read_octets = LARGE_READ_OCTETS
 
     def _end_assembly(self) -> None:
         if self.assembly is not None:

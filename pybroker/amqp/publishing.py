@@ -28,39 +28,48 @@ from pybroker.wire.methods import decode_method, make_method
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
+    from pybroker.amqp.session import AmqpSession
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
     from pybroker.wire.content import Event
 
 REPLY_TO: Final = "amq.rabbitmq.reply-to"
+# While a queue with consumers has a backlog its publishers are read in small portions (share, data-model.md).
 SHARE_OCTETS: Final = 4_096
+# Contents of this size are read in larger portions than small ones: fewer of them are cut at the end of a read.
+LARGE_OCTETS: Final = 8_192
+LARGE_READ_OCTETS: Final = 2097152
+# Distinct publishes (exchange, key, flags) remembered for a connection.
 ROUTES_MAX: Final = 1_024
 
 
 class Assembly:
-    """A content that arrives frame by frame."""
+    """A content that arrives frame by frame. `began` when the header frame has come."""
 
-    __slots__ = ("body_octets", "header", "parts", "remaining", "route")
+    __slots__ = ("began", "body_octets", "header", "parts", "remaining", "route")
 
     def __init__(self, route: Route) -> None:
         self.route = route
-        self.header: bytes | None = None
+        self.began = False
+        self.header = b""
         self.parts: list[bytes] = []
         self.body_octets = 0
         self.remaining = 0
 
     def begin(self, channel: int, payload: bytes) -> None:
         """Take the header frame's payload."""
+        self.began = True
         self.header = payload
         self.body_octets = self.remaining = int.from_bytes(payload[4:12])
         self.parts.append(frame.frame(frame.HEADER, channel, payload))
 
-    def add(self, channel: int, payload: bytes) -> bool:
-        """Take a body frame's payload; False if that is more than the header announced."""
-        if len(payload) > self.remaining:
+    def add(self, octets: bytes) -> bool:
+        """Take a whole body frame; False if that is more than the header announced."""
+        size = len(octets) - frame.EMPTY_FRAME_OCTETS
+        if size > self.remaining:
             return False
-        self.remaining -= len(payload)
-        self.parts.append(frame.frame(frame.BODY, channel, payload))
+        self.remaining -= size
+        self.parts.append(octets)
         return True
 
 
@@ -94,7 +103,6 @@ def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
 
 def finish_content(channel: "AmqpChannel", assembly: Assembly) -> None:
     """Publish a content that has arrived whole."""
-    assert assembly.header is not None
     traits = traits_for(assembly.header[12:])
     content = b"".join(assembly.parts)
     size = assembly.body_octets
@@ -139,13 +147,21 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
         channel.transaction.publish(route, contents, queues)
     else:
         channel.publisher.publish(route, contents, queues, receipt)
-        if n > 1 or session.read_octets == 0:
-            for queue in queues:
-                if queue.backlogged:
-                    session.read_octets = session.read_octets or SHARE_OCTETS
-                    break
+        _share(session, route, contents, n)
     if receipt is not NO_RECEIPT:
         _note_rejected(channel, receipt, first)
+
+
+def _share(session: "AmqpSession", route: Route, contents: Contents, n: int) -> None:
+    """Set how much is read next: much where bodies are large; hold the publisher while a target's consumers are behind."""
+    each = contents.octets // n
+    if each > LARGE_OCTETS:
+        session.read_octets = LARGE_READ_OCTETS
+    for queue in route.queues:
+        if queue.backlogged:
+            session.held_by = queue
+            session.held_octets = max(SHARE_OCTETS, each)
+            return
 
 
 def _note_rejected(channel: "AmqpChannel", receipt: Receipt, first: int) -> None:

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 OUTBOX_OCTETS_MAX: Final = 262_144
 # Replies, confirms and returns may come on top; above this the peer is not read until it reads.
 REPLY_OCTETS_MAX: Final = 1_048_576
-# Distinct publishes (exchange, key, flags) remembered for a connection.
-ROUTES_MAX: Final = 1_024
-# While a queue with consumers has a backlog its publishers are read in small portions (share, data-model.md).
-SHARE_OCTETS: Final = 4_096
+# How much of a new chunk is joined to what was left of the last one: a frame and a small one behind it.
+JOIN_OCTETS: Final = 135_168
 # How long a peer may take to answer connection.close before the socket is closed under it.
 CLOSE_TIMEOUT_MS: Final = 10_000
 CLOSE_TIMEOUT_UNAUTHENTICATED_MS: Final = 1_000
@@ -130,12 +128,19 @@ class AmqpSession(SessionState):
         """Take octets as they came from the peer."""
         self.recv_octets += len(data)
         self.last_recv_ms = self.broker.clock.now_ms
-        if self.rest:
-            data = self.rest + data
-            self.rest = b""
         position = 0
         try:
-            position = self._receive(data)
+            if self.rest:
+                rest, self.rest = self.rest, b""
+                if len(data) > 2 * JOIN_OCTETS:
+                    # Complete what was cut alone: joining all would copy the whole chunk for the sake of one frame.
+                    position = self._receive(rest + data[:JOIN_OCTETS], 0) - len(rest)
+                    if position < 0:
+                        data = rest + data
+                        position += len(rest)
+                else:
+                    data = rest + data
+            position = self._receive(data, position)
         except AmqpError as error:
             self.fail(error)
             return
@@ -146,9 +151,9 @@ class AmqpSession(SessionState):
         if position < len(data) and not self.finished:
             self.rest = data[position:]
 
-    def _receive(self, data: bytes) -> int:
-        """Process what is complete in `data`; return where the rest begins."""
-        position, end = 0, len(data)
+    def _receive(self, data: bytes, position: int) -> int:
+        """Process what is complete in `data` from `position` on; return where the rest begins."""
+        end = len(data)
         if self.state == "header":
             if end < 8:
                 if not frame.PROTOCOL_HEADER.startswith(data):
@@ -161,10 +166,12 @@ class AmqpSession(SessionState):
             CONNECTION_METHODS["start"](self, None)
             position = 8
         events = self.events
+        message_max = self.broker.settings.message_octets_max
         self.read_octets = 0
+        self.held_by = None
         while position < end and not self.finished:
             if not self.assembling and self.state == "running":
-                position = scan(data, position, self.routes, self.scan_octets_max, events)
+                position = scan(data, position, self.routes, self.scan_octets_max, message_max, events)
                 if events:
                     try:
                         for event in events:
@@ -177,8 +184,11 @@ class AmqpSession(SessionState):
             if split is None:
                 break
             kind, number, start, stop = split
+            if kind == frame.BODY:
+                self._receive_body(number, data[position : stop + 1])
+            else:
+                self._receive_frame(kind, number, data[start:stop])
             position = stop + 1
-            self._receive_frame(kind, number, data[start:stop])
         return position
 
     def _refuse_header(self) -> None:
@@ -240,6 +250,17 @@ class AmqpSession(SessionState):
                 self._channel_method(channel, payload)
         except AmqpError as error:
             self.channel_failed(channel, error, (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4])))
+
+    def _receive_body(self, number: int, octets: bytes) -> None:
+        """Take a body frame, whole: it is kept as it is."""
+        channel = self.channels.get(number)
+        if channel is None:
+            self._receive_frame(frame.BODY, number, octets[7:-1])
+        elif not channel.closing:
+            try:
+                channel.receive_body(octets)
+            except AmqpError as error:
+                self.channel_failed(channel, error, (60, 40))
 
     def _connection_method(self, payload: bytes) -> None:
         method = decode_method(payload)

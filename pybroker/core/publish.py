@@ -17,6 +17,7 @@ from pybroker.run import (
     Traits,
 )
 from pybroker.wire import properties
+from pybroker.wire.guard import GROWN
 from pybroker.wire.table import join_table, split_table
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes
     body = int.from_bytes(content[11:19])
     return Run(
         names,
-        properties.traits_of(octets),
+        properties.traits_of(octets, GROWN),
         seq,
         [content],
         len(content),

@@ -28,13 +28,14 @@ log = logging.getLogger("pybroker.connection")
 class Connection:
     """Invariants: `_pending` not empty means the write watcher is armed; after `close` the socket is None."""
 
-    __slots__ = ("_loop", "_pending", "_reader", "_server", "_sock", "_writer", "handshaking", "session")
+    __slots__ = ("_loop", "_pending", "_reader", "_server", "_sock", "_writer", "handshaking", "held", "session")
 
     def __init__(self, server: "Server", sock: socket.socket, session: "Session", loop: Any) -> None:
         self._server = server
         self._sock: socket.socket | None = sock
         self.session = session
         self.handshaking = True
+        self.held = False  # the turn starts the reader again
         self._pending: list[Any] = []
         self._loop = loop
         self._reader: Any = loop.io(sock.fileno(), READ)
@@ -60,6 +61,7 @@ class Connection:
             self.close("client unexpectedly closed TCP connection")
             return
         turn.clock.refresh()
+        turn.reading = True
         try:
             session.receive(data)
         except Exception:
@@ -72,6 +74,31 @@ class Connection:
             self.handshaking = False
         if not session.readable:
             self._reader.stop()
+        elif session.held_by is not None and self._sock is not None:
+            self.held = True
+            self._reader.stop()
+            turn.hold(self)
+        turn.after_reading()
+
+    def release(self) -> bool:
+        """Read again if the queue that held this publisher has caught up; tell whether it is held no longer."""
+        if self._sock is None:
+            return True
+        if self.session.held_by is not None and self.session.held_by.backlogged:
+            return False
+        self._read_again()
+        return True
+
+    def trickle(self) -> None:
+        """Read a little although the queue is still behind."""
+        if self._sock is not None:
+            self.session.read_octets = self.session.held_octets
+            self._read_again()
+
+    def _read_again(self) -> None:
+        self.held = False
+        if self.session.readable:
+            self._reader.start(self._on_readable)
 
     def flush(self) -> None:
         """Send what the session has; close the socket when that was its last word."""
@@ -101,7 +128,7 @@ class Connection:
         session = self.session
         if session.finished:
             self.close("closed")
-        elif session.readable and not self._reader.active:
+        elif session.readable and not self.held and not self._reader.active:
             self._reader.start(self._on_readable)
 
     def _send(self, parts: list[Any]) -> None:

@@ -3,9 +3,9 @@
     scan      octets -> runs of publishes, ranges of acks; stops at whatever else comes
     encode    contents -> basic.deliver frames
 
-Contents stay the octets they came as: header frame and body frames, channel number inside. Properties are not decoded, but
-for the traits of a kind of message, remembered by its property octets. This file knows no broker: a route is any object with a `channel`.
-Both functions take and give plain values, so that a C twin can stand in for them; this is the reference.
+Contents stay the octets they came as: header frame and body frames, channel number inside. Properties are not decoded,
+but for the traits of a kind of message, remembered by its property octets. This file knows no broker: a route is any
+object. Both functions take and give plain values, so that a C twin can stand in for them; this is the reference.
 """
 
 from array import array
@@ -43,11 +43,11 @@ _traits_cache: dict[bytes, Traits] = {}
 Event = tuple[Any, ...]
 
 
-def scan(data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, out: list[Event]) -> int:
-    """Read publishes and acks from `data[start:]` into `out`; return where something else, or something incomplete, begins.
+def scan(data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, message_max: int, out: list[Event]) -> int:
+    """Read publishes and acks from `data[start:]` into `out`; return where something else or incomplete begins.
 
-    `routes` maps whole basic.publish frames to their routes; `octets_max` bounds a frame's length and, as the larger of the
-    two, nothing else: what breaks a rule is left where it is for the frame path to refuse. Never raises.
+    `routes` maps whole basic.publish frames to their routes; `octets_max` bounds a frame's length, `message_max` a body.
+    What breaks a rule is left where it is, for the frame path to refuse. Never raises.
     """
     end = len(data)
     position = start
@@ -62,7 +62,7 @@ def scan(data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, out
             route = routes.get(data[position:frame_end])
             if route is None:
                 return position
-            after = _scan_publishes(data, position, length + 8, channel, route, octets_max, out)
+            after = _scan_publishes(data, position, length + 8, channel, route, octets_max, message_max, out)
             if after == position:
                 return position
             position = after
@@ -77,7 +77,14 @@ def scan(data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, out
 
 
 def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 0.8 us when they are not
-    data: bytes, position: int, method_octets: int, channel: int, route: Any, octets_max: int, out: list[Event]
+    data: bytes,
+    position: int,
+    method_octets: int,
+    channel: int,
+    route: Any,
+    octets_max: int,
+    message_max: int,
+    out: list[Event],
 ) -> int:
     """Read messages of one route as long as they follow each other; one event for each change of traits."""
     end = len(data)
@@ -93,7 +100,7 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
         if at + 22 > end:
             break
         kind, number, length, class_weight, size, flags = _header_head(data, at)
-        if kind != 2 or number != channel or class_weight != _BASIC or length > octets_max or size > octets_max:
+        if kind != 2 or number != channel or class_weight != _BASIC or length > octets_max or size > message_max:
             break
         header_end = at + 7 + length
         stop = header_end
@@ -104,10 +111,12 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
                 break
             kind, number, length = _frame_head(data, header_end + 1)
             stop = header_end + 8 + length
-            if kind != 3 or number != channel or length != size:
+            if kind != 3 or number != channel or stop >= end or data[stop] != 0xCE:
                 break
-            if stop >= end or data[stop] != 0xCE:
-                break
+            if length != size:
+                stop = _body_end(data, stop, channel, size - length)
+                if not stop:
+                    break
         properties = data[at + 19 : header_end]
         kind_of = _traits_cache.get(properties)
         if kind_of is None:
@@ -137,7 +146,7 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
         position = stop
         n = 1
         if size and startswith(head, position):
-            if startswith(content, position + method_octets):
+            if each <= JOIN_OCTETS_MAX and startswith(content, position + method_octets):
                 n += _repeats(data, position, end, whole, method_frame + content)
                 contents += [content] * (n - 1)
                 position += (n - 1) * whole
@@ -152,8 +161,24 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
     return position
 
 
+def _body_end(data: bytes, stop: int, channel: int, left: int) -> int:
+    """Return where the frame-end of the last body frame is, `left` octets behind the one at `stop`; 0 if not all there."""
+    end = len(data)
+    while left > 0:
+        if stop + 8 >= end:
+            return 0
+        kind, number, length = _frame_head(data, stop + 1)
+        if kind != 3 or number != channel:
+            return 0
+        stop += 8 + length
+        left -= length
+        if stop >= end or data[stop] != 0xCE:
+            return 0
+    return stop if not left else 0
+
+
 def _repeats(data: bytes, position: int, end: int, whole: int, message: bytes) -> int:
-    """Return how many times `message` follows itself at `position`: a flood of equal messages is compared as one block."""
+    """Return how many times `message` stands at `position`: a flood of equal messages is compared as one block."""
     count = 0
     step = (end - position) // whole
     while step:
@@ -214,8 +239,9 @@ def traits_for(properties: bytes) -> Traits:
 def encode(out: list[bytes], head: bytes, first_tag: int, tail: bytes, contents: list[bytes], octets: int) -> int:
     """Append deliveries of `contents` to `out` and return how many octets that is.
 
-    `head` is a basic.deliver frame up to its delivery tag, `tail` what follows the tag: redelivered bit, names, frame-end. Tags
-    count up from `first_tag`. `octets` is about how long all contents are together; long ones are not copied.
+    `head` is a basic.deliver frame up to its delivery tag, `tail` what follows the tag: redelivered bit, names,
+    frame-end. Tags count up from `first_tag`. `octets` is about how long all contents are together; long ones are not
+    copied.
     """
     n = len(contents)
     added = (len(head) + 8 + len(tail)) * n

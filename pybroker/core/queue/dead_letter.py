@@ -5,7 +5,7 @@ a cycle in which no consumer rejected drops the message, and is logged once.
 """
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.publish import NO_RECEIPT, names_of, single_run
 from pybroker.core.router import route
@@ -16,6 +16,9 @@ from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
+
+# A content header frame without its properties: frame header, class, weight, body size, frame-end (AMQP §4.2.6.1).
+HEADER_FRAME_OCTETS: Final = 20
 
 
 def depart(queue: "Queue", entries: list[Entry], reason: str) -> None:
@@ -57,15 +60,19 @@ def _publish(queue: "Queue", message: Message, reason: str) -> None:
     props.headers = headers
     props.expiration = None
     routed = route(vhost, exchange, routing_keys, headers)
-    targets = [target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, old)]
+    targets = [target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, headers)]
     if len(targets) < len(routed.queues):
         cycle = [death.get("queue") for death in _deaths(old)]
         vhost.broker.warn(
             f"cycle {vhost.name}/{queue.name}", f"Message dropped: its dead letter queues form a cycle: {cycle}"
         )
-    if targets:
+    octets = properties.encode_properties(props)
+    if len(octets) > vhost.broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
+        # Differs from RabbitMQ: it sends a header frame above frame_max, and the consumer closes its connection.
+        vhost.broker.warn(f"deaths {vhost.name}/{queue.name}", f"Message dropped: it died too often, last in {queue!r}")
+    elif targets:
         names = names_of(limits.dead_letter_exchange, routing_keys[0])
-        run = single_run(vhost.broker, names, message, properties.encode_properties(props))
+        run = single_run(vhost.broker, names, message, octets)
         for target in targets:
             target.enqueue(run, range(1), NO_RECEIPT)
 

@@ -4,29 +4,44 @@ from typing import TYPE_CHECKING
 
 from pybroker.core.limits import DROP_HEAD, REJECT_PUBLISH_DLX
 from pybroker.core.queue import dead_letter
+from pybroker.run import Entry
 
 if TYPE_CHECKING:
     from pybroker.core.publish import Receipt
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
-    from pybroker.run import Entry
+    from pybroker.run import Run
+
+
+def refused(queue: "Queue", run: "Run", indexes: range, receipt: "Receipt") -> bool:
+    """Refuse a publish that finds no room at all; before anybody asks whether a consumer waits for it, as in RabbitMQ."""
+    if queue.messages_ready:
+        queue.deliver(queue.vhost.broker.clock.now_ms)
+    limits = queue.limits
+    full = limits.length_max is not None and queue.messages_ready >= limits.length_max
+    if limits.octets_max is not None:  # then it is one message
+        full = full or queue.octets_ready + run.body_octets_of(indexes) > limits.octets_max
+    if full:
+        _refuse(queue, [Entry(run, indexes)], receipt)
+    return full
 
 
 def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> None:
     """Bring the queue, which has just taken `new` messages at `level`, back to its limits."""
     limits = queue.limits
-    if limits.length_max is None and limits.octets_max is None:
-        return
     if limits.overflow == DROP_HEAD:
         drop_heads(queue)
-        return
-    rejected = _cut_tail(queue, level, new)
-    if not rejected:
-        return
-    for entry in rejected:
+    elif limits.length_max is not None and queue.messages_ready > limits.length_max:
+        rejected = level.take_tail(min(new, queue.messages_ready - limits.length_max))
+        queue.removed(rejected)
+        _refuse(queue, rejected, receipt)
+
+
+def _refuse(queue: "Queue", entries: "list[Entry]", receipt: "Receipt") -> None:
+    for entry in entries:
         receipt.reject(entry.run, entry.indexes)
-    if limits.overflow == REJECT_PUBLISH_DLX:
-        dead_letter.depart(queue, rejected, "maxlen")
+    if queue.limits.overflow == REJECT_PUBLISH_DLX:
+        dead_letter.depart(queue, entries, "maxlen")
 
 
 def drop_heads(queue: "Queue") -> None:
@@ -51,16 +66,3 @@ def _take_head(queue: "Queue", count: int) -> "Entry":
     entry = level.take(count)
     queue.removed([entry])
     return entry
-
-
-def _cut_tail(queue: "Queue", level: "Level", new: int) -> "list[Entry]":
-    """Remove those of the `new` messages for which there is no room, keeping the first ones."""
-    limits = queue.limits
-    over = 0
-    if limits.length_max is not None:
-        over = min(new, max(0, queue.messages_ready - limits.length_max))
-    if limits.octets_max is not None and queue.octets_ready > limits.octets_max:
-        over = new  # the queue gives such a queue one message at a time: a smaller one behind may still fit
-    rejected = level.take_tail(over)
-    queue.removed(rejected)
-    return rejected

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 TURN_MESSAGES_MAX: Final = 4_096
 # Dealt to one consumer at a time, so that several consumers of a backlog get their messages interleaved.
 DEAL_MESSAGES_MAX: Final = 256
+# More than this ready although there are consumers: they are behind (share, data-model.md).
+BACKLOG_MESSAGES: Final = 2_000
+BACKLOG_OCTETS: Final = 1_048_576
+# Consumers that took nothing for this long are not busy but stuck; holding publishers would not help them.
+BUSY_MS: Final = 20
 # A run this far behind the head is packed into one block: half the memory, given back whole.
 PACK_BEHIND_MESSAGES: Final = 4_096
 
@@ -44,6 +49,7 @@ class Queue:
         "consumers",
         "deleted",
         "delivered",
+        "delivered_ms",
         "delivered_no_ack",
         "dropped",
         "durable",
@@ -63,6 +69,7 @@ class Queue:
         "published",
         "redelivered",
         "refused_origin",
+        "rejecting",
         "timer_ms",
         "type",
         "user",
@@ -98,6 +105,7 @@ class Queue:
         self.messages_unacknowledged = 0
         self.octets_ready = 0
         self.octets_unacknowledged = 0
+        self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
         self.timer_ms = 0  # when the timer is to look at the head; 0: not set
         self.refused_origin = 0  # no_local: the session whose own messages are not enqueued; 0: none
         self.expires_at_ms = 0  # x-expires: when the queue goes if nobody uses it; 0: never
@@ -129,8 +137,10 @@ class Queue:
 
     @property
     def backlogged(self) -> bool:
-        """Tell whether its publishers should be read in small portions (share, data-model.md)."""
-        return self.messages_ready > 2_000 and len(self.consumers) > 0
+        """Tell whether consumers are at work and behind, so that its publishers are read less (share, data-model.md)."""
+        if self.messages_ready <= BACKLOG_MESSAGES and self.octets_ready <= BACKLOG_OCTETS:
+            return False
+        return self.vhost.broker.clock.now_ms - self.delivered_ms < BUSY_MS
 
     def head(self) -> Entry | None:
         """Return the entry that leaves next."""
@@ -145,7 +155,8 @@ class Queue:
         lengths = limits.length_max is not None or limits.octets_max is not None
         self.bounded = lengths or limits.message_ttl_ms is not None
         # A smaller message may fit where the one before it did not, so each is looked at alone.
-        self.one_by_one = limits.octets_max is not None and limits.overflow != DROP_HEAD
+        self.rejecting = lengths and limits.overflow != DROP_HEAD
+        self.one_by_one = self.rejecting and limits.octets_max is not None
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -157,6 +168,8 @@ class Queue:
         if n > 1 and self.one_by_one:
             for i in indexes:
                 self.enqueue(run, range(i, i + 1), receipt)
+            return
+        if self.rejecting and overflow.refused(self, run, indexes, receipt):
             return
         self.published += n
         level = self._level(run.traits.priority)
@@ -239,6 +252,7 @@ class Queue:
     def _hand(self, consumer: "Consumer", run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
         n = len(indexes)
         octets = run.body_octets_of(indexes)
+        self.delivered_ms = now_ms
         self.messages_ready -= n
         self.octets_ready -= octets
         if consumer.no_ack:
