@@ -84,7 +84,12 @@ def _folder(variable: str, of_root: str, of_user: str) -> Path:
         return Path(given.partition(":")[0])
     if os.geteuid() == 0:
         return Path(of_root)
-    import platformdirs  # noqa: PLC0415 - 10 ms that root's pybrokerctl does not pay
+    import warnings  # noqa: PLC0415 - what root's pybrokerctl does not pay
 
-    folder: Path = getattr(platformdirs, of_user)(NAME, appauthor=False)
+    import platformdirs  # noqa: PLC0415 - likewise, 10 ms
+
+    with warnings.catch_warnings():
+        # Without XDG_RUNTIME_DIR it takes a folder in /tmp and says so; the daemon looks at who made that folder.
+        warnings.simplefilter("ignore")
+        folder: Path = getattr(platformdirs, of_user)(NAME, appauthor=False)
     return folder

@@ -7,6 +7,7 @@ import logging
 import os
 import platform
 import resource
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -94,10 +95,8 @@ def first_screen(config: Config, daemon: Daemon) -> FirstScreen:
 
 def _ctl_command(config: Config) -> str:
     """Return how pybrokerctl is called from here: by its path if PATH lacks it, with the socket unless it is found."""
-    beside = Path(sys.argv[0]).resolve().parent / "pybrokerctl"
-    folders = os.environ.get("PATH", "").split(os.pathsep)
-    found = any((Path(folder) / "pybrokerctl").exists() for folder in folders)
-    ctl = str(beside) if beside.exists() and not found else "pybrokerctl"
+    beside = str(Path(sys.argv[0]).resolve().parent / "pybrokerctl")
+    ctl = "pybrokerctl" if shutil.which("pybrokerctl") else shutil.which(beside) or "pybrokerctl"
     assert config.control_socket is not None
     if config.control_socket.parent not in {paths.runtime_dir(), paths.SYSTEM_RUNTIME_DIR}:
         ctl += f" --socket {config.control_socket}"
@@ -111,13 +110,15 @@ def _make_runtime_folder(config: Config) -> None:
     folder = config.control_socket.parent
     if folder != paths.runtime_dir():
         return
-    try:
-        folder.mkdir(mode=0o755 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
-        owner = folder.stat().st_uid
-    except OSError as error:
-        raise refused_by_system(f"cannot use the folder {folder} for the control socket", error) from None
-    if owner not in {0, os.geteuid()}:
-        raise StartError(f"the folder {folder} belongs to another user: give another --socket", os.EX_NOPERM)
+    # Without XDG_RUNTIME_DIR the parent lies in /tmp, and whoever owns it could put another folder in our place.
+    for each in (folder.parent, folder):
+        try:
+            each.mkdir(mode=0o755 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+            owner = each.stat().st_uid
+        except OSError as error:
+            raise refused_by_system(f"cannot use the folder {each} for the control socket", error) from None
+        if owner not in {0, os.geteuid()}:
+            raise StartError(f"the folder {each} belongs to another user: give another --socket", os.EX_NOPERM)
 
 
 def _log_places(config: Config, files_max: int) -> None:

@@ -153,6 +153,7 @@ class Daemon:
         self.notifier.close()
         self.log.close()
         self.folder.release()
+        self.signals.expect_none()
 
     def _close(self) -> None:
         if self.app_running:

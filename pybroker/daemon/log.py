@@ -92,6 +92,10 @@ class Log:
     __slots__ = ("_file", "_handlers")
 
     def __init__(self) -> None:
+        # Until there is a file lines go nowhere: stdlib's last resort would put them on standard error.
+        logger = logging.getLogger("pybroker")
+        logger.propagate = False
+        logger.addHandler(logging.NullHandler())
         self._file: logging.FileHandler | None = None
         self._handlers: list[logging.Handler] = []
 
@@ -144,7 +148,6 @@ class Log:
         handler.setFormatter(LineFormatter())
         handler.setLevel(LEVELS[level])
         logger = logging.getLogger("pybroker")
-        logger.propagate = False
         logger.addHandler(handler)
         self._handlers.append(handler)
         logger.setLevel(min(each.level for each in self._handlers))

@@ -15,7 +15,7 @@ from pybroker import paths
 from pybroker.daemon.conf_file import Assignment, read_conf_file
 from pybroker.daemon.config import Config, ConfigError, configure
 from pybroker.daemon.options import Options, overrule
-from pybroker.daemon.start_error import StartError
+from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
 EPILOG = """Without options pybroker listens on port 5672 of all interfaces and needs no configuration file. Options win
@@ -65,7 +65,10 @@ def load(options: Options) -> Config:
     path = Path(options.config).expanduser() if options.config else paths.config_file()
     in_file: list[Assignment] = []
     problems: list[str] = []
-    is_there = bool(options.config) or path.exists()
+    try:
+        is_there = bool(options.config) or path.exists()
+    except OSError as error:
+        raise refused_by_system(f"cannot read the configuration file {path}", error, os.EX_NOINPUT) from None
     if is_there:
         in_file, problems = read_conf_file(path)
     typed = options.assignments()

@@ -38,6 +38,11 @@ class Signals:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._second)
 
+    def expect_none(self) -> None:
+        """Ignore SIGTERM and SIGINT: everything is stopped, and the exit code says so."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+
     def _first(self) -> None:
         self.expect_second()
         self._stop()

@@ -39,6 +39,15 @@ class Running:
     def log(self) -> str:
         return "".join(path.read_text() for path in (self.folder / "data" / "log").glob("*.log"))
 
+    def ctl(self, *words: str, expected: int = 0) -> str:
+        """Run pybrokerctl on this daemon; return all it wrote."""
+        command = [sys.executable, "-m", "pybrokerctl", "--socket", str(self.socket), *words]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=WAIT_S, check=False
+        )
+        assert done.returncode == expected, done.stdout
+        return done.stdout
+
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
 

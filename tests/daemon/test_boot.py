@@ -33,7 +33,7 @@ def test_the_tool_is_called_by_its_path_where_no_shell_finds_it(monkeypatch, tmp
     monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "bin" / "pybroker")])
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "pybrokerctl").touch()
+    (tmp_path / "bin" / "pybrokerctl").touch(0o755)
     config = config_with(tmp_path / "a@b.sock")
     monkeypatch.setenv("PATH", "/nowhere")
     assert _ctl_command(config) == str(tmp_path / "bin" / "pybrokerctl")
@@ -58,12 +58,19 @@ def test_another_folder_is_the_operators_business(monkeypatch, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-def test_a_runtime_folder_that_somebody_else_made_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path))
-    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
-    if tmp_path.stat().st_uid == 0:
-        os.chown(tmp_path, 12345, -1)
+@pytest.mark.parametrize("theirs", ["", "pybroker"])
+def test_a_runtime_folder_that_somebody_else_made_is_refused(monkeypatch, tmp_path, theirs):
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(tmp_path / "run" / "pybroker"))
+    (tmp_path / "run" / "pybroker").mkdir(parents=True)
+    folder = tmp_path / "run" / theirs
+    stat = Path.stat
+
+    def owned_by_another(path, **options):
+        found = stat(path, **options)
+        return os.stat_result([*found[:4], 12_345, *found[5:]]) if path == folder else found
+
+    monkeypatch.setattr(Path, "stat", owned_by_another)
     with pytest.raises(StartError) as caught:
-        _make_runtime_folder(config_with(tmp_path / "a@b.sock"))
+        _make_runtime_folder(config_with(tmp_path / "run" / "pybroker" / "a@b.sock"))
     assert caught.value.code == 77
-    assert caught.value.text == f"the folder {tmp_path} belongs to another user: give another --socket"
+    assert caught.value.text == f"the folder {folder} belongs to another user: give another --socket"

@@ -24,6 +24,11 @@ signals.install(lambda: say("reopened"))
 say("ready")
 asked.wait()
 say("stopping")
+if "done" in sys.argv:
+    signals.expect_none()
+    say("done")
+    sys.stdin.read()
+    sys.exit(0)
 if "busy" in sys.argv:
     while True:
         pass
@@ -36,7 +41,9 @@ def start():
     started = []
 
     def start(*args):
-        child = subprocess.Popen([sys.executable, "-c", PROGRAM, *args], stdout=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         started.append(child)
         assert child.stdout.readline() == "ready\n"
         return child
@@ -44,7 +51,8 @@ def start():
     yield start
     for child in started:
         child.kill()
-        child.communicate(timeout=10)
+        child.stdout.close()
+        child.wait(10)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -56,6 +64,16 @@ def test_the_first_one_stops_politely_the_second_at_once(start, number, args):
     child.send_signal(number)
     assert child.stdout.readline() == f"at once {int(number)}\n"
     assert child.wait(10) == 128 + number
+
+
+def test_once_all_is_stopped_no_signal_changes_the_exit_code(start):
+    child = start("done")
+    child.send_signal(signal.SIGTERM)
+    assert child.stdout.readline() == "stopping\n"
+    assert child.stdout.readline() == "done\n"
+    child.send_signal(signal.SIGTERM)
+    child.stdin.close()
+    assert child.wait(10) == 0
 
 
 def test_sighup_reopens_the_log_as_often_as_it_comes(start):
