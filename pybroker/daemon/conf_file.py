@@ -49,6 +49,9 @@ def parse_conf(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]:
             continue
         if not line or line.startswith("#"):
             continue
+        if line.startswith(("[", "%")) and not assignments:
+            # The rest would be a complaint a line about one mistake.
+            return [], [f"{where}: this is RabbitMQ's classic form (Erlang terms); pybroker reads 'key = value' lines"]
         match = _LINE.fullmatch(line)
         if match is None:
             problems.append(f"{where}: expected 'key = value', found {line!r}")

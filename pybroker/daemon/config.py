@@ -71,7 +71,6 @@ KEYS: Final[Mapping[str, Key]] = {
     "channel_max": Key("2047", values.whole_number(0, 65_535), "channel_max"),
     "consumer_max_per_channel": Key("infinity", _number_or_infinity, "consumers_per_channel_max"),
     "max_message_size": Key("16777216", values.octets(1, MESSAGE_OCTETS_CEILING), "message_octets_max"),
-    "consumer_timeout": Key("1800000", values.whole_number(1, 10**15), "consumer_timeout_ms"),
     "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), ""),
     "default_vhost": Key("/", values.short_text, "default_vhost"),
     "default_user": Key("guest", values.short_text, "default_user"),

@@ -15,6 +15,7 @@ from pybroker.clock import Clock
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Refused
 from pybroker.core.broker import Broker
+from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.config import Config
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.listeners import describe, open_tcp, open_unix
@@ -177,9 +178,11 @@ class Daemon:
     def _tick(self) -> None:
         """Once a second, and often enough for systemd's watchdog."""
         pause_s = min(TICK_S, (self.notifier.watchdog_s or TICK_S) / 2)
+        allocator = Allocator()
         while True:
             gevent.sleep(pause_s)
             self.broker.clock.refresh()
+            allocator.tick()
             try:
                 self.broker.tick()
             except Exception:

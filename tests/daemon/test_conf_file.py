@@ -40,9 +40,15 @@ def test_an_assignment_knows_its_line():
     assert assignments[0].where == "/etc/p.conf:3"
 
 
-@pytest.mark.parametrize("line", ["heartbeat", "= 60", "a b = 1", "[{rabbit, []}]."])
+@pytest.mark.parametrize("line", ["heartbeat", "= 60", "a b = 1"])
 def test_a_line_without_key_and_value_is_a_problem(line):
     assert parse_conf(line.encode(), "f") == ([], [f"f:1: expected 'key = value', found {line!r}"])
+
+
+@pytest.mark.parametrize("text", ["[{rabbit, [\n {heartbeat, 1}\n]}].", "%% -*- erlang -*-\n[]."])
+def test_rabbitmqs_classic_form_is_one_problem(text):
+    _, problems = parse_conf(text.encode(), "f")
+    assert problems == ["f:1: this is RabbitMQ's classic form (Erlang terms); pybroker reads 'key = value' lines"]
 
 
 def test_a_key_may_be_set_once():

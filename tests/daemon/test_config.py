@@ -44,7 +44,6 @@ def test_the_documented_default_is_the_settings_default(name):
         ("initial_frame_max = 4096", "frame_octets_max_initial", 4_096),
         ("channel_max = 0", "channel_max", 0),
         ("handshake_timeout = 500", "handshake_timeout_ms", 500),
-        ("consumer_timeout = 1000", "consumer_timeout_ms", 1_000),
         ("consumer_max_per_channel = infinity", "consumers_per_channel_max", 0),
         ("consumer_max_per_channel = 7", "consumers_per_channel_max", 7),
         ("max_message_size = 1MB", "message_octets_max", 1_048_576),
