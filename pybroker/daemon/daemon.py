@@ -6,6 +6,7 @@ Control commands and signals act on it. What it runs with has been prepared by `
 import gc
 import logging
 import os
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
@@ -18,6 +19,7 @@ from pybroker.core.broker import Broker
 from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.config import Config
 from pybroker.daemon.data_folder import DataFolder
+from pybroker.daemon.first_screen import say_goodbye
 from pybroker.daemon.listeners import describe, open_tcp, open_unix
 from pybroker.daemon.log import Log
 from pybroker.daemon.signals import Signals
@@ -149,6 +151,7 @@ class Daemon:
         self.signals.expect_second()
         self.notifier.stopping()
         log.info("pybroker is asked to stop...")
+        say_goodbye(len(self.server.connections), sys.stdout)
         self._close()
         log.info("Successfully stopped pybroker")
         self.notifier.close()

@@ -1,0 +1,59 @@
+"""Give memory back to the system after a backlog was drained: malloc keeps freed blocks in its heap until it is asked.
+
+glibc only; elsewhere it does nothing. Knows no queue: what malloc calls free is what counts.
+"""
+
+import ctypes
+import logging
+from typing import Any, Final
+
+# Freed memory below this is kept: the next burst wants it again.
+FREE_OCTETS_MIN: Final = 16_777_216
+
+log = logging.getLogger("pybroker")
+
+
+class _Mallinfo2(ctypes.Structure):
+    """struct mallinfo2 (malloc.h): octets in use and free, by kind; `fordblks` is what is free in the arenas."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        )
+    )
+
+
+class Allocator:
+    """Trims when much has become free and stayed free for one tick."""
+
+    def __init__(self) -> None:
+        self._libc: Any = None
+        self._free_last = 0
+        try:
+            libc = ctypes.CDLL(None)
+            libc.mallinfo2.restype = _Mallinfo2
+            libc.malloc_trim.argtypes = (ctypes.c_size_t,)
+        except (OSError, AttributeError):
+            return
+        self._libc = libc
+
+    def tick(self) -> None:
+        """Look at the heap; called about once a second."""
+        if self._libc is None:
+            return
+        free: int = self._libc.mallinfo2().fordblks
+        if min(free, self._free_last) >= FREE_OCTETS_MIN:
+            self._libc.malloc_trim(0)
+            free = 0
+            log.debug("returned free memory to the system")
+        self._free_last = free
