@@ -1,7 +1,10 @@
 """Virtual hosts, exchanges and queues for tests of the core, without a door: `new_vhost` is a real broker's."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from pybroker.clock import FakeClock
 from pybroker.core.arguments import queue_limits, queue_type_of
@@ -72,6 +75,27 @@ def reached(vhost: VHost, name: str, *keys: str, headers: Any = None) -> list[st
 
 def refusal(error: AmqpError) -> tuple[int, str]:
     return error.reply_code, error.text
+
+
+def refused(call, *arguments, **options):
+    """Return (reply code, text) of what a call is refused with."""
+    with pytest.raises(AmqpError) as error:
+        call(*arguments, **options)
+    return refusal(error.value)
+
+
+def session(*, alive=True):
+    """Return an owner of exclusive queues; its peer may have gone unnoticed."""
+    owner = SimpleNamespace(gone=[], queues=[])
+
+    def peer_gone(reason):
+        owner.gone.append(reason)
+        for q in owner.queues:
+            q.vhost.queues.pop(q.name)
+
+    owner.peer_alive = lambda: alive
+    owner.peer_gone = peer_gone
+    return owner
 
 
 def names(found: Sequence[Any]) -> list[str]:

@@ -1,7 +1,7 @@
 """The arguments of queue.declare and basic.consume: which a queue type knows, what they may be, and what they come to.
 
 A table per use, read from top to bottom, since the first fault found is the one a client is told. Texts and order are
-RabbitMQ's (rabbit_amqqueue, rabbit_misc:assert_args_equivalence). Policies are not known here.
+RabbitMQ's (rabbit_amqqueue). Redeclarations are compared in `equivalence.py`; policies are not known here.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.limits import DROP_HEAD, OVERFLOWS, QueueLimits
 from pybroker.core.terms import describe, field_type, printed_text, quoted
-from pybroker.errors import PreconditionFailed, ResourceLocked
+from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
@@ -26,14 +26,14 @@ QUEUE_TYPES: Final = ("classic", "quorum")
 EXPIRY_MS_MAX: Final = 315_360_000_000
 PRIORITY_MAX: Final = 255
 
-_INTEGERS: Final = frozenset({"byte", "short", "signedint", "long", "unsignedbyte", "unsignedshort", "unsignedint"})
+INTEGERS: Final = frozenset({"byte", "short", "signedint", "long", "unsignedbyte", "unsignedshort", "unsignedint"})
 
 # A check gets type name and value of one argument, and all arguments; it returns the fault as an Erlang term, or None.
 Check = Callable[[str, Any, "Table"], "str | None"]
 
 
 def _integer(kind: str, value: Any, arguments: "Table") -> str | None:  # noqa: ARG001 - a Check
-    return None if kind in _INTEGERS else printed_text(f"expected integer, got {kind}")
+    return None if kind in INTEGERS else printed_text(f"expected integer, got {kind}")
 
 
 def _boolean(kind: str, value: Any, arguments: "Table") -> str | None:  # noqa: ARG001 - a Check
@@ -190,8 +190,6 @@ _NO_EFFECT: Final = frozenset(
     }
 )
 
-_INTEGER_CLASS: Final = _INTEGERS | {"decimal"}
-
 
 def queue_type_of(arguments: "Table") -> str:
     """Return the type that arguments ask for, whether it exists or not; `classic` when they do not say."""
@@ -264,70 +262,6 @@ def queue_limits(arguments: "Table", queue_type: str) -> QueueLimits:
         delivery_limit=delivery_limit,
         queue_type=queue_type,
     )
-
-
-def assert_equivalent(
-    queue: "Queue", *, durable: bool, auto_delete: bool, owner: object | None, arguments: "Table"
-) -> None:
-    """Compare a redeclaration with the queue that exists (F8): exclusivity, durable, auto_delete, arguments.
-
-    `owner` is the declaring session if the declaration is exclusive, else None.
-
-    Raises ResourceLocked (405) and PreconditionFailed (406).
-    """
-    if queue.owner is not owner:
-        raise resource_locked(queue)
-    name = describe("queue", queue.name, queue.vhost.name)
-    assert_same_field(name, "durable", queue.durable, durable)
-    assert_same_field(name, "auto_delete", queue.auto_delete, auto_delete)
-    assert_same_arguments(name, queue.arguments, arguments, DECLARE_ARGUMENTS[queue.limits.queue_type])
-
-
-def resource_locked(queue: "Queue") -> ResourceLocked:
-    """Return the 405 of an exclusive queue of somebody else (F27)."""
-    return ResourceLocked(
-        f"cannot obtain exclusive access to locked {describe('queue', queue.name, queue.vhost.name)}. It could be "
-        "originally declared on another connection or the exclusive property value does not match that of the original "
-        "declaration."
-    )
-
-
-def assert_same_field(resource: str, key: str, current: Any, received: Any) -> None:
-    """Compare one property of a redeclaration. Raises PreconditionFailed (406)."""
-    if type(current) is not type(received) or current != received:
-        raise _inequivalent(resource, key, f"'{quoted(received)}'", f"'{quoted(current)}'")
-
-
-def assert_same_arguments(resource: str, current: "Table", received: "Table", keys: tuple[str, ...]) -> None:
-    """Compare the arguments named `keys`, in this order; all integer types are one. Raises PreconditionFailed (406)."""
-    for key in keys:
-        if key in current and key in received:
-            if not _same_class(field_type(current, key), field_type(received, key)) or current[key] != received[key]:
-                assert_same_field(resource, key, current[key], received[key])
-        elif key in current or key in received:
-            one = current if key in current else received
-            if key == QUEUE_TYPE and one[key] == "classic":
-                continue
-            raise _inequivalent(resource, key, _typed(received, key), _typed(current, key))
-
-
-def _inequivalent(resource: str, key: str, received: str, current: str) -> PreconditionFailed:
-    return PreconditionFailed(f"inequivalent arg '{key}' for {resource}: received {received} but current is {current}")
-
-
-def _typed(arguments: "Table", key: str) -> str:
-    if key not in arguments:
-        return "none"
-    return f"the value '{quoted(arguments[key])}' of type '{field_type(arguments, key)}'"
-
-
-def _same_class(left: str, right: str) -> bool:
-    """Tell whether two field types are compared by value (rabbit_misc:type_class/1)."""
-    if left in _INTEGER_CLASS:
-        return right in _INTEGER_CLASS
-    if left in ("float", "double"):
-        return right in ("float", "double")
-    return left == right
 
 
 def _check_values(queue: str, arguments: "Table", checks: dict[str, Check], keys: tuple[str, ...]) -> None:

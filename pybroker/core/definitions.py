@@ -1,30 +1,28 @@
-"""Declaring, deleting, binding: what each needs, in RabbitMQ's order of checks, with its texts (rabbit_channel).
+"""Exchanges and bindings, made and taken away: in RabbitMQ's order of checks, with its texts (rabbit_channel).
 
 Works on a VHost: `exchanges`, `queues`, and `bound`, the bindings by what they lead to. Every change that can alter a
-route bumps the vhost's generation. Queue objects are made and deleted elsewhere; here is what must be checked before.
+route bumps the vhost's generation. How messages take these ways is `router.py`.
 """
 
-import secrets
-from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.arguments import (
-    DEAD_LETTER_EXCHANGE,
-    assert_equivalent,
-    assert_same_arguments,
-    assert_same_field,
-    check_declare_arguments,
-    check_queue_properties,
-    queue_type_of,
-    resource_locked,
+from pybroker.core.access import (
+    RESERVED,
+    check_exclusive_access,
+    check_link,
+    check_not_default,
+    check_reserved,
+    not_found,
+    strip_line_ends,
 )
 from pybroker.core.binding import Binding
+from pybroker.core.equivalence import assert_same_arguments, assert_same_field
 from pybroker.core.exchange import EXCHANGE_TYPES
 from pybroker.core.exchange.default import DefaultExchange
 from pybroker.core.exchange.exchange import ALTERNATE, Exchange
 from pybroker.core.permissions import CONFIGURE, READ, WRITE, check, check_topic
-from pybroker.core.terms import describe, field_type
-from pybroker.errors import AccessRefused, CommandInvalid, NotFound, PreconditionFailed
+from pybroker.core.terms import describe
+from pybroker.errors import AccessRefused, CommandInvalid, PreconditionFailed
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
-
-RESERVED: Final = "amq."
 
 # What every vhost has from the start: name, type, internal.
 PREDECLARED: Final = (
@@ -46,14 +42,6 @@ PREDECLARED: Final = (
     ("amq.topic", "topic", False),
 )
 BROKER_USER: Final = "rmq-internal"
-
-_NO_LINE_ENDS: Final = str.maketrans("", "", "\r\n")
-
-
-def strip_line_ends(name: str) -> str:
-    """Return a name without CR and LF, which RabbitMQ takes out of queue and exchange names in silence (F2)."""
-    return name.translate(_NO_LINE_ENDS) if "\n" in name or "\r" in name else name
-
 
 # -- exchanges --------------------------------------------------------------------------------------------------------
 
@@ -74,7 +62,7 @@ def find_exchange(vhost: "VHost", name: str) -> Exchange:
     """Return an exchange. Raises NotFound (404): `no exchange 'x' in vhost '/'`."""
     exchange = vhost.exchanges.get(name)
     if exchange is None:
-        raise _not_found("exchange", name, vhost)
+        raise not_found("exchange", name, vhost)
     return exchange
 
 
@@ -96,18 +84,18 @@ def declare_exchange(
     """
     name = strip_line_ends(name)
     if passive:
-        _check_not_default(name)
+        check_not_default(name)
         return find_exchange(vhost, name)
     exchange_type = EXCHANGE_TYPES.get(type_name)
     if exchange_type is None:
         text = f"unknown exchange type '{type_name}'"
         raise CommandInvalid(text)
-    _check_not_default(name)
+    check_not_default(name)
     check(user, vhost.name, CONFIGURE, "exchange", name)
     exchange = vhost.exchanges.get(name)
     if exchange is None:
-        _check_reserved("exchange", name)
-        _check_link(vhost, user, "exchange", name, arguments, ALTERNATE)
+        check_reserved("exchange", name)
+        check_link(vhost, user, "exchange", name, arguments, ALTERNATE)
         exchange = vhost.exchanges[name] = exchange_type(
             vhost,
             name,
@@ -135,7 +123,7 @@ def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused
     Raises AccessRefused (403); PreconditionFailed (406): `exchange 'x' in vhost '/' in use`.
     """
     name = strip_line_ends(name)
-    _check_not_default(name)
+    check_not_default(name)
     if name.startswith(RESERVED):
         text = f"deletion of system {describe('exchange', name, vhost.name)} not allowed"
         raise AccessRefused(text)
@@ -172,7 +160,7 @@ def bind(
     source = find_exchange(vhost, source_name)
     destination = _find_destination(vhost, kind, destination_name)
     if destination is None:
-        raise _not_found(kind, destination_name, vhost)
+        raise not_found(kind, destination_name, vhost)
     source.validate_binding(routing_key, arguments)
     if not isinstance(destination, Exchange):
         check_exclusive_access(destination, session)
@@ -258,119 +246,14 @@ def _drop_exchanges(vhost: "VHost", exchanges: list[Exchange]) -> None:
         exchanges.extend(_detach(vhost, list(vhost.bound.get(exchange, {}).values())))
 
 
-# -- queues -----------------------------------------------------------------------------------------------------------
-
-
-def find_queue(vhost: "VHost", name: str) -> "Queue":
-    """Return a queue. Raises NotFound (404): `no queue 'q' in vhost '/'`."""
-    queue = vhost.queues.get(name)
-    if queue is None:
-        raise _not_found("queue", name, vhost)
-    return queue
-
-
-def check_exclusive_access(queue: "Queue", session: "SessionState | None") -> None:
-    """Refuse an exclusive queue to all but its owner (F27). Raises ResourceLocked (405)."""
-    if queue.owner is not None and queue.owner is not session:
-        raise resource_locked(queue)
-
-
-def find_accessible_queue(vhost: "VHost", session: "SessionState | None", name: str) -> "Queue":
-    """Return a queue that this session may use [passive queue.declare]. Raises NotFound (404), ResourceLocked (405)."""
-    queue = find_queue(vhost, strip_line_ends(name))
-    check_exclusive_access(queue, session)
-    return queue
-
-
-def check_queue_declare(
-    vhost: "VHost",
-    user: "User | None",
-    session: "SessionState | None",
-    name: str,
-    *,
-    durable: bool,
-    exclusive: bool,
-    auto_delete: bool,
-    arguments: Table,
-) -> tuple[str, "Queue | None"]:
-    """Check an active queue.declare to the end; return the name, made up if none was given, and the queue if it exists.
-
-    With None the caller makes it, durable only if not `exclusive` (F7). F3, F4, F7, F8, F10, F23, F28, F42.
-
-    Raises AccessRefused (403), ResourceLocked (405), PreconditionFailed (406).
-    """
-    name = strip_line_ends(name)
-    if name:
-        _check_reserved("queue", name)
-    else:
-        name = _server_name(arguments)
-    check(user, vhost.name, CONFIGURE, "queue", name)
-    durable = durable and not exclusive
-    owner = session if exclusive else None
-    queue = vhost.queues.get(name)
-    if queue is not None and exclusive and queue.owner is not None and queue.owner is not session:
-        # Differs from RabbitMQ (F42): an owner whose peer has gone unnoticed goes first, its exclusive queues with it.
-        if not queue.owner.peer_alive():
-            queue.owner.peer_gone("its exclusive queue is declared anew")
-        queue = vhost.queues.get(name)
-    if queue is not None:
-        assert_equivalent(queue, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
-        return name, queue
-    _check_link(vhost, user, "queue", name, arguments, DEAD_LETTER_EXCHANGE)
-    queue_type = check_declare_arguments(vhost, name, arguments)
-    check_queue_properties(vhost, name, queue_type, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
-    return name, None
-
-
-def _server_name(arguments: Table) -> str:
-    """Return `amq.gen-` and 22 random characters (F4). Raises PreconditionFailed (406) for types that want a name."""
-    queue_type = queue_type_of(arguments)
-    if queue_type != "classic":
-        text = f"Cannot declare a server-named queue for type rabbit_{queue_type}_queue"
-        raise PreconditionFailed(text)
-    return "amq.gen-" + urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
-
-
-# -- checks shared by them --------------------------------------------------------------------------------------------
-
-
-def _not_found(kind: str, name: str, vhost: "VHost") -> NotFound:
-    return NotFound(f"no {describe(kind, name, vhost.name)}")
-
-
-def _check_not_default(name: str) -> None:
-    if not name:
-        raise AccessRefused("operation not permitted on the default exchange")
-
-
-def _check_reserved(kind: str, name: str) -> None:
-    """Refuse to make what only the server may make (F3)."""
-    if name.startswith(RESERVED):
-        text = f"{kind} name '{name}' contains reserved prefix 'amq.*'"
-        raise AccessRefused(text)
-
-
-def _check_link(vhost: "VHost", user: "User | None", kind: str, name: str, arguments: Table, key: str) -> None:
-    """Check the exchange that a new exchange or queue hands messages on to: a string, and permissions at both (A2)."""
-    if key not in arguments:
-        return
-    type_name = field_type(arguments, key)
-    target = arguments[key]
-    if type_name != "longstr" or not isinstance(target, str):
-        text = f"invalid type '{type_name}' for arg '{key}' in {describe(kind, name, vhost.name)}"
-        raise PreconditionFailed(text)
-    check(user, vhost.name, READ, kind, name)
-    check(user, vhost.name, WRITE, "exchange", target)
-
-
 def _check_binding(
     vhost: "VHost", user: "User | None", source_name: str, kind: str, destination_name: str, routing_key: str
 ) -> None:
     """Check permissions for a binding, made or taken away (rabbit_channel:binding_action)."""
     check(user, vhost.name, WRITE, kind, destination_name)
     if kind == "exchange":
-        _check_not_default(destination_name)
-    _check_not_default(source_name)
+        check_not_default(destination_name)
+    check_not_default(source_name)
     check(user, vhost.name, READ, "exchange", source_name)
     source = vhost.exchanges.get(source_name)
     if source is not None and source.TYPE == "topic":

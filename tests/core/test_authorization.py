@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import pytest
 from topology import exchange, new_vhost, queue, refusal, wired
 
-from pybroker.core.definitions import bind, check_queue_declare, delete_exchange, find_accessible_queue, unbind
+from pybroker.core.access import find_accessible_queue
+from pybroker.core.declaration import check_queue_declare
+from pybroker.core.definitions import bind, delete_exchange, unbind
 from pybroker.core.users import User
 from pybroker.core.vhost import VHost
 from pybroker.errors import AccessRefused

@@ -1,55 +1,18 @@
-import re
-from types import SimpleNamespace
-
 import pytest
-from topology import exchange, link, names, new_vhost, queue, reached, refusal, typed, unlink, wired
+from topology import exchange, link, names, new_vhost, queue, reached, refusal, refused, session, typed, unlink, wired
 
 from pybroker.core.binding import Binding
 from pybroker.core.definitions import (
     BROKER_USER,
     bind,
     binding_count,
-    check_exclusive_access,
-    check_queue_declare,
     delete_exchange,
-    find_accessible_queue,
     find_exchange,
-    find_queue,
     remove_queue_bindings,
-    strip_line_ends,
     unbind,
 )
-from pybroker.errors import AccessRefused, AmqpError, CommandInvalid, NotFound, PreconditionFailed, ResourceLocked
+from pybroker.errors import AccessRefused, CommandInvalid, PreconditionFailed
 from pybroker.wire.table import Table
-
-
-def refused(call, *arguments, **options):
-    """Return (reply code, text) of what a call is refused with."""
-    with pytest.raises(AmqpError) as error:
-        call(*arguments, **options)
-    return refusal(error.value)
-
-
-def declare(vhost, name="", **options):
-    """Check a queue.declare as a door does."""
-    properties = {"durable": True, "exclusive": False, "auto_delete": False, "arguments": Table(), **options}
-    user, session = properties.pop("user", None), properties.pop("session", None)
-    return check_queue_declare(vhost, user, session, name, **properties)
-
-
-def session(*, alive=True):
-    """Return an owner of exclusive queues; its peer may have gone unnoticed."""
-    owner = SimpleNamespace(gone=[], queues=[])
-
-    def peer_gone(reason):
-        owner.gone.append(reason)
-        for q in owner.queues:
-            q.vhost.queues.pop(q.name)
-
-    owner.peer_alive = lambda: alive
-    owner.peer_gone = peer_gone
-    return owner
-
 
 # -- what a virtual host has ------------------------------------------------------------------------------------------
 
@@ -68,20 +31,12 @@ def test_a_new_virtual_host_has_rabbitmqs_exchanges():
     assert {x.user for x in vhost.exchanges.values()} == {BROKER_USER}
 
 
-# F2
-@pytest.mark.parametrize(("name", "stripped"), [("a\r\nb\n", "ab"), ("\r", ""), ("plain", "plain"), ("", "")])
-def test_f2_line_ends_are_taken_out_of_names(name, stripped):
-    assert strip_line_ends(name) == stripped
-
-
 def test_f2_every_operation_strips_its_names():
     vhost = new_vhost()
     exchange(vhost, "a\nx", "fanout")
-    assert declare(vhost, "q\r\n") == ("q", None)
     q = queue(vhost, "q")
     bind(vhost, None, None, "a\rx", "queue", "q\n", "k\n", Table())  # a routing key is no name
     assert [b.key[:4] for b in find_exchange(vhost, "ax").bindings()] == [("ax", "queue", "q", "k\n")]
-    assert find_accessible_queue(vhost, None, "\nq") is q
     unbind(vhost, None, None, "ax\n", "queue", "q\r", "k\n", Table())
     assert binding_count(q) == 0
     delete_exchange(vhost, None, "ax\r", if_unused=True)
@@ -390,124 +345,6 @@ def test_a_circle_of_auto_delete_exchanges_falls_with_one_of_them():
     assert vhost.bound == {}
 
 
-# -- queue.declare ----------------------------------------------------------------------------------------------------
-
-
-# F3: before the look-up, so that an existing one cannot be redeclared either.
-def test_f3_reserved_queue_names_are_refused_even_if_the_queue_exists():
-    vhost = new_vhost()
-    expected = (403, "queue name 'amq.foo' contains reserved prefix 'amq.*'")
-    assert refused(declare, vhost, "amq.foo") == expected
-    q = queue(vhost, "amq.foo")
-    assert refused(declare, vhost, "amq.foo") == expected
-    assert find_accessible_queue(vhost, None, "amq.foo") is q
-
-
-# F4
-def test_f4_the_server_makes_up_names():
-    vhost = new_vhost()
-    made = {declare(vhost)[0] for _ in range(100)}
-    assert len(made) == 100
-    assert all(re.fullmatch(r"amq\.gen-[A-Za-z0-9_-]{22}", name) for name in made)
-    assert declare(vhost, "\r\n")[0].startswith("amq.gen-")
-
-
-def test_f4_only_classic_queues_are_named_by_the_server():
-    expected = (406, "Cannot declare a server-named queue for type rabbit_quorum_queue")
-    assert refused(declare, new_vhost(), "", arguments=wired(x_queue_type="quorum")) == expected
-
-
-# F7: a durable exclusive declaration meets the transient queue that it made.
-def test_f7_exclusive_wins_over_durable():
-    vhost = new_vhost()
-    me = session()
-    q = queue(vhost, "q", durable=False, owner=me)
-    assert declare(vhost, "q", durable=True, exclusive=True, session=me) == ("q", q)
-    assert declare(vhost, "q", durable=False, exclusive=True, session=me) == ("q", q)
-
-
-# F8
-def test_f8_an_equal_redeclaration_finds_the_queue_and_checks_no_values_again():
-    vhost = new_vhost()
-    q = queue(vhost, "q", wired(x_max_length=1))
-    assert declare(vhost, "q", arguments=wired(x_max_length=1, x_other="kept")) == ("q", q)
-    code, text = refused(declare, vhost, "q", arguments=wired(x_max_length=-1))
-    assert (code, text) == (
-        406,
-        "inequivalent arg 'x-max-length' for queue 'q' in vhost '/': received '-1' but current is '1'",
-    )
-
-
-# F10: at creation; the dead letter exchange's type is looked at before all other arguments.
-def test_f10_arguments_are_checked_when_a_queue_is_made():
-    vhost = new_vhost()
-    code, text = refused(declare, vhost, "q", arguments=wired(x_max_length=-1, x_dead_letter_exchange=1))
-    assert (code, text) == (
-        406,
-        "invalid type 'signedint' for arg 'x-dead-letter-exchange' in queue 'q' in vhost '/'",
-    )
-    assert refused(declare, vhost, "q", arguments=wired(x_max_length=-1))[0] == 406
-
-
-# F23, F28
-def test_f23_f28_quorum_queues_are_durable_and_not_exclusive():
-    vhost = new_vhost()
-    quorum = wired(x_queue_type="quorum")
-    assert declare(vhost, "q", arguments=quorum) == ("q", None)
-    assert refused(declare, vhost, "q", durable=False, arguments=quorum) == (
-        406,
-        "invalid property 'non-durable' for queue 'q' in vhost '/'",
-    )
-    assert refused(declare, vhost, "q", exclusive=True, session=session(), arguments=quorum) == (
-        406,
-        "invalid property 'exclusive-owner' for queue 'q' in vhost '/'",
-    )
-
-
-# F27: for passive declarations, too.
-def test_f27_an_exclusive_queue_is_locked_to_others():
-    vhost = new_vhost()
-    me, other = session(), session()
-    q = queue(vhost, "q", durable=False, owner=me)
-    check_exclusive_access(q, me)
-    assert find_accessible_queue(vhost, me, "q") is q
-    for call in (
-        lambda: check_exclusive_access(q, other),
-        lambda: find_accessible_queue(vhost, other, "q"),
-        lambda: declare(vhost, "q", exclusive=True, session=other),
-        lambda: declare(vhost, "q", durable=False, session=other),
-        lambda: declare(vhost, "q", durable=False, session=me),
-    ):
-        with pytest.raises(ResourceLocked):
-            call()
-    assert (me.gone, other.gone) == ([], [])
-
-
-# F42: no race with an owner that is dead and does not know it.
-def test_f42_a_dead_owner_goes_before_its_queue_is_declared_anew():
-    vhost = new_vhost()
-    dead, me = session(alive=False), session()
-    dead.queues.append(queue(vhost, "q", durable=False, owner=dead))
-    assert declare(vhost, "q", exclusive=True, session=me) == ("q", None)
-    assert len(dead.gone) == 1
-
-
-def test_f42_only_an_exclusive_declaration_asks_for_the_peer():
-    vhost = new_vhost()
-    dead = session(alive=False)
-    queue(vhost, "q", durable=False, owner=dead)
-    assert refused(declare, vhost, "q", session=session())[0] == 405
-    assert dead.gone == []
-
-
-def test_what_is_not_there_is_404():
-    vhost = new_vhost()
-    assert refused(find_queue, vhost, "q") == (404, "no queue 'q' in vhost '/'")
-    assert refused(find_accessible_queue, vhost, None, "q") == (404, "no queue 'q' in vhost '/'")
-    with pytest.raises(NotFound):
-        find_exchange(vhost, "x")
-
-
 # A2 and the rest of the permissions are in test_authorization.py; here is their order.
 def test_permissions_are_asked_before_existence():
     vhost = new_vhost()
@@ -515,8 +352,6 @@ def test_permissions_are_asked_before_existence():
     with pytest.raises(AccessRefused) as error:
         bind(vhost, user, None, "gone", "queue", "gone too", "k", Table())
     assert error.value.text == "write access to queue 'gone too' in vhost '/' refused for user 'nobody'"
-    assert refused(declare, vhost, "amq.q", user=user)[1].startswith("queue name 'amq.q'")
-    assert refused(declare, vhost, "q", user=user)[1].startswith("configure access to queue 'q'")
 
 
 def test_bound_is_by_destination():

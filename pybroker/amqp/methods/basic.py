@@ -9,8 +9,8 @@ from pamqp import commands
 from pybroker.amqp.consumer import AmqpConsumer, adapt
 from pybroker.amqp.methods.queue import queue_name
 from pybroker.amqp.publishing import REPLY_TO
+from pybroker.core.access import find_accessible_queue
 from pybroker.core.arguments import check_consume_arguments, consumer_priority
-from pybroker.core.definitions import find_accessible_queue
 from pybroker.core.permissions import check
 from pybroker.core.unacked import Batch
 from pybroker.errors import AccessRefused, MethodNotImplemented, NotAllowed, PreconditionFailed

@@ -5,15 +5,10 @@ from typing import TYPE_CHECKING, Any
 from pamqp import commands
 
 from pybroker.amqp.publishing import REPLY_TO
+from pybroker.core.access import check_exclusive_access, find_accessible_queue, strip_line_ends
 from pybroker.core.arguments import queue_limits, queue_type_of
-from pybroker.core.definitions import (
-    bind,
-    check_exclusive_access,
-    check_queue_declare,
-    find_accessible_queue,
-    strip_line_ends,
-    unbind,
-)
+from pybroker.core.declaration import check_queue_declare
+from pybroker.core.definitions import bind, unbind
 from pybroker.core.permissions import check
 from pybroker.core.queue.queue import Queue
 from pybroker.errors import NotFound, PreconditionFailed

@@ -1,0 +1,75 @@
+"""queue.declare: everything that must be right before a queue is made, in RabbitMQ's order (rabbit_channel).
+
+Making the queue is the caller's.
+"""
+
+import secrets
+from base64 import urlsafe_b64encode
+from typing import TYPE_CHECKING
+
+from pybroker.core.access import check_link, check_reserved, strip_line_ends
+from pybroker.core.arguments import (
+    DEAD_LETTER_EXCHANGE,
+    check_declare_arguments,
+    check_queue_properties,
+    queue_type_of,
+)
+from pybroker.core.equivalence import assert_equivalent
+from pybroker.core.permissions import CONFIGURE, check
+from pybroker.errors import PreconditionFailed
+
+if TYPE_CHECKING:
+    from pybroker.core.link import SessionState
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.users import User
+    from pybroker.core.vhost import VHost
+    from pybroker.wire.table import Table
+
+
+def check_queue_declare(
+    vhost: "VHost",
+    user: "User | None",
+    session: "SessionState | None",
+    name: str,
+    *,
+    durable: bool,
+    exclusive: bool,
+    auto_delete: bool,
+    arguments: "Table",
+) -> tuple[str, "Queue | None"]:
+    """Check an active queue.declare to the end; return the name, made up if none was given, and the queue if it exists.
+
+    With None the caller makes it, durable only if not `exclusive` (F7). F3, F4, F7, F8, F10, F23, F28, F42.
+
+    Raises AccessRefused (403), ResourceLocked (405), PreconditionFailed (406).
+    """
+    name = strip_line_ends(name)
+    if name:
+        check_reserved("queue", name)
+    else:
+        name = _server_name(arguments)
+    check(user, vhost.name, CONFIGURE, "queue", name)
+    durable = durable and not exclusive
+    owner = session if exclusive else None
+    queue = vhost.queues.get(name)
+    if queue is not None and exclusive and queue.owner is not None and queue.owner is not session:
+        # Differs from RabbitMQ (F42): an owner whose peer has gone unnoticed goes first, its exclusive queues with it.
+        if not queue.owner.peer_alive():
+            queue.owner.peer_gone("its exclusive queue is declared anew")
+        queue = vhost.queues.get(name)
+    if queue is not None:
+        assert_equivalent(queue, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
+        return name, queue
+    check_link(vhost, user, "queue", name, arguments, DEAD_LETTER_EXCHANGE)
+    queue_type = check_declare_arguments(vhost, name, arguments)
+    check_queue_properties(vhost, name, queue_type, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
+    return name, None
+
+
+def _server_name(arguments: "Table") -> str:
+    """Return `amq.gen-` and 22 random characters (F4). Raises PreconditionFailed (406) for types that want a name."""
+    queue_type = queue_type_of(arguments)
+    if queue_type != "classic":
+        text = f"Cannot declare a server-named queue for type rabbit_{queue_type}_queue"
+        raise PreconditionFailed(text)
+    return "amq.gen-" + urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
