@@ -3,7 +3,6 @@
 On a terminal with colours, elsewhere as plain `label: value` lines that a script can read.
 """
 
-import sys
 from collections.abc import Sequence
 from typing import NamedTuple, TextIO
 
@@ -19,14 +18,28 @@ class FirstScreen(NamedTuple):
     hints: Sequence[tuple[str, str]]
 
 
-def show(screen: FirstScreen, stream: TextIO = sys.stdout) -> None:
-    """Write the screen; a reader that went away costs the screen, not the daemon."""
+def show(screen: FirstScreen, stream: TextIO | None) -> None:
+    """Write the screen; a reader that is not there costs the screen, not the daemon."""
+    if stream is None:
+        return
     try:
         if stream.isatty():
             _show_rich(screen, stream)
         else:
             stream.write(_plain(screen))
         stream.flush()
+    except OSError:
+        return
+
+
+def say_goodbye(clients: int, stream: TextIO | None) -> None:
+    """Tell whoever sits at the terminal what the stop waits for."""
+    if stream is None or not clients:
+        return
+    try:
+        if stream.isatty():
+            stream.write(f"\n  Saying goodbye to {clients} client{'s' * (clients > 1)}; once more stops at once.\n")
+            stream.flush()
     except OSError:
         return
 
@@ -39,6 +52,7 @@ def _plain(screen: FirstScreen) -> str:
 
 def _show_rich(screen: FirstScreen, stream: TextIO) -> None:
     from rich.console import Console  # noqa: PLC0415 - 30 ms that only a terminal pays
+    from rich.padding import Padding  # noqa: PLC0415 - likewise
     from rich.table import Table  # noqa: PLC0415 - likewise
     from rich.text import Text  # noqa: PLC0415 - likewise
 
@@ -46,13 +60,14 @@ def _show_rich(screen: FirstScreen, stream: TextIO) -> None:
     console.print()
     console.print(Text(f"  {TITLE}", style="bold"))
     for pairs, first, second in ((screen.places, "cyan", ""), (screen.hints, "bold green", "dim")):
-        grid = Table.grid(padding=(0, 2, 0, 2))
-        grid.add_column(no_wrap=True)
+        grid = Table.grid(padding=(0, 2))
+        # Folded rather than cut: what stands here is there to be copied.
+        grid.add_column(overflow="fold")
         grid.add_column(overflow="fold")
         previous = ""
         for left, right in pairs:
             grid.add_row(Text("" if left == previous else left, style=first), Text(right, style=second))
             previous = left
         console.print()
-        console.print(grid)
+        console.print(Padding(grid, (0, 0, 0, 2)))
     console.print()

@@ -1,7 +1,7 @@
 import io
 import re
 
-from pybroker.daemon.first_screen import TITLE, FirstScreen, show
+from pybroker.daemon.first_screen import TITLE, FirstScreen, say_goodbye, show
 
 SCREEN = FirstScreen(
     [("node", "a@b"), ("AMQP listener", "[::]:5672"), ("AMQP listener", "0.0.0.0:5672")],
@@ -45,5 +45,22 @@ def test_a_terminal_shows_the_same_in_columns(monkeypatch):
     ]
 
 
-def test_a_reader_that_went_away_is_no_error():
+def test_a_reader_that_is_not_there_is_no_error():
     show(SCREEN, Closed())
+    show(SCREEN, None)
+    say_goodbye(1, Closed())
+    say_goodbye(1, None)
+
+
+def test_a_terminal_learns_what_the_stop_waits_for():
+    terminal, pipe = Terminal(), io.StringIO()
+    say_goodbye(2, terminal)
+    say_goodbye(2, pipe)
+    assert terminal.getvalue() == "\n  Saying goodbye to 2 clients; once more stops at once.\n"
+    assert pipe.getvalue() == ""
+
+
+def test_without_clients_there_is_nothing_to_wait_for():
+    terminal = Terminal()
+    say_goodbye(0, terminal)
+    assert terminal.getvalue() == ""
