@@ -1,8 +1,8 @@
 """AMQP errors: one class per reply code (AMQP §1.2 constants, §4.8.1 soft and hard).
 
 Raised where a fault is found, caught in one place (`amqp/session.py`): a soft error closes the channel, a hard one the
-connection. The text is the part behind the name in `reply_text`: `NOT_FOUND - no queue 'q' in vhost '/'`. Clients compare
-these texts, so they are RabbitMQ's to the letter.
+connection. The text is the part behind the name in `reply_text`: `NOT_FOUND - no queue 'q' in vhost '/'`. Clients
+compare these texts, so they are RabbitMQ's to the letter.
 """
 
 from typing import ClassVar, Final

@@ -1,4 +1,4 @@
-"""Message: a view of (run, index) for slow paths (get, dead letter, headers routing, trace); made on demand, never stored."""
+"""Message: a view of (run, index) for slow paths: get, dead letter, headers routing. Made on demand, never stored."""
 
 from pybroker.run import Names, Run, Traits
 

@@ -1,8 +1,8 @@
 """Run, Entry, Names, Traits: how messages live in memory (data-model.md).
 
-A run is consecutive messages of one route and one kind, shared by all queues they reached; an entry is one queue's view of
-a run. Everything a queue does (take, deal, drop, return, settle) is slicing of ranges, so it costs O(entries), while
-every message keeps its own identity: its seq.
+A run is consecutive messages of one route and one kind, shared by all queues they reached; an entry is one queue's
+view of a run. Everything a queue does (take, deal, drop, return, settle) is slicing of ranges, so it costs O(entries),
+while every message keeps its own identity: its seq.
 
 This file knows octets and counts. It does not know queues, channels or AMQP methods.
 """
@@ -55,7 +55,7 @@ class Run:
     `contents` are the octets as published: content header frame and body frames, all with `channel` as their channel
     number and none longer than `frame_octets_max` (0: not limited). `octets` counts them with their frames,
     `body_octets` the bodies alone; `body_size` is the size of each body where all are equal, else -1. `origin` is the
-    id of the session that published them (0: the broker itself). Packed, `contents` is None and `_blob` has all of them.
+    id of the session that published them (0: the broker itself). Packed, `contents` is None and `_blob` has them all.
     """
 
     __slots__ = (
@@ -156,7 +156,7 @@ class Run:
 
 
 class Entry:
-    """One queue's view of a run: `indexes` into it. `deliveries` counts how often these were delivered and came back."""
+    """One queue's view of a run: `indexes` into it. `deliveries` counts how often they were delivered and came back."""
 
     __slots__ = ("deliveries", "indexes", "run")
 

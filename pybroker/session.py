@@ -1,7 +1,7 @@
 """The two seams between the sockets and the doors: `Session`, one peer's protocol state, and `Turn`, who has output.
 
-A door (AMQP today) implements Session; `net/` drives it: readable -> `receive(data)`; once per loop turn `take_output()`.
-Neither knows the other's nouns: no sockets here, no frames there.
+A door (AMQP today) implements Session; `net/` drives it: readable -> `receive(data)`; once per loop turn
+`take_output()`. Neither knows the other's nouns: no sockets here, no frames there.
 """
 
 from collections import deque
@@ -32,7 +32,8 @@ class Session:
 
     Invariants: after `closing` is True nothing more is read; after `finished` the socket is closed once the output is
     written. `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
-    means do not read at all (flow control). While `held_by.backlogged` it is scheduled to read `held_octets` now and then only. `link` is the driver's own, and nobody else's.
+    means do not read at all (flow control). While `held_by.backlogged` it is scheduled to read `held_octets` now and
+    then only. `link` is the driver's own, and nobody else's.
     """
 
     __slots__ = (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from pamqp import commands
 
 from pybroker.amqp.publishing import Assembly, finish_content, open_route
-from pybroker.core.confirm import ConfirmLine
 from pybroker.core.link import ChannelState
 from pybroker.core.publish import Publisher
 from pybroker.errors import AmqpError, PreconditionFailed, UnexpectedFrame
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pamqp import base
 
     from pybroker.amqp.session import AmqpSession
+    from pybroker.core.confirm import ConfirmLine
     from pybroker.core.transaction import Transaction
 
 # From here on the rest of a body is read in large portions: 128-KiB reads would copy what has come again and again.
@@ -114,7 +114,7 @@ class AmqpChannel(ChannelState):
         self._assembled(assembly)
 
     def receive_body(self, octets: bytes) -> None:
-        """Take a body frame, whole. Raises UnexpectedFrame (505) out of turn, or when the body is longer than announced."""
+        """Take a body frame, whole. Raises UnexpectedFrame (505) out of turn, or for more than was announced."""
         assembly = self.assembly
         if assembly is None:
             raise UnexpectedFrame("expected method frame, got non method frame instead")

@@ -153,7 +153,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
 
 
 def _share(session: "AmqpSession", route: Route, contents: Contents, n: int) -> None:
-    """Set how much is read next: much where bodies are large; hold the publisher while a target's consumers are behind."""
+    """Set how much is read next: much where bodies are large; hold a publisher whose target's consumers are behind."""
     each = contents.octets // n
     if each > LARGE_OCTETS:
         session.read_octets = LARGE_READ_OCTETS

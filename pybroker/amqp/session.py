@@ -1,8 +1,8 @@
 """AmqpSession: one AMQP 0-9-1 peer. Octets in, octets out; no sockets.
 
-Two ways lead in. `wire.content.scan` takes whole publishes and acks out of a chunk at once; everything else, and everything that is wrong,
-incomplete or interleaved, goes frame by frame, and means the same. Errors are raised where they are found and caught
-here only: soft ones close the channel, hard ones the connection (AMQP §4.8.1).
+Two ways lead in. `wire.content.scan` takes whole publishes and acks out of a chunk at once; everything else, and
+everything that is wrong, incomplete or interleaved, goes frame by frame, and means the same. Errors are raised where
+they are found and caught here only: soft ones close the channel, hard ones the connection (AMQP §4.8.1).
 """
 
 import logging

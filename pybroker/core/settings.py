@@ -1,4 +1,4 @@
-"""The broker's settings as plain values. Where they come from (file, option, default) is `daemon/config.py`'s business."""
+"""The broker's settings as plain values. Where they come from (file, option) is `daemon/config.py`'s business."""
 
 from dataclasses import dataclass, field
 from typing import Final

@@ -1,4 +1,4 @@
-"""One heap of queues by when something is due for them. The daemon asks `next_ms` and calls `run`; nothing here waits."""
+"""One heap of queues by when something is due for them. The daemon asks `next_ms`, calls `run`; nothing here waits."""
 
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING

@@ -2,10 +2,10 @@
 
 import errno
 import logging
-import os
 import socket
 import stat
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 from pybroker.net.connection import READ
@@ -61,7 +61,7 @@ class Listener:
         self._sock.close()
         if self.path:
             try:
-                os.unlink(self.path)
+                Path(self.path).unlink()
             except FileNotFoundError:
                 log.warning("the socket file %s had gone already", self.path)
 
@@ -78,7 +78,8 @@ class Listener:
             except OSError as error:
                 if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     raise
-                log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S)
+                # A traceback would say no more than the reason does.
+                log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S)  # noqa: TRY400
                 self._rest()
                 return
             sock.setblocking(False)
@@ -122,7 +123,7 @@ def unix_socket(path: str, backlog: int = BACKLOG) -> socket.socket:
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         if _is_dead_socket(path):
-            os.unlink(path)
+            Path(path).unlink()
         sock.bind(path)
         sock.listen(backlog)
         sock.setblocking(False)
@@ -135,7 +136,7 @@ def unix_socket(path: str, backlog: int = BACKLOG) -> socket.socket:
 def _is_dead_socket(path: str) -> bool:
     """Tell whether a socket file lies at `path` that nobody listens on."""
     try:
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
+        if not stat.S_ISSOCK(Path(path).stat().st_mode):
             return False
     except FileNotFoundError:
         return False

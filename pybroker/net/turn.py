@@ -23,8 +23,8 @@ READ_OCTETS_MIN: Final = 4_096
 
 # A held publisher is read a little this often: enough to go on, too little to take the consumers' time.
 HOLD_S: Final = 0.001
-# A consumer whose outbox was full and is empty again gets more in the same turn, this often: bodies of 128 KiB fill it in
-# pairs.
+# A consumer whose outbox was full and is empty again gets more in the same turn, this often: bodies of 128 KiB fill it
+# in pairs.
 ROUNDS_MAX: Final = 4
 
 log = logging.getLogger("pybroker")

@@ -46,7 +46,7 @@ Event = tuple[Any, ...]
 def scan(data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, message_max: int, out: list[Event]) -> int:
     """Read publishes and acks from `data[start:]` into `out`; return where something else or incomplete begins.
 
-    `routes` maps whole basic.publish frames to their routes; `octets_max` bounds a frame's length, `message_max` a body.
+    `routes` maps whole basic.publish frames to routes; `octets_max` bounds a frame's length, `message_max` a body.
     What breaks a rule is left where it is, for the frame path to refuse. Never raises.
     """
     end = len(data)
@@ -162,7 +162,7 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
 
 
 def _body_end(data: bytes, stop: int, channel: int, left: int) -> int:
-    """Return where the frame-end of the last body frame is, `left` octets behind the one at `stop`; 0 if not all there."""
+    """Return where the last body frame's end is, `left` octets behind the one at `stop`; 0 if not all is there."""
     end = len(data)
     while left > 0:
         if stop + 8 >= end:

@@ -1,11 +1,12 @@
 """What each method does, one file a class of the specification; the tables say which functions those are."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.amqp.methods import basic, channel, confirm, connection, exchange, queue, tx
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.amqp.session import AmqpSession
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def refused(queue: "Queue", run: "Run", indexes: range, receipt: "Receipt") -> bool:
-    """Refuse a publish that finds no room at all; before anybody asks whether a consumer waits for it, as in RabbitMQ."""
+    """Refuse a publish that finds no room at all, before anybody asks whether a consumer waits for it, as RabbitMQ."""
     if queue.messages_ready:
         queue.deliver(queue.vhost.broker.clock.now_ms)
     limits = queue.limits
