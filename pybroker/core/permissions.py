@@ -46,6 +46,7 @@ class Pattern:
 
 
 def _compile(text: str) -> "re2._Regexp":
+    # Differs from RabbitMQ: RE2 has no look-around and no back references; such a pattern is refused when it is set.
     try:
         # The empty pattern grants nothing, as in RabbitMQ; to a regular expression it would mean everything.
         return re2.compile(text or "^$", _OPTIONS)
@@ -104,6 +105,7 @@ def expand(template: str, names: dict[str, str]) -> str:
     Every character of a name becomes `\x{code point}`, so there is none that could mean anything else: no dot, no
     bracket, no dash within a class, no quantifier (CVE-2026-44838, CVE-2026-67407). An escaped brace is no placeholder.
     """
+    # Differs from RabbitMQ: it pastes the names in as they are, so that a user named `.*` may use every key.
     out = []
     at = 0
     while at < len(template):
