@@ -282,6 +282,7 @@ class AmqpSession(SessionState):
             raise
 
     def _new_channel(self, number: int, payload: bytes) -> AmqpChannel:
+        # As in RabbitMQ channel_max limits how many are open, not their numbers; aiormq counts on that.
         if payload[:4] != b"\0\x14\0\x0a":
             method = (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4]))
             raise ChannelError("expected 'channel.open'", method)
@@ -290,10 +291,6 @@ class AmqpSession(SessionState):
             raise NotAllowed(
                 f"number of channels opened ({count}) has reached the negotiated channel_max ({self.channel_max})",
                 (20, 10),
-            )
-        if self.channel_max and number > self.channel_max:
-            raise NotAllowed(
-                f"channel number {number} is above the negotiated channel_max ({self.channel_max})", (20, 10)
             )
         channel = self.channels[number] = AmqpChannel(self, number)
         return channel

@@ -161,6 +161,12 @@ def test_tune_ok_beyond_the_offer_is_530(world, tune, text):
     assert (close.reply_code, close.reply_text) == (530, f"NOT_ALLOWED - {text}")
 
 
+def test_channel_max_counts_channels_and_leaves_their_numbers_free(world):
+    # G9
+    peer = world.connect(channel_max=2)
+    assert isinstance(peer.call(Channel.Open(), channel=65_535), Channel.OpenOk)
+
+
 def test_channel_max_is_kept(world):
     # G9
     peer = world.connect(channel_max=2)
