@@ -16,12 +16,13 @@ NAMES: Final = ("", "f1", "f2", "f3", "amq.direct", "amq.fanout", "amq.topic", "
 QUEUES: Final = ("f1", "f2", "f3", "ü", "x" * 255)
 KEYS: Final = ("", "f1", "f2", "f3", "#", "*.*", "a.b.c", "." * 255, "amq.rabbitmq.reply-to", "ü")
 # What clients send most; the rest of the methods, among them the server's own, are drawn seldom.
+HARSH: Final = ("channel.open", "channel.open", "channel.close", "connection.close")  # they end a session, or nearly
 USUAL: Final = (
-    *("basic.publish",) * 8, "basic.get", "basic.get", "basic.consume", "basic.consume", "basic.ack", "basic.nack",
-    "basic.reject", "basic.qos", "basic.cancel", "basic.recover", "queue.declare", "queue.declare", "queue.declare",
-    "queue.bind", "queue.bind", "queue.unbind", "queue.purge", "queue.delete", "exchange.declare", "exchange.declare",
-    "exchange.bind", "exchange.unbind", "exchange.delete", "channel.open", "channel.open", "channel.close",
-    "channel.flow", "tx.select", "tx.commit", "tx.rollback", "confirm.select", "connection.close",
+    *("basic.publish",) * 8, "basic.get", "basic.get", "basic.consume", "basic.consume", *("basic.ack",) * 2,
+    "basic.nack", "basic.reject", "basic.qos", "basic.cancel", "basic.recover", *("queue.declare",) * 3, "queue.bind",
+    "queue.bind", "queue.unbind", "queue.purge", "queue.delete", *("exchange.declare",) * 2, "exchange.bind",
+    "exchange.unbind", "exchange.delete", "channel.flow", "tx.select", "tx.commit", "tx.rollback", "confirm.select",
+    *HARSH,
 )  # fmt: skip
 BY_NAME: Final = {cls.name.lower(): (index, cls) for index, cls in METHODS}
 ARGUMENTS: Final = (
@@ -38,16 +39,20 @@ def short(octets: bytes) -> bytes:
 
 
 class Grammar:
-    """A source of octets; `publishing` bodies stay small so that a queue of leftovers cannot look like a leak."""
+    """A source of octets. Bodies stay small so that a queue of leftovers cannot look like a leak.
+
+    A mild one seldom breaks the protocol's grammar, so that its sessions live long and go deep; a wild one always does.
+    """
 
     def __init__(self, number: int) -> None:
         self.random = random.Random(number)
+        self.mild = self.random.random() < 0.6
         self.server_named = False
 
     def chunk(self) -> bytes:
         """Return one step of a session: a method, a content, a spoiled frame, or rubbish."""
         kind = self.random.random()
-        if kind < 0.80:
+        if kind < (0.98 if self.mild else 0.80):
             return self.step()
         if kind < 0.93:
             return self.spoil(self.step())
@@ -57,7 +62,8 @@ class Grammar:
 
     def step(self) -> bytes:
         """Return a well-formed method frame, with a content when it is a publish."""
-        name = self.random.choice(USUAL) if self.random.random() < 0.9 else self.random.choice(list(BY_NAME))
+        strange = self.random.random() < (0.01 if self.mild else 0.1)
+        name = self.random.choice(list(BY_NAME) if strange else USUAL[: -len(HARSH)] if self.mild else USUAL)
         index, cls = BY_NAME[name]
         channel = 0 if name.startswith("connection") and self.random.random() < 0.9 else self.channel()
         head = frame(1, channel, struct.pack(">I", index) + self.arguments_of(cls))
@@ -65,6 +71,8 @@ class Grammar:
 
     def channel(self) -> int:
         """Return a channel number: mostly 1, rarely one nobody opened."""
+        if self.mild:
+            return self.random.choice((1, 1, 1, 2))
         return self.random.choice((1, 1, 1, 1, 1, 1, 2, 2, 3, 0, 2_047, 65_535))
 
     def arguments_of(self, cls: type) -> bytes:
@@ -105,16 +113,20 @@ class Grammar:
                 )
             pool = KEYS if argument == "routing_key" else NAMES
             if argument == "exchange_type":
-                pool = ("direct", "fanout", "topic", "headers", "nosuch", "")
+                pool = ("direct", "fanout", "topic", "headers", "nosuch", "")[: 4 if self.mild else 6]
             if argument == "virtual_host":
                 pool = ("/", "/", "nosuch")
             text = pick.choice(pool).encode()
-            return short(text) if pick.random() < 0.98 else short(b"\xff\xfe" + text[:200])
+            return short(text) if self.mild or pick.random() < 0.98 else short(b"\xff\xfe" + text[:200])
         if kind == "longstr":
             text = pick.choice((b"\0guest\0guest", b"", b"\0guest\0wrong", pick.randbytes(30)))
             return struct.pack(">I", len(text)) + text
         if kind == "table":
             return self.table()
+        if argument == "prefetch_size" and self.mild:
+            return b"\0\0\0\0"
+        if argument == "delivery_tag" and self.mild:
+            return pick.randrange(1, 8).to_bytes(8)
         octets = {"octet": 1, "short": 2, "long": 4, "longlong": 8, "timestamp": 8}[kind]
         value = pick.choice((0, 0, 1, 1, 2, 3, 10, (1 << 8 * octets) - 1, 1 << (8 * octets - 1)))
         return value.to_bytes(octets)
@@ -124,7 +136,7 @@ class Grammar:
         pick = self.random.random()
         if pick < 0.4:
             return b"\0\0\0\0"
-        if pick < 0.5:
+        if pick < 0.5 and not self.mild:
             return self.nested(self.random.choice((2, 8, 31, 32, 33, 200)))
         entries = b"".join(self.entry(4) for _ in range(self.random.choice((1, 1, 2, 3, 5))))
         return struct.pack(">I", len(entries)) + entries
@@ -147,7 +159,7 @@ class Grammar:
     def value(self, depth: int) -> bytes:
         """Return a value with its type."""
         pick = self.random
-        kind = pick.choice("SSSSIIItlbBsuifdDxTVFFAAZ")
+        kind = pick.choice("SSSSIIItlbBsuifdDxTVFFAA" if self.mild else "SSSSIIItlbBsuifdDxTVFFAAZ")
         if kind in "Sx":
             text = pick.choice(VALUES).encode()
             return kind.encode() + struct.pack(">I", len(text)) + text
@@ -169,14 +181,14 @@ class Grammar:
     def content(self, channel: int) -> bytes:
         """Return header and body frames; one in six breaks the rules of §4.2.6."""
         body = b"b" * self.random.choice((0, 1, 16, 16, 200, 5_000))
-        size, way = len(body), self.random.random()
+        size, way = len(body), 0.5 if self.mild else self.random.random()
         if way < 0.04:
             size += 1
         elif way < 0.08:
             size = self.random.choice((max(0, size - 1), 1 << 24, (1 << 24) + 1, (1 << 64) - 1))
         class_id = 60 if way < 0.14 else 10 if way < 0.15 else 60
         head = frame(2, channel, struct.pack(">HHQ", class_id, 0, size) + self.properties())
-        pieces = [frame(3, channel, piece) for piece in (body[:700], body[700:]) if piece]
+        pieces = [frame(3, channel, piece) for piece in (body[:1_000], body[1_000:]) if piece]
         if way > 0.98:
             pieces.reverse()
         return b"".join([head, *pieces]) if way < 0.97 else b"".join([*pieces, head])
@@ -192,7 +204,7 @@ class Grammar:
                 continue
             flags |= 0x8000 >> at
             out.append(self.property(at, kind))
-        if self.random.random() < 0.02:
+        if not self.mild and self.random.random() < 0.02:
             flags |= self.random.choice((1, 2))
         return struct.pack(">H", flags) + b"".join(out)
 
