@@ -24,8 +24,8 @@ class Limits(NamedTuple):
 
 # Far above what clients send (client properties: depth 2, 20 entries), far below what costs a millisecond.
 PEER: Final = Limits(32, 1_024)
-# Headers that a peer sent and the broker made longer: x-death adds three levels, and all that a frame of 128 KiB holds.
-GROWN: Final = Limits(40, 65_536)
+# Headers that a peer sent and the broker made longer: x-death adds three levels, and eight entries for each queue.
+GROWN: Final = Limits(40, 16_384)
 # AMQP §4.2.5.5 limits field names to 128.
 KEY_OCTETS_MAX: Final = 128
 
@@ -188,34 +188,34 @@ def guard_method(payload: bytes) -> None:
     layout = _LAYOUTS.get(index)
     if layout is None:
         _unknown_method(index >> 16, index & 0xFFFF)
-    position, end = 4, len(payload)
     try:
-        for step in layout:
-            if step > 0:
-                position += step
-            elif step == _SHORTSTR:
-                if position >= end:
-                    _cannot_decode(payload)
-                start = position + 1
-                position = start + payload[position]
-                check_utf8(payload[start:position])
-            else:
-                start = position + 4
-                position = start + int.from_bytes(payload[position:start])
-                if position <= end and step == _TABLE:
-                    check_table(payload, start - 4, end)
-            if position > end:
-                _cannot_decode(payload)
-        if position != end:
-            _cannot_decode(payload)
+        for step, start, end in _spans(payload, layout):
+            if step == _SHORTSTR:
+                check_utf8(payload[start:end])
+            elif step == _TABLE:
+                check_table(payload, start - 4, end)
     except (FrameError, ProtocolSyntaxError) as error:
         error.method = (index >> 16, index & 0xFFFF)
         raise
 
 
-def _cannot_decode(payload: bytes) -> NoReturn:
-    # The reply text ends after 255 octets: no need to write 128 KiB of numbers.
-    raise FrameError(f"cannot decode {written_binary(payload[4:260])}")
+def _spans(payload: bytes, layout: tuple[int, ...]) -> list[tuple[int, int, int]]:
+    """Return (what, start, end) of the arguments that carry their own length. Raises FrameError (501)."""
+    spans = []
+    position, end = 4, len(payload)
+    for step in layout:
+        if step > 0:
+            position += step
+        else:
+            start = position + (1 if step == _SHORTSTR else 4)
+            position = start + int.from_bytes(payload[position:start])
+            spans.append((step, start, position))
+        if position > end:
+            break
+    if position != end:
+        # The reply text ends after 255 octets: no need to write 128 KiB of numbers.
+        raise FrameError(f"cannot decode {written_binary(payload[4:260])}")
+    return spans
 
 
 def _unknown_method(class_id: int, method_id: int) -> NoReturn:

@@ -65,7 +65,7 @@ _CLASSES: Final[dict[str, type | tuple[type, ...]]] = {
     "V": type(None),
 }
 # The first one that holds a value is its usual type. RabbitMQ's: 'I' before 'l', and no other integers.
-_USUAL: Final = "tIlSdxFAVTD"
+_USUAL: Final = "tIlxSdFAVTD"
 
 
 def letter_of(value: Any, remembered: str | None = None) -> str:
@@ -73,7 +73,8 @@ def letter_of(value: Any, remembered: str | None = None) -> str:
     if remembered is not None and _holds(remembered, value):
         return remembered
     for letter in _USUAL:
-        if _holds(letter, value):
+        # An int may be a timestamp that datetime cannot hold, but only where it came as one.
+        if _holds(letter, value) and not (letter == "T" and isinstance(value, int)):
             return letter
     raise ValueError(f"no field type holds {value!r:.60}")
 

@@ -1,0 +1,300 @@
+from contextlib import suppress
+
+import pytest
+import strategies
+from hypothesis import given, strategies as st
+from pamqp import commands
+
+from pybroker.errors import AmqpError, FrameError, PreconditionFailed, ProtocolSyntaxError
+from pybroker.run import (
+    PLAIN_TRAITS,
+    WANTS_CC,
+    WANTS_DELAY,
+    WANTS_REPLY_TO,
+    WANTS_TABLE,
+    WANTS_USER_ID,
+    Traits,
+)
+from pybroker.wire.guard import GROWN
+from pybroker.wire.properties import (
+    PROPERTIES,
+    Properties,
+    decode_properties,
+    encode_properties,
+    find_headers,
+    find_reply_to,
+    find_user_id,
+    remove_expiration,
+    replace_headers,
+    replace_reply_to,
+    traits_of,
+)
+from pybroker.wire.table import Array, Table, encode_table
+
+EVERYTHING = Properties(
+    content_type="text/plain",
+    content_encoding="utf-8",
+    headers=Table({"a": 1}),
+    delivery_mode=2,
+    priority=5,
+    correlation_id="c",
+    reply_to="r",
+    expiration="60000",
+    message_id="m",
+    timestamp=1_000_000_000,
+    type="t",
+    user_id="guest",
+    app_id="app",
+    cluster_id="cl",
+)
+EVERYTHING_OCTETS = bytes.fromhex(
+    "fffc 0a 746578742f706c61696e 05 7574662d38 00000007 01 61 49 00000001 02 05 01 63 01 72 05 3630303030 01 6d"
+    "000000003b9aca00 01 74 05 6775657374 03 617070 02 636c"
+)
+
+
+def traits(**values) -> Traits:
+    return traits_of(encode_properties(Properties(**values)))
+
+
+def refused(props: bytes) -> AmqpError:
+    with pytest.raises(AmqpError) as caught:
+        traits_of(props)
+    return caught.value
+
+
+def test_all_properties_to_the_octet():
+    assert EVERYTHING_OCTETS == encode_properties(EVERYTHING)
+    assert EVERYTHING == decode_properties(EVERYTHING_OCTETS)
+    assert Traits(persistent=True, priority=5, ttl_ms=60_000, wants=WANTS_TABLE | WANTS_USER_ID) == traits_of(
+        EVERYTHING_OCTETS
+    )
+
+
+def test_no_properties_are_two_octets():
+    assert b"\x00\x00" == encode_properties(Properties())
+    assert Properties() == decode_properties(b"\x00\x00")
+    assert PLAIN_TRAITS is traits_of(b"\x00\x00")
+
+
+@strategies.few
+@given(strategies.properties)
+def test_properties_come_back(properties):
+    octets = encode_properties(properties)
+    assert properties == decode_properties(octets)
+    assert octets == encode_properties(decode_properties(octets))
+
+
+@strategies.few
+@given(strategies.properties)
+def test_traits_are_what_the_properties_say(properties):
+    found = traits_of(encode_properties(properties))
+    ttl_ms = None if properties.expiration is None else int(properties.expiration)
+    assert (properties.delivery_mode == 2, properties.priority or 0, ttl_ms) == (
+        found.persistent,
+        found.priority,
+        found.ttl_ms,
+    )
+    wants = WANTS_TABLE if properties.headers is not None else 0
+    wants |= WANTS_USER_ID if properties.user_id is not None else 0
+    wants |= WANTS_REPLY_TO if properties.reply_to == "amq.rabbitmq.reply-to" else 0
+    assert wants == found.wants & ~(WANTS_CC | WANTS_DELAY)
+
+
+@strategies.few
+@given(strategies.properties.filter(lambda p: p.headers is None and (p.timestamp or 0) < 1 << 32))
+def test_pamqp_reads_our_properties(properties):
+    octets = encode_properties(properties)
+    read = commands.Basic.Properties()
+    read.unmarshal(int.from_bytes(octets[:2]), octets[2:])
+    for name in PROPERTIES:
+        if name not in ("timestamp", "type", "cluster_id"):
+            assert getattr(properties, name) == getattr(read, name)
+    assert properties.type == read.message_type
+    assert properties.timestamp == (None if read.timestamp is None else int(read.timestamp.timestamp()))
+
+
+def test_we_read_pamqps_properties():
+    properties = commands.Basic.Properties(content_type="x", headers={"a": 1}, delivery_mode=2, user_id="u", app_id="a")
+    expected = Properties(
+        content_type="x", headers=Table({"a": 1}, {"a": "b"}), delivery_mode=2, user_id="u", app_id="a"
+    )
+    assert expected == decode_properties(properties.marshal())
+
+
+class TestTraits:
+    def test_equal_traits_are_one_object(self):
+        assert traits(delivery_mode=2, message_id="a") is traits(delivery_mode=2, message_id="b")
+        assert traits(delivery_mode=1) is traits(app_id="x") is PLAIN_TRAITS
+        assert traits(priority=3, expiration="5") is traits(priority=3, expiration="5", timestamp=1)
+
+    @pytest.mark.parametrize("mode", [0, 3, 255])
+    def test_an_unknown_delivery_mode_is_406_in_rabbitmqs_words(self, mode):
+        fault = refused(encode_properties(Properties(delivery_mode=mode)))
+        assert (PreconditionFailed, f"invalid message: {{delivery_mode_unknown,{mode}}}") == (type(fault), fault.text)
+
+    def test_a_bad_expiration_is_406_in_rabbitmqs_words(self):
+        fault = refused(encode_properties(Properties(expiration="soon")))
+        assert (406, "invalid expiration 'soon': no_integer") == (fault.reply_code, fault.text)
+
+    @pytest.mark.parametrize(
+        ("headers", "wants"),
+        [
+            ({}, WANTS_TABLE),
+            ({"a": 1}, WANTS_TABLE),
+            ({"CC": ["a"]}, WANTS_TABLE | WANTS_CC),
+            ({"BCC": []}, WANTS_TABLE | WANTS_CC),
+            ({"x-delay": 5}, WANTS_TABLE | WANTS_DELAY),
+            ({"CC": ["a"], "x-delay": 5}, WANTS_TABLE | WANTS_CC | WANTS_DELAY),
+            ({"a": "CC", "b": {"CC": 1, "x-delay": 5}}, WANTS_TABLE),
+            ({"XCC": 1, "x-delay-type": 1}, WANTS_TABLE),
+        ],
+    )
+    def test_headers_are_looked_at_by_their_names(self, headers, wants):
+        assert wants == traits(headers=Table(headers)).wants
+
+    def test_reply_to_counts_only_when_it_is_the_pseudo_queue(self):
+        assert WANTS_REPLY_TO == traits(reply_to="amq.rabbitmq.reply-to").wants
+        assert 0 == traits(reply_to="amq.rabbitmq.reply-to.g1h2.x").wants == traits(reply_to="q").wants
+
+    @pytest.mark.parametrize(
+        ("headers", "kind"),
+        [
+            (Table({"CC": "a"}), '"CC",longstr'),
+            (Table({"BCC": True}), '"BCC",bool'),
+            (Table({"CC": 1}, {"CC": "l"}), '"CC",long'),
+            (Table({"CC": {}}), '"CC",table'),
+        ],
+    )
+    def test_carbon_copies_that_are_no_array_are_406_in_rabbitmqs_words(self, headers, kind):
+        fault = refused(encode_properties(Properties(headers=headers)))
+        assert (406, f"invalid message: {{unacceptable_type_in_header,{kind}}}") == (fault.reply_code, fault.text)
+
+    def test_l_in_capitals_is_a_long_to_rabbitmq(self):
+        props = b"\x20\x00" + (12).to_bytes(4) + b"\x02CCL" + bytes(8)
+        assert 'invalid message: {unacceptable_type_in_header,"CC",long}' == refused(props).text
+
+    def test_a_user_id_names_a_user_so_it_is_utf8(self):
+        fault = refused(b"\x00\x10\x01\xff")
+        assert (FrameError, "Malformed UTF-8 in shortstr") == (type(fault), fault.text)
+
+    def test_headers_grown_by_the_broker_may_be_longer_than_a_peers(self):
+        props = encode_properties(Properties(headers=Table({str(n): None for n in range(2_000)})))
+        assert "table of more than 1024 entries" == refused(props).text
+        assert WANTS_TABLE == traits_of(props, GROWN).wants
+        assert 2_000 == len(decode_properties(props).headers)
+
+
+class TestMalformed:
+    def test_no_prefix_of_properties_are_properties(self):
+        for n in range(len(EVERYTHING_OCTETS)):
+            # 406: where the expiration itself is cut short
+            assert refused(EVERYTHING_OCTETS[:n]).reply_code in (502, 406)
+            with pytest.raises(ProtocolSyntaxError):
+                decode_properties(EVERYTHING_OCTETS[:n])
+
+    @pytest.mark.parametrize("read", [traits_of, decode_properties])
+    @pytest.mark.parametrize(
+        "props",
+        [
+            b"",
+            b"\x00",
+            b"\x00\x00\x00",
+            b"\x80\x00",
+            b"\x80\x00\x05a",
+            b"\x10\x00",
+            b"\x00\x40" + bytes(7),
+            EVERYTHING_OCTETS + b"\0",
+        ],
+    )
+    def test_what_does_not_end_with_its_octets_is_502(self, read, props):
+        with pytest.raises(ProtocolSyntaxError) as caught:
+            read(props)
+        assert "malformed content header properties" == caught.value.text
+
+    @pytest.mark.parametrize("read", [traits_of, decode_properties, find_headers, remove_expiration])
+    @pytest.mark.parametrize("flags", [b"\x00\x01\x00\x00", b"\x00\x02", b"\x10\x01\x02"])
+    def test_flags_that_class_basic_has_not_are_502(self, read, flags):
+        with pytest.raises(ProtocolSyntaxError) as caught:
+            read(flags)
+        assert "reserved property flags are set" == caught.value.text
+
+    def test_a_table_that_reaches_over_the_properties_is_502(self):
+        for props in (b"\x20\x00\x00\x00\x00\x01", b"\x20\x00\x00\x00", b"\x20\x80\x00\x00\x00\x03\x01kV"):
+            assert 502 == refused(props).reply_code
+
+
+class TestOctetsThatAreNotUtf8:
+    """RabbitMQ hands them on as they are, so do we (Java CVE-2026-106122: to the octet)."""
+
+    PROPS = bytes.fromhex("8480 02 fffe 01 80 01 ff")
+
+    def test_pass(self):
+        assert PLAIN_TRAITS is traits_of(self.PROPS)
+
+    def test_come_back_to_the_octet(self):
+        assert self.PROPS == encode_properties(decode_properties(self.PROPS))
+
+    def test_in_reply_to_are_found(self):
+        assert b"\xff" == find_reply_to(bytes.fromhex("0200 01 ff")).encode(errors="surrogateescape")
+
+    def test_in_user_id_are_not(self):
+        with pytest.raises(FrameError):
+            find_user_id(b"\x00\x10\x01\xff")
+
+
+class TestEdits:
+    """Each changes one property and no octet of another."""
+
+    @strategies.few
+    @given(strategies.properties, st.none() | strategies.tables)
+    def test_replacing_headers(self, properties, headers):
+        octets = replace_headers(encode_properties(properties), None if headers is None else encode_table(headers))
+        properties.headers = headers
+        assert encode_properties(properties) == octets
+
+    @strategies.few
+    @given(strategies.properties)
+    def test_removing_expiration(self, properties):
+        octets = remove_expiration(encode_properties(properties))
+        properties.expiration = None
+        assert encode_properties(properties) == octets
+
+    @strategies.few
+    @given(strategies.properties, strategies.shortstrs)
+    def test_replacing_reply_to(self, properties, reply_to):
+        octets = replace_reply_to(encode_properties(properties), reply_to)
+        properties.reply_to = reply_to
+        assert encode_properties(properties) == octets
+
+    @strategies.few
+    @given(strategies.properties)
+    def test_finding(self, properties):
+        octets = encode_properties(properties)
+        headers = None if properties.headers is None else encode_table(properties.headers)
+        assert headers == find_headers(octets)
+        assert properties.user_id == find_user_id(octets)
+        assert properties.reply_to == find_reply_to(octets)
+
+    def test_a_reply_to_beyond_255_octets_is_a_value_error(self):
+        with pytest.raises(ValueError, match="256"):
+            replace_reply_to(b"\x00\x00", "x" * 256)
+
+    @pytest.mark.parametrize("edit", [find_headers, find_user_id, find_reply_to, remove_expiration, decode_properties])
+    @given(props=st.binary(max_size=30))
+    def test_broken_properties_raise_nothing_but_amqp_errors(self, edit, props):
+        with suppress(ProtocolSyntaxError, FrameError):
+            edit(props)
+
+
+@pytest.mark.parametrize(
+    "values", [{"priority": 256}, {"timestamp": -1}, {"message_id": "x" * 256}, {"headers": {"k": object()}}]
+)
+def test_what_does_not_fit_is_our_own_fault(values):
+    with pytest.raises(ValueError, match=r".+"):
+        encode_properties(Properties(**values))
+
+
+def test_headers_keep_the_types_of_what_was_sent():
+    headers = Table({"n": 5, "a": Array([1, 2], "bs")}, {"n": "s", "a": "A"})
+    assert headers == decode_properties(encode_properties(Properties(headers=headers))).headers
