@@ -76,9 +76,14 @@ class AmqpChannel(ChannelState):
         """Send what may be confirmed now, coalesced ([rmq confirms])."""
         if self.confirms is None or self.closing:
             return
-        for ack, seq, multiple in self.confirms.take(0):
+        broker = self.session.broker
+        for ack, seq, multiple in self.confirms.take(broker.log.completed):
             head = b"\x01" + self.number.to_bytes(2) + (_ACK_FRAME if ack else _NACK_FRAME)
             self.session.send(head + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
+        if self.confirms.unconfirmed:
+            broker.unconfirmed[self] = None
+        else:
+            broker.unconfirmed.pop(self, None)
 
     # -- contents, frame by frame -------------------------------------------------------------------------------------
 
@@ -205,6 +210,7 @@ class AmqpChannel(ChannelState):
         self.closing = True
         session = self.session
         session.confirming.pop(self, None)
+        session.broker.unconfirmed.pop(self, None)
         if self.reply_consumer is not None:
             session.broker.reply_consumers.pop(self.reply_consumer[1], None)
             self.reply_consumer = None

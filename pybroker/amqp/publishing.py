@@ -12,7 +12,6 @@ from pybroker.core.definitions import find_exchange
 from pybroker.core.permissions import check, check_topic
 from pybroker.core.publish import (
     NO_RECEIPT,
-    ConfirmReceipt,
     Contents,
     Receipt,
     Route,
@@ -131,25 +130,20 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
     traits = contents.traits
     if traits.wants & WANTS_USER_ID:
         _check_user_id(channel, contents)
-    receipt: Receipt = NO_RECEIPT
-    first = 0
-    if channel.confirms is not None:
-        first = channel.confirms.add(n)
-        session.confirming[channel] = None
-        receipt = ConfirmReceipt()
-    if route.dynamic or route.immediate or traits.wants & (WANTS_CC | WANTS_REPLY_TO) or route.to_reply is not None:
-        _publish_each(channel, route, contents, receipt, first)
-        return
+    receipt: Receipt = NO_RECEIPT if channel.confirms is None else Receipt()
     queues = route.queues
-    if not queues:
+    ticket = 0
+    if route.dynamic or route.immediate or traits.wants & (WANTS_CC | WANTS_REPLY_TO) or route.to_reply is not None:
+        ticket = _publish_each(channel, route, contents, receipt)
+    elif not queues:
         _unroutable(channel, route, contents.contents, 312, "NO_ROUTE")
     elif channel.transaction is not None:
         channel.transaction.publish(route, contents, queues)
     else:
-        channel.publisher.publish(route, contents, queues, receipt)
+        ticket = channel.publisher.publish(route, contents, queues, receipt)
         _share(session, route, contents, n)
-    if receipt is not NO_RECEIPT:
-        _note_rejected(channel, receipt, first)
+    if channel.confirms is not None:
+        _confirm(channel, n, ticket, receipt)
 
 
 def _share(session: "AmqpSession", route: Route, contents: Contents, n: int) -> None:
@@ -164,12 +158,13 @@ def _share(session: "AmqpSession", route: Route, contents: Contents, n: int) -> 
             return
 
 
-def _note_rejected(channel: "AmqpChannel", receipt: Receipt, first: int) -> None:
-    assert isinstance(receipt, ConfirmReceipt)
-    if receipt.rejected:
-        assert channel.confirms is not None
-        for index in receipt.rejected:
-            channel.confirms.reject(first + index)
+def _confirm(channel: "AmqpChannel", n: int, ticket: int, receipt: Receipt) -> None:
+    """Put `n` publishes in the line for their confirms; the rejected ones get a nack when their turn comes."""
+    assert channel.confirms is not None
+    first = channel.confirms.add(n, ticket)
+    for index in receipt.rejected:
+        channel.confirms.reject(first + index)
+    channel.session.confirming[channel] = None
 
 
 def _resolve(channel: "AmqpChannel", route: Route) -> None:
@@ -202,9 +197,10 @@ def _check_user_id(channel: "AmqpChannel", contents: Contents) -> None:
             raise PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user.name}'")
 
 
-def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt, first: int) -> None:
-    """Publish messages whose way depends on their own properties, or on who can take them now."""
+def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt) -> int:
+    """Publish messages whose way depends on their own properties, or on who can take them now; return the last ticket."""
     publisher = channel.publisher
+    ticket = 0
     exchange = route.exchange
     assert exchange is not None
     for index in range(len(contents.contents)):
@@ -221,17 +217,18 @@ def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, rece
                 single = Contents(
                     traits_for(property_octets(content)), [content], len(content), single.body_octets, single.body_size
                 )
-        one: Receipt = NO_RECEIPT if receipt is NO_RECEIPT else ConfirmReceipt()
+        one = receipt.single()
         if not queues:
             _unroutable(channel, route, single.contents, 312, "NO_ROUTE")
         elif channel.transaction is not None:
             channel.transaction.publish(route, single, queues)
         elif not route.immediate:
-            publisher.publish(route, single, queues, one)
+            ticket = max(ticket, publisher.publish(route, single, queues, one))
         elif not _immediate(channel, route, single, queues, one):
             _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
-        if one is not NO_RECEIPT:
-            _note_rejected(channel, one, first + index)
+        if one.rejected:
+            receipt.rejected.add(index)
+    return ticket
 
 
 def _immediate(

@@ -4,21 +4,21 @@ It does no I/O: the daemon calls `tick` and runs `timers`, sessions call everyth
 """
 
 import logging
-from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.clock import Clock
 from pybroker.core.definitions import declare_default_exchanges
+from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.timers import Timers
 from pybroker.core.users import Users
 from pybroker.core.vhost import VHost
 from pybroker.session import Turn
+from pybroker.store.memory import MemoryLog
 
 if TYPE_CHECKING:
     from pybroker.core.link import SessionState
-    from pybroker.core.queue.queue import Queue
     from pybroker.core.settings import Settings
-    from pybroker.run import Entry
+    from pybroker.store.log import Log
 
 # One line a minute for each thing that goes wrong again and again.
 WARN_INTERVAL_MS: Final = 60_000
@@ -28,7 +28,7 @@ log = logging.getLogger("pybroker")
 
 
 class Broker:
-    """`epoch` tells this start from others in connection ids; `next_seq` is the seq the next message takes."""
+    """`epoch` tells this start from others in connection ids; `next_queue` is the id the next queue takes: never reused."""
 
     def __init__(self, settings: "Settings", clock: Clock, turn: Turn) -> None:
         self.settings = settings
@@ -39,8 +39,10 @@ class Broker:
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
         self.listeners: list[Any] = []
-        self.departing: deque[tuple[Queue, list[Entry], str]] = deque()
-        self.next_seq = 1
+        self.departures = Departures(turn)
+        self.log: Log = MemoryLog()
+        self.next_queue = 1
+        self.unconfirmed: dict[Any, None] = {}  # channels whose confirms wait for the log
         self.next_session = 1
         self.epoch = clock.timestamp_ms // 1000
         self.started_ms = clock.now_ms
@@ -101,6 +103,12 @@ class Broker:
             queue = queues.popleft()
             queue.awake = False
             queue.deliver(now_ms)
+
+    def log_completed(self, ticket: int) -> None:
+        """Learn that the log has everything up to `ticket` on disk: confirms that waited for it leave."""
+        self.log.completed = ticket
+        for channel in list(self.unconfirmed):
+            channel.send_confirms()
 
     def info(self, text: str) -> None:
         """Log what happened."""

@@ -32,7 +32,7 @@ class SessionState(Session):
 
 
 class ChannelState:
-    """Deliveries of one channel. `unacked_consumed` is `unacked` without what basic.get took: the global limit's count."""
+    """Deliveries of one channel. `unacked_consumed`, the global limit's count, is `unacked` without what get took."""
 
     __slots__ = ("consumers", "may_deliver", "next_tag", "prefetch_global", "session", "unacked", "unacked_consumed")
 
@@ -49,7 +49,7 @@ class ChannelState:
         """Acknowledge: the queues forget these messages, the consumers get their credit back."""
         for batch in batches:
             n = len(batch.indexes)
-            batch.queue.settled(n, batch.run.body_octets_of(batch.indexes))
+            batch.queue.settled(batch.run, batch.indexes)
             batch.queue.acked += n
             self._credit_back(batch.consumer, n)
 

@@ -1,7 +1,7 @@
 """From a received run to the queues: route -> enqueue, with what publishers are told about it.
 
-`Route` is one distinct publish of one channel (exchange, key, flags), resolved once and valid while the vhost's generation stands
-(data-model.md). This file does not know frames; it takes contents as octets.
+`Route` is one distinct publish of one channel (exchange, key, flags), resolved once and valid while the vhost's
+generation stands (data-model.md). This file does not know frames; it takes contents as octets.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -21,11 +21,14 @@ from pybroker.wire.guard import GROWN
 from pybroker.wire.table import join_table, split_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pybroker.core.broker import Broker
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
     from pybroker.core.vhost import VHost
     from pybroker.message import Message
+    from pybroker.store.log import Log
     from pybroker.wire.table import Table
 
 # A run of slow publishes spans this much time at most: the error of a message's age.
@@ -41,9 +44,9 @@ def names_of(exchange: str, routing_key: str) -> Names:
 class Route:
     """One distinct basic.publish of a channel. `queues` and `exchange` are valid while `generation` is the vhost's.
 
-    `run` is the last run of this route while it may still grow; `channel` is the number its frames carry. `dynamic` says that
-    headers decide, so each message is routed by itself. Messages of one run share their time of arrival, so a run grows for
-    `slack_ms` at most: not beyond its tick where a TTL may apply.
+    `run` is the last run of this route while it may still grow; `channel` is the number its frames carry. `dynamic`
+    says that headers decide, so each message is routed by itself. Messages of one run share their time of arrival, so a run
+    grows for `slack_ms` at most: not beyond its tick where a TTL may apply.
     """
 
     __slots__ = (
@@ -108,19 +111,7 @@ class Contents:
 
 
 class Receipt:
-    """What becomes of a publish. This one is for publishers that did not ask: it forgets."""
-
-    __slots__ = ()
-
-    def reject(self, run: Run, indexes: range) -> None:
-        """Learn that a queue refused these messages (reject-publish)."""
-
-
-NO_RECEIPT: Final = Receipt()
-
-
-class ConfirmReceipt(Receipt):
-    """Collects the rejected ones of one publish, whose first message is `index` in its run."""
+    """What becomes of a publish whose first message is `index` in its run: which ones were rejected, counted from 0."""
 
     __slots__ = ("index", "rejected")
 
@@ -128,9 +119,42 @@ class ConfirmReceipt(Receipt):
         self.index = 0
         self.rejected: set[int] = set()
 
-    def reject(self, run: Run, indexes: range) -> None:
-        """A message is nacked if any of its queues rejects it."""
+    def reject(self, indexes: range) -> None:
+        """Note messages of the run that a queue refused (reject-publish): any one queue's refusal is enough."""
         self.rejected.update(i - self.index for i in indexes)
+
+    def single(self) -> "Receipt":
+        """Return a receipt for one message of this publish."""
+        return Receipt()
+
+
+class _NoReceipt(Receipt):
+    """For publishers that did not ask: it forgets."""
+
+    __slots__ = ()
+
+    def reject(self, indexes: range) -> None:
+        """Forget it."""
+
+    def single(self) -> Receipt:
+        """Return itself."""
+        return self
+
+
+NO_RECEIPT: Final = _NoReceipt()
+
+
+def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Queue]", receipt: Receipt) -> int:
+    """Put messages into the log, if they are to last, and into the queues; return the ticket a confirm waits for."""
+    ticket = 0
+    if run.traits.persistent:
+        # Before the queues have it: what they settle at once must be in the log by then.
+        durable = tuple([queue.id for queue in queues if queue.durable])
+        if durable:
+            ticket = log.append(run, indexes, durable)
+    for queue in queues:
+        queue.enqueue(run, indexes, receipt)
+    return ticket
 
 
 class Publisher:
@@ -143,12 +167,15 @@ class Publisher:
         self.origin = origin
         self.frame_octets_max = frame_octets_max
 
-    def publish(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: Receipt) -> None:
-        """Put the messages into `queues` (not empty), as a run of their own or at the end of the route's last one."""
+    def publish(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: Receipt) -> int:
+        """Put the messages into `queues` (not empty), as a run of their own or at the end of the route's last one.
+
+        Return the ticket of the log that a confirm has to wait for, 0 if there is nothing to wait for.
+        """
         broker = self.vhost.broker
         n = len(contents.contents)
-        seq = broker.next_seq
-        broker.next_seq = seq + n
+        log = broker.log
+        seq = log.take(n)
         run = route.run
         now_ms = broker.clock.now_ms
         if (
@@ -178,12 +205,8 @@ class Publisher:
                 self.origin,
             )
             route.run = run
-        indexes = range(start, start + n)
-        if receipt is not NO_RECEIPT:
-            assert isinstance(receipt, ConfirmReceipt)
-            receipt.index = start
-        for queue in queues:
-            queue.enqueue(run, indexes, receipt)
+        receipt.index = start
+        return enqueue(log, run, range(start, start + n), queues, receipt)
 
     def targets(
         self, exchange: "Exchange", route: Route, traits: Traits, content: bytes
@@ -229,8 +252,7 @@ def without_header(content: bytes, key: bytes) -> bytes:
 def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes) -> Run:
     """Return a run of one message: `message` re-published with other properties. It takes a new seq."""
     content = with_properties(message.content, octets)
-    seq = broker.next_seq
-    broker.next_seq = seq + 1
+    seq = broker.log.take(1)
     run = message.run
     body = int.from_bytes(content[11:19])
     return Run(

@@ -39,7 +39,7 @@ def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> Non
 
 def _refuse(queue: "Queue", entries: "list[Entry]", receipt: "Receipt") -> None:
     for entry in entries:
-        receipt.reject(entry.run, entry.indexes)
+        receipt.reject(entry.indexes)
     if queue.limits.overflow == REJECT_PUBLISH_DLX:
         dead_letter.depart(queue, entries, "maxlen")
 

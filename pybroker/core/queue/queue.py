@@ -1,7 +1,7 @@
 """Queue: entries in, entries out (data-model.md). Classic semantics; what a feature adds stands in its own file.
 
 Costs are per entry, never per message. Knows consumers by their base class and nothing of frames. Invariants: `messages_ready` is the sum of
-its levels; every message is in exactly one of: a level, a channel's unacked, `departing`, or nowhere.
+its levels; every message is in exactly one of: a level, a channel's unacked, the broker's `departures`, or nowhere.
 """
 
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -57,6 +57,7 @@ class Queue:
         "expired",
         "expires_at_ms",
         "got",
+        "id",
         "levels",
         "limits",
         "messages_ready",
@@ -89,6 +90,8 @@ class Queue:
         user: str = "",
     ) -> None:
         self.vhost = vhost
+        self.id = vhost.broker.next_queue
+        vhost.broker.next_queue += 1
         self.name = name
         self.durable = durable
         self.auto_delete = auto_delete
@@ -257,6 +260,7 @@ class Queue:
         self.octets_ready -= octets
         if consumer.no_ack:
             self.delivered_no_ack += n
+            self.forget(run, indexes)
         else:
             self.delivered += n
             self.messages_unacknowledged += n
@@ -280,17 +284,28 @@ class Queue:
         self.got += 1
         if entry.deliveries:
             self.redelivered += 1
-        if not no_ack:
+        if no_ack:
+            self.forget(entry.run, entry.indexes)
+        else:
             self.messages_unacknowledged += 1
             self.octets_unacknowledged += octets
         return entry
 
     # -- settled, returned --------------------------------------------------------------------------------------------
 
-    def settled(self, n: int, octets: int) -> None:
-        """Forget `n` unacknowledged messages for good."""
-        self.messages_unacknowledged -= n
-        self.octets_unacknowledged -= octets
+    def settled(self, run: "Run", indexes: range) -> None:
+        """Forget unacknowledged messages for good."""
+        self._taken_back(run, indexes)
+        self.forget(run, indexes)
+
+    def forget(self, run: "Run", indexes: range) -> None:
+        """Tell the log that these messages are done with: acknowledged, dropped or sent on."""
+        if self.durable and run.traits.persistent:
+            self.vhost.broker.log.settle(self.id, run, indexes)
+
+    def _taken_back(self, run: "Run", indexes: range) -> None:
+        self.messages_unacknowledged -= len(indexes)
+        self.octets_unacknowledged -= run.body_octets_of(indexes)
 
     def give_back(self, batches: "list[Batch]") -> None:
         """Put unacknowledged messages back to their original place (F15); those delivered too often are dead letters."""
@@ -302,7 +317,7 @@ class Queue:
         for batch in batches:
             entry = Entry(batch.run, batch.indexes, batch.deliveries + 1)
             n, octets = len(batch.indexes), entry.body_octets
-            self.settled(n, octets)
+            self._taken_back(batch.run, batch.indexes)
             if limit is not None and entry.deliveries > limit:
                 over.append(entry)
                 continue
@@ -321,12 +336,10 @@ class Queue:
 
     def reject(self, batches: "list[Batch]") -> None:
         """Drop unacknowledged messages that nobody wants; with a dead letter exchange they go there."""
-        from pybroker.core.queue import dead_letter  # noqa: PLC0415 - it knows this class
-
         if self.deleted:
             return
         for batch in batches:
-            self.settled(len(batch.indexes), batch.run.body_octets_of(batch.indexes))
+            self._taken_back(batch.run, batch.indexes)
         dead_letter.depart(self, [Entry(b.run, b.indexes, b.deliveries) for b in batches], "rejected")
 
     def removed(self, entries: list[Entry]) -> None:
@@ -337,6 +350,10 @@ class Queue:
 
     def purge(self) -> int:
         """Drop what is ready; return how many messages that were."""
+        if self.durable:
+            for level in self.levels:
+                for entry in level:
+                    self.forget(entry.run, entry.indexes)
         count = sum(level.clear() for level in self.levels)
         self.messages_ready = 0
         self.octets_ready = 0

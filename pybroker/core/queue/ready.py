@@ -7,8 +7,12 @@ return brings a lower seq back. `returned` is kept descending (its end is the he
 from bisect import bisect_left
 from collections import deque
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from pybroker.run import Entry, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def _key(entry: Entry) -> int:
@@ -25,6 +29,10 @@ class Level:
         self.ready: deque[Entry] = deque()
         self.returned: list[Entry] = []
         self.count = 0
+
+    def __iter__(self) -> "Iterator[Entry]":
+        yield from reversed(self.returned)
+        yield from self.ready
 
     def push(self, run: Run, indexes: range) -> None:
         """Append new messages: the last entry grows if it ends where `indexes` begin."""

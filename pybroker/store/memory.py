@@ -1,0 +1,21 @@
+"""MemoryLog: the null engine. Nothing outlives the process, so nothing has to be waited for."""
+
+from typing import TYPE_CHECKING
+
+from pybroker.store.log import Log
+
+if TYPE_CHECKING:
+    from pybroker.run import Run
+
+
+class MemoryLog(Log):
+    """A log that forgets at once."""
+
+    __slots__ = ()
+
+    def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:  # noqa: ARG002 - nothing is kept
+        """Return ticket 0: there is nothing to wait for."""
+        return 0
+
+    def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
+        """Forget nothing, since nothing was kept."""

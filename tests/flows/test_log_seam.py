@@ -1,0 +1,102 @@
+"""The group seam: confirms wait for the log's tickets, in publish order; what a durable queue has done with is settled."""
+
+import pytest
+from fakes import Basic, Confirm
+
+from pybroker.store.log import Log
+
+
+class SlowLog(Log):
+    """Gives each append a ticket of its own and completes none by itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.appended = []
+        self.settled = []
+
+    def append(self, run, indexes, queue_ids):
+        self.appended.append((run.first_seq + indexes.start, len(indexes), queue_ids))
+        return len(self.appended)
+
+    def settle(self, queue_id, run, indexes):
+        self.settled += [(queue_id, run.first_seq + i) for i in indexes]
+
+
+@pytest.fixture
+def log(world):
+    world.broker.log = SlowLog()
+    return world.broker.log
+
+
+def acks(peer):
+    return [(m.delivery_tag, m.multiple) for m in peer.take() if isinstance(m, Basic.Ack)]
+
+
+def test_a_persistent_message_in_a_durable_queue_is_confirmed_when_the_log_has_it(world, peer, log):
+    peer.declare("q", durable=True)
+    peer.call(Confirm.Select())
+    peer.publish("", "q", b"one", delivery_mode=2)
+    assert [] == acks(peer)
+    world.broker.log_completed(1)
+    world.run()
+    assert [(1, False)] == acks(peer)
+
+
+def test_a_transient_message_does_not_overtake_a_persistent_one_of_its_channel(world, peer, log):
+    peer.declare("q", durable=True)
+    peer.call(Confirm.Select())
+    peer.publish("", "q", b"one", delivery_mode=2)
+    peer.publish("", "q", b"two")
+    assert [] == acks(peer)
+    world.broker.log_completed(1)
+    world.run()
+    assert [(2, True)] == acks(peer)
+
+
+def test_transient_messages_and_queues_are_not_for_the_log(peer, log):
+    peer.declare("q", durable=True)
+    peer.declare("t")
+    peer.call(Confirm.Select())
+    peer.publish("", "q", b"transient")
+    peer.publish("", "t", b"persistent", delivery_mode=2)
+    assert [(1, False), (2, False)] == acks(peer)
+    assert [] == log.appended
+
+
+def test_a_fan_out_is_appended_once_with_all_its_durable_queues(world, peer, log):
+    from pamqp.commands import Queue
+
+    ids = []
+    for name in ("a", "b"):
+        peer.declare(name, durable=True)
+        peer.call(Queue.Bind(queue=name, exchange="amq.fanout"))
+        ids.append(world.vhost.queues[name].id)
+    peer.publish("amq.fanout", "", b"x", delivery_mode=2)
+    assert [(1, 1, tuple(sorted(ids)))] == [(seq, n, tuple(sorted(found))) for seq, n, found in log.appended]
+
+
+def test_acked_rejected_got_and_purged_messages_are_settled(world, peer, log):
+    from pamqp.commands import Queue
+
+    peer.declare("q", durable=True)
+    queue = world.vhost.queues["q"].id
+    for body in (b"1", b"2", b"3", b"4"):
+        peer.publish("", "q", body, delivery_mode=2)
+    acked = peer.get("q", no_ack=False)
+    peer.send(Basic.Ack(acked.method.delivery_tag))
+    rejected = peer.get("q", no_ack=False)
+    peer.send(Basic.Reject(rejected.method.delivery_tag, requeue=False))
+    peer.get("q", no_ack=True)
+    peer.call(Queue.Purge(queue="q"))
+    assert [(queue, seq) for seq in (1, 2, 3, 4)] == log.settled
+
+
+def test_a_dead_letter_settles_the_original_after_its_copy_is_in_the_log(world, peer, log):
+    peer.declare("dlq", durable=True)
+    peer.declare("q", {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dlq"}, durable=True)
+    peer.publish("", "q", b"x", delivery_mode=2)
+    got = peer.get("q", no_ack=False)
+    peer.send(Basic.Reject(got.method.delivery_tag, requeue=False))
+    world.run()
+    assert [(world.vhost.queues["q"].id, 1)] == log.settled
+    assert 2 == len(log.appended)
