@@ -2,17 +2,13 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from pybroker.control.spec import BadArguments, Command, Refused
-from pybrokerctl import exit_codes, render
+from pybrokerctl import exit_codes, render, views
 from pybrokerctl.client import Connection, TimedOut, Unreachable
 from pybrokerctl.locate import Target, explain_unreachable, locate
-
-# Commands whose document has a form of its own for people; others are shown as `key: value`.
-VIEWS: Final = {"status": "pybrokerctl.views.status"}
 
 
 class Options(NamedTuple):
@@ -117,8 +113,8 @@ def _show(call: Call, args: Any, connection: Connection, given: Mapping[str, Any
         _write(formatter.rows(head, answer))
     elif options.silent and isinstance(answer, str) and options.formatter not in render.MACHINE:
         return
-    elif isinstance(answer, dict) and options.formatter == "table" and command.name in VIEWS:
-        _write(import_module(VIEWS[command.name]).view(answer, args))
+    elif isinstance(answer, dict) and options.formatter == "table" and (view := views.find(command.name)):
+        _write(view(answer, args))
     else:
         _write(formatter.value(answer, connection.node))
 

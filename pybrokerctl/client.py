@@ -17,7 +17,7 @@ CHUNK_OCTETS: Final = 65_536
 PEERCRED: Final = struct.Struct("3i")
 
 
-class Unreachable(Exception):  # noqa: N818 - a fact about the node, not a fault
+class Unreachable(Exception):
     """No daemon answers on a socket; `why` says what the system said."""
 
     def __init__(self, path: Path, why: str) -> None:
@@ -26,7 +26,7 @@ class Unreachable(Exception):  # noqa: N818 - a fact about the node, not a fault
         self.why = why
 
 
-class TimedOut(Exception):  # noqa: N818 - likewise
+class TimedOut(Exception):
     """The time given with -t is over."""
 
 
@@ -38,16 +38,22 @@ class Connection:
         self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
         self._buffer = bytearray()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._batches = self._lines()
         try:
-            self._wait_for(self._socket.connect, str(path))
+            self._open()
+        except Exception:
+            self._socket.close()
+            raise
+
+    def _open(self) -> None:
+        """Connect and read the greeting."""
+        try:
+            self._wait_for(self._socket.connect, str(self.path))
         except OSError as error:
-            raise Unreachable(path, error.strerror or str(error)) from error
-        self.pid: int = PEERCRED.unpack(self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size))[
-            0
-        ]
-        lines = self._lines()
-        self._batches = lines
-        greeting = self._expect_object(next(lines)[0])
+            raise Unreachable(self.path, error.strerror or str(error)) from error
+        credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size)
+        self.pid: int = PEERCRED.unpack(credentials)[0]
+        greeting = self._expect_object(next(self._batches)[0], "node", "version", "protocol")
         self.node: str = greeting["node"]
         self.version: str = greeting["version"]
         if greeting["protocol"] != codec.PROTOCOL:
@@ -73,7 +79,7 @@ class Connection:
         head = self._expect_object(first)
         if "columns" in head:
             return head["columns"], self._rows(rest)
-        return None, head["value"]
+        return None, self._expect_object(head, "value")["value"]
 
     def wait_until_gone(self) -> None:
         """Return when the daemon's process has ended. Raises TimedOut."""
@@ -94,17 +100,18 @@ class Connection:
             if rows:
                 yield rows
             if len(rows) < len(batch):
-                self._expect_object(batch[len(rows)])
+                self._expect_object(batch[len(rows)], "end")
                 return
             batch = next(self._batches)
 
-    def _expect_object(self, line: Any) -> dict[str, Any]:
-        """Return an object of the protocol. Raises Refused when it is the daemon's refusal."""
-        if not isinstance(line, dict):
-            raise Refused(f"{self.path} does not speak pybroker's control protocol", exit_codes.UNAVAILABLE)
-        if "error" in line:
-            raise Refused(line["error"]["text"], line["error"]["exit_code"])
-        return line
+    def _expect_object(self, line: Any, *keys: str) -> dict[str, Any]:
+        """Return an object of the protocol, with these keys. Raises Refused when it is the daemon's refusal."""
+        match line:
+            case {"error": {"text": str(text), "exit_code": int(exit_code)}}:
+                raise Refused(text, exit_code)
+            case dict() if line.keys() >= set(keys):
+                return line
+        raise Refused(f"{self.path} does not speak pybroker's control protocol", exit_codes.UNAVAILABLE)
 
     def _lines(self) -> Iterator[list[Any]]:
         """Yield the values of the whole lines of each read, at least one."""

@@ -132,14 +132,14 @@ def _say_version() -> int:
 
 
 def _say_man_page() -> int:
-    from pybrokerctl import man_page  # noqa: PLC0415 - likewise
+    from pybrokerctl import man_page  # noqa: PLC0415 - it loads every command
 
     sys.stdout.write(man_page.page())
     return exit_codes.OK
 
 
 def _say_help(command: Command) -> int:
-    from pybrokerctl import usage  # noqa: PLC0415 - likewise
+    from pybrokerctl import usage  # noqa: PLC0415 - it loads every command
 
     sys.stdout.write(usage.command_help(command))
     return exit_codes.OK
@@ -156,7 +156,7 @@ def _without_command(name: str, *, wants_help: bool) -> int:
 
 
 def _complain(error: Refused, given: list[str], command: Command | None) -> None:
-    from pybrokerctl import usage  # noqa: PLC0415 - likewise
+    from pybrokerctl import usage  # noqa: PLC0415 - it loads every command
 
     line = usage.usage_line(command) if command else usage.GENERAL_USAGE
     shown = " ".join(given)

@@ -10,7 +10,7 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -128,17 +128,9 @@ class ControlServer:
         result = command.run(Node(self.broker, self.controller, gevent.sleep), args)
         if command.columns:
             assert isinstance(result, Iterable)
-            columns = command.chosen(args)
-            yield codec.encode({"columns": [column.name for column in columns]})
-            count = 0
-            nouns = iter(result)
-            while batch := list(islice(nouns, ROWS_PER_SLICE)):
-                count += len(batch)
-                yield b"".join(_row(columns, noun) for noun in batch)
-            yield codec.encode({"end": count})
+            yield from _listing(command.chosen(args), iter(result))
         else:
-            yield codec.encode({"value": result})
-            yield codec.encode({"end": 0})
+            yield codec.encode({"value": result}) + codec.encode({"end": 0})
 
 
 def describe(command: Command, args: Any) -> str:
@@ -149,6 +141,19 @@ def describe(command: Command, args: Any) -> str:
         if value != field.default or field.required:
             words.append(f"{field.name}={'***' if field.arg.secret else repr(value)}")
     return " ".join(words)
+
+
+def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Iterator[bytes]:
+    """Yield header, rows and end, a slice at a time. What is refused at the first row is refused before the header."""
+    batch = list(islice(nouns, ROWS_PER_SLICE))
+    head = codec.encode({"columns": [column.name for column in columns]})
+    count = 0
+    while batch:
+        count += len(batch)
+        yield head + b"".join([_row(columns, noun) for noun in batch])
+        head = b""
+        batch = list(islice(nouns, ROWS_PER_SLICE))
+    yield head + codec.encode({"end": count})
 
 
 def _row(columns: Iterable[Column], noun: Any) -> bytes:

@@ -23,7 +23,7 @@ Effect = Literal["read", "write", "destroy"]
 App = Literal["running", "stopped", "any"]
 
 
-class Refused(Exception):  # noqa: N818 - an answer, not a fault
+class Refused(Exception):
     """A command's negative answer: one sentence and the exit code pybrokerctl ends with."""
 
     def __init__(self, text: str, exit_code: int = EX_DATAERR) -> None:

@@ -1,10 +1,14 @@
 """list_bindings: the bindings of a virtual host, those to the default exchange included, as RabbitMQ shows them."""
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pybroker.control.lookup import find_vhost
 from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pybroker.core.binding import Binding
 
 
 class Args(NamedTuple):
@@ -14,35 +18,17 @@ class Args(NamedTuple):
     vhost: VHostArg = "/"
 
 
-class Row(NamedTuple):
-    """One binding; those to the default exchange are implied and have no object of their own."""
-
-    source_name: str
-    destination_name: str
-    destination_kind: str
-    routing_key: str
-    arguments: dict[str, object]
-
-
-def run(node: Node, args: Args) -> Iterable[Row]:
-    """Yield what every queue's name implies, then the bindings, exchange by exchange."""
-    vhost = find_vhost(node.broker, args.vhost)
-
-    def rows() -> Iterator[Row]:
-        for name in list(vhost.queues):
-            yield Row("", name, "queue", name, {})
-        for exchange in list(vhost.exchanges.values()):
-            for one in list(exchange.bindings()):
-                yield Row(exchange.name, one.destination.name, one.destination.kind, one.routing_key, one.arguments)
-
-    return rows()
+def run(node: Node, args: Args) -> "Iterable[Binding]":
+    """Yield the bindings, exchange by exchange."""
+    for exchange in list(find_vhost(node.broker, args.vhost).exchanges.values()):
+        yield from list(exchange.bindings())
 
 
 COLUMNS = (
-    Column("source_name", lambda b: b.source_name, "exchange that messages come from; the default one has no name"),
+    Column("source_name", lambda b: b.source.name, "exchange that messages come from; the default one has no name"),
     Column("source_kind", lambda _: "exchange", "always exchange"),
-    Column("destination_name", lambda b: b.destination_name, "queue or exchange that they go to"),
-    Column("destination_kind", lambda b: b.destination_kind, "queue or exchange"),
+    Column("destination_name", lambda b: b.destination.name, "queue or exchange that they go to"),
+    Column("destination_kind", lambda b: b.destination.kind, "queue or exchange"),
     Column("routing_key", lambda b: b.routing_key, "binding key"),
     Column("arguments", lambda b: b.arguments, "arguments it was made with", table=True),
 )

@@ -1,0 +1,44 @@
+from fakes import PROTOCOL_HEADER
+from pamqp import commands
+
+Connection = commands.Connection
+
+
+def test_who_is_connected_from_where(operator, peer):
+    assert operator.list("list_connections") == [["guest", "127.0.0.1", 40000, "running"]]
+
+
+def test_one_that_has_not_spoken_is_no_connection_yet(operator):
+    peer = operator.world.peer()
+    assert operator.list("list_connections") == []
+    peer.send_octets(PROTOCOL_HEADER)
+    assert operator.list("list_connections", "user", "vhost", "state") == [["", "", "starting"]]
+
+
+def test_the_id_and_the_name(operator, peer):
+    pid, name = operator.list("list_connections", "pid", "name")[0]
+    assert pid == f"<pybroker@vm.{operator.world.broker.epoch}.{peer.session.id}.0>"
+    assert name == "127.0.0.1:40000 -> 127.0.0.1:5672"
+
+
+def test_client_properties_travel_with_their_types(operator):
+    peer = operator.world.peer()
+    peer.send_octets(PROTOCOL_HEADER)
+    operator.world.run()
+    peer.next(0)
+    properties = {"connection_name": "NAME", "capabilities": {"basic.nack": True}}
+    peer.call(Connection.StartOk(properties, "PLAIN", "\0guest\0guest"), 0)
+    expected = [["capabilities", "table", [["basic.nack", "bool", True]]], ["connection_name", "longstr", "NAME"]]
+    assert sorted(operator.list("list_connections", "client_properties")[0]) == expected
+
+
+def test_what_was_negotiated(operator, peer):
+    columns = ("timeout", "frame_max", "channel_max", "channels", "protocol", "auth_mechanism", "ssl", "vhost")
+    assert operator.list("list_connections", *columns) == [[0, 131_072, 2_047, 1, "{0,9,1}", "PLAIN", False, "/"]]
+
+
+def test_octets_are_counted(operator, peer):
+    received, sent, pending = operator.list("list_connections", "recv_oct", "send_oct", "send_pend")[0]
+    assert received > 100
+    assert sent > 100
+    assert pending == 0

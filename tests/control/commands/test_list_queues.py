@@ -1,0 +1,75 @@
+import pytest
+from pamqp import commands
+
+from pybroker.control.spec import BadArguments, Refused
+
+Basic = commands.Basic
+
+
+def test_name_and_messages_are_shown_by_default_ready_and_unacknowledged_together(operator, peer):
+    # F41: the tool's `messages` counts both, declare-ok only what is ready.
+    peer.declare("q")
+    for _ in range(3):
+        peer.publish("", "q", b"four")
+    peer.get("q", no_ack=False)
+    assert operator.list("list_queues") == [["q", 3]]
+    counts = ("messages_ready", "messages_unacknowledged", "messages_ram")
+    assert operator.list("list_queues", *counts) == [[2, 1, 3]]
+    octets = ("message_bytes_ready", "message_bytes_unacknowledged", "message_bytes")
+    assert operator.list("list_queues", *octets) == [[8, 4, 12]]
+
+
+def test_columns_come_in_the_order_asked_for_also_by_commas(operator, peer):
+    peer.declare("q", durable=True)
+    assert operator.list("list_queues", "durable,name", "type") == [[True, "q", "classic"]]
+
+
+def test_arguments_travel_with_their_types(operator, peer):
+    peer.declare("q", {"x-max-length": 5, "x-overflow": "reject-publish"})
+    expected = [["x-max-length", "byte", 5], ["x-overflow", "longstr", "reject-publish"]]
+    assert sorted(operator.list("list_queues", "arguments")[0]) == expected
+
+
+def test_an_exclusive_queue_names_its_owner(operator, peer):
+    peer.declare("q", exclusive=True)
+    assert operator.list("list_queues", "exclusive", "owner_pid") == [[True, peer.session.pid]]
+
+
+def test_an_exclusive_consumer_is_named(operator, peer):
+    peer.declare("q")
+    peer.consume("q", "tag", exclusive=True)
+    shown = operator.list("list_queues", "exclusive_consumer_tag", "exclusive_consumer_pid", "consumers")
+    assert shown == [["tag", peer.session.pid.replace(".0>", ".1>"), 1]]
+    assert operator.list("list_queues", "single_active_consumer_tag") == [""]
+
+
+def test_the_single_active_consumer_is_named(operator, peer):
+    peer.declare("q", {"x-single-active-consumer": True})
+    peer.consume("q", "first")
+    peer.consume("q", "second")
+    assert operator.list("list_queues", "single_active_consumer_tag") == ["first"]
+
+
+def test_a_single_nodes_queues_are_online_and_local(operator, peer):
+    peer.declare("q")
+    assert operator.list("list_queues", "name", online=True, local=True) == ["q"]
+    assert operator.list("list_queues", "name", offline=True) == []
+    assert operator.list("list_queues", "leader", "members") == [["pybroker@vm", ["pybroker@vm"]]]
+
+
+def test_only_the_virtual_hosts_own_queues_are_shown(operator, peer):
+    peer.declare("q")
+    operator.ask("add_vhost", vhost_name="v")
+    assert operator.list("list_queues", vhost="v") == []
+
+
+def test_an_unknown_virtual_host_is_refused(operator):
+    with pytest.raises(Refused) as refused:
+        operator.list("list_queues", vhost="nosuch")
+    assert (refused.value.text, refused.value.exit_code) == ("Virtual host 'nosuch' does not exist", 65)
+
+
+def test_unknown_columns_are_named_together(operator):
+    with pytest.raises(BadArguments) as refused:
+        operator.list("list_queues", "name", "zzz", "aaa")
+    assert (refused.value.text, refused.value.exit_code) == ("Info key(s) aaa,zzz are not supported", 64)

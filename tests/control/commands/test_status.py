@@ -1,0 +1,52 @@
+import os
+
+from pybroker.net.listener import Listener
+
+
+class OpenListener(Listener):
+    def __init__(self, interface, port, path=""):
+        self.protocol, self.interface, self.port, self.path = "amqp", interface, port, path
+
+
+def test_the_document_counts_what_is_there(operator, peer):
+    peer.declare("q1")
+    peer.declare("q2")
+    operator.world.peer()  # connected, and has not said a word
+    document = operator.ask("status")
+    assert document["totals"] == {"connection_count": 1, "queue_count": 2, "virtual_host_count": 1}
+    assert document["pid"] == os.getpid()
+    assert document["node_name"] == "pybroker@vm"
+    assert document["rabbitmq_version"] == "3.13.0"
+    assert document["memory"]["total"]["rss"] > 1_000_000
+    assert 0 < document["file_descriptors"]["total_used"] < document["file_descriptors"]["total_limit"]
+
+
+def test_uptime_is_in_seconds(operator):
+    operator.world.clock.advance(61_500)
+    assert operator.ask("status")["uptime"] == 61
+
+
+def test_listeners_are_shown_in_rabbitmqs_form(operator):
+    operator.world.broker.listeners += [
+        OpenListener("::", 5672),
+        OpenListener("127.0.0.1", 5673),
+        OpenListener("", 0, "/run/amqp.sock"),
+    ]
+    shown = [(one["interface"], one["port"], one["protocol"]) for one in operator.ask("status")["listeners"]]
+    assert shown == [("[::]", 5672, "amqp"), ("127.0.0.1", 5673, "amqp"), ("/run/amqp.sock", 0, "amqp")]
+
+
+def test_places_and_free_space_are_those_of_the_node(operator, tmp_path):
+    settings = operator.world.broker.settings
+    assert "disk_free" not in operator.ask("status")
+    settings.data_dir, settings.log_files = str(tmp_path), ("/var/log/n.log",)
+    document = operator.ask("status")
+    assert document["data_directory"] == str(tmp_path)
+    assert document["log_files"] == ["/var/log/n.log"]
+    assert document["disk_free"] > 0
+
+
+def test_a_stopped_app_is_seen(operator):
+    assert operator.ask("status")["app_running"]
+    operator.daemon.app_running = False
+    assert not operator.ask("status")["app_running"]

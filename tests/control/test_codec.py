@@ -1,0 +1,100 @@
+import json
+import math
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+
+from pybroker.control import codec
+from pybroker.wire.table import Table, decode_table, encode_table
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_a_value_is_one_line_of_ascii_and_comes_back(value):
+    line = codec.encode(value)
+    assert line.isascii()
+    assert line.index(b"\n") == len(line) - 1
+    assert codec.decode(line) == value
+
+
+@given(st.binary(max_size=200))
+def test_any_octets_are_a_value_or_a_bad_line(octets):
+    try:
+        value = codec.decode(octets)
+    except codec.BadLine:
+        return
+    assert repr(json.loads(octets)) == repr(value)  # NaN is not equal to itself
+
+
+def test_nesting_without_end_is_a_bad_line():
+    with pytest.raises(codec.BadLine):
+        codec.decode(b"[" * 100_000)
+
+
+def test_a_request_comes_back():
+    line = codec.encode_request("ping", {"a": [1]})
+    assert codec.decode_request(line) == ("ping", {"a": [1]})
+    assert codec.decode_request(b'{"command":"ping"}') == ("ping", {})
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"1", b"[]", b"{}", b'{"command":1}', b'{"command":"x","args":[]}', b"{", b"\xff"]
+)
+def test_what_is_no_request_is_a_bad_line(line):
+    with pytest.raises(codec.BadLine):
+        codec.decode_request(line)
+
+
+def test_a_table_shows_rabbitmqs_names_of_types():
+    table = {
+        "s": "text",
+        "i": 5,
+        "l": 2**40,
+        "t": True,
+        "d": 0.5,
+        "n": None,
+        "x": b"octets",
+        "T": datetime(2020, 1, 1, tzinfo=UTC),
+        "A": [1, "a", {"k": "v"}],
+        "F": {"k": [False]},
+    }
+    assert codec.table_triples(table) == [
+        ["s", "longstr", "text"],
+        ["i", "signedint", 5],
+        ["l", "long", 2**40],
+        ["t", "bool", True],
+        ["d", "double", 0.5],
+        ["n", "void", None],
+        ["x", "binary", "octets"],
+        ["T", "timestamp", 1_577_836_800],
+        ["A", "array", [["signedint", 1], ["longstr", "a"], ["table", [["k", "longstr", "v"]]]]],
+        ["F", "table", [["k", "array", [["bool", False]]]]],
+    ]
+
+
+def test_a_decoded_table_remembers_its_types():
+    table, _ = decode_table(encode_table(Table({"a": 1, "b": 2})))
+    table.types["a"] = "l"
+    table.types["b"] = "B"
+    assert codec.table_triples(table) == [["a", "long", 1], ["b", "unsignedbyte", 2]]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_json_does_not_have_is_text(value):
+    assert codec.table_triples({"d": value}) == [["d", "double", str(value)]]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(b"\xff\x00", "\\xff\x00"), ((1, 2), [1, 2]), (frozenset("a"), ["a"]), (Decimal("1.5"), "1.5")],
+)
+def test_values_that_json_does_not_know(value, expected):
+    assert codec.decode(codec.encode(value)) == (list(value) if isinstance(value, tuple) else expected)
+    assert codec.plain(value) == expected

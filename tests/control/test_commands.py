@@ -1,0 +1,83 @@
+"""What holds for every command: the table, the files, the columns, the banner and the man page agree."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pamqp import commands as methods
+
+from pybroker.control import codec, commands
+from pybroker.control.spec import Command
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = [commands.load(name) for name in commands.NAMES]
+LISTINGS = [command for command in COMMANDS if command.columns]
+
+
+def each(of: list[Command]):
+    return pytest.mark.parametrize("command", of, ids=[command.name for command in of])
+
+
+def test_the_table_and_the_folder_name_the_same_commands():
+    files = {path.stem for path in (ROOT / "pybroker/control/commands").glob("*.py")} - {"__init__"}
+    assert files == set(commands.NAMES)
+    assert len(set(commands.NAMES)) == len(commands.NAMES)
+    assert [command.name for command in COMMANDS] == list(commands.NAMES)
+
+
+def test_every_command_has_a_test_file_of_its_name():
+    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests/control/commands").glob("test_*.py")}
+    assert tests == set(commands.NAMES)
+
+
+def test_sections_are_not_torn_apart():
+    starts = [after.section for before, after in pairwise(COMMANDS) if before.section != after.section]
+    assert len(set(starts)) == len(starts)
+
+
+@each(COMMANDS)
+def test_the_description_is_complete(command):
+    assert command.summary
+    assert not command.summary.endswith(".")
+    assert command.effect in ("read", "write", "destroy")
+    assert command.app in ("running", "stopped", "any")
+    flags = [flag for field in command.fields() for flag in field.arg.flags.split()]
+    assert len(set(flags)) == len(flags)
+    for field in command.fields():
+        assert field.arg.help
+        assert field.positional or field.option
+        assert field.positional or not field.required
+
+
+@each([command for command in COMMANDS if isinstance(command.banner, str)])
+def test_the_banner_names_only_what_there_is(command):
+    values = dict.fromkeys([field.name for field in command.fields()], "x")
+    assert command.banner.format(**values, node="n", timeout=1.0, timeout_ms=1)
+
+
+@each(LISTINGS)
+def test_columns_are_named_once_and_the_default_ones_exist(command):
+    names = [column.name for column in command.columns]
+    assert len(set(names)) == len(names)
+    assert set(command.default) <= set(names)
+    assert all(column.help for column in command.columns)
+
+
+@each(LISTINGS)
+def test_every_column_of_every_row_is_plain_json(command, operator, peer):
+    peer.declare("q", {"x-max-length": 1})
+    peer.call(methods.Queue.Bind(queue="q", exchange="amq.topic", routing_key="#"))
+    peer.declare("mine", exclusive=True)
+    peer.publish("", "q", b"x")
+    peer.consume("q", exclusive=True)
+    args = {} if command.name == "list_users" else {"columns": [column.name for column in command.columns]}
+    rows = operator.list(command.name, **args)
+    assert rows
+    for row in rows:
+        assert len(row) == len(command.columns)
+        assert codec.decode(codec.encode(row)) == row
+
+
+def test_a_name_that_is_not_in_the_table_is_never_imported():
+    with pytest.raises(AssertionError):
+        commands.load("os")

@@ -1,0 +1,272 @@
+"""The control socket, with real sockets on a loop of its own."""
+
+import logging
+import os
+import stat
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import gevent
+import pytest
+from gevent import socket
+
+from pybroker.control import codec, commands, server as server_module
+from pybroker.control.server import ControlServer, describe
+from pybroker.control.spec import Arg, Column, Command, NoArgs
+from pybroker.errors import NotFound
+
+
+class Caller:
+    """A client that reads when it is told to."""
+
+    def __init__(self, path: Path) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(10)
+        self.socket.connect(str(path))
+        self.file = self.socket.makefile("rb")
+
+    def line(self) -> Any:
+        """Return the next line's value; None at the end."""
+        line = self.file.readline()
+        return codec.decode(line) if line else None
+
+    def ask(self, command: str, **args: Any) -> list[Any]:
+        """Return all lines of one answer."""
+        self.socket.sendall(codec.encode_request(command, args))
+        lines = [self.line()]
+        while lines[-1] is not None and not (isinstance(lines[-1], dict) and lines[-1].keys() & {"end", "error"}):
+            lines.append(self.line())
+        return lines
+
+
+@pytest.fixture
+def folder():
+    # pytest's own folders have names longer than a socket's path may be.
+    with tempfile.TemporaryDirectory(prefix="ctl") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def server(operator, folder):
+    server = ControlServer(operator.world.broker, folder / "c.sock", operator.daemon)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def caller(server):
+    caller = Caller(server.path)
+    assert caller.line()["protocol"] == 1
+    return caller
+
+
+@pytest.fixture
+def add(monkeypatch):
+    """Put a command into the table, for one test."""
+
+    def add(command: Command) -> None:
+        load = commands.load
+        monkeypatch.setattr(commands, "NAMES", (*commands.NAMES, command.name))
+        monkeypatch.setattr(commands, "load", lambda name: command if name == command.name else load(name))
+
+    return add
+
+
+def listing(name: str, rows: Any, columns: tuple[Column, ...] = (Column("n", lambda n: n, "a number"),)) -> Command:
+    return Command(name, "Tests", "Tests", NoArgs, "read", lambda _node, _args: rows, columns)
+
+
+def test_the_file_is_for_its_owner_only(server):
+    assert stat.S_IMODE(server.path.stat().st_mode) == 0o600
+
+
+def test_the_node_says_who_it_is(server):
+    assert Caller(server.path).line() == {"node": "pybroker@vm", "version": "0.1.0", "protocol": 1}
+
+
+def test_a_connection_carries_any_number_of_requests(caller):
+    assert caller.ask("ping") == [{"value": "Ping succeeded"}, {"end": 0}]
+    assert caller.ask("list_users") == [{"columns": ["user", "tags"]}, ["guest", ["administrator"]], {"end": 1}]
+
+
+def test_requests_may_arrive_octet_by_octet_and_together(caller):
+    request = codec.encode_request("ping", {})
+    for octet in request:
+        caller.socket.sendall(bytes([octet]))
+    caller.socket.sendall(b"\n" + request + request)
+    assert [caller.line() for _ in range(6)] == [{"value": "Ping succeeded"}, {"end": 0}] * 3
+
+
+def test_an_empty_listing_has_its_header(caller):
+    assert caller.ask("list_queues") == [{"columns": ["name", "messages"]}, {"end": 0}]
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (b"nonsense\n", 64),
+        (b"[]\n", 64),
+        (b'{"command":"os"}\n', 64),
+        (b'{"command":"__init__"}\n', 64),
+        (b'{"command":"list_queues","args":{"columns":["zz"]}}\n', 64),
+        (b'{"command":"list_queues","args":{"vhost":5}}\n', 65),
+        (b'{"command":"list_queues","args":{"vhost":"nosuch"}}\n', 65),
+        (b'{"command":"list_consumers","args":{"vhost":"nosuch"}}\n', 65),
+        (b'{"command":"delete_user","args":{"username":"nobody"}}\n', 67),
+        (b'{"command":"delete_user"}\n', 64),
+    ],
+)
+def test_wrong_requests_are_answered_and_the_conversation_goes_on(caller, request_, code):
+    caller.socket.sendall(request_)
+    assert caller.line()["error"]["exit_code"] == code
+    assert caller.ask("ping")[0] == {"value": "Ping succeeded"}
+
+
+def test_a_request_without_end_is_cut_off(caller):
+    caller.socket.sendall(b"x" * (codec.REQUEST_OCTETS_MAX + 1))
+    assert caller.line()["error"] == {"text": "a request is longer than 1048576 octets", "exit_code": 64}
+    assert caller.line() is None
+
+
+def test_commands_want_the_app_in_their_state(caller, operator):
+    assert caller.ask("reset")[0]["error"]["exit_code"] == 64
+    operator.daemon.app_running = False
+    text = "this command requires the 'rabbit' app to be running on the target node."
+    assert caller.ask("list_queues")[0]["error"]["text"] == f"{text} Start it with 'pybrokerctl start_app'."
+    assert caller.ask("ping")[0] == {"value": "Ping succeeded"}
+    assert caller.ask("reset")[0] == {"value": None}
+
+
+def test_a_bug_in_a_command_is_answered_and_logged(caller, add, caplog):
+    add(Command("broken", "Tests", "Tests", NoArgs, "read", lambda _node, _args: 1 / 0))
+    error = caller.ask("broken")[0]["error"]
+    assert error["exit_code"] == 70
+    assert "ZeroDivisionError" in error["text"]
+    assert "a command failed" in caplog.text
+    assert caller.ask("ping")[0] == {"value": "Ping succeeded"}
+
+
+def test_an_amqp_refusal_is_a_refusal(caller, add):
+    def run(_node, _args):
+        raise NotFound("no queue 'q' in vhost '/'")
+
+    add(Command("refused", "Tests", "Tests", NoArgs, "read", run))
+    assert caller.ask("refused") == [{"error": {"text": "no queue 'q' in vhost '/'", "exit_code": 69}}]
+
+
+def test_a_listing_gives_way_to_others_after_each_slice(caller, add):
+    turns = 0
+
+    def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            gevent.sleep(0)
+
+    add(listing("many", range(2_000)))
+    counter = gevent.spawn(count)
+    rows = caller.ask("many")
+    counter.kill()
+    assert rows[-1] == {"end": 2_000}
+    assert turns >= 2_000 / server_module.ROWS_PER_SLICE
+
+
+def test_what_nobody_reads_is_not_made(caller, add):
+    made = 0
+
+    def rows():
+        nonlocal made
+        for n in range(1_000_000):
+            made += 1
+            yield n
+
+    add(listing("endless", rows(), (Column("text", lambda n: f"{n:>1000}", "long"),)))
+    caller.socket.sendall(codec.encode_request("endless", {}))
+    for _ in range(50):
+        gevent.sleep(0.001)
+    before = made
+    for _ in range(20):
+        gevent.sleep(0.001)
+    # A kernel's buffer full and one slice, then nothing more.
+    assert 0 < before == made < 5_000
+
+
+def test_a_caller_who_vanishes_ends_the_listing(server, caller, add, caplog):
+    add(listing("endless", iter(range(10**9)), (Column("text", lambda n: f"{n:>1000}", "long"),)))
+    caller.socket.sendall(codec.encode_request("endless", {}))
+    assert caller.line() == {"columns": ["text"]}
+    caller.file.close()
+    caller.socket.close()
+    for _ in range(100):
+        gevent.sleep(0.001)
+        if not server._callers:
+            break
+    assert len(server._callers) == 0
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_changes_are_logged_without_secrets(caller, caplog):
+    caplog.set_level(logging.INFO, "pybroker")
+    caller.ask("list_users")
+    caller.ask("add_user", username="u", password="hush")
+    told = [record.getMessage() for record in caplog.records if record.getMessage().startswith("control:")]
+    assert told == [f"control: uid {os.geteuid()} (pid {os.getpid()}) runs add_user username='u' password=***"]
+
+
+def test_a_description_shows_what_was_given():
+    class Args(NamedTuple):
+        name: Annotated[str, Arg("a name")]
+        limit: Annotated[int, Arg("a limit", "--limit")] = 0
+
+    command = Command("x", "Tests", "Tests", Args, "write", lambda _node, _args: None)
+    assert describe(command, Args("n")) == "x name='n'"
+    assert describe(command, Args("n", 5)) == "x name='n' limit=5"
+
+
+def test_a_dead_nodes_socket_is_replaced_a_living_ones_is_not(server, operator, folder):
+    second = ControlServer(operator.world.broker, server.path, operator.daemon)
+    with pytest.raises(OSError, match="another daemon answers"):
+        second.start()
+    dead = folder / "dead.sock"
+    leftover = socket.socket(socket.AF_UNIX)
+    leftover.bind(str(dead))
+    leftover.close()
+    third = ControlServer(operator.world.broker, dead, operator.daemon)
+    third.start()
+    assert Caller(dead).line()["node"] == "pybroker@vm"
+    third.stop()
+
+
+def test_after_stop_nobody_answers_and_the_file_is_gone(server, caller):
+    server.stop()
+    assert not server.path.exists()
+    assert caller.line() is None
+    server.stop()  # again, and nothing happens
+
+
+def test_stop_leaves_a_successors_socket_alone(server):
+    server.path.unlink()
+    server.path.write_text("not ours")
+    server.stop()
+    assert server.path.read_text() == "not ours"
+
+
+class Stranger:
+    """What the kernel says of a caller who is neither root nor ours."""
+
+    size = server_module.PEERCRED.size
+
+    @staticmethod
+    def unpack(_octets: bytes) -> tuple[int, int, int]:
+        return 1, os.geteuid() + 1, 1
+
+
+def test_other_users_are_refused(server, monkeypatch):
+    monkeypatch.setattr(server_module, "PEERCRED", Stranger)
+    caller = Caller(server.path)
+    ours = os.geteuid()
+    text = f"the control socket serves root and the daemon's user (uid {ours}), not uid {ours + 1}"
+    assert caller.line() == {"error": {"text": text, "exit_code": 69}}
+    assert caller.line() is None

@@ -1,0 +1,106 @@
+from typing import Annotated, Any, NamedTuple
+
+import pytest
+
+from pybroker.control import spec
+from pybroker.control.spec import Arg, BadArguments, Column, Command
+
+
+class Args(NamedTuple):
+    name: Annotated[str, Arg("a name")]
+    size: Annotated[int, Arg("a size", metavar="n")] = 1
+    columns: Annotated[tuple[str, ...], Arg("columns", metavar="column")] = ()
+    fast: Annotated[bool, Arg("quickly", "-f --fast")] = False
+    limit: Annotated[int, Arg("at most", "--limit")] = 0
+    unit: Annotated[str, Arg("unit", "--unit", choices=("kb", "mb"))] = "mb"
+    file: Annotated[str | None, Arg("a file", "--file")] = None
+
+
+COLUMNS = (Column("a", lambda row: row[0], "first"), Column("b", lambda row: row[1], "second"))
+COMMAND = Command("test", "Tests", "Tests", Args, "read", lambda _node, _args: [], COLUMNS, ("b",))
+
+
+class Needed(NamedTuple):
+    words: Annotated[tuple[str, ...], Arg("words")]
+
+
+class Asked(NamedTuple):
+    user: Annotated[str, Arg("user")]
+    password: Annotated[str, Arg("password", prompt="Password: ", secret=True)]
+
+
+def command(args: type[Any]) -> Command:
+    return Command("test", "Tests", "Tests", args, "write", lambda _node, _args: None)
+
+
+def refusal(call, *args):
+    with pytest.raises(BadArguments) as refused:
+        call(*args)
+    return refused.value.exit_code, refused.value.text
+
+
+def test_fields_are_read_off_the_annotations():
+    fields = {field.name: field for field in COMMAND.fields()}
+    assert [name for name, field in fields.items() if field.required] == ["name"]
+    assert [name for name, field in fields.items() if field.positional] == ["name", "size", "columns"]
+    assert [field.label for field in fields.values()][:5] == ["<name>", "<n>", "<column>", "--fast", "--limit"]
+    assert fields["columns"].many
+    assert fields["file"].kind is str
+
+
+def test_plain_values_become_arguments_with_their_defaults():
+    expected = Args("x", 5, ("a",), fast=True, limit=3)
+    assert COMMAND.parse({"name": "x", "size": 5, "columns": ["a"], "fast": True, "limit": 3}) == expected
+    assert COMMAND.parse({"name": "x"}) == Args("x")
+    assert COMMAND.parse({"name": "x", "file": None}).file is None
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, (64, "not enough arguments.")),
+        ({"name": "x", "bogus": 1}, (64, "Invalid options for this command:\n--bogus : ")),
+        ({"name": 5}, (65, "Bad argument: <name> takes text")),
+        ({"name": None}, (65, "Bad argument: <name> takes text")),
+        ({"name": "x", "size": "5"}, (65, "Bad argument: <n> takes an integer")),
+        ({"name": "x", "limit": True}, (65, "Bad argument: --limit takes an integer")),
+        ({"name": "x", "fast": 1}, (65, "Bad argument: --fast takes true or false")),
+        ({"name": "x", "columns": "a"}, (65, "Bad argument: <column> takes text")),
+        ({"name": "x", "columns": [1]}, (65, "Bad argument: <column> takes text")),
+        ({"name": "x", "unit": "gb"}, (64, "unit 'gb' is not supported. Please use one of: kb, mb")),
+        ({"name": "x", "columns": ["a", "z"]}, (64, "Info key(s) z are not supported")),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_rabbitmqs_texts(given, expected):
+    assert refusal(COMMAND.parse, given) == expected
+
+
+def test_columns_are_those_asked_for_else_the_default_ones_else_all():
+    def names(command: Command, *columns: str) -> list[str]:
+        return [column.name for column in command.chosen(Args("x", columns=columns))]
+
+    assert names(COMMAND, "b", "a") == ["b", "a"]
+    assert names(COMMAND, "b,a", "a") == ["b", "a", "a"]
+    assert names(COMMAND) == ["b"]
+    assert names(COMMAND._replace(default=())) == ["a", "b"]
+    assert command(Args).chosen(Args("x")) == ()
+
+
+def test_words_go_to_the_positional_arguments_in_order():
+    assert spec.bind(COMMAND, ["x"], {"fast": True}) == {"name": "x", "columns": [], "fast": True}
+    assert spec.bind(COMMAND, ["x", "5", "a", "b"], {}) == {"name": "x", "size": 5, "columns": ["a", "b"]}
+
+
+def test_too_few_and_too_many_words_are_refused():
+    assert refusal(spec.bind, COMMAND, [], {}) == (64, "not enough arguments.")
+    assert refusal(spec.bind, command(Needed), [], {}) == (64, "not enough arguments.")
+    assert refusal(spec.bind, command(Asked), ["u", "p", "x"], {}) == (64, "too many arguments.")
+    assert refusal(spec.bind, command(spec.NoArgs), ["x"], {}) == (64, "too many arguments.")
+
+
+def test_one_that_can_be_asked_for_may_be_missing():
+    assert spec.bind(command(Asked), ["u"], {}) == {"user": "u"}
+
+
+def test_a_word_that_is_no_number_is_refused():
+    assert refusal(spec.bind, COMMAND, ["x", "five"], {}) == (65, "Bad argument: <n> takes an integer")

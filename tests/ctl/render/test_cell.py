@@ -1,0 +1,55 @@
+import pytest
+
+from pybroker.control.codec import table_triples
+from pybrokerctl.render.cell import cell, table_term
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("text", "text"),
+        ("", ""),
+        (None, ""),
+        (True, "true"),
+        (False, "false"),
+        (5, "5"),
+        (0.5, "0.5"),
+        ([], "[]"),
+        (["a", "b"], "[a, b]"),
+        ({"k": "v", "n": 1}, "#{k => v, n => 1}"),
+        ("ä € 漢", "ä € 漢"),
+        ("a\tb\nc", r"a\tb\nc"),
+        ("\x1b[31mred\x7f", r"\033[31mred\177"),
+        ('back\\slash "quote"', 'back\\slash "quote"'),
+    ],
+)
+def test_plain_values(value, expected):
+    assert cell(value) == expected
+
+
+def test_client_properties_are_an_erlang_term():
+    # What the client suites search for in the third column of list_connections.
+    properties = {
+        "connection_name": "NAME",
+        "product": 'a "b" \\ c',
+        "capabilities": {"basic.nack": True, "none": {}},
+        "n": -5,
+        "list": [1, "a", {"k": "v"}],
+        "empty": "",
+        "void": None,
+        "octets": b"ab",
+    }
+    assert cell(table_triples(properties), table=True) == (
+        '[{"connection_name","NAME"},{"product","a \\"b\\" \\\\ c"},'
+        '{"capabilities",[{"basic.nack",true},{"none",[]}]},{"n",-5},'
+        '{"list",[1,"a",[{"k","v"}]]},{"empty",[]},{"void",undefined},{"octets",<<"ab">>}]'
+    )
+
+
+def test_an_empty_table_is_an_empty_list():
+    assert cell([], table=True) == "[]"
+    assert table_term([]) == "[]"
+
+
+def test_control_characters_within_a_term_are_erlangs_escapes():
+    assert table_term([["k", "longstr", "a\tb\n\x1b\x01"]]) == r'[{"k","a\tb\n\e\001"}]'

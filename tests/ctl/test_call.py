@@ -1,0 +1,206 @@
+"""One call from its words to its exit code, against a daemon that answers from a script."""
+
+import io
+import json
+import os
+import sys
+
+import pytest
+
+from pybroker.control.spec import BadArguments
+from pybrokerctl.call import Options
+
+BANNER = "Timeout: 60.0 seconds ...\nListing queues for vhost / ...\n"
+QUEUES = [{"columns": ["name", "messages"]}, ["a", 1], ["b", 2], {"end": 2}]
+
+
+@pytest.fixture
+def queues(daemon):
+    daemon.lines = QUEUES
+    return daemon
+
+
+def test_a_listing_has_banner_header_and_rows(ctl, queues):
+    assert ctl("list_queues") == (0, BANNER + "name\tmessages\na\t1\nb\t2\n", "")
+    assert queues.requests == [("list_queues", {"columns": []})]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["-q"], "name\tmessages\na\t1\nb\t2\n"),
+        (["-s"], "a\t1\nb\t2\n"),
+        (["--no-table-headers"], BANNER + "a\t1\nb\t2\n"),
+        (["-q", "--pad-to-header"], "name\tmessages\na   \t1       \nb   \t2       \n"),
+        (["--formatter", "csv"], '"name","messages"\n"a",1\n"b",2\n'),
+        (["-s", "--formatter", "csv"], '"name","messages"\n"a",1\n"b",2\n'),
+        (["--formatter=json"], '[\n{"name":"a","messages":1}\n,{"name":"b","messages":2}\n]\n'),
+        (["-t", "5"], BANNER.replace("60.0", "5.0") + "name\tmessages\na\t1\nb\t2\n"),
+    ],
+)
+def test_options_shape_the_answer(ctl, queues, words, expected):
+    assert ctl("list_queues", *words) == (0, expected, "")
+    assert ctl(*words, "list_queues") == (0, expected, "")
+
+
+def test_without_rows_there_is_no_header(ctl, daemon):
+    daemon.lines = [{"columns": ["name", "messages"]}, {"end": 0}]
+    assert ctl("list_queues") == (0, BANNER, "")
+    assert ctl("list_queues", "-q", "--formatter", "pretty_table") == (0, "", "")
+    assert ctl("list_queues", "--formatter", "json") == (0, "[\n]\n", "")
+
+
+def test_sentences_in_every_formatter(ctl, daemon):
+    daemon.lines = [{"value": "Ping succeeded"}, {"end": 0}]
+    assert ctl("ping", "-q") == (0, "Ping succeeded\n", "")
+    assert ctl("ping", "-s") == (0, "", "")
+    assert ctl("ping", "-q", "--formatter", "csv") == (0, '"Ping succeeded"\n', "")
+    message = {"result": "ok", "node": "pybroker@vm", "message": "Ping succeeded"}
+    assert json.loads(ctl("ping", "--formatter", "json").out) == message
+
+
+def test_plain_success_says_nothing_but_its_banner(ctl, daemon):
+    assert ctl("purge_queue", "q") == (0, "Purging queue 'q' in vhost '/' ...\n", "")
+    assert ctl("purge_queue", "q", "-q") == (0, "", "")
+    assert json.loads(ctl("purge_queue", "q", "--formatter", "json").out) == {"result": "ok", "node": "pybroker@vm"}
+
+
+def test_banners_take_the_arguments_as_they_are(ctl, daemon):
+    assert ctl("set_user_tags", "{u}", "a", "b").out == 'Setting tags for user "{u}" to [a, b] ...\n'
+    assert ctl("delete_queue", "q", "-e").out == "Deleting queue 'q' on vhost '/' if queue is empty ...\n"
+    assert ctl("ping").out.endswith("Timeout: 60000 ms.\n")
+
+
+def test_a_refusal_goes_to_stderr_with_its_code_below_the_banner(ctl, daemon):
+    daemon.lines = [{"error": {"text": "Virtual host 'x' does not exist", "exit_code": 65}}]
+    outcome = ctl("list_queues", "-p", "x")
+    assert outcome == (65, BANNER.replace("/", "x"), "Error:\nVirtual host 'x' does not exist\n")
+    assert daemon.requests[-1] == ("list_queues", {"columns": [], "vhost": "x"})
+
+
+def test_programs_get_their_refusal_as_json(ctl, daemon):
+    daemon.lines = [{"error": {"text": "no", "exit_code": 65}}]
+    outcome = ctl("list_queues", "--formatter", "json")
+    assert (outcome.code, outcome.out) == (65, "")
+    assert json.loads(outcome.err) == {"result": "error", "node": "pybroker@vm", "message": "no"}
+
+
+def test_a_refusal_in_the_midst_of_rows_leaves_the_rows(ctl, daemon):
+    daemon.lines = [*QUEUES[:2], {"error": {"text": "the rest is lost", "exit_code": 70}}]
+    assert ctl("list_queues", "-s") == (70, "a\t1\n", "Error:\nthe rest is lost\n")
+
+
+def test_a_daemon_that_dies_in_the_midst_of_rows_is_told(ctl, daemon):
+    daemon.lines = QUEUES[:2]
+    outcome = ctl("list_queues", "-s")
+    assert (outcome.code, outcome.out) == (69, "a\t1\n")
+    assert "the daemon closed the connection in the midst of its answer" in outcome.err
+
+
+def test_a_dry_run_asks_nobody(ctl, queues):
+    assert ctl("--dry-run", "list_queues") == (0, BANNER, "")
+    assert ctl("--dry-run", "list_queues", "bogus").code == 64
+    assert queues.requests == []
+
+
+def test_no_node_is_one_sentence_and_diagnostics(ctl, folder):
+    outcome = ctl("ping")
+    assert (outcome.code, outcome.out) == (69, "")
+    first = "Error: unable to perform an operation on node 'pybroker@vm'. Please see diagnostics information"
+    assert outcome.err.startswith(first)
+    assert f"control socket {folder}/pybroker@vm.sock: no such file or directory" in outcome.err
+    assert "suggestion: start the node: pybroker" in outcome.err
+
+
+def test_no_node_in_json(ctl, folder):
+    error = json.loads(ctl("ping", "--formatter", "json").err)
+    why = f"{folder}/pybroker@vm.sock: No such file or directory"
+    assert error["message"] == f"node pybroker@vm does not answer: {why}"
+
+
+def test_a_silent_daemon_is_not_waited_for_longer_than_asked(ctl, daemon):
+    daemon.silent = True
+    outcome = ctl("-t", "0.05", "list_queues", "-q")
+    text = "Error: operation list_queues on node pybroker@vm timed out. Timeout value used: 50\n"
+    assert outcome == (75, "", text)
+
+
+def test_ping_and_status_have_their_own_code_for_it(ctl, daemon):
+    daemon.silent = True
+    text = "Error: timed out while waiting for a response from pybroker@vm.\n"
+    assert ctl("-t", "0.05", "ping", "-q") == (70, "", text)
+
+
+@pytest.mark.parametrize("word", ["0", "-1", "abc", "nan", "1e99"])
+def test_a_time_that_cannot_be_is_refused(word):
+    with pytest.raises(BadArguments):
+        Options.read({"timeout": word})
+
+
+def test_infinity_is_for_ever(ctl, queues):
+    assert Options.read({"timeout": "infinity"}).timeout_s == 0
+    assert ctl("-t", "infinity", "list_queues").out.startswith("Timeout: infinity seconds ...\n")
+
+
+def test_a_virtual_host_without_effect_is_said(ctl, daemon):
+    daemon.lines = [{"columns": ["user", "tags"]}, {"end": 0}]
+    note = "note: list_users is not scoped to a virtual host, so -p changes nothing\n"
+    assert ctl("list_users", "-p", "v") == (0, "Listing users ...\n", note)
+    assert ctl("list_users", "-p", "v", "-q") == (0, "", "")
+
+
+def test_rabbits_node_name_means_the_local_node_and_it_is_said(ctl, daemon):
+    daemon.lines = [{"value": "Ping succeeded"}, {"end": 0}]
+    outcome = ctl("-n", "rabbit@vm", "ping")
+    assert (outcome.code, outcome.err) == (0, "note: rabbit@vm means the local node pybroker@vm\n")
+    assert ctl("-n", "rabbit@vm", "ping", "-q") == (0, "Ping succeeded\n", "")
+    assert ctl("-n", "pybroker@vm", "ping", "-q").err == ""
+    assert ctl("-n", "pybroker", "ping").err == ""
+
+
+def test_a_password_is_read_from_stdin_when_it_is_missing(ctl, daemon, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("secret\n"))
+    assert ctl("add_user", "u").code == 0
+    assert daemon.requests == [("add_user", {"username": "u", "password": "secret"})]
+
+
+def test_no_password_at_all_is_refused(ctl, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    outcome = ctl("add_user", "u")
+    assert outcome.code == 65
+    assert "Password is not provided via argument or stdin" in outcome.err
+
+
+def test_an_empty_password_may_be_given(ctl, daemon):
+    assert ctl("add_user", "u", "").code == 0
+    assert daemon.requests == [("add_user", {"username": "u", "password": ""})]
+
+
+def test_stop_without_a_node_succeeds_only_if_that_is_wanted(ctl):
+    assert ctl("stop").code == 69
+    assert ctl("stop", "--idempotent") == (0, "", "")
+
+
+def test_stop_refuses_a_pid_file_of_another_process(ctl, daemon, tmp_path):
+    other = tmp_path / "other.pid"
+    other.write_text("1\n")
+    outcome = ctl("stop", str(other))
+    assert outcome.code == 69
+    assert f"names process 1, but the node is process {os.getpid()}" in outcome.err
+    other.write_text("one\n")
+    assert "could not read pid from file" in ctl("stop", str(other)).err
+    assert "could not read pid from file" in ctl("stop", str(tmp_path / "none")).err
+    assert daemon.requests == []
+
+
+def test_stop_waits_until_the_process_is_gone(ctl, daemon):
+    # The scripted daemon lives in this process, which does not end.
+    outcome = ctl("-t", "0.05", "stop")
+    assert outcome.code == 75
+    assert daemon.requests == [("stop", {})]
+
+
+def test_a_status_document_has_its_own_view(ctl, daemon):
+    daemon.lines = [{"value": {"a": 1}}, {"end": 0}]
+    assert json.loads(ctl("status", "--formatter", "json").out) == {"a": 1}
+    assert ctl("status", "--formatter", "csv").out == '"key","value"\n"a",1\n'

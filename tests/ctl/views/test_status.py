@@ -1,0 +1,83 @@
+import pytest
+
+from pybroker.control.commands.status import Args
+from pybrokerctl.views import status
+
+DOCUMENT = {
+    "pid": 9456,
+    "os": "Linux",
+    "uptime": 326,
+    "is_under_maintenance": False,
+    "product_name": "pybroker",
+    "product_version": "0.1.0",
+    "rabbitmq_version": "3.13.0",
+    "node_name": "pybroker@vm",
+    "app_running": True,
+    "runtime": "CPython 3.11.7, gevent 26.9.0",
+    "active_plugins": [],
+    "data_directory": "/var/lib/pybroker",
+    "config_files": ["/etc/pybroker/pybroker.conf"],
+    "log_files": ["/var/log/pybroker/pybroker@vm.log"],
+    "alarms": [],
+    "memory": {"total": {"rss": 129_351_680}, "strategy": "rss"},
+    "file_descriptors": {"total_used": 2, "total_limit": 927},
+    "disk_free": 82_291_236_864,
+    "totals": {"connection_count": 1, "queue_count": 2, "virtual_host_count": 3},
+    "listeners": [{"interface": "[::]", "port": 5672, "protocol": "amqp", "purpose": "AMQP 0-9-1"}],
+}
+
+
+def text(unit="gb", **changes):
+    return "".join(status.view({**DOCUMENT, **changes}, Args(unit)))
+
+
+def test_the_sections_are_rabbitmqctls_in_its_order():
+    titles = ("Runtime", "Plugins", "Data directory", "Config files", "Log file(s)", "Alarms", "Memory")
+    titles += ("File Descriptors", "Free Disk Space", "Totals", "Listeners")
+    lines = text().splitlines()
+    places = [lines.index(title) for title in titles]
+    assert places == sorted(places)
+    assert all(lines[place + 1] == "" for place in places)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "OS PID: 9456",
+        "OS: Linux",
+        "Uptime (seconds): 326",
+        "Is under maintenance?: false",
+        "RabbitMQ version: 3.13.0",
+        "Node name: pybroker@vm",
+        "Node data directory: /var/lib/pybroker",
+        " * /etc/pybroker/pybroker.conf",
+        " * /var/log/pybroker/pybroker@vm.log",
+        "(none)",
+        "Total memory used: 0.1294 gb",
+        "Calculation strategy: rss",
+        "Total: 2, limit: 927",
+        "Free disk space: 82.2912 gb",
+        "Connection count: 1",
+        "Queue count: 2",
+        "Virtual host count: 3",
+        "Interface: [::], port: 5672, protocol: amqp, purpose: AMQP 0-9-1",
+    ],
+)
+def test_lines_are_rabbitmqctls(line):
+    assert line in text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("unit", "expected"),
+    [("bytes", "129351680 bytes"), ("mb", "129.3517 mb"), ("mib", "123.3594 mib"), ("gib", "0.1205 gib")],
+)
+def test_units(unit, expected):
+    assert status.size(129_351_680, unit) == expected
+    assert f"Total memory used: {expected}" in text(unit)
+
+
+def test_what_is_not_known_is_none():
+    document = {key: value for key, value in DOCUMENT.items() if key != "disk_free"}
+    shown = "".join(status.view({**document, "data_directory": ""}, Args()))
+    assert "Node data directory: (none)" in shown
+    assert "Free Disk Space\n\n(none)\n" in shown
