@@ -23,6 +23,7 @@ from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFai
 from pybroker.run import PLAIN_TRAITS, WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Names
 from pybroker.wire import frame, properties
 from pybroker.wire.content import on_channel, reframe, traits_for
+from pybroker.wire.expiration import parse_expiration
 from pybroker.wire.methods import decode_method, make_method
 
 if TYPE_CHECKING:
@@ -101,11 +102,27 @@ def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
 
 
 def finish_content(channel: "AmqpChannel", assembly: Assembly) -> None:
-    """Publish a content that has arrived whole."""
-    traits = traits_for(assembly.header[12:])
+    """Publish a content that has arrived whole. Raises what `publish` and `traits_for` raise, in RabbitMQ's order."""
+    try:
+        traits = traits_for(assembly.header[12:])
+    except PreconditionFailed:
+        _check_before_properties(channel, assembly)
+        raise
     content = b"".join(assembly.parts)
     size = assembly.body_octets
     publish(channel, assembly.route, Contents(traits, [content], len(content), size, size))
+
+
+def _check_before_properties(channel: "AmqpChannel", assembly: Assembly) -> None:
+    """Raise what RabbitMQ would have found first in a publish whose expiration, delivery mode or CC is bad."""
+    _resolve(channel, assembly.route)
+    octets = assembly.header[12:]
+    known = properties.decode_properties(octets)
+    if known.reply_to == REPLY_TO:
+        _check_reply_consumer(channel)
+    _check_user_id(channel, known.user_id)
+    if known.expiration is not None:
+        parse_expiration(known.expiration.encode(errors="surrogateescape"))
 
 
 def publish_event(channel: "AmqpChannel", event: "Event") -> None:
@@ -128,8 +145,11 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
     assert route.exchange is not None
     route.exchange.publish_in += n
     traits = contents.traits
-    if traits.wants & WANTS_USER_ID:
-        _check_user_id(channel, contents)
+    if traits.wants & (WANTS_REPLY_TO | WANTS_USER_ID):
+        if traits.wants & WANTS_REPLY_TO:
+            _check_reply_consumer(channel)
+        for content in contents.contents:
+            _check_user_id(channel, properties.find_user_id(property_octets(content)))
     receipt: Receipt = NO_RECEIPT if channel.confirms is None else Receipt()
     queues = route.queues
     ticket = 0
@@ -185,16 +205,18 @@ def _resolve(channel: "AmqpChannel", route: Route) -> None:
         route.to_reply = names.routing_key[len(REPLY_TO) + 1 :]
 
 
-def _check_user_id(channel: "AmqpChannel", contents: Contents) -> None:
+def _check_reply_consumer(channel: "AmqpChannel") -> None:
+    """Refuse direct reply-to from a channel that does not listen for replies. Raises PreconditionFailed (406)."""
+    if channel.reply_consumer is None:
+        raise PreconditionFailed("fast reply consumer does not exist")
+
+
+def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:
     """Refuse a message that claims another user's name ([rmq validated user-id]). Raises PreconditionFailed (406)."""
     user = channel.session.user
     assert user is not None
-    if "impersonator" in user.tags:
-        return
-    for content in contents.contents:
-        claimed = properties.find_user_id(property_octets(content))
-        if claimed is not None and claimed != user.name:
-            raise PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user.name}'")
+    if claimed is not None and claimed != user.name and "impersonator" not in user.tags:
+        raise PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user.name}'")
 
 
 def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt) -> int:
@@ -302,8 +324,7 @@ def send_returns(channel: "AmqpChannel", route: Route, contents: list[bytes], co
 
 def _set_reply_to(channel: "AmqpChannel", single: Contents) -> None:
     """Replace the pseudo queue of direct reply-to by this channel's own address ([rmq direct reply-to])."""
-    if channel.reply_consumer is None:
-        raise PreconditionFailed("fast reply consumer does not exist")
+    assert channel.reply_consumer is not None
     content = single.contents[0]
     octets = properties.replace_reply_to(property_octets(content), f"{REPLY_TO}.{channel.reply_consumer[1]}")
     content = with_properties(content, octets)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import base, commands
 
-from pybroker.amqp.channel import AmqpChannel
+from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import publish_event
 from pybroker.core.link import SessionState
@@ -220,7 +220,7 @@ class AmqpSession(SessionState):
         try:
             publish_event(channel, event)
         except AmqpError as error:
-            self.channel_failed(channel, error, (60, 40))
+            self.channel_failed(channel, error, PUBLISH)
 
     def _receive_frame(self, kind: int, number: int, payload: bytes) -> None:
         if kind == frame.HEARTBEAT:
@@ -249,7 +249,8 @@ class AmqpSession(SessionState):
             else:
                 self._channel_method(channel, payload)
         except AmqpError as error:
-            self.channel_failed(channel, error, (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4])))
+            method = (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4])) if kind == frame.METHOD else PUBLISH
+            self.channel_failed(channel, error, method)
 
     def _receive_body(self, number: int, octets: bytes) -> None:
         """Take a body frame, whole: it is kept as it is."""
@@ -260,7 +261,7 @@ class AmqpSession(SessionState):
             try:
                 channel.receive_body(octets)
             except AmqpError as error:
-                self.channel_failed(channel, error, (60, 40))
+                self.channel_failed(channel, error, PUBLISH)
 
     def _connection_method(self, payload: bytes) -> None:
         method = decode_method(payload)

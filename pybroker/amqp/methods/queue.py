@@ -142,7 +142,7 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
         if method.if_empty and queue.messages_ready:
             raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' not empty")
         count = queue.messages_ready
-    # The reply goes first: to py-amqp a basic.cancel for a consumer of this very channel, before delete-ok, is an error.
+    # The reply goes first: py-amqp takes a basic.cancel for a consumer of this channel before delete-ok for an error.
     if not method.nowait:
         channel.send(make_method(commands.Queue.DeleteOk, message_count=count))
     if queue is not None:
