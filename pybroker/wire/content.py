@@ -66,7 +66,7 @@ def scan(data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, mes
             if after == position:
                 return position
             position = after
-        elif method == _ACK and length == 13:
+        elif method == _ACK and length == 13 and channel:
             after = _scan_acks(data, position, channel, out)
             if after == position:
                 return position
@@ -111,10 +111,10 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
                 break
             kind, number, length = _frame_head(data, header_end + 1)
             stop = header_end + 8 + length
-            if kind != 3 or number != channel or stop >= end or data[stop] != 0xCE:
+            if kind != 3 or number != channel or length > octets_max or stop >= end or data[stop] != 0xCE:
                 break
             if length != size:
-                stop = _body_end(data, stop, channel, size - length)
+                stop = _body_end(data, stop, channel, size - length, octets_max)
                 if not stop:
                     break
         properties = data[at + 19 : header_end]
@@ -150,10 +150,11 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
                 n += _repeats(data, position, end, whole, method_frame + content)
                 contents += [content] * (n - 1)
                 position += (n - 1) * whole
-            while startswith(head, position) and position + whole <= end and data[position + whole - 1] == 0xCE:
-                append(data[position + method_octets : position + whole])
-                position += whole
-                n += 1
+            if length == size:  # `head` ends in the head of the only body frame: of several it would not see the others
+                while startswith(head, position) and position + whole <= end and data[position + whole - 1] == 0xCE:
+                    append(data[position + method_octets : position + whole])
+                    position += whole
+                    n += 1
         octets += each * n
         body_octets += size * n
     if contents:
@@ -161,14 +162,14 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
     return position
 
 
-def _body_end(data: bytes, stop: int, channel: int, left: int) -> int:
+def _body_end(data: bytes, stop: int, channel: int, left: int, octets_max: int) -> int:
     """Return where the last body frame's end is, `left` octets behind the one at `stop`; 0 if not all is there."""
     end = len(data)
     while left > 0:
         if stop + 8 >= end:
             return 0
         kind, number, length = _frame_head(data, stop + 1)
-        if kind != 3 or number != channel:
+        if kind != 3 or number != channel or length > octets_max:
             return 0
         stop += 8 + length
         left -= length
