@@ -14,13 +14,13 @@ from pybroker.wire.table import encode_value, join_table, split_table
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.core.queue.queue import Queue
-    from pybroker.run import Names, Run
+    from pybroker.run import Run
 
 
 class AmqpConsumer(Consumer):
-    """Keeps the ready-made frame head of the names it delivered last: floods have one route."""
+    """Keeps ready-made frame heads by the length of the names behind them: only that makes one differ from another."""
 
-    __slots__ = ("_head", "_names", "_number", "_tag_octets", "_tails")
+    __slots__ = ("_heads", "_number", "_tag_octets")
 
     channel: "AmqpChannel"
 
@@ -31,26 +31,24 @@ class AmqpConsumer(Consumer):
         octets = tag.encode()
         self._number = b"\x01" + channel.number.to_bytes(2)
         self._tag_octets = b"\x00\x3c\x00\x3c" + bytes((len(octets),)) + octets
-        self._names: Names | None = None
-        self._head = b""
-        self._tails = (b"", b"")
+        self._heads: dict[int, bytes] = {}
 
-    def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> None:
-        """Put the messages into the outbox."""
-        names = run.names
-        if names is not self._names:
-            self._names = names
+    def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> int:
+        """Put the messages into the outbox; return how many octets that is."""
+        tail = run.names.tail
+        head = self._heads.get(len(tail))
+        if head is None:
             # Method, tag and its length, delivery tag, redelivered, names; `tail` has the frame-end on top.
-            length = len(self._tag_octets) + 8 + len(names.tail)
-            self._head = self._number + length.to_bytes(4) + self._tag_octets
-            self._tails = (b"\x00" + names.tail, b"\x01" + names.tail)
+            length = len(self._tag_octets) + 8 + len(tail)
+            head = self._heads[len(tail)] = self._number + length.to_bytes(4) + self._tag_octets
         channel = self.channel
         session = channel.session
-        contents = adapt(run, indexes, deliveries, channel, self.queue)
-        octets = run.octets * len(indexes) // run.count
-        session.queued(
-            encode(session.outbox, self._head, first_tag, self._tails[deliveries > 0], contents, octets),
-        )
+        if deliveries or run.channel != channel.number or run.frame_octets_max != session.frame_octets_max:
+            contents = adapt(run, indexes, deliveries, channel, self.queue)
+        else:
+            contents = run.take(indexes)
+        tail = b"\x01" + tail if deliveries else b"\x00" + tail
+        return encode(session.outbox, head, first_tag, tail, contents, run.octets * len(indexes) // run.count)
 
     def cancelled_by_server(self) -> None:
         """Send basic.cancel to clients that know it (consumer_cancel_notify)."""

@@ -161,14 +161,17 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
         channel.transaction.publish(route, contents, queues)
     else:
         ticket = channel.publisher.publish(route, contents, queues, receipt)
-        _share(session, route, contents, n)
+        session.sharing = route
+        session.sharing_octets = contents.octets // n
     if channel.confirms is not None:
         _confirm(channel, n, ticket, receipt)
 
 
-def _share(session: "AmqpSession", route: Route, contents: Contents, n: int) -> None:
-    """Set how much is read next: much where bodies are large; hold a publisher whose target's consumers are behind."""
-    each = contents.octets // n
+def share(session: "AmqpSession", route: Route, each: int) -> None:
+    """Set how much is read next, after a chunk whose last publishes were of this route, `each` octets long.
+
+    Much where bodies are large; a publisher whose target's consumers are behind is held.
+    """
     if each > LARGE_OCTETS:
         session.read_octets = LARGE_READ_OCTETS
     for queue in route.queues:

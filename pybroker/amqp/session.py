@@ -12,7 +12,7 @@ from pamqp import base, commands
 
 from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
-from pybroker.amqp.publishing import publish_event
+from pybroker.amqp.publishing import publish_event, share
 from pybroker.core.link import SessionState
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
 from pybroker.wire import frame
@@ -68,6 +68,8 @@ class AmqpSession(SessionState):
         "rest",
         "routes",
         "scan_octets_max",
+        "sharing",
+        "sharing_octets",
         "state",
         "unsent_octets",
     )
@@ -89,6 +91,8 @@ class AmqpSession(SessionState):
         self.channel_max = 0
         self.frame_octets_max = settings.frame_octets_max_initial
         self.scan_octets_max = 0
+        self.sharing: Route | None = None  # the route of the last publish of this chunk
+        self.sharing_octets = 0
         self.heartbeat_s = 0
         self.connected_at_ms = broker.clock.timestamp_ms
         self.deadline_ms = now_ms + settings.handshake_timeout_ms
@@ -148,6 +152,9 @@ class AmqpSession(SessionState):
             for channel in self.confirming:
                 channel.send_confirms()
             self.confirming.clear()
+        if self.sharing is not None:
+            share(self, self.sharing, self.sharing_octets)
+            self.sharing = None
         if position < len(data) and not self.finished:
             self.rest = data[position:]
 

@@ -10,7 +10,7 @@ from pybroker.core.unacked import Batch
 if TYPE_CHECKING:
     from pybroker.core.link import ChannelState
     from pybroker.core.queue.queue import Queue
-    from pybroker.run import Run
+    from pybroker.run import Entry, Run
 
 # The credit of a consumer without prefetch limit. Auto-ack consumers are bounded by their session's outbox only.
 UNLIMITED: Final = 1 << 30
@@ -75,10 +75,27 @@ class Consumer:
             channel.unacked.append(Batch(first_tag, self.queue, self, run, indexes, deliveries, now_ms))
             channel.unacked_consumed += n
             self.unacked += n
-        self.deliver(run, indexes, deliveries, first_tag)
+        channel.session.queued(self.deliver(run, indexes, deliveries, first_tag))
 
-    def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> None:
-        """Put the messages into the peer's outbox."""
+    def take_all(self, entries: "list[Entry]", count: int, now_ms: int) -> None:
+        """Do the same for many entries, `count` messages in all: what is counted is counted once."""
+        channel = self.channel
+        tag = channel.next_tag
+        channel.next_tag = tag + count
+        octets = 0
+        for entry in entries:
+            indexes = entry.indexes
+            if not self.no_ack:
+                channel.unacked.append(Batch(tag, self.queue, self, entry.run, indexes, entry.deliveries, now_ms))
+            octets += self.deliver(entry.run, indexes, entry.deliveries, tag)
+            tag += len(indexes)
+        if not self.no_ack:
+            channel.unacked_consumed += count
+            self.unacked += count
+        channel.session.queued(octets)
+
+    def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> int:
+        """Put the messages into the peer's outbox; return how many octets that is."""
         raise NotImplementedError
 
     def cancelled_by_server(self) -> None:

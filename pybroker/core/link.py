@@ -30,6 +30,10 @@ class SessionState(Session):
         self.vhost: VHost | None = None
         self.exclusive_queues: dict[Queue, None] = {}
 
+    def queued(self, octets: int) -> None:
+        """Count octets that a consumer put into the outbox."""
+        raise NotImplementedError
+
 
 class ChannelState:
     """Deliveries of one channel. `unacked_consumed`, the global limit's count, is `unacked` without what get took."""

@@ -7,15 +7,7 @@ generation stands (data-model.md). This file does not know frames; it takes cont
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.router import route as find_queues
-from pybroker.run import (
-    RUN_MESSAGES_MAX,
-    RUN_OCTETS_MAX,
-    WANTS_CC,
-    WANTS_TABLE,
-    Names,
-    Run,
-    Traits,
-)
+from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, WANTS_CC, Names, Run, Traits
 from pybroker.wire import properties
 from pybroker.wire.guard import GROWN
 from pybroker.wire.table import join_table, split_table
@@ -33,6 +25,9 @@ if TYPE_CHECKING:
 
 # A run of slow publishes spans this much time at most: the error of a message's age.
 RUN_AGE_MS_MAX: Final = 1_000
+
+# The bit of the first property flag octet that says: there is a headers table (§4.2.6.1).
+HEADERS_FLAG: Final = 0x20
 
 
 def names_of(exchange: str, routing_key: str) -> Names:
@@ -212,9 +207,8 @@ class Publisher:
         self, exchange: "Exchange", route: Route, traits: Traits, content: bytes
     ) -> "tuple[tuple[Queue, ...], bytes]":
         """Route one message by its headers; return its queues, its content without BCC (sender-selected routing)."""
-        if not traits.wants & WANTS_TABLE:
-            headers: Table | None = None
-        else:
+        headers: Table | None = None
+        if content[19] & HEADERS_FLAG:
             headers = properties.decode_properties(property_octets(content)).headers
         keys = [route.names.routing_key]
         if traits.wants & WANTS_CC and headers is not None:

@@ -56,13 +56,7 @@ def scan(data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, mes
         if kind != 1:
             return position
         if method == _PUBLISH:
-            frame_end = position + 8 + length
-            if length > octets_max:
-                return position
-            route = routes.get(data[position:frame_end])
-            if route is None:
-                return position
-            after = _scan_publishes(data, position, length + 8, channel, route, octets_max, message_max, out)
+            after = _scan_publishes(data, position, routes, octets_max, message_max, out)
             if after == position:
                 return position
             position = after
@@ -77,25 +71,37 @@ def scan(data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, mes
 
 
 def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 0.8 us when they are not
-    data: bytes,
-    position: int,
-    method_octets: int,
-    channel: int,
-    route: Any,
-    octets_max: int,
-    message_max: int,
-    out: list[Event],
+    data: bytes, position: int, routes: dict[bytes, Any], octets_max: int, message_max: int, out: list[Event]
 ) -> int:
-    """Read messages of one route as long as they follow each other; one event for each change of traits."""
+    """Read messages as long as they follow each other; one event for each change of route or traits."""
     end = len(data)
-    method_frame = data[position : position + method_octets]
     startswith = data.startswith
+    route: Any = None
+    channel = method_octets = 0
+    method_frame = b""
     contents: list[bytes] = []
     append = contents.append
     traits: Traits | None = None
     octets = body_octets = 0
     first_size = -2  # body size of this event's first message; -1 as soon as they differ
-    while startswith(method_frame, position):
+    while True:
+        if route is None or not startswith(method_frame, position):
+            if position + 12 > end:
+                break
+            kind, number, length, method = _method_head(data, position)
+            if kind != 1 or method != _PUBLISH or length > octets_max:
+                break
+            frame = data[position : position + 8 + length]
+            known = routes.get(frame)
+            if known is None:
+                break
+            if contents:
+                out.append((route, traits, contents, octets, body_octets, first_size))
+                contents = []
+                append = contents.append
+                octets = body_octets = 0
+            route, channel, method_frame, method_octets = known, number, frame, length + 8
+            traits = None
         at = position + method_octets
         if at + 22 > end:
             break
@@ -139,13 +145,13 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
         stop += 1
         content = data[at:stop]
         append(content)
-        # Neighbours are often alike up to the body: one comparison instead of reading their frames.
-        head = data[position : header_end + 8]
-        whole = stop - position
         each = stop - at
-        position = stop
-        n = 1
-        if size and startswith(head, position):
+        # Neighbours are often alike up to the body: one comparison instead of reading their frames.
+        if size == length and size and startswith(data[position : header_end + 8], stop):
+            head = data[position : header_end + 8]
+            whole = stop - position
+            position = stop
+            n = 1
             if each <= JOIN_OCTETS_MAX and startswith(content, position + method_octets):
                 n += _repeats(data, position, end, whole, method_frame + content)
                 contents += [content] * (n - 1)
@@ -155,8 +161,12 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
                     append(data[position + method_octets : position + whole])
                     position += whole
                     n += 1
-        octets += each * n
-        body_octets += size * n
+            octets += each * n
+            body_octets += size * n
+        else:
+            position = stop
+            octets += each
+            body_octets += size
     if contents:
         out.append((route, traits, contents, octets, body_octets, first_size))
     return position

@@ -19,7 +19,6 @@ from pybroker.run import (
     WANTS_CC,
     WANTS_DELAY,
     WANTS_REPLY_TO,
-    WANTS_TABLE,
     WANTS_USER_ID,
     Traits,
 )
@@ -94,6 +93,12 @@ class Properties:
 PROPERTIES: Final = tuple(field.name for field in fields(Properties))
 
 
+# Headers tables that were checked, and the WANTS_ bits they had. Large ones are looked at each time: they would cost memory.
+TABLES_MAX: Final = 1_024
+TABLE_OCTETS_KEPT: Final = 512
+_tables: dict[bytes, int] = {}
+
+
 def traits_of(props: bytes, limits: Limits = PEER) -> Traits:
     """Return what the broker must know of a message with these properties; equal traits are one object, mostly.
 
@@ -121,8 +126,15 @@ def traits_of(props: bytes, limits: Limits = PEER) -> Traits:
                 priority = props[position]
                 position += 1
             elif step == _WALK_HEADERS:
-                start, position = position, check_table(props, position, len(props), limits)
-                wants |= _wants_of_table(props[start:position])
+                start = position
+                position += 4 + int.from_bytes(props[start : start + 4])
+                table = props[start:position]
+                known = _tables.get(table)
+                if known is None:
+                    position = check_table(props, start, len(props), limits)
+                    known = _wants_of_table(table)
+                    _remember(table, known)
+                wants |= known
             else:
                 start = position + 1
                 position = start + props[position]
@@ -240,12 +252,20 @@ def _traits(mode: int, priority: int, ttl_ms: int | None, wants: int) -> Traits:
     return PLAIN_TRAITS if traits == PLAIN_TRAITS else traits
 
 
+def _remember(table: bytes, wants: int) -> None:
+    """Keep the verdict on a headers table: the same few come again beside ids that do not."""
+    if len(table) <= TABLE_OCTETS_KEPT:
+        if len(_tables) >= TABLES_MAX:
+            del _tables[next(iter(_tables))]
+        _tables[table] = wants
+
+
 def _wants_of_table(octets: bytes) -> int:
     """Return the WANTS_ bits of a headers table that the guard has passed."""
     # Two searches cost less than one key, and most tables have neither.
     if b"CC" not in octets and b"x-delay" not in octets:
-        return WANTS_TABLE
-    wants = WANTS_TABLE
+        return 0
+    wants = 0
     for key, value in split_table(octets):
         if key in (b"CC", b"BCC"):
             if value[:1] != b"A":

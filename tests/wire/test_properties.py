@@ -11,7 +11,6 @@ from pybroker.run import (
     WANTS_CC,
     WANTS_DELAY,
     WANTS_REPLY_TO,
-    WANTS_TABLE,
     WANTS_USER_ID,
     Traits,
 )
@@ -66,7 +65,7 @@ def refused(props: bytes) -> AmqpError:
 def test_all_properties_to_the_octet():
     assert EVERYTHING_OCTETS == encode_properties(EVERYTHING)
     assert EVERYTHING == decode_properties(EVERYTHING_OCTETS)
-    assert Traits(persistent=True, priority=5, ttl_ms=60_000, wants=WANTS_TABLE | WANTS_USER_ID) == traits_of(
+    assert Traits(persistent=True, priority=5, ttl_ms=60_000, wants=WANTS_USER_ID) == traits_of(
         EVERYTHING_OCTETS
     )
 
@@ -95,7 +94,7 @@ def test_traits_are_what_the_properties_say(properties):
         found.priority,
         found.ttl_ms,
     )
-    wants = WANTS_TABLE if properties.headers is not None else 0
+    wants = 0
     wants |= WANTS_USER_ID if properties.user_id is not None else 0
     wants |= WANTS_REPLY_TO if properties.reply_to == "amq.rabbitmq.reply-to" else 0
     assert wants == found.wants & ~(WANTS_CC | WANTS_DELAY)
@@ -140,14 +139,14 @@ class TestTraits:
     @pytest.mark.parametrize(
         ("headers", "wants"),
         [
-            ({}, WANTS_TABLE),
-            ({"a": 1}, WANTS_TABLE),
-            ({"CC": ["a"]}, WANTS_TABLE | WANTS_CC),
-            ({"BCC": []}, WANTS_TABLE | WANTS_CC),
-            ({"x-delay": 5}, WANTS_TABLE | WANTS_DELAY),
-            ({"CC": ["a"], "x-delay": 5}, WANTS_TABLE | WANTS_CC | WANTS_DELAY),
-            ({"a": "CC", "b": {"CC": 1, "x-delay": 5}}, WANTS_TABLE),
-            ({"XCC": 1, "x-delay-type": 1}, WANTS_TABLE),
+            ({}, 0),
+            ({"a": 1}, 0),
+            ({"CC": ["a"]}, WANTS_CC),
+            ({"BCC": []}, WANTS_CC),
+            ({"x-delay": 5}, WANTS_DELAY),
+            ({"CC": ["a"], "x-delay": 5}, WANTS_CC | WANTS_DELAY),
+            ({"a": "CC", "b": {"CC": 1, "x-delay": 5}}, 0),
+            ({"XCC": 1, "x-delay-type": 1}, 0),
         ],
     )
     def test_headers_are_looked_at_by_their_names(self, headers, wants):
@@ -181,7 +180,7 @@ class TestTraits:
     def test_headers_grown_by_the_broker_may_be_longer_than_a_peers(self):
         props = encode_properties(Properties(headers=Table({str(n): None for n in range(2_000)})))
         assert "table of more than 1024 entries" == refused(props).text
-        assert WANTS_TABLE == traits_of(props, GROWN).wants
+        assert 0 == traits_of(props, GROWN).wants
         assert 2_000 == len(decode_properties(props).headers)
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TURN_MESSAGES_MAX: Final = 4_096
 # Dealt to one consumer at a time, so that several consumers of a backlog get their messages interleaved.
 DEAL_MESSAGES_MAX: Final = 256
+# Given to the only consumer at a time: an outbox full.
+POUR_OCTETS_MAX: Final = 262_144
 # More than this ready although there are consumers: they are behind (share, data-model.md).
 BACKLOG_MESSAGES: Final = 2_000
 BACKLOG_OCTETS: Final = 1_048_576
@@ -71,6 +73,7 @@ class Queue:
         "redelivered",
         "refused_origin",
         "rejecting",
+        "timed",
         "timer_ms",
         "type",
         "user",
@@ -109,6 +112,7 @@ class Queue:
         self.octets_ready = 0
         self.octets_unacknowledged = 0
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
+        self.timed = False  # a message may have a TTL
         self.timer_ms = 0  # when the timer is to look at the head; 0: not set
         self.refused_origin = 0  # no_local: the session whose own messages are not enqueued; 0: none
         self.expires_at_ms = 0  # x-expires: when the queue goes if nobody uses it; 0: never
@@ -157,6 +161,7 @@ class Queue:
         self.limits = limits
         lengths = limits.length_max is not None or limits.octets_max is not None
         self.bounded = lengths or limits.message_ttl_ms is not None
+        self.timed = self.timed or limits.message_ttl_ms is not None
         # A smaller message may fit where the one before it did not, so each is looked at alone.
         self.rejecting = lengths and limits.overflow != DROP_HEAD
         self.one_by_one = self.rejecting and limits.octets_max is not None
@@ -175,11 +180,14 @@ class Queue:
         if self.rejecting and overflow.refused(self, run, indexes, receipt):
             return
         self.published += n
-        level = self._level(run.traits.priority)
+        level = self.levels[0] if not self.limits.priority_max else self._level(run.traits.priority)
         level.push(run, indexes)
         self.messages_ready += n
-        self.octets_ready += run.body_octets_of(indexes)
-        if self.bounded or run.traits.ttl_ms is not None:
+        self.octets_ready += run.body_octets if n == run.count else run.body_octets_of(indexes)
+        if run.traits.ttl_ms is not None:
+            self.timed = True
+            self._enqueue_bounded(level, n, receipt)
+        elif self.bounded:
             self._enqueue_bounded(level, n, receipt)
         elif self.consumers:
             self.wake()
@@ -211,19 +219,20 @@ class Queue:
         """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
         budget = TURN_MESSAGES_MAX
         consumers = self.consumers
-        watch_ttl = expire and self.timer_ms > 0
+        watch_ttl = expire and self.timed
+        if watch_ttl:
+            expiry.expire(self, now_ms)
         while self.messages_ready:
-            if watch_ttl:
-                expiry.expire(self, now_ms)
             first = consumers.next()
             if first is None:
-                return
-            level = next((level for level in self.levels if level.count), None)
-            if level is None:
                 return
             if budget <= 0:
                 self.wake()
                 return
+            level = self.levels[0] if len(self.levels) == 1 else next(level for level in self.levels if level.count)
+            if consumers.alone and not self.timed:
+                budget -= self._pour(first, level, budget, now_ms)
+                continue
             head = level.head()
             assert head is not None
             if len(head.indexes) == 1:
@@ -233,18 +242,54 @@ class Queue:
                 self._hand(first, entry.run, entry.indexes, entry.deliveries, now_ms)
             else:
                 budget -= self._deal(level, budget, now_ms)
+            if watch_ttl:
+                # The next head may be due already, and if not, the timer is to look at it in time.
+                expiry.expire(self, now_ms)
+
+    def _pour(self, consumer: "Consumer", level: Level, budget: int, now_ms: int) -> int:
+        """Give the only consumer as many entries as it can take, up to an outbox full."""
+        count, credit = 0, min(consumer.credit(), budget)
+        octets = frames = 0
+        entries: list[Entry] = []
+        while count < credit and level.count and frames < POUR_OCTETS_MAX:
+            entry = level.take(credit - count)
+            entries.append(entry)
+            n = len(entry.indexes)
+            run = entry.run
+            count += n
+            if n == run.count:
+                octets += run.body_octets
+                frames += run.octets
+            else:
+                octets += run.body_octets_of(entry.indexes)
+                frames += run.octets * n // run.count
+            if entry.deliveries:
+                self.redelivered += n
+        self._handed(entries, count, octets, no_ack=consumer.no_ack, now_ms=now_ms)
+        consumer.take_all(entries, count, now_ms)
+        return count
+
+    def _handed(self, entries: list[Entry], count: int, octets: int, *, no_ack: bool, now_ms: int) -> None:
+        """Count messages that leave for a consumer."""
+        self.delivered_ms = now_ms
+        self.messages_ready -= count
+        self.octets_ready -= octets
+        if no_ack:
+            self.delivered_no_ack += count
+            if self.durable:
+                for entry in entries:
+                    self.forget(entry.run, entry.indexes)
+        else:
+            self.delivered += count
+            self.messages_unacknowledged += count
+            self.octets_unacknowledged += octets
 
     def _deal(self, level: Level, budget: int, now_ms: int) -> int:
         """Deal the head entry in strides over the ring, starting with the consumer whose turn it is."""
         ring = self.consumers.able()
         assert ring is not None
         k = len(ring)
-        if k == 1:
-            consumer = ring[0]
-            entry = level.take(min(consumer.credit(), budget, TURN_MESSAGES_MAX))
-            self._hand(consumer, entry.run, entry.indexes, entry.deliveries, now_ms)
-            return len(entry.indexes)
-        each = min(min(consumer.credit() for consumer in ring), DEAL_MESSAGES_MAX)
+        each = min(DEAL_MESSAGES_MAX, *(consumer.credit() for consumer in ring))
         entry = level.take(min(each * k, budget))
         n = len(entry.indexes)
         for i, consumer in enumerate(list(ring)[:n]):
@@ -254,25 +299,17 @@ class Queue:
 
     def _hand(self, consumer: "Consumer", run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
         n = len(indexes)
-        octets = run.body_octets_of(indexes)
-        self.delivered_ms = now_ms
-        self.messages_ready -= n
-        self.octets_ready -= octets
-        if consumer.no_ack:
-            self.delivered_no_ack += n
-            self.forget(run, indexes)
-        else:
-            self.delivered += n
-            self.messages_unacknowledged += n
-            self.octets_unacknowledged += octets
         if deliveries:
             self.redelivered += n
+        entry = Entry(run, indexes, deliveries)
+        self._handed([entry], n, run.body_octets_of(indexes), no_ack=consumer.no_ack, now_ms=now_ms)
         consumer.take(run, indexes, deliveries, now_ms)
 
     def get(self, *, no_ack: bool) -> Entry | None:
         """Take one message from the head for basic.get; None if nothing is ready."""
         broker = self.vhost.broker
-        expiry.expire(self, broker.clock.now_ms)
+        if self.timed:
+            expiry.expire(self, broker.clock.now_ms)
         self.touch()
         level = next((level for level in self.levels if level.count), None)
         if level is None:
@@ -289,6 +326,8 @@ class Queue:
         else:
             self.messages_unacknowledged += 1
             self.octets_unacknowledged += octets
+        if self.timed:
+            expiry.expire(self, broker.clock.now_ms)
         return entry
 
     # -- settled, returned --------------------------------------------------------------------------------------------
@@ -328,8 +367,9 @@ class Queue:
             level.give_back(entries)
         if over:
             dead_letter.depart(self, over, "delivery_limit")
-        if self.bounded or self.timer_ms:
+        if self.bounded:
             overflow.drop_heads(self)
+        if self.timed:
             expiry.expire(self, self.vhost.broker.clock.now_ms)
         if self.consumers:
             self.wake()

@@ -37,6 +37,11 @@ class Consumers:
             return None
         return next((consumer for consumer in self._all if consumer.active), None)
 
+    @property
+    def alone(self) -> bool:
+        """Tell whether the consumer that `next` returned is the only one subscribed."""
+        return len(self._all) == 1
+
     def add(self, consumer: "Consumer") -> None:
         """Subscribe."""
         self._all[consumer] = None
