@@ -54,6 +54,8 @@ An unknown virtual host, queue or connection is always refused with one sentence
 .br
 The formatter erlang does not exist.
 .br
+Control characters within names are shown escaped in tables, and pretty_table draws in ASCII where there is no UTF\-8.
+.br
 The JSON of a sentence also holds the result and the node.
 .br
 Node names of other hosts are refused: a node is reached over its socket only.

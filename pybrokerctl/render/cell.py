@@ -16,7 +16,7 @@ _TERM_ESCAPES: Final = {**_C_ESCAPES, 27: r"\e", 34: r"\"", 92: r"\\"}
 def cell(value: Any, *, table: bool = False) -> str:
     """Return the text of one cell. `table`: the value is an AMQP table's triples."""
     if isinstance(value, str):
-        # A name with a tab or a newline would break the row, one with an escape sequence the terminal.
+        # Differs from RabbitMQ: it prints names as they are, though a tab breaks the row and an escape the terminal.
         return value if value.isprintable() else value.translate(_C_ESCAPES)
     if value is None:
         return ""

@@ -70,5 +70,6 @@ def _shown(one: object, *, table: bool) -> str:
     return "" if table and not one else cell(one, table=table)
 
 
+# Differs from RabbitMQ: without UTF-8 it switches the terminal's character set, which shows as garbage in a file.
 def _has_utf8() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"

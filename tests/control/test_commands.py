@@ -70,8 +70,8 @@ def test_every_column_of_every_row_is_plain_json(command, operator, peer):
     peer.declare("mine", exclusive=True)
     peer.publish("", "q", b"x")
     peer.consume("q", exclusive=True)
-    args = {} if command.name == "list_users" else {"columns": [column.name for column in command.columns]}
-    rows = operator.list(command.name, **args)
+    takes = {field.name for field in command.fields()}
+    rows = operator.list(command.name, *[column.name for column in command.columns if "columns" in takes])
     assert rows
     for row in rows:
         assert len(row) == len(command.columns)

@@ -22,6 +22,9 @@ NAMES: Final = (
     # Access control
     "set_permissions",
     "clear_permissions",
+    "list_permissions",
+    "set_topic_permissions",
+    "clear_topic_permissions",
     "list_vhosts",
     # Monitoring
     "status",
