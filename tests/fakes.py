@@ -7,8 +7,8 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 from pamqp import base, body, commands, frame, header, heartbeat
-from pybroker.amqp.session import AmqpSession
 
+from pybroker.amqp.session import AmqpSession
 from pybroker.clock import FakeClock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
@@ -229,7 +229,7 @@ class FakePeer:
         return self.inbox[0].pop(0)
 
     def error(self, *frames: Any, channel: int = 1) -> tuple[int, str]:
-        """Send what must fail; return code and text. A closed channel is opened again, a closed connection is answered."""
+        """Send what must fail; return code and text. A closed channel is opened again, a connection close answered."""
         assert not self.inbox[channel], f"not read yet on channel {channel}: {self.inbox[channel]}"
         self.send(*frames, channel=channel)
         close = self.next(channel)

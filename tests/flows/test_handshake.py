@@ -161,6 +161,11 @@ def test_tune_ok_beyond_the_offer_is_530(world, tune, text):
     assert (close.reply_code, close.reply_text) == (530, f"NOT_ALLOWED - {text}")
 
 
+@pytest.mark.parametrize("method", [Basic.Qos(), Channel.Open(), Connection.Start()])
+def test_what_does_not_belong_on_channel_0_is_504(peer, method):
+    assert peer.error(method, channel=0) == (504, "CHANNEL_ERROR - unexpected method in connection state running")
+
+
 def test_channel_max_counts_channels_and_leaves_their_numbers_free(world):
     # G9
     peer = world.connect(channel_max=2)

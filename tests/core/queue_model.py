@@ -1,0 +1,164 @@
+"""The naive twin of a queue: lists of messages, no runs, no entries, no ranges. What a queue must do, said plainly."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Held:
+    """One message. `order` is its place in the queue for good; `due_ms` when it expires, None for never."""
+
+    number: int
+    order: int
+    size: int
+    priority: int = 0
+    due_ms: int | None = None
+    deliveries: int = 0
+
+
+@dataclass
+class Limits:
+    """The queue's arguments."""
+
+    length: int | None = None
+    octets: int | None = None
+    overflow: str = "drop-head"
+    ttl_ms: int | None = None
+    priority_max: int = 0
+    delivery_limit: int | None = None
+
+    def arguments(self) -> dict[str, object]:
+        """Return them as queue.declare has them."""
+        found = {
+            "x-max-length": self.length,
+            "x-max-length-bytes": self.octets,
+            "x-message-ttl": self.ttl_ms,
+            "x-max-priority": self.priority_max or None,
+            "x-overflow": self.overflow,
+            "x-dead-letter-exchange": "",
+            "x-dead-letter-routing-key": "dead",
+        }
+        if self.delivery_limit is not None:
+            found |= {"x-queue-type": "quorum", "x-delivery-limit": self.delivery_limit}
+        return {key: value for key, value in found.items() if value is not None}
+
+
+@dataclass
+class Reader:
+    """A consumer: how many it may still have, and what it holds by delivery tag."""
+
+    channel: int
+    no_ack: bool
+    prefetch: int
+    priority: int = 0
+    held: int = 0
+    paused: bool = False
+
+    @property
+    def credit(self) -> float:
+        if self.paused:
+            return 0
+        return float("inf") if self.no_ack or not self.prefetch else max(0, self.prefetch - self.held)
+
+
+@dataclass
+class NaiveQueue:
+    """`ready` is kept in the order in which messages leave; `unacked` is channel -> tag -> (message, reader).
+
+    `leaving` is what the readers must be given now; who of them gets which is the real queue's choice.
+    """
+
+    limits: Limits
+    now_ms: int = 0
+    ready: list[Held] = field(default_factory=list)
+    leaving: list[Held] = field(default_factory=list)
+    unacked: dict[int, dict[int, tuple[Held, Reader | None]]] = field(default_factory=dict)
+    dead: list[tuple[int, str]] = field(default_factory=list)
+    readers: dict[str, Reader] = field(default_factory=dict)
+
+    def arrive(self, message: Held) -> bool:
+        """Take a message at the tail; False if it is refused."""
+        limits = self.limits
+        message.priority = min(message.priority, limits.priority_max)
+        ttls = [ttl for ttl in (message.due_ms, limits.ttl_ms) if ttl is not None]
+        message.due_ms = self.now_ms + min(ttls) if ttls else None
+        full = limits.length is not None and len(self.ready) >= limits.length
+        full = full or (limits.octets is not None and self.octets + message.size > limits.octets)
+        if full and limits.overflow != "drop-head":
+            if limits.overflow == "reject-publish-dlx":
+                self.dead.append((message.number, "maxlen"))
+            return False
+        self.put(message)
+        self.serve(expire=False)
+        self.drop()
+        self.expire()
+        return True
+
+    def put(self, message: Held) -> None:
+        self.ready.append(message)
+        self.ready.sort(key=lambda held: (-held.priority, held.order))
+
+    def serve(self, *, expire: bool = True) -> None:
+        """Let the readers have what they can take, from the head."""
+        if expire:
+            self.expire()
+        room = sum(reader.credit for reader in self.readers.values()) - len(self.leaving)
+        while self.ready and room > 0:
+            self.leaving.append(self.ready.pop(0))
+            room -= 1
+            if expire:
+                self.expire()
+
+    def drop(self) -> None:
+        """Drop heads until the limits hold."""
+        limits = self.limits
+        while limits.overflow == "drop-head" and self.ready:
+            long = limits.length is not None and len(self.ready) > limits.length
+            if not long and (limits.octets is None or self.octets <= limits.octets):
+                return
+            self.dead.append((self.ready.pop(0).number, "maxlen"))
+
+    def expire(self) -> None:
+        """Remove what is due at the head of each level, as far as the first that is not."""
+        for priority in {held.priority for held in self.ready}:
+            for head in [held for held in self.ready if held.priority == priority]:
+                if head.due_ms is None or head.due_ms > self.now_ms:
+                    break
+                self.ready.remove(head)
+                self.dead.append((head.number, "expired"))
+
+    def give_back(self, messages: list[Held]) -> None:
+        """Return messages to their places, but those delivered too often."""
+        for message in messages:
+            message.deliveries += 1
+            limit = self.limits.delivery_limit
+            if limit is not None and message.deliveries > limit:
+                self.dead.append((message.number, "delivery_limit"))
+            else:
+                self.put(message)
+        self.drop()
+        self.serve()
+
+    def take(self, channel: int, tag: int, *, multiple: bool) -> list[Held]:
+        """Take from what a channel holds: one tag, or all up to it (0: all)."""
+        held = self.unacked[channel]
+        tags = [each for each in sorted(held) if each <= tag or not tag] if multiple else [tag]
+        found = []
+        for each in tags:
+            message, reader = held.pop(each)
+            if reader is not None:
+                reader.held -= 1
+            found.append(message)
+        return found
+
+    def close(self, channel: int) -> None:
+        """Lose a channel with its readers; what it held goes back."""
+        self.readers = {tag: reader for tag, reader in self.readers.items() if reader.channel != channel}
+        self.give_back(self.take(channel, 0, multiple=True))
+
+    @property
+    def octets(self) -> int:
+        return sum(held.size for held in self.ready)
+
+    @property
+    def unacked_count(self) -> int:
+        return sum(map(len, self.unacked.values()))
