@@ -52,6 +52,7 @@ class AmqpSession(SessionState):
         "confirming",
         "connected_at_ms",
         "deadline_ms",
+        "deaf",
         "events",
         "frame_octets_max",
         "heartbeat_s",
@@ -98,6 +99,7 @@ class AmqpSession(SessionState):
         self.deadline_ms = now_ms + settings.handshake_timeout_ms
         self.last_recv_ms = self.last_send_ms = now_ms
         self.rest = b""
+        self.deaf = False  # a frame was cut wrong: where the next one begins is not known
         self.routes: dict[bytes, Route] = {}
         self.events: list[Event] = []
         self.assembling = 0  # channels in the middle of a content, by the frame path
@@ -132,6 +134,8 @@ class AmqpSession(SessionState):
         """Take octets as they came from the peer."""
         self.recv_octets += len(data)
         self.last_recv_ms = self.broker.clock.now_ms
+        if self.deaf:
+            return
         position = 0
         try:
             if self.rest:
@@ -146,6 +150,7 @@ class AmqpSession(SessionState):
                     data = rest + data
             position = self._receive(data, position)
         except AmqpError as error:
+            self.deaf = True
             self.fail(error)
             return
         if self.confirming:
@@ -159,7 +164,11 @@ class AmqpSession(SessionState):
             self.rest = data[position:]
 
     def _receive(self, data: bytes, position: int) -> int:
-        """Process what is complete in `data` from `position` on; return where the rest begins."""
+        """Process what is complete in `data` from `position` on; return where the rest begins.
+
+        Raises FrameError (501) where the octets are no frames; what a good frame does wrong is answered here, so that
+        we still understand what comes behind it: the peer's connection.close-ok.
+        """
         end = len(data)
         if self.state == "header":
             if end < 8:
@@ -183,6 +192,8 @@ class AmqpSession(SessionState):
                     try:
                         for event in events:
                             self._apply(event)
+                    except AmqpError as error:
+                        self.fail(error)
                     finally:
                         events.clear()
                 if position >= end:
@@ -191,10 +202,13 @@ class AmqpSession(SessionState):
             if split is None:
                 break
             kind, number, start, stop = split
-            if kind == frame.BODY:
-                self._receive_body(number, data[position : stop + 1])
-            else:
-                self._receive_frame(kind, number, data[start:stop])
+            try:
+                if kind == frame.BODY:
+                    self._receive_body(number, data[position : stop + 1])
+                else:
+                    self._receive_frame(kind, number, data[start:stop])
+            except AmqpError as error:
+                self.fail(error)
             position = stop + 1
         return position
 
@@ -279,9 +293,7 @@ class AmqpSession(SessionState):
         handler = CONNECTION_METHODS.get(method.name)
         index = (method.index >> 16, method.index & 0xFFFF)
         if handler is None:
-            if method.index >> 16 == 10:
-                raise ChannelError(f"unexpected method in connection state {self.state}", index)
-            raise CommandInvalid(f"method {method.name} is not allowed on channel 0", index)
+            raise ChannelError(f"unexpected method in connection state {self.state}", index)
         try:
             handler(self, method)
         except AmqpError as error:
@@ -327,9 +339,8 @@ class AmqpSession(SessionState):
         channel.fail(error)
 
     def fail(self, error: AmqpError) -> None:
-        """Close the connection for a hard error."""
+        """Close the connection for a hard error; while it is closing another one changes nothing."""
         if self.state in ("closing", "closed"):
-            self.finish("protocol error while closing")
             return
         log.error("Error on connection %s (%s): %s", self.pid, self.name, error.reply_text)
         self._send_close(error.reply_code, error.reply_text, error.method)
