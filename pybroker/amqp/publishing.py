@@ -134,22 +134,28 @@ def publish_event(channel: "AmqpChannel", event: "Event") -> None:
 def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
     """Route and enqueue messages of one route and kind.
 
-    Raises NotFound (404) for the exchange, AccessRefused (403), PreconditionFailed (406) for a user-id that lies.
+    Raises NotFound (404) for the exchange, AccessRefused (403), PreconditionFailed (406) for a user-id that lies: the
+    messages before that one are published.
     """
     session = channel.session
     vhost = channel.publisher.vhost
     if route.generation != vhost.generation or route.verdict != session.broker.users.generation:
         _resolve(channel, route)
-    n = len(contents.contents)
-    session.broker.published += n
-    assert route.exchange is not None
-    route.exchange.publish_in += n
     traits = contents.traits
     if traits.wants & (WANTS_REPLY_TO | WANTS_USER_ID):
         if traits.wants & WANTS_REPLY_TO:
             _check_reply_consumer(channel)
-        for content in contents.contents:
-            _check_user_id(channel, properties.find_user_id(property_octets(content)))
+        for index, content in enumerate(contents.contents):
+            try:
+                _check_user_id(channel, properties.find_user_id(property_octets(content)))
+            except PreconditionFailed:
+                if index:
+                    publish(channel, route, contents.first(index))
+                raise
+    n = len(contents.contents)
+    session.broker.published += n
+    assert route.exchange is not None
+    route.exchange.publish_in += n
     receipt: Receipt = NO_RECEIPT if channel.confirms is None else Receipt()
     queues = route.queues
     ticket = 0

@@ -104,6 +104,12 @@ class Contents:
         body = int.from_bytes(content[11:19])
         return Contents(self.traits, [content], len(content), body, body)
 
+    def first(self, count: int) -> "Contents":
+        """Return the first `count` of them, where the next one is refused."""
+        contents = self.contents[:count]
+        body_octets = sum([int.from_bytes(content[11:19]) for content in contents])
+        return Contents(self.traits, contents, sum(map(len, contents)), body_octets, self.body_size)
+
 
 class Receipt:
     """What becomes of a publish whose first message is `index` in its run: which ones were rejected, counted from 0."""
