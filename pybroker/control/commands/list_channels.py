@@ -32,6 +32,16 @@ def _pid(channel: "AmqpChannel") -> str:
     return f"{channel.session.pid[:-2]}{channel.number}>"
 
 
+def _uncommitted_messages(channel: "AmqpChannel") -> int:
+    if channel.transaction is None:
+        return 0
+    return sum(len(contents.contents) for _, contents, _ in channel.transaction.publishes)
+
+
+def _uncommitted_acks(channel: "AmqpChannel") -> int:
+    return 0 if channel.transaction is None else sum(len(batch.indexes) for batch in channel.transaction.taken())
+
+
 COLUMNS = (
     Column("pid", _pid, "id: that of its connection, with its number at the end"),
     Column("connection", lambda c: c.session.pid, "id of its connection"),
@@ -43,6 +53,8 @@ COLUMNS = (
     Column("confirm", lambda c: c.confirms is not None, "whether it is in confirm mode"),
     Column("consumer_count", lambda c: len(c.consumers), "consumers"),
     Column("messages_unacknowledged", lambda c: c.unacked.count, "messages delivered, not yet acknowledged"),
+    Column("messages_uncommitted", _uncommitted_messages, "publishes that wait for tx.commit"),
+    Column("acks_uncommitted", _uncommitted_acks, "acknowledgements that wait for it"),
     Column(
         "messages_unconfirmed", lambda c: c.confirms.unconfirmed if c.confirms else 0, "publishes not yet confirmed"
     ),

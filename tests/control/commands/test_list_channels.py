@@ -29,6 +29,20 @@ def test_modes_and_limits(operator, peer):
     assert operator.list("list_channels", *columns) == [[1, True, False, 7, 0, 0], [2, False, True, 0, 9, 0]]
 
 
+def test_what_waits_for_a_commit(operator, peer):
+    peer.declare("q")
+    peer.publish("", "q")
+    peer.call(Tx.Select())
+    peer.publish("", "q")
+    peer.publish("", "q")
+    tag = peer.get("q", no_ack=False).method.delivery_tag
+    peer.send(Basic.Ack(tag))
+    columns = ("messages_uncommitted", "acks_uncommitted")
+    assert operator.list("list_channels", *columns) == [[2, 1]]
+    peer.call(Tx.Commit())
+    assert operator.list("list_channels", *columns) == [[0, 0]]
+
+
 def test_a_channels_name_ends_in_its_number(operator, peer):
     shown = operator.list("list_channels", "name", "vhost", "state")
     assert shown == [["127.0.0.1:40000 -> 127.0.0.1:5672 (1)", "/", "running"]]
