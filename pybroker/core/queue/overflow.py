@@ -32,8 +32,10 @@ def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> Non
     if limits.overflow == DROP_HEAD:
         drop_heads(queue)
     elif limits.length_max is not None and queue.messages_ready > limits.length_max:
-        rejected = level.take_tail(min(new, queue.messages_ready - limits.length_max))
+        refused = min(new, queue.messages_ready - limits.length_max)
+        rejected = level.take_tail(refused)
         queue.removed(rejected)
+        queue.published -= refused
         _refuse(queue, rejected, receipt)
 
 
