@@ -61,6 +61,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.model = NaiveQueue(limits, unacked={number: {} for number in (ADMIN, *READERS)})
         self.published = 0
         self.confirmed = 0
+        self.consumers = 0
         self.paused = dict.fromkeys(READERS, False)
         self.next_tag = dict.fromkeys((ADMIN, *READERS), 1)
 
@@ -100,7 +101,8 @@ class QueueMachine(RuleBasedStateMachine):
             return
         self.peer.call(Basic.Qos(prefetch_count=prefetch), channel)
         arguments = {"x-priority": priority} if priority else {}
-        tag = self.peer.consume("q", channel=channel, no_ack=no_ack, arguments=arguments)
+        self.consumers += 1  # tags of our own: a random one would make a story tell itself differently the next time
+        tag = self.peer.consume("q", f"t{self.consumers}", channel=channel, no_ack=no_ack, arguments=arguments)
         self.model.readers[tag] = Reader(channel, no_ack, prefetch, priority, paused=self.paused[channel])
         self.model.serve()
         self.turn()

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 def refused(queue: "Queue", run: "Run", indexes: range, receipt: "Receipt") -> bool:
     """Refuse a publish that finds no room at all, before anybody asks whether a consumer waits for it, as RabbitMQ."""
-    if queue.messages_ready:
-        queue.deliver(queue.vhost.broker.clock.now_ms)
     limits = queue.limits
     full = limits.length_max is not None and queue.messages_ready >= limits.length_max
     if limits.octets_max is not None:  # then it is one message

@@ -162,9 +162,10 @@ class Queue:
         lengths = limits.length_max is not None or limits.octets_max is not None
         self.bounded = lengths or limits.message_ttl_ms is not None
         self.timed = self.timed or limits.message_ttl_ms is not None
-        # A smaller message may fit where the one before it did not, so each is looked at alone.
+        # A smaller message may fit where the one before it did not, and one that expires at once leaves its room to the
+        # next: so each is looked at alone.
         self.rejecting = lengths and limits.overflow != DROP_HEAD
-        self.one_by_one = self.rejecting and limits.octets_max is not None
+        self.one_by_one = (self.rejecting and limits.octets_max is not None) or limits.message_ttl_ms == 0
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -173,36 +174,37 @@ class Queue:
         if self.refused_origin and self.refused_origin == run.origin:
             return
         n = len(indexes)
-        if n > 1 and self.one_by_one:
+        if n > 1 and (self.one_by_one or run.traits.ttl_ms == 0):
             for i in indexes:
                 self.enqueue(run, range(i, i + 1), receipt)
             return
-        if self.rejecting and overflow.refused(self, run, indexes, receipt):
-            return
+        bounded = self.bounded or run.traits.ttl_ms is not None
+        if bounded:
+            # As if one message came at a time: what was here has its turn first, then the new ones may be too many.
+            if self.messages_ready:
+                self.deliver(self.vhost.broker.clock.now_ms)
+            if self.rejecting and overflow.refused(self, run, indexes, receipt):
+                return
         self.published += n
         level = self.levels[0] if not self.limits.priority_max else self._level(run.traits.priority)
         level.push(run, indexes)
         self.messages_ready += n
         self.octets_ready += run.body_octets if n == run.count else run.body_octets_of(indexes)
-        if run.traits.ttl_ms is not None:
-            self.timed = True
-            self._enqueue_bounded(level, n, receipt)
-        elif self.bounded:
-            self._enqueue_bounded(level, n, receipt)
+        if bounded:
+            self.timed = self.timed or run.traits.ttl_ms is not None
+            self._keep_limits(level, n, receipt)
         elif self.consumers:
             self.wake()
         if self.messages_ready > PACK_BEHIND_MESSAGES:
             self._pack_behind()
 
-    def _enqueue_bounded(self, level: Level, n: int, receipt: "Receipt") -> None:
-        """Let consumers take what they can before anything counts as too much or too old, as if one came at a time."""
+    def _keep_limits(self, level: Level, new: int, receipt: "Receipt") -> None:
+        """Let consumers take what they can before anything counts as too much or too old."""
         now_ms = self.vhost.broker.clock.now_ms
-        if self.messages_ready == n:
-            self.deliver(now_ms, expire=False)
-        else:
-            self.deliver(now_ms)
-        overflow.enforce(self, level, n, receipt)
-        expiry.expire(self, now_ms)
+        self.deliver(now_ms, expire=False)
+        overflow.enforce(self, level, new, receipt)
+        if self.timed:
+            expiry.expire(self, now_ms)
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
