@@ -167,7 +167,7 @@ def decode_properties(props: bytes) -> Properties:
             continue
         start, position = position, _end_of(props, position, flag)
         if flag == HEADERS:
-            properties.headers = decode_table(props[:position], start, GROWN)[0]
+            properties.headers = decode_table(props, start, GROWN)[0]
         elif flag in _SIZES:
             setattr(properties, name, int.from_bytes(props[start:position]))
         else:

@@ -123,6 +123,12 @@ def test_lengths_that_reach_over_the_table_are_502(fields):
         assert "table is cut short" == caught.value.text
 
 
+def test_a_table_that_reaches_over_its_field_is_502():
+    octets = table_of(b"\x01kt\x01")
+    with pytest.raises(ProtocolSyntaxError):
+        check_table(octets, 0, len(octets) - 1)
+
+
 def test_a_declared_length_of_4_gib_costs_nothing():
     assert "table is cut short" == refused(b"\xff\xff\xff\xff\x01kV").text
 

@@ -65,9 +65,7 @@ def refused(props: bytes) -> AmqpError:
 def test_all_properties_to_the_octet():
     assert EVERYTHING_OCTETS == encode_properties(EVERYTHING)
     assert EVERYTHING == decode_properties(EVERYTHING_OCTETS)
-    assert Traits(persistent=True, priority=5, ttl_ms=60_000, wants=WANTS_USER_ID) == traits_of(
-        EVERYTHING_OCTETS
-    )
+    assert Traits(persistent=True, priority=5, ttl_ms=60_000, wants=WANTS_USER_ID) == traits_of(EVERYTHING_OCTETS)
 
 
 def test_no_properties_are_two_octets():
@@ -126,6 +124,14 @@ class TestTraits:
         assert traits(delivery_mode=2, message_id="a") is traits(delivery_mode=2, message_id="b")
         assert traits(delivery_mode=1) is traits(app_id="x") is PLAIN_TRAITS
         assert traits(priority=3, expiration="5") is traits(priority=3, expiration="5", timestamp=1)
+
+    @pytest.mark.parametrize("mode", [None, 1, 2])
+    def test_each_property_counts_by_itself(self, mode):
+        persistent = mode == 2
+        assert Traits(persistent=persistent) == traits(delivery_mode=mode)
+        assert Traits(persistent=persistent, priority=9) == traits(delivery_mode=mode, priority=9)
+        assert Traits(persistent=persistent, ttl_ms=0) == traits(delivery_mode=mode, expiration="0")
+        assert Traits(persistent=persistent, wants=WANTS_USER_ID) == traits(delivery_mode=mode, user_id="guest")
 
     @pytest.mark.parametrize("mode", [0, 3, 255])
     def test_an_unknown_delivery_mode_is_406_in_rabbitmqs_words(self, mode):
@@ -217,6 +223,28 @@ class TestMalformed:
         with pytest.raises(ProtocolSyntaxError) as caught:
             read(flags)
         assert "reserved property flags are set" == caught.value.text
+
+    @pytest.mark.parametrize(
+        ("find", "props"),
+        [
+            (find_headers, b"\x20\x00\x00\x00\x00\x01"),
+            (find_headers, b"\x80\x00\x05a"),
+            (find_user_id, b"\x00\x10\x02a"),
+            (find_user_id, b"\x10\x10"),
+            (find_reply_to, b"\x02\x00\x02a"),
+            (remove_expiration, b"\x01\x00\x02a"),
+        ],
+    )
+    def test_what_reaches_over_the_properties_is_not_found(self, find, props):
+        with pytest.raises(ProtocolSyntaxError):
+            find(props)
+
+    def test_a_table_seen_before_excuses_nothing(self):
+        table = encode_table({"a": 1, "CC": ["x"]})
+        good = b"\x20\x00" + table
+        assert traits_of(good) is traits_of(good)
+        for props in (good + b"\x00", good[:-1], b"\x20\x80" + table, b"\x20\x80" + table + b"\x05a"):
+            assert 502 == refused(props).reply_code
 
     def test_a_table_that_reaches_over_the_properties_is_502(self):
         for props in (b"\x20\x00\x00\x00\x00\x01", b"\x20\x00\x00\x00", b"\x20\x80\x00\x00\x00\x03\x01kV"):
