@@ -48,12 +48,14 @@ class Grammar:
         self.random = random.Random(number)
         self.mild = self.random.random() < 0.6
         self.server_named = False
+        self.spoiled = False  # nothing sent after this need be understood, or answered
 
     def chunk(self) -> bytes:
         """Return one step of a session: a method, a content, a spoiled frame, or rubbish."""
         kind = self.random.random()
         if kind < (0.98 if self.mild else 0.80):
             return self.step()
+        self.spoiled = True
         if kind < 0.93:
             return self.spoil(self.step())
         if kind < 0.97:
