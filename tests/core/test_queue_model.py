@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from pamqp import frame
 from queue_model import Held, Limits, NaiveQueue, Reader
 
 ADMIN, PUBLISHER = 1, 2
@@ -68,7 +69,7 @@ class QueueMachine(RuleBasedStateMachine):
     # -- what happens to both -----------------------------------------------------------------------------------------
 
     @rule(
-        count=st.integers(1, 7),
+        count=st.sampled_from([1, 2, 3, 5, 12]),
         padding=st.lists(st.integers(0, 20), min_size=1, max_size=3),
         priority=st.none() | st.integers(0, 5),
         expiration=st.sampled_from([None, None, None, 0, 30, 100_000]),
@@ -93,7 +94,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(
         channel=st.sampled_from(READERS),
         no_ack=st.booleans(),
-        prefetch=st.integers(0, 4),
+        prefetch=st.sampled_from([0, 0, 1, 2, 5]),
         priority=st.sampled_from([0, 0, 0, 5]),
     )
     def consume(self, channel, no_ack, prefetch, priority):
@@ -110,10 +111,22 @@ class QueueMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.readers)
     @rule(data=st.data())
     def cancel(self, data):
-        tag = data.draw(st.sampled_from(sorted(self.model.readers)))
+        self.end_reader(data.draw(st.sampled_from(sorted(self.model.readers))))
+
+    def end_reader(self, tag):
         reader = self.model.readers.pop(tag)
         assert isinstance(self.peer.call(Basic.Cancel(tag), reader.channel), Basic.CancelOk)
         self.turn()
+
+    @rule(count=st.integers(2, 20), prefetch=st.sampled_from([0, 0, 3]))
+    def spread(self, count, prefetch):
+        """Deal one batch over three channels: each of them holds a stride of it."""
+        for tag in list(self.model.readers):
+            self.end_reader(tag)
+        self.flow(READERS, active=True)
+        for channel in READERS:
+            self.consume(channel, no_ack=False, prefetch=prefetch, priority=0)
+        self.publish(count, [0], None, None, at_once=True)
 
     @precondition(lambda self: self.model.unacked_count)
     @rule(data=st.data(), multiple=st.booleans(), how=st.sampled_from(["ack", "requeue", "requeue", "reject"]))
@@ -180,16 +193,26 @@ class QueueMachine(RuleBasedStateMachine):
         self.model.serve()
         self.turn()
 
-    @rule(channel=st.sampled_from(READERS), active=st.booleans())
-    def flow(self, channel, active):
-        self.peer.send(Channel.Flow(active), channel=channel)
-        assert self.peer.next(channel).active == active
-        self.paused[channel] = not active
+    @rule(channels=st.sampled_from([READERS, READERS, *[(number,) for number in READERS]]), active=st.booleans())
+    def flow(self, channels, active):
+        for channel in channels:
+            self.peer.send_octets(frame.marshal(Channel.Flow(active), channel))
+            self.paused[channel] = not active
+        self.world.run()
+        for channel in channels:
+            assert self.peer.next(channel).active == active
         for reader in self.model.readers.values():
-            if reader.channel == channel:
-                reader.paused = not active
+            reader.paused = self.paused[reader.channel]
         self.model.serve()
         self.turn()
+
+    @precondition(lambda self: sum(map(bool, self.model.unacked.values())) > 1)
+    @rule(data=st.data())
+    def return_all(self, data):
+        """Requeue what every channel holds, in any order of channels, while nobody may take it."""
+        self.flow(READERS, active=False)
+        for channel in data.draw(st.permutations(READERS)):
+            self.recover(channel)
 
     # -- what is compared ---------------------------------------------------------------------------------------------
 
