@@ -1,6 +1,9 @@
 """Erlang terms as RabbitMQ prints them (`~p`, `~w`): they are part of reply texts, which clients and operators compare.
 
 It knows octets and how Erlang quotes them, and nothing of frames.
+
+# Differs from RabbitMQ: a term stays on one line. `~p` breaks it at column 80, so RabbitMQ's longer reply texts have
+# line feeds and indentation in the middle.
 """
 
 from typing import Final

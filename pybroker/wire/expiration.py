@@ -13,10 +13,7 @@ EXPIRATION_MS_MAX: Final = 315_360_000_000
 
 
 def parse_expiration(octets: bytes) -> int:
-    """Return milliseconds. Raises PreconditionFailed (406), source: rabbit_basic:parse_expiration.
-
-    # Differs from RabbitMQ: its text breaks the line at column 80, in the middle of a long term.
-    """
+    """Return milliseconds. Raises PreconditionFailed (406), source: rabbit_basic:parse_expiration."""
     if octets.isdigit() and len(octets) < 12:
         return int(octets)
     start = 1 if octets[:1] in (b"+", b"-") else 0

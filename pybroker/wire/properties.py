@@ -92,8 +92,7 @@ class Properties:
 
 PROPERTIES: Final = tuple(field.name for field in fields(Properties))
 
-
-# Headers tables that were checked, and the WANTS_ bits they had. Large ones are looked at each time: they would cost memory.
+# Headers tables that were checked, and the WANTS_ bits they had. Large ones are walked each time: they cost memory.
 TABLES_MAX: Final = 1_024
 TABLE_OCTETS_KEPT: Final = 512
 _tables: dict[bytes, int] = {}

@@ -80,8 +80,8 @@ class Array(list[Any]):
 def decode_table(octets: bytes, offset: int = 0, limits: Limits = PEER) -> tuple[Table, int]:
     """Return the table whose four length octets are at `offset`, and its end.
 
-    Of equal keys the first one counts, as in RabbitMQ's lookups. Strings that are not UTF-8 are bytes; timestamps
-    beyond the year 9999 are ints (seconds).
+    Of equal keys the first one counts, as in RabbitMQ's lookups. # Differs from RabbitMQ: the others are lost when such
+    a table is encoded again. Strings that are not UTF-8 are bytes; timestamps beyond the year 9999 are ints (seconds).
 
     Raises FrameError (501) and ProtocolSyntaxError (502) as `guard.check_table`.
     """
