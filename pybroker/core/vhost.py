@@ -47,6 +47,7 @@ class VHost:
             return 0
         queue.deleted = True
         del self.queues[queue.name]
+        self.broker.timers.forget(queue)
         remove_queue_bindings(queue)
         self.bump()
         if queue.owner is not None:

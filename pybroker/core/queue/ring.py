@@ -58,10 +58,13 @@ class Consumers:
         consumer.cancelled = True
         if self.exclusive is consumer:
             self.exclusive = None
-        if not consumer.waiting:
-            ring = self._rings[consumer.priority]
-            ring.remove(consumer)
-            self._drop_empty(consumer.priority)
+        ring = self._rings.get(consumer.priority)
+        if ring is not None:
+            if not consumer.waiting:
+                ring.remove(consumer)
+            if not ring:  # also where the last one left it for want of credit: priorities come without number
+                del self._rings[consumer.priority]
+                self._priorities.remove(consumer.priority)
         consumer.waiting = True
         if self.single_active and consumer.active and self._all:
             heir = max(self._all, key=lambda c: c.priority)  # max keeps the first of equals: the oldest
@@ -110,8 +113,3 @@ class Consumers:
             if ring:
                 return ring
         return None
-
-    def _drop_empty(self, priority: int) -> None:
-        if not self._rings[priority]:
-            del self._rings[priority]
-            self._priorities.remove(priority)

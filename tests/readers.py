@@ -1,0 +1,132 @@
+"""Runs of messages, and consumers without a door: what they were given is kept as seqs. For tests of the core."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from streams import content_frames
+from topology import new_vhost, queue as make_queue, wired
+
+from pybroker.core.consumer import Consumer
+from pybroker.core.link import ChannelState, SessionState
+from pybroker.core.publish import NO_RECEIPT, Receipt, names_of
+from pybroker.core.queue.queue import Queue
+from pybroker.core.vhost import VHost
+from pybroker.run import PLAIN_TRAITS, Entry, Run, Traits
+
+NAMES = names_of("", "q")
+
+
+def contents(bodies: Sequence[bytes], properties: bytes = b"\0\0") -> list[bytes]:
+    return [b"".join(content_frames(1, body, properties)) for body in bodies]
+
+
+def run_of(bodies: Sequence[bytes], first_seq: int = 1, traits: Traits = PLAIN_TRAITS, arrived_ms: int = 0) -> Run:
+    """Return a run of messages with these bodies."""
+    octets = contents(bodies)
+    sizes = {len(body) for body in bodies}
+    size = sizes.pop() if len(sizes) == 1 else -1
+    return Run(NAMES, traits, first_seq, octets, sum(map(len, octets)), sum(map(len, bodies)), size, arrived_ms, 1)
+
+
+def seqs(entries: Any) -> list[int]:
+    """Return the seqs of entries or batches, in their order."""
+    return [entry.run.first_seq + i for entry in entries for i in entry.indexes]
+
+
+class Peer(SessionState):
+    """A session whose outbox is full when a test says so."""
+
+    def __init__(self, vhost: VHost) -> None:
+        super().__init__(vhost.broker, vhost.broker.turn, 1)
+        self.octets = 0
+
+    def queued(self, octets: int) -> None:
+        self.octets += octets
+
+
+class Reader(Consumer):
+    """A consumer that keeps what it gets: `seqs`, and `redelivered` of them."""
+
+    def __init__(self, queue: Queue, channel: ChannelState, tag: str, **options: Any) -> None:
+        flags = {"no_ack": False, "exclusive": False, "prefetch": 0, **options}
+        priority = flags.pop("priority", 0)
+        super().__init__(queue, channel, tag, **flags)
+        self.priority = priority
+        self.seqs: list[int] = []
+        self.redelivered: list[int] = []
+        self.told = 0
+
+    def deliver(self, run: Run, indexes: range, deliveries: int, first_tag: int) -> int:
+        found = [run.first_seq + i for i in indexes]
+        self.seqs += found
+        if deliveries:
+            self.redelivered += found
+        assert first_tag + len(found) <= self.channel.next_tag
+        return 0
+
+    def cancelled_by_server(self) -> None:
+        self.told += 1
+
+    def __repr__(self) -> str:
+        return self.tag
+
+
+class Bench:
+    """One queue with readers, its broker's turn run by hand."""
+
+    def __init__(self, vhost: VHost | None = None, name: str = "q", **arguments: Any) -> None:
+        self.vhost = new_vhost() if vhost is None else vhost
+        self.broker = self.vhost.broker
+        self.queue = make_queue(self.vhost, name, wired(**arguments))
+
+    @property
+    def now_ms(self) -> int:
+        return self.broker.clock.now_ms
+
+    def channel(self) -> ChannelState:
+        return ChannelState(Peer(self.vhost))
+
+    def reader(self, tag: str = "c", channel: ChannelState | None = None, **options: Any) -> Reader:
+        """Subscribe; on a channel of its own if none is given."""
+        channel = self.channel() if channel is None else channel
+        reader = Reader(self.queue, channel, tag, **options)
+        channel.consumers[tag] = reader
+        self.queue.consumers.add(reader)
+        self.queue.wake()
+        return reader
+
+    def publish(self, *bodies: bytes, traits: Traits = PLAIN_TRAITS, receipt: Receipt = NO_RECEIPT) -> Run:
+        """Put messages into the queue, as one run."""
+        run = run_of(bodies, self.broker.log.take(len(bodies)), traits, self.now_ms)
+        self.queue.enqueue(run, range(len(bodies)), receipt)
+        return run
+
+    def flood(self, count: int, traits: Traits = PLAIN_TRAITS) -> Run:
+        return self.publish(*[b"x"] * count, traits=traits)
+
+    def turn(self) -> None:
+        """End the turn, and those it leads to."""
+        turn = self.broker.turn
+        for _ in range(10_000):
+            if not turn.queues:
+                return
+            self.broker.pump()
+        raise AssertionError("the queues never came to rest")
+
+    def ready(self) -> list[int]:
+        """Return the seqs that are ready, in the order in which they would leave."""
+        found = [seq for level in self.queue.levels for seq in seqs(level)]
+        assert len(found) == self.queue.messages_ready
+        assert self.queue.octets_ready == sum(entry.body_octets for level in self.queue.levels for entry in level)
+        return found
+
+    def bodies(self) -> list[bytes]:
+        """Return the bodies that are ready."""
+        entries: list[Entry] = [entry for level in self.queue.levels for entry in level]
+        return [one[30:-1] for entry in entries for one in entry.run.take(entry.indexes)]
+
+    def advance(self, ms: int) -> None:
+        """Let time pass; do what is due, and end the turn."""
+        self.broker.clock.advance(ms)
+        self.broker.timers.run(self.now_ms)
+        self.turn()
