@@ -222,7 +222,7 @@ def test_every_deviation_is_in_the_man_page_and_in_the_code():
     # Every entry of the page names, in a comment of its own, the file that carries the mark.
     page = (ROOT / "man/pybroker-amqp.7").read_text()
     told = Counter(re.findall(r'^\.\\" marked in (\S+)$', page, re.MULTILINE))
-    marked = Counter({s.where: s.text.count("# Differs from RabbitMQ:") for s in sources()})
+    marked = Counter({s.where: s.text.count("# Differs from RabbitMQ") for s in sources()})
     report(
         [
             f"{where} marks {marked[where]} deviations from RabbitMQ, man/pybroker-amqp.7 tells {told[where]} of them."

@@ -1,0 +1,183 @@
+"""What a user installs and is told to type: entry points, versions, the README's commands, the files it points to."""
+
+import importlib
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import pytest
+from sources import PACKAGES, ROOT, report, sources
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+README = (ROOT / "README.md").read_text()
+PROGRAMS = {"pybroker": "pybroker.daemon", "pybrokerctl": "pybrokerctl"}
+
+
+def readme_commands(heading: str) -> list[str]:
+    """Return the commands of the first shell block below a heading of the README."""
+    section = README.partition(f"\n## {heading}")[2].partition("\n## ")[0]
+    block = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
+    return block.group(1).splitlines() if block else []
+
+
+def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=60, env=os.environ | environment
+    )
+
+
+@pytest.mark.parametrize("script", sorted(PROJECT["project"]["scripts"]))
+def test_entry_points_can_be_called(script):
+    module, _, name = PROJECT["project"]["scripts"][script].partition(":")
+    assert callable(getattr(importlib.import_module(module), name))
+    assert script in PROGRAMS
+
+
+@pytest.mark.parametrize("program", sorted(PROGRAMS))
+def test_programs_tell_their_version(program):
+    from pybroker.version import VERSION
+
+    done = run(sys.executable, "-m", PROGRAMS[program], "--version")
+    assert done.returncode == 0
+    assert VERSION in done.stdout.split()
+
+
+@pytest.mark.parametrize("program", sorted(PROGRAMS))
+def test_programs_explain_themselves(program):
+    done = run(sys.executable, "-m", PROGRAMS[program], "--help")
+    assert done.returncode == 0
+    assert done.stdout.lower().lstrip().startswith("usage")
+
+
+def test_the_installed_version_is_the_source_versions():
+    from pybroker.version import VERSION
+
+    try:
+        assert importlib.metadata.version("pybroker") == VERSION
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("run from the sources, not installed")
+
+
+def test_every_folder_with_code_is_a_package():
+    report(
+        [
+            f"{source.path.parent.relative_to(ROOT)} has no __init__.py: its files would be left out."
+            for source in sources()
+            if not (source.path.parent / "__init__.py").exists()
+        ]
+    )
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_data_files_are_there_and_shipped(package):
+    shipped = PROJECT["tool"]["setuptools"]["package-data"][package]
+    assert "py.typed" in shipped
+    report(
+        [f"{package}/{name} is shipped and does not exist." for name in shipped if not (ROOT / package / name).exists()]
+    )
+
+
+def test_imports_are_declared_as_dependencies():
+    names = {"re2": "google-re2"}
+    declared = {re.split(r"[<>=~\[ ]", line)[0].lower() for line in PROJECT["project"]["dependencies"]}
+    ours = set(PACKAGES) | set(sys.stdlib_module_names)
+    findings = []
+    for source in sources():
+        for item in source.imports():
+            top = item.target.split(".")[0]
+            if top not in ours and names.get(top, top) not in declared:
+                findings.append(f"{source.where}:{item.line} imports {top}, which pyproject.toml does not declare.")
+    report(findings)
+
+
+def test_no_dependency_is_unused():
+    names = {"google-re2": "re2"}
+    used = {item.target.split(".")[0] for source in sources() for item in source.imports()}
+    declared = [re.split(r"[<>=~\[ ]", line)[0] for line in PROJECT["project"]["dependencies"]]
+    report(
+        [
+            f"pyproject.toml asks for {name}, and nothing imports it."
+            for name in declared
+            if names.get(name, name) not in used
+        ]
+    )
+
+
+@pytest.mark.parametrize("heading", ["Run it", "Run the tests"])
+def test_the_readme_has_one_command_each(heading):
+    (command,) = readme_commands(heading)
+    script = command.split()[1]
+    assert command.startswith("sh ")
+    assert (ROOT / script).exists()
+
+
+def test_ci_calls_the_readmes_test_command():
+    # .ci/run reads it from the README; what it reads must be what a person reads.
+    pattern = re.search(r"awk '(.+)' README.md", (ROOT / ".ci/run").read_text())
+    assert pattern
+    assert run("awk", pattern.group(1), "README.md").stdout.splitlines() == readme_commands("Run the tests")
+
+
+def test_setup_refuses_an_old_python(tmp_path):
+    old = tmp_path / "python"
+    old.write_text("#!/bin/sh\ncase $* in *version_info\\ *) exit 1;; *) echo 3.9;; esac\n")
+    old.chmod(0o755)
+    done = run("sh", "etc/setup.sh", "install", PYTHON=str(old), PYBROKER_VENV=str(tmp_path / "venv"))
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        69,
+        f"setup: {old} is 3.9, pybroker needs 3.11 or newer: set PYTHON to a newer one",
+    )
+
+
+def test_setup_explains_itself_without_a_command():
+    done = run("sh", "etc/setup.sh")
+    assert done.returncode == 64
+    assert "sh etc/setup.sh test" in done.stderr
+
+
+def test_setup_keeps_an_environment_that_is_up_to_date(tmp_path):
+    # no package is asked for twice: the stamp says which pyproject.toml was installed
+    python = tmp_path / "bin/python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\ncase $* in '-m pip --version') exit 0;; *) echo \"called: $*\"; exit 0;; esac\n")
+    python.chmod(0o755)
+    for expected in (["-m pip install", "-m pytest --collect-only"], ["-m pytest --collect-only"]):
+        done = run("sh", "etc/setup.sh", "test", "--collect-only", PYBROKER_VENV=str(tmp_path))
+        assert done.returncode == 0
+        calls = [" ".join(line.split()[1:4]) for line in done.stdout.splitlines()]
+        assert calls == expected
+
+
+def test_shell_scripts_are_well_formed():
+    assert run("sh", "-n", "etc/setup.sh").returncode == 0
+    assert run("bash", "-n", ".ci/run").returncode == 0
+    assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+def test_what_the_readme_points_to_exists():
+    links = re.findall(r"\]\((?!http|#)([^)]+)\)", README) + re.findall(r"man -l (\S+?)`", README)
+    report([f"README.md points to {link}, which does not exist." for link in links if not (ROOT / link).exists()])
+
+
+@pytest.mark.skipif(not shutil.which("groff"), reason="groff is not installed")
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "man").glob("*.[1-8]")))
+def test_man_pages_are_well_formed(page):
+    done = run("groff", "-man", "-Tutf8", "-ww", "-z", f"man/{page}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a19_extensions_are_documented_apart_from_the_protocol():
+    page = (ROOT / "man/pybroker-amqp.7").read_text()
+    sections = re.findall(r'^\.SH "?([^"\n]+)"?$', page, re.MULTILINE)
+    assert sections.index("EXTENSIONS") < sections.index("DIFFERENCES")
+    for word in ("alternate", "immediate", "confirm.select", r"basic.nack", "exchange.bind"):
+        assert word in page
+
+
+def test_the_license_is_the_one_that_is_declared():
+    assert PROJECT["project"]["license"] == {"text": "Apache-2.0"}
+    assert "Apache License\n                           Version 2.0" in (ROOT / "LICENSE").read_text()
