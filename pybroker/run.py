@@ -17,7 +17,7 @@ RUN_MESSAGES_MAX: Final = 4_096
 RUN_OCTETS_MAX: Final = 262_144
 
 # Traits.wants: what a headers-minded reader must look at before a message of this kind can be routed or delivered.
-# A headers table alone is none of them: it would end a run at every message that has one, and only exchanges ask for it.
+# A headers table alone is none of them: it would end a run at every message that has one, and few ask for it.
 WANTS_CC: Final = 2
 WANTS_USER_ID: Final = 4
 WANTS_REPLY_TO: Final = 8

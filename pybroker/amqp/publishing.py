@@ -229,7 +229,7 @@ def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:
 
 
 def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt) -> int:
-    """Publish messages whose way depends on their own properties, or on who can take them now; return the last ticket."""
+    """Publish messages whose way depends on their own properties, or on who can take them now; return a ticket."""
     publisher = channel.publisher
     ticket = 0
     exchange = route.exchange
@@ -266,6 +266,7 @@ def _immediate(
     channel: "AmqpChannel", route: Route, single: Contents, queues: "tuple[Queue, ...]", receipt: Receipt
 ) -> "tuple[Queue, ...]":
     """Give one message to those queues that have a consumer for it now; without any, the alternates try (A5, A10)."""
+    # Differs from RabbitMQ: it has refused `immediate` with 540 since version 3.0.
     publisher = channel.publisher
     exchange = route.exchange
     tried: set[Exchange] = set()

@@ -1,8 +1,7 @@
 """AmqpSession: one AMQP 0-9-1 peer. Octets in, octets out; no sockets.
 
-Two ways lead in. `wire.content.scan` takes whole publishes and acks out of a chunk at once; everything else, and
-everything that is wrong, incomplete or interleaved, goes frame by frame, and means the same. Errors are raised where
-they are found and caught here only: soft ones close the channel, hard ones the connection (AMQP §4.8.1).
+What comes in is read by `receiving.py`, which catches every AmqpError; what that does to the peer stands here: soft
+ones close the channel, hard ones the connection (AMQP §4.8.1).
 """
 
 import logging
@@ -10,26 +9,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import base, commands
 
-from pybroker.amqp.channel import PUBLISH, AmqpChannel
-from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
-from pybroker.amqp.publishing import publish_event, share
+from pybroker.amqp import receiving
 from pybroker.core.link import SessionState
-from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
 from pybroker.wire import frame
-from pybroker.wire.content import Event, scan
-from pybroker.wire.methods import decode_method, encode_method, make_method
+from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
     from pybroker.core.broker import Broker
     from pybroker.core.publish import Route
+    from pybroker.errors import AmqpError
+    from pybroker.wire.content import Event
 
 # Deliveries stop when this much waits to be sent, and go on at half of it (requirements.md: outbox).
 OUTBOX_OCTETS_MAX: Final = 262_144
 # Replies, confirms and returns may come on top; above this the peer is not read until it reads.
 REPLY_OCTETS_MAX: Final = 1_048_576
-# How much of a new chunk is joined to what was left of the last one: a frame and a small one behind it.
-JOIN_OCTETS: Final = 135_168
 # How long a peer may take to answer connection.close before the socket is closed under it.
 CLOSE_TIMEOUT_MS: Final = 10_000
 CLOSE_TIMEOUT_UNAUTHENTICATED_MS: Final = 1_000
@@ -132,202 +128,11 @@ class AmqpSession(SessionState):
 
     def receive(self, data: bytes) -> None:
         """Take octets as they came from the peer."""
-        self.recv_octets += len(data)
-        self.last_recv_ms = self.broker.clock.now_ms
-        if self.deaf:
-            return
-        position = 0
-        try:
-            if self.rest:
-                rest, self.rest = self.rest, b""
-                if len(data) > 2 * JOIN_OCTETS:
-                    # Complete what was cut alone: joining all would copy the whole chunk for the sake of one frame.
-                    position = self._receive(rest + data[:JOIN_OCTETS], 0) - len(rest)
-                    if position < 0:
-                        data = rest + data
-                        position += len(rest)
-                else:
-                    data = rest + data
-            position = self._receive(data, position)
-        except AmqpError as error:
-            self.deaf = True
-            self.fail(error)
-            return
-        if self.confirming:
-            for channel in self.confirming:
-                channel.send_confirms()
-            self.confirming.clear()
-        if self.sharing is not None:
-            share(self, self.sharing, self.sharing_octets)
-            self.sharing = None
-        if position < len(data) and not self.finished:
-            self.rest = data[position:]
-
-    def _receive(self, data: bytes, position: int) -> int:
-        """Process what is complete in `data` from `position` on; return where the rest begins.
-
-        Raises FrameError (501) where the octets are no frames; what a good frame does wrong is answered here, so that
-        we still understand what comes behind it: the peer's connection.close-ok.
-        """
-        end = len(data)
-        if self.state == "header":
-            if end < 8:
-                if not frame.PROTOCOL_HEADER.startswith(data):
-                    self._refuse_header()
-                    return end
-                return 0
-            if not data.startswith(frame.PROTOCOL_HEADER):
-                self._refuse_header()
-                return end
-            CONNECTION_METHODS["start"](self, None)
-            position = 8
-        events = self.events
-        message_max = self.broker.settings.message_octets_max
-        self.read_octets = 0
-        self.held_by = None
-        while position < end and not self.finished:
-            if not self.assembling and self.state == "running":
-                position = scan(data, position, self.routes, self.scan_octets_max, message_max, events)
-                if events:
-                    try:
-                        for event in events:
-                            self._apply(event)
-                    except AmqpError as error:
-                        self.fail(error)
-                    finally:
-                        events.clear()
-                if position >= end:
-                    break
-            split = frame.split_frame(data, position, self.frame_octets_max)
-            if split is None:
-                break
-            kind, number, start, stop = split
-            try:
-                if kind == frame.BODY:
-                    self._receive_body(number, data[position : stop + 1])
-                else:
-                    self._receive_frame(kind, number, data[start:stop])
-            except AmqpError as error:
-                self.fail(error)
-            position = stop + 1
-        return position
-
-    def _refuse_header(self) -> None:
-        """Answer a header that is not ours with the one we speak, and close (§4.2.2)."""
-        self.send(frame.PROTOCOL_HEADER)
-        self.reason = "bad protocol header"
-        self.state = "closed"
-        self.closing = self.finished = True
-
-    def _apply(self, event: Event) -> None:
-        """Do what the scanner found; a soft error closes the channel and spares the others."""
-        channel: AmqpChannel | None
-        if event[0] is None:
-            _, number, first, last, multiple = event
-            channel = self.channels.get(number)
-            if channel is None:
-                raise ChannelError("expected 'channel.open'", (60, 80))
-            if channel.closing:
-                return
-            try:
-                channel.ack(first, last, multiple=multiple)
-            except AmqpError as error:
-                self.channel_failed(channel, error, (60, 80))
-            return
-        channel = event[0].owner
-        assert channel is not None
-        if channel.closing:
-            return
-        try:
-            publish_event(channel, event)
-        except AmqpError as error:
-            self.channel_failed(channel, error, PUBLISH)
-
-    def _receive_frame(self, kind: int, number: int, payload: bytes) -> None:
-        if kind == frame.HEARTBEAT:
-            if number:
-                raise frame.unexpected_frame(kind, payload)
-            return
-        if number == 0:
-            if kind != frame.METHOD:
-                raise frame.unexpected_frame(kind, payload)
-            self._connection_method(payload)
-            return
-        if self.state != "running":
-            if self.state in ("closing", "closed"):
-                return
-            raise UnexpectedFrame(f"a frame on channel {number} before connection.open") from None
-        channel = self.channels.get(number)
-        if channel is None:
-            channel = self._new_channel(number, payload if kind == frame.METHOD else b"")
-        if channel.closing and not (kind == frame.METHOD and payload[:4] in (b"\0\x14\0\x28", b"\0\x14\0\x29")):
-            return  # channel.close and channel.close-ok are all that counts after our channel.close
-        try:
-            if kind != frame.METHOD or channel.assembly is not None:
-                channel.receive_content(kind, payload)
-            elif payload.startswith(b"\0\x3c\0\x28"):
-                channel.begin_publish(payload)
-            else:
-                self._channel_method(channel, payload)
-        except AmqpError as error:
-            method = (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4])) if kind == frame.METHOD else PUBLISH
-            self.channel_failed(channel, error, method)
-
-    def _receive_body(self, number: int, octets: bytes) -> None:
-        """Take a body frame, whole: it is kept as it is."""
-        channel = self.channels.get(number)
-        if channel is None:
-            self._receive_frame(frame.BODY, number, octets[7:-1])
-        elif not channel.closing:
-            try:
-                channel.receive_body(octets)
-            except AmqpError as error:
-                self.channel_failed(channel, error, PUBLISH)
-
-    def _connection_method(self, payload: bytes) -> None:
-        method = decode_method(payload)
-        if self.state in ("closing", "closed") and not isinstance(
-            method, (commands.Connection.Close, commands.Connection.CloseOk)
-        ):
-            return
-        handler = CONNECTION_METHODS.get(method.name)
-        index = (method.index >> 16, method.index & 0xFFFF)
-        if handler is None:
-            raise ChannelError(f"unexpected method in connection state {self.state}", index)
-        try:
-            handler(self, method)
-        except AmqpError as error:
-            if error.method == (0, 0):
-                error.method = index
-            raise
-
-    def _new_channel(self, number: int, payload: bytes) -> AmqpChannel:
-        # As in RabbitMQ channel_max limits how many are open, not their numbers; aiormq counts on that.
-        if payload[:4] != b"\0\x14\0\x0a":
-            method = (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4]))
-            raise ChannelError("expected 'channel.open'", method)
-        if self.channel_max and len(self.channels) >= self.channel_max:
-            count = len(self.channels)
-            raise NotAllowed(
-                f"number of channels opened ({count}) has reached the negotiated channel_max ({self.channel_max})",
-                (20, 10),
-            )
-        channel = self.channels[number] = AmqpChannel(self, number)
-        return channel
-
-    def _channel_method(self, channel: AmqpChannel, payload: bytes) -> None:
-        if payload.startswith(access.REQUEST) and not channel.starting:
-            access.access_request(channel, payload)
-            return
-        method = decode_method(payload)
-        handler = CHANNEL_METHODS.get(method.name)
-        if handler is None:
-            raise CommandInvalid("unimplemented method")
-        handler(channel, method)
+        receiving.receive(self, data)
 
     # -- errors and ends ----------------------------------------------------------------------------------------------
 
-    def channel_failed(self, channel: AmqpChannel, error: AmqpError, method: tuple[int, int]) -> None:
+    def channel_failed(self, channel: "AmqpChannel", error: "AmqpError", method: tuple[int, int]) -> None:
         """Close the channel for a soft error; pass a hard one on."""
         if error.method == (0, 0):
             error.method = method
@@ -338,7 +143,7 @@ class AmqpSession(SessionState):
         )
         channel.fail(error)
 
-    def fail(self, error: AmqpError) -> None:
+    def fail(self, error: "AmqpError") -> None:
         """Close the connection for a hard error; while it is closing another one changes nothing."""
         if self.state in ("closing", "closed"):
             return

@@ -1,4 +1,4 @@
-"""Broker: the root of the plain objects. Owns virtual hosts, users, sessions, the counter of seqs and the node's totals.
+"""Broker: the root of the plain objects. Owns virtual hosts, users, sessions, the log and the node's totals.
 
 It does no I/O: the daemon calls `tick` and runs `timers`, sessions call everything else.
 """
@@ -28,7 +28,7 @@ log = logging.getLogger("pybroker")
 
 
 class Broker:
-    """`epoch` tells this start from others in connection ids; `next_queue` is the id the next queue takes: never reused."""
+    """`epoch` tells this start from others in connection ids; `next_queue` is the next queue's id, never reused."""
 
     def __init__(self, settings: "Settings", clock: Clock, turn: Turn) -> None:
         self.settings = settings

@@ -40,8 +40,8 @@ class Route:
     """One distinct basic.publish of a channel. `queues` and `exchange` are valid while `generation` is the vhost's.
 
     `run` is the last run of this route while it may still grow; `channel` is the number its frames carry. `dynamic`
-    says that headers decide, so each message is routed by itself. Messages of one run share their time of arrival, so a run
-    grows for `slack_ms` at most: not beyond its tick where a TTL may apply.
+    says that headers decide, so each message is routed by itself. Messages of one run share their time of arrival, so
+    a run grows for `slack_ms` at most: not beyond its tick where a TTL may apply.
     """
 
     __slots__ = (
@@ -176,7 +176,8 @@ class Publisher:
         broker = self.vhost.broker
         n = len(contents.contents)
         log = broker.log
-        seq = log.take(n)
+        seq = log.next_seq
+        log.next_seq = seq + n
         run = route.run
         now_ms = broker.clock.now_ms
         if (
@@ -207,7 +208,12 @@ class Publisher:
             )
             route.run = run
         receipt.index = start
-        return enqueue(log, run, range(start, start + n), queues, receipt)
+        indexes = range(start, start + n)
+        if contents.traits.persistent:
+            return enqueue(log, run, indexes, queues, receipt)
+        for queue in queues:
+            queue.enqueue(run, indexes, receipt)
+        return 0
 
     def targets(
         self, exchange: "Exchange", route: Route, traits: Traits, content: bytes

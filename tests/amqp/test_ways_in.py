@@ -120,7 +120,7 @@ def effect_of(chunks: list[bytes], *, scanned: bool = True) -> dict[str, Any]:
     rig = Rig()
     with pytest.MonkeyPatch.context() as patch:
         if not scanned:
-            patch.setattr("pybroker.amqp.session.scan", no_scan)
+            patch.setattr("pybroker.amqp.receiving.scan", no_scan)
         rig.feed(chunks)
     return effect(rig)
 

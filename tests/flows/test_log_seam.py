@@ -1,4 +1,4 @@
-"""The group seam: confirms wait for the log's tickets, in publish order; what a durable queue has done with is settled."""
+"""The group seam: confirms wait for the log's tickets, in publish order; what a queue has done with is settled."""
 
 import pytest
 from fakes import Basic, Confirm

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def basic_qos(channel: "AmqpChannel", method: Any) -> None:
-    """Limit what may be unacknowledged: for each new consumer, or for the whole channel if `global` (G15) [basic.qos]."""
+    """Limit what may be unacknowledged: for each new consumer, or, `global`, for the channel (G15) [basic.qos]."""
     if method.prefetch_size:
         raise MethodNotImplemented(f"prefetch_size!=0 ({method.prefetch_size})")
     if method.global_:
@@ -36,7 +36,8 @@ def basic_qos(channel: "AmqpChannel", method: Any) -> None:
 def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     """Subscribe to a queue [basic.consume].
 
-    Raises NotAllowed (530) for a consumer tag in use, AccessRefused (403) for an exclusive one, and what finding the queue raises.
+    Raises NotAllowed (530) for a consumer tag in use, AccessRefused (403) beside an exclusive one, and what finding the
+    queue raises.
     """
     session, vhost = channel.session, channel.publisher.vhost
     tag = method.consumer_tag
@@ -63,6 +64,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
         exclusive=method.exclusive,
         prefetch=channel.prefetch,
     )
+    # Differs from RabbitMQ: it ignores no_local everywhere (G21).
     if method.no_local and queue.owner is None:
         session.broker.warn("no_local", "basic.consume: no_local has an effect for exclusive queues only")
     elif method.no_local:

@@ -21,9 +21,11 @@ def channel_open(channel: "AmqpChannel", _method: Any) -> None:
 
 def channel_close(channel: "AmqpChannel", _method: Any) -> None:
     """Close the channel at the peer's wish [channel.close]."""
+    collision = channel.closing  # ours is on its way: the number is free when that is answered
     channel.end()
     channel.send(make_method(commands.Channel.CloseOk))
-    channel.session.channels.pop(channel.number, None)
+    if not collision:
+        channel.session.channels.pop(channel.number, None)
 
 
 def channel_close_ok(channel: "AmqpChannel", _method: Any) -> None:

@@ -1,19 +1,19 @@
-"""Queue: entries in, entries out (data-model.md). Classic semantics; what a feature adds stands in its own file.
+"""Queue: entries in, entries out (data-model.md). Classic semantics; what a feature adds stands beside this file.
 
-Costs are per entry, never per message. Knows consumers by their base class and nothing of frames. Invariants: `messages_ready` is the sum of
-its levels; every message is in exactly one of: a level, a channel's unacked, the broker's `departures`, or nowhere.
+Costs are per entry, never per message. Knows consumers by their base class and nothing of frames. Invariants:
+`messages_ready` is the sum of its levels; every message is in exactly one of: a level, a channel's unacked, the
+broker's `departures`, or nowhere.
 """
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from pybroker.core.limits import DROP_HEAD
-from pybroker.core.queue import dead_letter, expiry, overflow
+from pybroker.core.queue import dead_letter, dealing, expiry, overflow
 from pybroker.core.queue.ready import Level
 from pybroker.core.queue.ring import Consumers
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
-    from pybroker.core.consumer import Consumer
     from pybroker.core.limits import QueueLimits
     from pybroker.core.link import SessionState
     from pybroker.core.publish import Receipt
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from pybroker.run import Run
     from pybroker.wire.table import Table
 
-# One queue's share of a turn: 4,096 messages of a flood are about a millisecond, so a hot queue cannot starve the rest.
-TURN_MESSAGES_MAX: Final = 4_096
-# Dealt to one consumer at a time, so that several consumers of a backlog get their messages interleaved.
-DEAL_MESSAGES_MAX: Final = 256
-# Given to the only consumer at a time: an outbox full.
-POUR_OCTETS_MAX: Final = 262_144
 # More than this ready although there are consumers: they are behind (share, data-model.md).
 BACKLOG_MESSAGES: Final = 2_000
 BACKLOG_OCTETS: Final = 1_048_576
@@ -144,7 +138,7 @@ class Queue:
 
     @property
     def backlogged(self) -> bool:
-        """Tell whether consumers are at work and behind, so that its publishers are read less (share, data-model.md)."""
+        """Tell whether consumers are at work and behind, so that publishers are read less (share, data-model.md)."""
         if self.messages_ready <= BACKLOG_MESSAGES and self.octets_ready <= BACKLOG_OCTETS:
             return False
         return self.vhost.broker.clock.now_ms - self.delivered_ms < BUSY_MS
@@ -219,93 +213,7 @@ class Queue:
 
     def deliver(self, now_ms: int, *, expire: bool = True) -> None:
         """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
-        budget = TURN_MESSAGES_MAX
-        consumers = self.consumers
-        watch_ttl = expire and self.timed
-        if watch_ttl:
-            expiry.expire(self, now_ms)
-        while self.messages_ready:
-            first = consumers.next()
-            if first is None:
-                return
-            if budget <= 0:
-                self.wake()
-                return
-            level = self.levels[0] if len(self.levels) == 1 else next(level for level in self.levels if level.count)
-            if consumers.alone and not self.timed:
-                budget -= self._pour(first, level, budget, now_ms)
-                continue
-            head = level.head()
-            assert head is not None
-            if len(head.indexes) == 1:
-                consumers.rotate(first)
-                entry = level.take(1)
-                budget -= 1
-                self._hand(first, entry.run, entry.indexes, entry.deliveries, now_ms)
-            else:
-                budget -= self._deal(level, budget, now_ms)
-            if watch_ttl:
-                # The next head may be due already, and if not, the timer is to look at it in time.
-                expiry.expire(self, now_ms)
-
-    def _pour(self, consumer: "Consumer", level: Level, budget: int, now_ms: int) -> int:
-        """Give the only consumer as many entries as it can take, up to an outbox full."""
-        count, credit = 0, min(consumer.credit(), budget)
-        octets = frames = 0
-        entries: list[Entry] = []
-        while count < credit and level.count and frames < POUR_OCTETS_MAX:
-            entry = level.take(credit - count)
-            entries.append(entry)
-            n = len(entry.indexes)
-            run = entry.run
-            count += n
-            if n == run.count:
-                octets += run.body_octets
-                frames += run.octets
-            else:
-                octets += run.body_octets_of(entry.indexes)
-                frames += run.octets * n // run.count
-            if entry.deliveries:
-                self.redelivered += n
-        self._handed(entries, count, octets, no_ack=consumer.no_ack, now_ms=now_ms)
-        consumer.take_all(entries, count, now_ms)
-        return count
-
-    def _handed(self, entries: list[Entry], count: int, octets: int, *, no_ack: bool, now_ms: int) -> None:
-        """Count messages that leave for a consumer."""
-        self.delivered_ms = now_ms
-        self.messages_ready -= count
-        self.octets_ready -= octets
-        if no_ack:
-            self.delivered_no_ack += count
-            if self.durable:
-                for entry in entries:
-                    self.forget(entry.run, entry.indexes)
-        else:
-            self.delivered += count
-            self.messages_unacknowledged += count
-            self.octets_unacknowledged += octets
-
-    def _deal(self, level: Level, budget: int, now_ms: int) -> int:
-        """Deal the head entry in strides over the ring, starting with the consumer whose turn it is."""
-        ring = self.consumers.able()
-        assert ring is not None
-        k = len(ring)
-        each = min(DEAL_MESSAGES_MAX, *(consumer.credit() for consumer in ring))
-        entry = level.take(min(each * k, budget))
-        n = len(entry.indexes)
-        for i, consumer in enumerate(list(ring)[:n]):
-            self._hand(consumer, entry.run, entry.indexes[i::k], entry.deliveries, now_ms)
-        ring.rotate(-n)
-        return n
-
-    def _hand(self, consumer: "Consumer", run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
-        n = len(indexes)
-        if deliveries:
-            self.redelivered += n
-        entry = Entry(run, indexes, deliveries)
-        self._handed([entry], n, run.body_octets_of(indexes), no_ack=consumer.no_ack, now_ms=now_ms)
-        consumer.take(run, indexes, deliveries, now_ms)
+        dealing.deliver(self, now_ms, expire=expire)
 
     def get(self, *, no_ack: bool) -> Entry | None:
         """Take one message from the head for basic.get; None if nothing is ready."""
@@ -349,7 +257,7 @@ class Queue:
         self.octets_unacknowledged -= run.body_octets_of(indexes)
 
     def give_back(self, batches: "list[Batch]") -> None:
-        """Put unacknowledged messages back to their original place (F15); those delivered too often are dead letters."""
+        """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
         if self.deleted:
             return
         limit = self.limits.delivery_limit

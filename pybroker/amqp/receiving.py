@@ -1,0 +1,228 @@
+"""Receiving: octets of one peer become calls on its session's channels (AMQP §4.2).
+
+Two ways lead in. `wire.content.scan` takes whole publishes and acks out of a chunk at once; everything else, and
+everything that is wrong, incomplete or interleaved, goes frame by frame, and means the same. What a method does is in
+`methods/`; what an error does to the session is in `session.py`.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pamqp import commands
+
+from pybroker.amqp.channel import PUBLISH, AmqpChannel
+from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
+from pybroker.amqp.publishing import publish_event, share
+from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
+from pybroker.wire import frame
+from pybroker.wire.content import Event, scan
+from pybroker.wire.methods import decode_method
+
+if TYPE_CHECKING:
+    from pybroker.amqp.session import AmqpSession
+
+# How much of a new chunk is joined to what was left of the last one: a frame and a small one behind it.
+JOIN_OCTETS: Final = 135_168
+
+
+def receive(session: "AmqpSession", data: bytes) -> None:
+    """Take octets as they came from the peer."""
+    session.recv_octets += len(data)
+    session.last_recv_ms = session.broker.clock.now_ms
+    if session.deaf:
+        return
+    position = 0
+    try:
+        if session.rest:
+            rest, session.rest = session.rest, b""
+            if len(data) > 2 * JOIN_OCTETS:
+                # Complete what was cut alone: joining all would copy the whole chunk for the sake of one frame.
+                position = _receive(session, rest + data[:JOIN_OCTETS], 0) - len(rest)
+                if position < 0:
+                    data = rest + data
+                    position += len(rest)
+            else:
+                data = rest + data
+        position = _receive(session, data, position)
+    except AmqpError as error:
+        session.deaf = True
+        session.fail(error)
+        return
+    if session.confirming:
+        for channel in session.confirming:
+            channel.send_confirms()
+        session.confirming.clear()
+    if session.sharing is not None:
+        share(session, session.sharing, session.sharing_octets)
+        session.sharing = None
+    if position < len(data) and not session.finished:
+        session.rest = data[position:]
+
+
+def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
+    """Process what is complete in `data` from `position` on; return where the rest begins.
+
+    Raises FrameError (501) where the octets are no frames; what a good frame does wrong is answered here, so that
+    we still understand what comes behind it: the peer's connection.close-ok.
+    """
+    end = len(data)
+    if session.state == "header":
+        if end < 8:
+            if not frame.PROTOCOL_HEADER.startswith(data):
+                _refuse_header(session)
+                return end
+            return 0
+        if not data.startswith(frame.PROTOCOL_HEADER):
+            _refuse_header(session)
+            return end
+        CONNECTION_METHODS["start"](session, None)
+        position = 8
+    events = session.events
+    message_max = session.broker.settings.message_octets_max
+    session.read_octets = 0
+    session.held_by = None
+    while position < end and not session.finished:
+        if not session.assembling and session.state == "running":
+            position = scan(data, position, session.routes, session.scan_octets_max, message_max, events)
+            if events:
+                try:
+                    for event in events:
+                        _apply(session, event)
+                except AmqpError as error:
+                    session.fail(error)
+                finally:
+                    events.clear()
+            if position >= end:
+                break
+        split = frame.split_frame(data, position, session.frame_octets_max)
+        if split is None:
+            break
+        kind, number, start, stop = split
+        try:
+            if kind == frame.BODY:
+                _receive_body(session, number, data[position : stop + 1])
+            else:
+                _receive_frame(session, kind, number, data[start:stop])
+        except AmqpError as error:
+            session.fail(error)
+        position = stop + 1
+    return position
+
+
+def _refuse_header(session: "AmqpSession") -> None:
+    """Answer a header that is not ours with the one we speak, and close (§4.2.2)."""
+    session.send(frame.PROTOCOL_HEADER)
+    session.reason = "bad protocol header"
+    session.state = "closed"
+    session.closing = session.finished = True
+
+
+def _apply(session: "AmqpSession", event: Event) -> None:
+    """Do what the scanner found; a soft error closes the channel and spares the others."""
+    channel: AmqpChannel | None
+    if event[0] is None:
+        _, number, first, last, multiple = event
+        channel = session.channels.get(number)
+        if channel is None:
+            raise ChannelError("expected 'channel.open'", (60, 80))
+        if channel.closing:
+            return
+        try:
+            channel.ack(first, last, multiple=multiple)
+        except AmqpError as error:
+            session.channel_failed(channel, error, (60, 80))
+        return
+    channel = event[0].owner
+    assert channel is not None
+    if channel.closing:
+        return
+    try:
+        publish_event(channel, event)
+    except AmqpError as error:
+        session.channel_failed(channel, error, PUBLISH)
+
+
+def _receive_frame(session: "AmqpSession", kind: int, number: int, payload: bytes) -> None:
+    if kind == frame.HEARTBEAT:
+        if number:
+            raise frame.unexpected_frame(kind, payload)
+        return
+    if number == 0:
+        if kind != frame.METHOD:
+            raise frame.unexpected_frame(kind, payload)
+        _connection_method(session, payload)
+        return
+    if session.state != "running":
+        if session.state in ("closing", "closed"):
+            return
+        raise UnexpectedFrame(f"a frame on channel {number} before connection.open") from None
+    channel = session.channels.get(number)
+    if channel is None:
+        channel = _new_channel(session, number, payload if kind == frame.METHOD else b"")
+    if channel.closing and not (kind == frame.METHOD and payload[:4] in (b"\0\x14\0\x28", b"\0\x14\0\x29")):
+        return  # channel.close and channel.close-ok are all that counts after our channel.close
+    try:
+        if kind != frame.METHOD or channel.assembly is not None:
+            channel.receive_content(kind, payload)
+        elif payload.startswith(b"\0\x3c\0\x28"):
+            channel.begin_publish(payload)
+        else:
+            _channel_method(channel, payload)
+    except AmqpError as error:
+        method = (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4])) if kind == frame.METHOD else PUBLISH
+        session.channel_failed(channel, error, method)
+
+
+def _receive_body(session: "AmqpSession", number: int, octets: bytes) -> None:
+    """Take a body frame, whole: it is kept as it is."""
+    channel = session.channels.get(number)
+    if channel is None:
+        _receive_frame(session, frame.BODY, number, octets[7:-1])
+    elif not channel.closing:
+        try:
+            channel.receive_body(octets)
+        except AmqpError as error:
+            session.channel_failed(channel, error, PUBLISH)
+
+
+def _connection_method(session: "AmqpSession", payload: bytes) -> None:
+    method = decode_method(payload)
+    if session.state in ("closing", "closed") and not isinstance(
+        method, (commands.Connection.Close, commands.Connection.CloseOk)
+    ):
+        return
+    handler = CONNECTION_METHODS.get(method.name)
+    index = (method.index >> 16, method.index & 0xFFFF)
+    if handler is None:
+        raise ChannelError(f"unexpected method in connection state {session.state}", index)
+    try:
+        handler(session, method)
+    except AmqpError as error:
+        if error.method == (0, 0):
+            error.method = index
+        raise
+
+
+def _new_channel(session: "AmqpSession", number: int, payload: bytes) -> AmqpChannel:
+    # As in RabbitMQ channel_max limits how many are open, not their numbers; aiormq counts on that.
+    if payload[:4] != b"\0\x14\0\x0a":
+        method = (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4]))
+        raise ChannelError("expected 'channel.open'", method)
+    if session.channel_max and len(session.channels) >= session.channel_max:
+        count = len(session.channels)
+        raise NotAllowed(
+            f"number of channels opened ({count}) has reached the negotiated channel_max ({session.channel_max})",
+            (20, 10),
+        )
+    channel = session.channels[number] = AmqpChannel(session, number)
+    return channel
+
+
+def _channel_method(channel: AmqpChannel, payload: bytes) -> None:
+    if payload.startswith(access.REQUEST) and not channel.starting:
+        access.access_request(channel, payload)
+        return
+    method = decode_method(payload)
+    handler = CHANNEL_METHODS.get(method.name)
+    if handler is None:
+        raise CommandInvalid("unimplemented method")
+    handler(channel, method)

@@ -1,0 +1,124 @@
+"""Dealing: what is ready in a queue goes to the consumers that are able, whose turn it is, as far as their credit goes.
+
+Entries are dealt in strides to several consumers of a ring, and poured as they are into a lonely one. Costs are per
+entry. It knows consumers by their base class; what counts as able is theirs to say.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.queue import expiry
+from pybroker.run import Entry
+
+if TYPE_CHECKING:
+    from pybroker.core.consumer import Consumer
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.ready import Level
+    from pybroker.run import Run
+
+# One queue's share of a turn: 4,096 messages of a flood are about a millisecond, so a hot queue cannot starve the rest.
+TURN_MESSAGES_MAX: Final = 4_096
+# Dealt to one consumer at a time, so that several consumers of a backlog get their messages interleaved.
+DEAL_MESSAGES_MAX: Final = 256
+# Given to the only consumer at a time: an outbox full.
+POUR_OCTETS_MAX: Final = 262_144
+
+
+def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
+    """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
+    budget = TURN_MESSAGES_MAX
+    consumers = queue.consumers
+    watch_ttl = expire and queue.timed
+    if watch_ttl:
+        expiry.expire(queue, now_ms)
+    while queue.messages_ready:
+        first = consumers.next()
+        if first is None:
+            return
+        if budget <= 0:
+            queue.wake()
+            return
+        level = queue.levels[0] if len(queue.levels) == 1 else next(level for level in queue.levels if level.count)
+        if consumers.alone and not queue.timed:
+            budget -= _pour(queue, first, level, budget, now_ms)
+            continue
+        head = level.head()
+        assert head is not None
+        if len(head.indexes) == 1 or first.channel.prefetch_global:
+            consumers.rotate(first)
+            entry = level.take(1)
+            budget -= 1
+            _hand(queue, first, entry.run, entry.indexes, entry.deliveries, now_ms)
+        else:
+            budget -= _deal(queue, level, budget, now_ms)
+        if watch_ttl:
+            # The next head may be due already, and if not, the timer is to look at it in time.
+            expiry.expire(queue, now_ms)
+
+
+def _pour(queue: "Queue", consumer: "Consumer", level: "Level", budget: int, now_ms: int) -> int:
+    """Give the only consumer as many entries as it can take, up to an outbox full."""
+    count, credit = 0, min(consumer.credit(), budget)
+    octets = frames = 0
+    entries: list[Entry] = []
+    while count < credit and level.count and frames < POUR_OCTETS_MAX:
+        entry = level.take(credit - count)
+        entries.append(entry)
+        n = len(entry.indexes)
+        run = entry.run
+        count += n
+        if n == run.count:
+            octets += run.body_octets
+            frames += run.octets
+        else:
+            octets += run.body_octets_of(entry.indexes)
+            frames += run.octets * n // run.count
+        if entry.deliveries:
+            queue.redelivered += n
+    _handed(queue, entries, count, octets, no_ack=consumer.no_ack, now_ms=now_ms)
+    consumer.take_all(entries, count, now_ms)
+    return count
+
+
+def _handed(queue: "Queue", entries: list[Entry], count: int, octets: int, *, no_ack: bool, now_ms: int) -> None:
+    """Count messages that leave for a consumer."""
+    queue.delivered_ms = now_ms
+    queue.messages_ready -= count
+    queue.octets_ready -= octets
+    if no_ack:
+        queue.delivered_no_ack += count
+        if queue.durable:
+            for entry in entries:
+                queue.forget(entry.run, entry.indexes)
+    else:
+        queue.delivered += count
+        queue.messages_unacknowledged += count
+        queue.octets_unacknowledged += octets
+
+
+def _deal(queue: "Queue", level: "Level", budget: int, now_ms: int) -> int:
+    """Deal the head entry in strides over the ring, starting with the consumer whose turn it is."""
+    ring = queue.consumers.able()
+    assert ring is not None
+    readers = []
+    for consumer in ring:
+        # Consumers of one channel share its limit: they are served one message at a time, by `deliver`.
+        if consumer.channel.prefetch_global:
+            break
+        readers.append(consumer)
+    k = len(readers)
+    each = min(DEAL_MESSAGES_MAX, *[consumer.credit() for consumer in readers]) if k == len(ring) else 1
+    entry = level.take(min(each * k, budget))
+    n = len(entry.indexes)
+    for i, consumer in enumerate(readers[:n]):
+        _hand(queue, consumer, entry.run, entry.indexes[i::k], entry.deliveries, now_ms)
+    ring.rotate(-n)
+    return n
+
+
+def _hand(queue: "Queue", consumer: "Consumer", run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
+    n = len(indexes)
+    if deliveries:
+        queue.redelivered += n
+    entry = Entry(run, indexes, deliveries)
+    _handed(queue, [entry], n, run.body_octets_of(indexes), no_ack=consumer.no_ack, now_ms=now_ms)
+    consumer.take(run, indexes, deliveries, now_ms)
