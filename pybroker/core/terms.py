@@ -5,31 +5,11 @@ Owns the words only; what is checked, and in which order, is `arguments.py` and 
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from pybroker.wire.erlang import printed_binary, printed_string
 from pybroker.wire.table import Array, Table
-
-# rabbit_binary_parser's names of the one-letter types of a field table (AMQP §4.2.1 and its errata).
-FIELD_TYPES: Final = {
-    "S": "longstr",
-    "T": "timestamp",
-    "b": "byte",
-    "B": "unsignedbyte",
-    "s": "short",
-    "u": "unsignedshort",
-    "I": "signedint",
-    "i": "unsignedint",
-    "l": "long",
-    "d": "double",
-    "f": "float",
-    "t": "bool",
-    "D": "decimal",
-    "F": "table",
-    "A": "array",
-    "x": "binary",
-    "V": "void",
-}
+from pybroker.wire.value import FIELD_TYPES
 
 
 def describe(kind: str, name: str, vhost_name: str) -> str:

@@ -37,25 +37,22 @@ def exchange_delete(channel: "AmqpChannel", method: Any) -> None:
 
 def exchange_bind(channel: "AmqpChannel", method: Any) -> None:
     """Bind an exchange to an exchange [rmq exchange.bind]."""
-    session = channel.session
-    bind(
-        channel.publisher.vhost,
-        session.user,
-        session,
-        method.source,
-        "exchange",
-        method.destination,
-        method.routing_key,
-        method.arguments,
-    )
+    bind(*_ends(channel, method))
     if not method.nowait:
         channel.send(make_method(commands.Exchange.BindOk))
 
 
 def exchange_unbind(channel: "AmqpChannel", method: Any) -> None:
     """Take such a binding away [rmq exchange.unbind]."""
+    unbind(*_ends(channel, method))
+    if not method.nowait:
+        channel.send(make_method(commands.Exchange.UnbindOk))
+
+
+def _ends(channel: "AmqpChannel", method: Any) -> tuple[Any, ...]:
+    """Return what `bind` and `unbind` ask for."""
     session = channel.session
-    unbind(
+    return (
         channel.publisher.vhost,
         session.user,
         session,
@@ -65,5 +62,3 @@ def exchange_unbind(channel: "AmqpChannel", method: Any) -> None:
         method.routing_key,
         method.arguments,
     )
-    if not method.nowait:
-        channel.send(make_method(commands.Exchange.UnbindOk))
