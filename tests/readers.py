@@ -3,29 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
-from streams import content_frames
+from contents import run
 from topology import new_vhost, queue as make_queue, wired
 
 from pybroker.core.consumer import Consumer
 from pybroker.core.link import ChannelState, SessionState
-from pybroker.core.publish import NO_RECEIPT, Receipt, names_of
+from pybroker.core.publish import NO_RECEIPT, Receipt
 from pybroker.core.queue.queue import Queue
 from pybroker.core.vhost import VHost
+from pybroker.message import Message
 from pybroker.run import PLAIN_TRAITS, Entry, Run, Traits
-
-NAMES = names_of("", "q")
-
-
-def contents(bodies: Sequence[bytes], properties: bytes = b"\0\0") -> list[bytes]:
-    return [b"".join(content_frames(1, body, properties)) for body in bodies]
 
 
 def run_of(bodies: Sequence[bytes], first_seq: int = 1, traits: Traits = PLAIN_TRAITS, arrived_ms: int = 0) -> Run:
     """Return a run of messages with these bodies."""
-    octets = contents(bodies)
-    sizes = {len(body) for body in bodies}
-    size = sizes.pop() if len(sizes) == 1 else -1
-    return Run(NAMES, traits, first_seq, octets, sum(map(len, octets)), sum(map(len, bodies)), size, arrived_ms, 1)
+    return run(*bodies, first_seq=first_seq, traits=traits, arrived_ms=arrived_ms)
 
 
 def seqs(entries: Any) -> list[int]:
@@ -123,7 +115,7 @@ class Bench:
     def bodies(self) -> list[bytes]:
         """Return the bodies that are ready."""
         entries: list[Entry] = [entry for level in self.queue.levels for entry in level]
-        return [one[30:-1] for entry in entries for one in entry.run.take(entry.indexes)]
+        return [Message(entry.run, i).body for entry in entries for i in entry.indexes]
 
     def advance(self, ms: int) -> None:
         """Let time pass; do what is due, and end the turn."""
