@@ -69,7 +69,8 @@ class Assembly:
         if size > self.remaining:
             return False
         self.remaining -= size
-        self.parts.append(octets)
+        if size:  # an empty frame is legal, and some clients cannot read one
+            self.parts.append(octets)
         return True
 
 

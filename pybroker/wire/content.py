@@ -120,7 +120,8 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
             if kind != 3 or number != channel or length > octets_max or stop >= end or data[stop] != 0xCE:
                 break
             if length != size:
-                stop = _body_end(data, stop, channel, size - length, octets_max)
+                # An empty body frame is legal, and some clients cannot read one: the frame path leaves it out.
+                stop = _body_end(data, stop, channel, size - length, octets_max) if length else 0
                 if not stop:
                     break
         properties = data[at + 19 : header_end]
@@ -179,7 +180,7 @@ def _body_end(data: bytes, stop: int, channel: int, left: int, octets_max: int) 
         if stop + 8 >= end:
             return 0
         kind, number, length = _frame_head(data, stop + 1)
-        if kind != 3 or number != channel or length > octets_max:
+        if kind != 3 or number != channel or not 0 < length <= octets_max:
             return 0
         stop += 8 + length
         left -= length
