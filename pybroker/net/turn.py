@@ -76,6 +76,9 @@ class LoopTurn(Turn):
             else:
                 # Saves the loop one round, which is a fifth of a message that travels alone.
                 self.run()
+        else:
+            # What was read wakes nobody, but may have to expire.
+            self.set_timer()
 
     def _schedule(self) -> None:
         if not self._scheduled:
