@@ -17,6 +17,7 @@ from pybroker.store.memory import MemoryLog
 
 if TYPE_CHECKING:
     from pybroker.core.link import SessionState
+    from pybroker.core.publish import Route
     from pybroker.core.settings import Settings
     from pybroker.store.log import Log
 
@@ -41,6 +42,7 @@ class Broker:
         self.listeners: list[Any] = []
         self.departures = Departures(turn)
         self.log: Log = MemoryLog()
+        self.growing: Route | None = None  # the one whose run has the last seq
         self.next_queue = 1
         self.unconfirmed: dict[Any, None] = {}  # channels whose confirms wait for the log
         self.next_session = 1

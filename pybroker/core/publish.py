@@ -178,6 +178,11 @@ class Publisher:
         log = broker.log
         seq = log.next_seq
         log.next_seq = seq + n
+        if broker.growing is not route:
+            # Only the run with the last seq can grow; any other one would be kept alive by its route for nothing.
+            if broker.growing is not None:
+                broker.growing.run = None
+            broker.growing = route
         run = route.run
         now_ms = broker.clock.now_ms
         if (
