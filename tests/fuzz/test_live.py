@@ -2,7 +2,7 @@
 
 Each ends in a reply code or a close; the daemon's log shows no traceback, its memory stays flat, no session costs it
 more than a blink.
-To see one again: `python tests/fuzz/test_live.py HOST:PORT NUMBER`.
+To see one again: `PYTHONPATH=tests python tests/fuzz/test_live.py HOST:PORT NUMBER`.
 """
 
 import os
