@@ -1,0 +1,35 @@
+"""Defaults that clients see: RabbitMQ's, unless requirements.md decides otherwise."""
+
+from pybroker.core.settings import MESSAGE_OCTETS_CEILING, Settings
+
+
+def test_defaults_are_rabbitmqs():
+    settings = Settings()
+    assert (131_072, 8_192, 2_047, 60) == (
+        settings.frame_octets_max,
+        settings.frame_octets_max_initial,
+        settings.channel_max,
+        settings.heartbeat_s,
+    )
+    assert (10_000, 1_800_000) == (settings.handshake_timeout_ms, settings.consumer_timeout_ms)
+    assert (16_777_216, 536_870_912) == (settings.message_octets_max, MESSAGE_OCTETS_CEILING)
+    assert ("/", "guest", "guest", ("administrator",), (".*", ".*", ".*")) == (
+        settings.default_vhost,
+        settings.default_user,
+        settings.default_pass,
+        settings.default_user_tags,
+        settings.default_permissions,
+    )
+    assert ({"guest"}, ("PLAIN", "AMQPLAIN")) == (settings.loopback_users, settings.auth_mechanisms)
+
+
+def test_optional_methods_are_answered_unless_they_are_refused():
+    settings = Settings()
+    assert not settings.refuse_immediate
+    assert not settings.refuse_flow
+
+
+def test_two_nodes_share_no_setting():
+    one, other = Settings(), Settings()
+    one.loopback_users = frozenset()
+    assert {"guest"} == other.loopback_users
