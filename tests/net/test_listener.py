@@ -1,0 +1,142 @@
+"""Listening sockets: addresses, Unix socket files, and running out of file descriptors."""
+
+import errno
+import logging
+import socket
+import stat
+
+import pytest
+from gevent import get_hub
+from loop import until
+from pamqp import commands
+
+from pybroker.net.listener import Listener, tcp_socket, unix_socket
+
+
+@pytest.fixture
+def accepted():
+    sockets: list[socket.socket] = []
+    yield sockets
+    for sock in sockets:
+        sock.close()
+
+
+@pytest.fixture
+def listen(accepted):
+    listeners = []
+
+    def listen(sock, path=""):
+        listeners.append(Listener(sock, get_hub().loop, accepted.append, path))
+        listeners[-1].start()
+        return listeners[-1]
+
+    yield listen
+    for listener in listeners:
+        listener.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_free_port_is_named(listen, accepted, host):
+    listener = listen(tcp_socket(host, 0))
+    assert (listener.interface, listener.protocol, listener.path) == (host, "amqp", "")
+    with socket.create_connection((host, listener.port), timeout=5):
+        until(lambda: accepted)
+
+
+def test_ipv6_listeners_leave_ipv4_to_others():
+    with tcp_socket("::", 0) as six:
+        assert six.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY) == 1
+
+
+def test_a_port_taken_is_an_oserror(listen):
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    with pytest.raises(OSError, match="in use"):
+        tcp_socket("127.0.0.1", listener.port)
+
+
+def test_a_unix_socket_has_a_path_and_takes_it_with_it(listen, accepted, tmp_path):
+    path = str(tmp_path / "amqp.sock")
+    listener = Listener(unix_socket(path), get_hub().loop, accepted.append, path)
+    listener.start()
+    assert (listener.interface, listener.port, listener.path) == (path, 0, path)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(path)
+        until(lambda: accepted)
+    listener.close()
+    assert not (tmp_path / "amqp.sock").exists()
+
+
+def test_a_dead_socket_file_is_replaced_and_a_living_one_is_not(tmp_path):
+    path = tmp_path / "amqp.sock"
+    with unix_socket(str(path)), pytest.raises(OSError, match="in use"):
+        unix_socket(str(path))
+    with unix_socket(str(path)):
+        assert stat.S_ISSOCK(path.stat().st_mode)
+
+
+def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
+    path = tmp_path / "amqp.sock"
+    path.write_text("precious")
+    with pytest.raises(OSError, match="in use"):
+        unix_socket(str(path))
+    assert path.read_text() == "precious"
+
+
+def test_a_paused_listener_leaves_newcomers_in_the_backlog(listen, accepted):
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    listener.pause()
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+        with pytest.raises(AssertionError, match="never"):
+            _briefly(lambda: accepted)
+        listener.start()
+        until(lambda: accepted)
+
+
+def _briefly(condition):
+    import gevent
+
+    for _ in range(5):
+        gevent.sleep(0.01)
+        if condition():
+            return
+    raise AssertionError("never")
+
+
+def test_without_file_descriptors_it_rests_and_says_so(listen, accepted, caplog, monkeypatch):
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    real = listener._sock
+
+    class Exhausted:
+        calls = 0
+
+        def accept(self):
+            self.calls += 1
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    listener._sock = Exhausted()
+    monkeypatch.setattr("pybroker.net.listener.REST_S", 0.05)
+    with caplog.at_level(logging.ERROR), socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+        until(lambda: caplog.records)
+        assert "cannot accept a connection: Too many open files" in caplog.text
+        calls, listener._sock = listener._sock.calls, real
+        assert calls < 5
+        until(lambda: accepted)
+
+
+def test_sockets_are_ready_for_the_loop(listen, accepted):
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+        until(lambda: accepted)
+        (sock,) = accepted
+        assert not sock.getblocking()
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+        assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+
+
+def test_clients_on_a_unix_socket_are_local(server, connect, tmp_path):
+    path = str(tmp_path / "amqp.sock")
+    server.listen_unix(path)
+    client = connect(path).open()  # guest may come from this machine only
+    assert isinstance(client.call(commands.Queue.Declare(queue="q")), commands.Queue.DeclareOk)
+    (session,) = server.broker.sessions.values()
+    assert session.name == f"unix -> {path}"

@@ -1,0 +1,76 @@
+"""All sockets of the door: who is local, how many may knock at once, and the stop."""
+
+import gevent
+import pytest
+from loop import until
+from pamqp import commands
+
+Connection = commands.Connection
+
+
+@pytest.mark.parametrize(("host", "local"), [("127.0.0.1", True), ("127.0.0.2", True), ("::1", True)])
+def test_loopback_addresses_are_local(server, connect, host, local):
+    from gevent import socket
+
+    if ":" in host:
+        listener = server.listen_tcp(host, 0)
+        sock = socket.create_connection((host, listener.port))
+        until(lambda: server.broker.sessions)
+    else:
+        listener = server.listen_tcp("0.0.0.0", 0)
+        sock = socket.create_connection((host, listener.port))
+        until(lambda: server.broker.sessions)
+    (session,) = server.broker.sessions.values()
+    assert session.peer_is_local == local
+    sock.close()
+
+
+def test_connections_are_counted_and_forgotten(server, connect):
+    clients = [connect().open() for _ in range(3)]
+    assert len(server.connections) == len(server.broker.sessions) == 3
+    clients[0].close()
+    until(lambda: len(server.connections) == 2)
+
+
+def test_too_many_handshakes_leave_newcomers_waiting(server, connect, monkeypatch):
+    monkeypatch.setattr("pybroker.net.server.HANDSHAKES_MAX", 3)
+    knocking = [connect() for _ in range(3)]
+    until(lambda: len(server.connections) == 3)
+    late = connect()
+    gevent.sleep(0.05)
+    assert len(server.connections) == 3
+    knocking[0].close()
+    until(lambda: len(server.connections) == 3 and server._handshakes == 3)
+    knocking[1].open()
+    knocking[2].open()
+    assert isinstance(late.open(), type(late))
+
+
+def test_a_stop_tells_every_client_and_waits_for_their_answers(server, connect):
+    clients = [connect().open() for _ in range(3)]
+    stopping = gevent.spawn(server.stop, "broker forced connection closure with reason 'shutdown'", 5)
+    for client in clients:
+        close = client.receive()
+        assert isinstance(close, Connection.Close)
+        assert close.reply_code == 320
+        assert close.reply_text == "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
+        client.send(Connection.CloseOk(), channel=0)
+        assert client.receive() is None
+    stopping.get(timeout=5)
+    assert (server.connections, server.broker.listeners) == ({}, [])
+
+
+def test_a_stop_does_not_wait_for_those_who_never_answer(server, connect):
+    client = connect().open()
+    server.stop("going away", 0.05)
+    assert isinstance(client.receive(), Connection.Close)
+    assert client.receive() is None
+    assert server.broker.sessions == {}
+
+
+def test_nobody_is_let_in_after_a_stop(server, connect):
+    connect().open()
+    listener = server.broker.listeners[0]
+    server.stop("going away", 0.05)
+    with pytest.raises(ConnectionRefusedError):
+        connect((listener.interface, listener.port))
