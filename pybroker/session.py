@@ -30,14 +30,15 @@ class Turn:
 class Session:
     """One peer. `net/connection.py` calls; the door answers.
 
-    Invariants: after `closing` is True nothing more is read; after `finished` the socket is closed once the output is
-    written. `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
+    Invariants: after `finished` the socket is closed once the output is written, with `cut` at once: nobody reads it.
+    `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
     means do not read at all (flow control). While `held_by.backlogged` it is scheduled to read `held_octets` now and
     then only. `link` is the driver's own, and nobody else's.
     """
 
     __slots__ = (
         "closing",
+        "cut",
         "dirty",
         "finished",
         "held_by",
@@ -55,6 +56,7 @@ class Session:
         self.readable = True
         self.closing = False
         self.finished = False
+        self.cut = False
         self.dirty = False
         self.link: Any = None
         self.held_by: Any = None

@@ -12,7 +12,7 @@ from pamqp import commands
 from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import publish_event, share
-from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
+from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed
 from pybroker.wire import frame
 from pybroker.wire.content import Event, scan
 from pybroker.wire.methods import decode_method
@@ -154,7 +154,7 @@ def _receive_frame(session: "AmqpSession", kind: int, number: int, payload: byte
     if session.state != "running":
         if session.state in ("closing", "closed"):
             return
-        raise UnexpectedFrame(f"a frame on channel {number} before connection.open") from None
+        raise frame.unexpected_frame(kind, payload)
     channel = session.channels.get(number)
     if channel is None:
         channel = _new_channel(session, number, payload if kind == frame.METHOD else b"")

@@ -163,7 +163,6 @@ class AmqpSession(SessionState):
         self.state = "closing"
         self.reason = reply_text
         self.closing = True
-        self.rest = b""
         self.assembling = 0
         timeout_ms = CLOSE_TIMEOUT_MS if known else CLOSE_TIMEOUT_UNAUTHENTICATED_MS
         self.deadline_ms = self.broker.clock.now_ms + timeout_ms
@@ -196,6 +195,11 @@ class AmqpSession(SessionState):
         self.closing = self.finished = True
         self.mark_dirty()
 
+    def cut_off(self, reason: str) -> None:
+        """Have the socket closed at once: a peer that is silent or does not answer does not read either."""
+        self.finish(reason)
+        self.cut = True
+
     def peer_gone(self, reason: str) -> None:
         """Learn that the socket is closed."""
         if self.broker.sessions.pop(self.id, None) is None:
@@ -206,9 +210,11 @@ class AmqpSession(SessionState):
             log.info("closing AMQP connection %s (%s): %s", self.pid, self.name, self.reason or reason)
         self.end_channels()
         self.state = "closed"
-        self.closing = self.finished = True
+        self.closing = self.finished = self.cut = True
         self.outbox.clear()
         self.rest = b""
+        if self.link is not None:
+            self.mark_dirty()  # somebody else knew before our own driver did (F42)
 
     def peer_alive(self) -> bool:
         """Tell whether the peer's socket still stands; asked by an exclusive declare of another session (F42)."""
@@ -219,7 +225,7 @@ class AmqpSession(SessionState):
         now_ms = self.broker.clock.now_ms
         if self.state != "running":
             if now_ms >= self.deadline_ms and not self.finished:
-                self.finish("timeout waiting for connection.close-ok" if self.closing else "handshake_timeout")
+                self.cut_off("timeout waiting for connection.close-ok" if self.closing else "handshake_timeout")
             return
         interval_ms = self.heartbeat_s * 1000
         if not interval_ms:
@@ -227,8 +233,7 @@ class AmqpSession(SessionState):
         if now_ms - self.last_send_ms >= interval_ms // 2 - 500:
             self.send(frame.HEARTBEAT_FRAME)
         if self.readable and now_ms - self.last_recv_ms > 2 * interval_ms:
-            self.outbox.clear()  # nobody reads it
-            self.finish(f"missed heartbeats from client, timeout: {self.heartbeat_s}s")
+            self.cut_off(f"missed heartbeats from client, timeout: {self.heartbeat_s}s")
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -267,6 +272,7 @@ class AmqpSession(SessionState):
         total = octets_left + self.queued_octets
         if not self.readable and total <= REPLY_OCTETS_MAX // 2:
             self.readable = True
+            self.last_recv_ms = self.last_send_ms  # what it sent meanwhile has not been read
         if self.outbox_full and total <= OUTBOX_OCTETS_MAX // 2:
             self.outbox_full = False
             for channel in list(self.channels.values()):

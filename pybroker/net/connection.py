@@ -123,9 +123,9 @@ class Connection:
     def _after_send(self) -> None:
         if self._sock is None:
             return
-        if self._pending:
-            return
         session = self.session
+        if self._pending and not session.cut:
+            return
         if session.finished:
             self.close("closed")
         elif session.readable and not self.held and not self._reader.active:
