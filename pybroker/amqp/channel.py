@@ -10,6 +10,7 @@ from pamqp import commands
 from pybroker.amqp.publishing import Assembly, finish_content, open_route
 from pybroker.core.link import ChannelState
 from pybroker.core.publish import Publisher
+from pybroker.core.trace import Party
 from pybroker.errors import AmqpError, PreconditionFailed, UnexpectedFrame
 from pybroker.wire import frame
 from pybroker.wire.methods import make_method
@@ -65,6 +66,12 @@ class AmqpChannel(ChannelState):
         self.flow_active = True
         self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to
         self.publisher = Publisher(session.vhost, session.id, session.frame_octets_max)
+
+    @property
+    def party(self) -> Party:
+        """Return what the firehose says about who publishes and consumes here."""
+        user = self.session.user
+        return Party(self.session.name, self.number, user.name if user is not None else "")
 
     # -- out ----------------------------------------------------------------------------------------------------------
 

@@ -47,6 +47,8 @@ class AmqpConsumer(Consumer):
             contents = adapt(run, indexes, deliveries, channel, self.queue)
         else:
             contents = run.take(indexes)
+        if self.queue.vhost.tracing:
+            session.broker.traces.add(self.queue, run, indexes, deliveries, channel.party)
         tail = b"\x01" + tail if deliveries else b"\x00" + tail
         return encode(session.outbox, head, first_tag, tail, contents, run.octets * len(indexes) // run.count)
 

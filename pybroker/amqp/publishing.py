@@ -19,6 +19,7 @@ from pybroker.core.publish import (
     property_octets,
     with_properties,
 )
+from pybroker.core.trace import Frames, publish_trace
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
 from pybroker.run import PLAIN_TRAITS, WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Names
 from pybroker.wire import frame, properties
@@ -232,6 +233,7 @@ def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:
 def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt) -> int:
     """Publish messages whose way depends on their own properties, or on who can take them now; return a ticket."""
     publisher = channel.publisher
+    vhost = publisher.vhost
     ticket = 0
     exchange = route.exchange
     assert exchange is not None
@@ -240,15 +242,19 @@ def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, rece
         if single.traits.wants & WANTS_REPLY_TO:
             _set_reply_to(channel, single)
         if route.to_reply is not None:
+            if vhost.tracing:
+                _trace(channel, route, single.contents[0], [route.names.routing_key])
             _deliver_reply(channel, route, single.contents[0])
             continue
-        queues = route.queues
+        queues, original = route.queues, single.contents[0]
         if route.dynamic or single.traits.wants & WANTS_CC:
             queues, content = publisher.targets(exchange, route, single.traits, single.contents[0])
             if content is not single.contents[0]:
                 single = Contents(
                     traits_for(property_octets(content)), [content], len(content), single.body_octets, single.body_size
                 )
+        if vhost.tracing:
+            _trace(channel, route, original, [queue.name for queue in queues])
         one = receipt.single()
         if not queues:
             _unroutable(channel, route, single.contents, 312, "NO_ROUTE")
@@ -261,6 +267,12 @@ def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, rece
         if one.rejected:
             receipt.rejected.add(index)
     return ticket
+
+
+def _trace(channel: "AmqpChannel", route: Route, content: bytes, queues: list[str]) -> None:
+    """Tell the firehose what becomes of a message that was published."""
+    frames = Frames(route.channel, channel.session.frame_octets_max)
+    publish_trace(channel.publisher.vhost, route.names, content, frames, channel.party, queues)
 
 
 def _immediate(

@@ -10,6 +10,7 @@ from pybroker.clock import Clock
 from pybroker.core.definitions import declare_default_exchanges
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.timers import Timers
+from pybroker.core.trace import Traces
 from pybroker.core.users import Users
 from pybroker.core.vhost import VHost
 from pybroker.session import Turn
@@ -41,6 +42,7 @@ class Broker:
         self.sessions: dict[int, SessionState] = {}
         self.listeners: list[Any] = []
         self.departures = Departures(turn)
+        self.traces = Traces(turn)
         self.log: Log = MemoryLog()
         self.growing: Route | None = None  # the one whose run has the last seq
         self.next_queue = 1

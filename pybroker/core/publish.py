@@ -40,8 +40,8 @@ class Route:
     """One distinct basic.publish of a channel. `queues` and `exchange` are valid while `generation` is the vhost's.
 
     `run` is the last run of this route while it may still grow; `channel` is the number its frames carry. `dynamic`
-    says that headers decide, so each message is routed by itself. Messages of one run share their time of arrival, so
-    a run grows for `slack_ms` at most: not beyond its tick where a TTL may apply.
+    says that headers decide, or that the vhost traces, so each message is routed by itself. Messages of one run share
+    their time of arrival, so a run grows for `slack_ms` at most: not beyond its tick where a TTL may apply.
     """
 
     __slots__ = (
@@ -80,7 +80,8 @@ class Route:
         self.exchange = exchange
         routed = find_queues(vhost, exchange, (self.names.routing_key,), None, probe=True)
         self.queues = routed.queues
-        self.dynamic = routed.dynamic
+        # A tracing vhost looks at each message as well; a flag of its own would be one test more for every publish.
+        self.dynamic = routed.dynamic or vhost.tracing
         self.slack_ms = 0 if any(queue.bounded for queue in routed.queues) else RUN_AGE_MS_MAX
         self.run = None
         self.generation = vhost.generation

@@ -1,5 +1,6 @@
 """A virtual host: a name space of exchanges, queues and bindings. Not a unit of storage (data-model.md)."""
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -8,9 +9,14 @@ if TYPE_CHECKING:
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
 
+log = logging.getLogger("pybroker")
+
 
 class VHost:
-    """`generation` counts every change that can alter routing or a verdict; cached routes of another one are void."""
+    """`generation` counts every change that can alter routing or a verdict; cached routes of another one are void.
+
+    While it is `tracing` its messages are copied to amq.rabbitmq.trace (trace.py).
+    """
 
     __slots__ = (
         "bound",
@@ -21,6 +27,7 @@ class VHost:
         "name",
         "queues",
         "tags",
+        "tracing",
         "unroutable_ae_missing",
     )
 
@@ -34,10 +41,20 @@ class VHost:
         self.bound: dict[Destination, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
         self.generation = 0
         self.unroutable_ae_missing = 0
+        self.tracing = False
 
     def bump(self) -> None:
         """Void every cached route of this virtual host."""
         self.generation += 1
+
+    def trace(self, *, on: bool) -> None:
+        """Switch tracing on or off. Routes are found anew, because those of a tracing vhost go message by message."""
+        if on == self.tracing:
+            log.info("Tracing is already %s for vhost '%s'", "enabled" if on else "disabled", self.name)
+            return
+        log.info("%s tracing for vhost '%s'", "Enabling" if on else "Disabling", self.name)
+        self.tracing = on
+        self.bump()
 
     def delete_queue(self, queue: "Queue") -> int:
         """Remove a queue, its bindings and its messages; tell its consumers. Return how many messages were ready."""

@@ -141,6 +141,8 @@ def basic_get(channel: "AmqpChannel", method: Any) -> None:
         )
     )
     session.send(adapt(run, entry.indexes, entry.deliveries, channel, queue)[0])
+    if vhost.tracing:
+        session.broker.traces.add(queue, run, entry.indexes, entry.deliveries, channel.party)
 
 
 def basic_ack(channel: "AmqpChannel", method: Any) -> None:
