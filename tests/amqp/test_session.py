@@ -1,159 +1,325 @@
-"""One peer's outbox, its names, and its ends."""
+"""A session's own state: heartbeats, deadlines, the outbox and its limits, closes from our side, and a lost socket."""
 
-import logging
+from types import SimpleNamespace
 
 import pytest
-from fakes import Basic, Channel, Connection, FakePeer, World
+from fakes import Basic, Channel, Connection, FakePeer, Queue, World
+from pamqp import frame
 
-from pybroker.amqp.session import CLOSE_TIMEOUT_MS, OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
+from pybroker.amqp.session import OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
+from pybroker.core.queue.dealing import POUR_OCTETS_MAX
+from pybroker.run import RUN_OCTETS_MAX
 
-
-def stuck(peer: FakePeer) -> None:
-    """Have the kernel accept nothing more for this peer: what is taken stays unsent."""
-    world = peer.world
-    world.broker.pump()
-    world.turn.sessions.clear()
-    for session in world.peers:
-        session.dirty = False
-        octets = b"".join(session.take_output())
-        if session is peer.session:
-            peer.kept += octets
-        session.output_sent(session.unsent_octets if session is peer.session else 0)
+# -- who it is --------------------------------------------------------------------------------------------------------
 
 
-def test_a_session_is_called_after_both_ends():
-    world = World(node_name="pybroker@host")
-    session = world.peer().session
-    assert session.name == "127.0.0.1:40000 -> 127.0.0.1:5672"
-    assert session.pid == f"<pybroker@host.{world.broker.epoch}.1.0>"
-    assert FakePeer(world, peer=("unix", 0)).session.name.startswith("unix -> ")
+def test_it_has_a_name_and_a_pid_of_its_own(world):
+    one, other = world.peer(), world.peer(peer=("192.0.2.1", 5))
+    assert "127.0.0.1:40000 -> 127.0.0.1:5672" == one.session.name
+    assert "192.0.2.1:5 -> 127.0.0.1:5672" == other.session.name
+    epoch = world.broker.epoch
+    assert [f"<pybroker@localhost.{epoch}.{i}.0>" for i in (1, 2)] == [one.session.pid, other.session.pid]
+    assert "unix -> 127.0.0.1" == world.peer(peer=("unix", 0)).session.name
 
 
-def test_sessions_are_numbered_and_forgotten_when_they_are_gone(world):
-    first, second = world.connect(), world.connect()
-    assert sorted(world.broker.sessions) == [first.session.id, second.session.id]
-    first.disconnect()
-    first.disconnect()
-    assert list(world.broker.sessions) == [second.session.id]
+def test_the_broker_knows_it_from_the_first_octet_to_the_last(world):
+    peer = world.peer()
+    assert {peer.session.id: peer.session} == world.broker.sessions
+    peer.disconnect()
+    assert {} == world.broker.sessions
 
 
-def test_deliveries_stop_at_a_full_outbox_and_go_on_when_it_empties(world, peer):
-    reader = world.connect()
-    reader.kept = b""
-    peer.declare("q")
-    reader.consume("q", no_ack=True)
-    for _ in range(50):
-        world.broker.pump()
-        peer.send_octets(b"".join(frame_octets(peer, bytes(20_000))))
-        stuck(reader)
-    waiting = reader.session.send_pend
-    assert OUTBOX_OCTETS_MAX < waiting < OUTBOX_OCTETS_MAX + 50_000
-    assert world.vhost.queues["q"].messages_ready > 0
-    reader.read(reader.kept)
-    reader.session.output_sent(0)
-    world.run()
-    assert len(reader.take()) == 50
+# -- heartbeats -------------------------------------------------------------------------------------------------------
 
 
-def test_a_full_outbox_of_one_does_not_hold_up_another(world, peer):
-    slow, fast = world.connect(), world.connect()
-    slow.kept = b""
-    peer.declare("q")
-    slow.consume("q", no_ack=True)
-    fast.consume("q", no_ack=True)
-    slow.session.outbox_full = True
-    for i in range(10):
-        peer.publish("", "q", b"%d" % i)
-    assert (len(slow.take()), len(fast.take())) == (0, 10)
+def ticks(world: World, seconds: int) -> None:
+    for _ in range(seconds):
+        world.advance(1_000)
 
 
-def test_a_peer_that_does_not_read_its_replies_is_not_read(world, peer):
-    peer.kept = b""
-    peer.declare("q")
-    peer.publish("", "q", bytes(100_000))
-    for _ in range(20):
-        peer.session.receive(b"".join(frame_octets_of(Basic.Get(queue="q", no_ack=False), Basic.Recover(requeue=True))))
-        stuck(peer)
-        if not peer.session.readable:
-            break
-    assert not peer.session.readable
-    assert peer.session.send_pend > REPLY_OCTETS_MAX
-    peer.read(peer.kept)
+@pytest.mark.parametrize("heartbeat_s", [1, 2, 10, 60])
+def test_ours_come_at_least_twice_in_each_interval(world, heartbeat_s):
+    peer = world.connect(heartbeat_s=heartbeat_s)
+    for _ in range(4):
+        before = peer.heartbeats
+        for _ in range(heartbeat_s):
+            world.advance(1_000)
+            peer.send_octets(b"\x08\0\0\0\0\0\0\xce")
+        assert peer.heartbeats - before >= (2 if heartbeat_s > 1 else 1)
+    assert "running" == peer.session.state
+
+
+def test_other_output_is_as_good_as_a_heartbeat(world):
+    peer = world.connect(heartbeat_s=10)
+    for _ in range(30):
+        world.advance(1_000)
+        peer.call(Basic.Qos())
+    assert 0 == peer.heartbeats
+
+
+def test_a_silent_peer_is_cut_off_after_two_intervals(world):
+    peer = world.connect(heartbeat_s=5)
+    ticks(world, 10)
+    assert not peer.session.finished
+    ticks(world, 1)
+    assert (True, True, "missed heartbeats from client, timeout: 5s") == (
+        peer.session.finished,
+        peer.session.cut,
+        peer.session.reason,
+    )
+
+
+def test_any_octet_counts_as_a_sign_of_life(world):
+    peer = world.connect(heartbeat_s=5)
+    for octet in b"\x01\0\x01\0\0\0\x04":
+        ticks(world, 9)
+        peer.send_octets(bytes([octet]))
+    assert not peer.session.finished
+
+
+def test_without_heartbeats_silence_is_golden(world):
+    peer = world.connect(heartbeat_s=0)
+    world.advance(10_000_000)
+    assert (0, False) == (peer.heartbeats, peer.session.finished)
+
+
+def test_e3_a_peer_that_we_do_not_read_is_not_taken_for_silent(world):
+    peer = world.connect(heartbeat_s=5)
+    peer.session.readable = False
+    for _ in range(100):
+        world.clock.advance(1_000)
+        peer.session.tick()
+    assert not peer.session.finished
+    assert peer.session.outbox  # ours go on
+    peer.session.take_output()
     peer.session.output_sent(0)
     assert peer.session.readable
-
-
-def frame_octets_of(*methods) -> list[bytes]:
-    from pamqp import frame
-
-    return [frame.marshal(method, 1) for method in methods]
-
-
-def frame_octets(peer: FakePeer, content: bytes) -> list[bytes]:
-    return frame_octets_of(*peer.publish_frames("", "q", content))
-
-
-def test_a_hard_error_closes_the_connection_and_gives_everything_back(world, peer):
-    peer.declare("q")
-    peer.publish("", "q", b"m")
-    peer.get("q", no_ack=False)
-    peer.declare("mine", exclusive=True)
-    assert peer.error(Channel.Open())[0] == 504
-    assert world.vhost.queues["q"].messages_ready == 1
-    assert "mine" not in world.vhost.queues
-
-
-def test_after_our_close_only_its_answer_counts(world, peer):
-    peer.send(Channel.Open())
-    close = peer.next(1)
-    assert isinstance(close, Connection.Close)
-    peer.send(Basic.Publish(0, "", "q", True), channel=1)
-    peer.send(Connection.Open("/"), channel=0)
-    assert peer.take(0) == []
-    peer.send(Connection.CloseOk(), channel=0)
+    peer.session.tick()
+    assert not peer.session.finished
+    ticks(world, 11)
     assert peer.session.finished
 
 
-def test_closes_that_cross_are_both_answered(peer):
-    peer.session.close(320, "going away")
-    peer.send(Connection.Close(200, "bye", 0, 0), channel=0)
-    ours, answer = peer.take(0)
-    assert (type(ours), type(answer)) == (Connection.Close, Connection.CloseOk)
-    peer.send(Connection.CloseOk(), channel=0)
-    assert peer.session.finished
+# -- deadlines --------------------------------------------------------------------------------------------------------
 
 
-def test_a_peer_that_does_not_answer_our_close_is_cut_off(world, peer):
-    peer.session.close(320, "going away")
-    world.advance(CLOSE_TIMEOUT_MS - 1)
+@pytest.mark.parametrize("octets", [b"", b"AMQP", b"AMQP\0\0\x09\x01"])
+def test_a_handshake_has_its_time(world, octets):
+    peer = world.peer()
+    if octets:
+        peer.send_octets(octets)
+    world.advance(9_999)
     assert not peer.session.finished
     world.advance(1)
-    assert peer.session.finished
+    assert (True, True) == (peer.session.finished, peer.session.cut)
+    assert "handshake_timeout" == peer.session.reason
 
 
-@pytest.mark.parametrize("state", ["header", "closed"])
-def test_closing_who_cannot_be_told_just_ends_it(world, state):
+def test_octets_do_not_prolong_it(world):
     peer = world.peer()
-    if state == "closed":
-        peer.disconnect()
-    peer.session.close(320, "going away")
+    for octet in b"AMQP\0\0\x09":
+        world.advance(1_500)
+        if not peer.session.finished:
+            peer.send_octets(bytes([octet]))
     assert peer.session.finished
 
 
-def test_errors_are_logged_with_the_connections_name(peer, caplog):
-    with caplog.at_level(logging.ERROR, "pybroker.connection"):
-        peer.error(Basic.Get(queue="nosuch"))
-        peer.error(Channel.Open())
-    soft, hard = [record.getMessage() for record in caplog.records]
-    assert "channel 1: NOT_FOUND - no queue 'nosuch' in vhost '/'" in soft
-    assert hard.endswith("CHANNEL_ERROR - second 'channel.open' seen")
-    assert all(peer.session.name in line for line in (soft, hard))
+def test_an_open_connection_has_no_deadline(world, peer):
+    world.advance(100_000_000)
+    assert not peer.session.finished
 
 
-def test_what_was_sent_and_received_is_counted(world, peer):
-    session = peer.session
-    before = session.recv_octets, session.send_octets
-    peer.send_octets(b"\x08\x00\x00\x00\x00\x00\x00\xce")
-    session.send(b"\x08\x00\x00\x00\x00\x00\x00\xce")
+def test_a_close_waits_for_its_answer_and_no_longer(world, peer):
+    peer.session.close(320, "maintenance")
     world.run()
-    assert (session.recv_octets - before[0], session.send_octets - before[1], session.send_pend) == (8, 8, 0)
+    close = peer.next(0)
+    assert (320, "CONNECTION_FORCED - maintenance") == (close.reply_code, close.reply_text)
+    assert ("closing", False) == (peer.session.state, peer.session.finished)
+    world.advance(10_000)
+    assert ("closed", True, True) == (peer.session.state, peer.session.finished, peer.session.cut)
+
+
+def test_an_answered_close_is_over_at_once(world, peer):
+    peer.session.close(320, "maintenance")
+    peer.send(Connection.CloseOk(), channel=0)
+    assert ("closed", True, False) == (peer.session.state, peer.session.finished, peer.session.cut)
+
+
+def test_who_has_not_logged_in_has_less_time_for_it(world):
+    peer = world.peer()
+    peer.send_octets(b"AMQP\0\0\x09\x01" + b"\x01\0\0\0\0\0\x04\0\x0a\0\x33\xce")
+    world.run()
+    assert 504 == peer.take(0)[-1].reply_code
+    world.advance(1_000)
+    assert peer.session.finished
+
+
+def test_closing_before_the_header_is_just_closing(world):
+    peer = world.peer()
+    peer.session.close(320, "maintenance")
+    world.run()
+    assert ([], True) == (peer.take(0), peer.session.finished)
+
+
+def test_closing_twice_says_it_once(world, peer):
+    for _ in range(2):
+        peer.session.close(320, "maintenance")
+    world.run()
+    assert 1 == len(peer.take(0))
+
+
+# -- outbox -----------------------------------------------------------------------------------------------------------
+
+
+class Slow:
+    """A peer whose socket takes nothing: what was sent stays unsent until `read`."""
+
+    def __init__(self, world: World, no_ack: bool = True, size: int = 10_000, count: int = 100) -> None:
+        self.world = world
+        self.peer = world.connect()
+        self.session = self.peer.session
+        self.peer.declare("q")
+        self.count = count
+        publisher = world.connect()
+        for _ in range(count):
+            publisher.send(*publisher.publish_frames("", "q", b"x" * size))
+        self.queue = world.vhost.queues["q"]
+        self.session.receive(frame.marshal(Basic.Consume(queue="q", no_ack=no_ack, consumer_tag="c"), 1))
+        self.turn()
+
+    def turn(self) -> None:
+        """End turns until the queues rest; nothing leaves the outbox."""
+        self.world.turn.sessions.clear()
+        self.session.dirty = False
+        for _ in range(1_000):
+            if not self.world.turn.queues:
+                return
+            self.world.broker.pump()
+        raise AssertionError("the queues never came to rest")
+
+    def read(self, octets: int) -> None:
+        """Let the kernel accept so many of the octets that wait."""
+        self.session.take_output()
+        self.session.output_sent(max(0, self.session.unsent_octets - octets))
+        self.turn()
+
+    @property
+    def waiting(self) -> int:
+        return self.session.send_pend
+
+
+@pytest.mark.parametrize("no_ack", [True, False])
+def test_deliveries_stop_at_an_outbox_full_and_go_on_at_half_of_it(world, no_ack):
+    slow = Slow(world, no_ack)
+    assert slow.session.outbox_full
+    # What is poured in at a time is an outbox full, and its last run is not cut.
+    assert OUTBOX_OCTETS_MAX < slow.waiting < OUTBOX_OCTETS_MAX + RUN_OCTETS_MAX
+    left = slow.queue.messages_ready
+    slow.read(slow.waiting - OUTBOX_OCTETS_MAX // 2 - 1)
+    assert (True, left) == (slow.session.outbox_full, slow.queue.messages_ready)
+    slow.read(1)
+    assert slow.queue.messages_ready < left
+    assert OUTBOX_OCTETS_MAX < slow.waiting < OUTBOX_OCTETS_MAX // 2 + POUR_OCTETS_MAX + RUN_OCTETS_MAX
+
+
+def test_everything_arrives_in_the_end(world):
+    slow = Slow(world)
+    turns = 0
+    while slow.queue.messages_ready:
+        slow.read(50_000)
+        turns += 1
+        assert turns < 100
+    assert not slow.session.outbox_full or slow.waiting > OUTBOX_OCTETS_MAX // 2
+
+
+def test_replies_come_on_top_of_deliveries(world):
+    slow = Slow(world)
+    before = slow.waiting
+    slow.session.receive(b"\x01\0\x01\0\0\0\x0b\0\x3c\0\x0a" + b"\0" * 7 + b"\xce")  # basic.qos
+    assert slow.waiting > before
+    assert slow.session.readable
+
+
+def test_above_a_mebibyte_of_replies_the_peer_is_not_read_until_it_reads(world, peer):
+    session = peer.session
+    while session.send_pend <= REPLY_OCTETS_MAX:
+        assert session.readable
+        session.receive(b"\x01\0\x01\0\0\0\x0b\0\x3c\0\x0a" + b"\0" * 7 + b"\xce")
+    assert not session.readable
+    session.take_output()
+    session.output_sent(REPLY_OCTETS_MAX // 2 + 1)
+    assert not session.readable
+    session.output_sent(REPLY_OCTETS_MAX // 2)
+    assert session.readable
+
+
+def test_octets_are_counted_in_and_out(world):
+    peer = world.connect()
+    received, sent = peer.session.recv_octets, peer.session.send_octets
+    peer.call(Basic.Qos())
+    assert (received + 19, sent + 12, 0) == (
+        peer.session.recv_octets,
+        peer.session.send_octets,
+        peer.session.send_pend,
+    )
+
+
+def test_a_slow_peer_does_not_hold_up_its_neighbours(world):
+    slow = Slow(world)
+    fast = world.connect()
+    fast.consume("q", no_ack=True)
+    ready = slow.queue.messages_ready
+    assert (ready, 0) == (len(fast.bodies()), slow.queue.messages_ready)
+
+
+# -- ends -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_lost_socket_gives_everything_back_at_once(world, peer):
+    peer.declare("q")
+    peer.declare("mine", exclusive=True)
+    peer.publish("", "q", b"m")
+    peer.consume("q")
+    peer.take()
+    peer.send_octets(b"\x01\0")
+    peer.session.peer_gone("gone")
+    assert (1, 0, 0) == (
+        world.vhost.queues["q"].messages_ready,
+        world.vhost.queues["q"].consumer_count,
+        len(peer.session.channels),
+    )
+    assert "mine" not in world.vhost.queues
+    assert (b"", [], "closed") == (peer.session.rest, peer.session.outbox, peer.session.state)
+    peer.session.peer_gone("gone again")
+
+
+def test_f42_a_session_given_up_by_another_tells_its_own_driver(world):
+    owner, other = world.connect(), world.connect()
+    owner.declare("mine", exclusive=True)
+    owner.session.link = SimpleNamespace(peer_alive=lambda: False)
+    other.send_octets(frame.marshal(Queue.Declare(queue="mine", exclusive=True), 1))
+    assert (True, True) == (owner.session.finished, owner.session.cut)
+    assert owner.session in world.turn.sessions
+    world.run()
+    assert isinstance(other.next(), Queue.DeclareOk)
+
+
+def test_without_a_driver_a_peer_lives(world, peer):
+    assert peer.session.peer_alive()
+
+
+def test_a_soft_error_closes_one_channel_and_a_hard_one_all(world, peer):
+    peer.open(2)
+    peer.send(Queue.Declare(queue="nosuch", passive=True), channel=2)
+    assert isinstance(peer.next(2), Channel.Close)
+    assert isinstance(peer.call(Basic.Qos()), Basic.QosOk)
+    peer.send(Channel.Open())
+    close = peer.next(0)
+    assert (504, 20, 10) == (close.reply_code, close.class_id, close.method_id)
+    assert {} == peer.session.channels
+
+
+def test_an_error_names_the_method_that_caused_it(peer: FakePeer):
+    peer.send(Basic.Get(queue="nosuch"))
+    close = peer.next()
+    assert (60, 70) == (close.class_id, close.method_id)
