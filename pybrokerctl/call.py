@@ -9,43 +9,7 @@ from pybroker.control.spec import BadArguments, Command, Refused
 from pybrokerctl import exit_codes, render, views
 from pybrokerctl.client import Connection, TimedOut, Unreachable
 from pybrokerctl.locate import Target, explain_unreachable, locate
-
-
-class Options(NamedTuple):
-    """The general options, checked."""
-
-    node: str | None = None
-    socket: str | None = None
-    timeout_s: float | None = None
-    quiet: bool = False
-    silent: bool = False
-    formatter: str = "table"
-    headers: bool = True
-    pad: bool = False
-    dry_run: bool = False
-
-    @classmethod
-    def read(cls, given: Mapping[str, Any]) -> "Options":
-        """Return them from the words given. Raises BadArguments."""
-        formatter = given.get("formatter", "table")
-        if formatter not in render.NAMES:
-            raise BadArguments("the requested formatter is not supported by this command")
-        return cls(
-            node=given.get("node"),
-            socket=given.get("socket"),
-            timeout_s=_seconds(given.get("timeout")),
-            quiet=bool(given.get("quiet") or given.get("silent")),
-            silent=bool(given.get("silent")),
-            formatter=formatter,
-            headers=not given.get("no_table_headers") and not given.get("silent"),
-            pad=bool(given.get("pad_to_header")),
-            dry_run=bool(given.get("dry_run")),
-        )
-
-    @property
-    def talks(self) -> bool:
-        """Tell whether banners and notes are wanted."""
-        return not self.quiet and self.formatter not in render.MACHINE
+from pybrokerctl.options import Options
 
 
 class Call(NamedTuple):
@@ -113,7 +77,7 @@ def _show(call: Call, args: Any, connection: Connection, given: Mapping[str, Any
         _write(formatter.rows(head, answer))
     elif options.silent and isinstance(answer, str) and options.formatter not in render.MACHINE:
         return
-    elif isinstance(answer, dict) and options.formatter == "table" and (view := views.find(command.name)):
+    elif isinstance(answer, dict) and options.formatter in render.FOR_PEOPLE and (view := views.find(command.name)):
         _write(view(answer, args))
     else:
         _write(formatter.value(answer, connection.node))
@@ -201,20 +165,3 @@ def _fail(call: Call, target: Target | None, text: str, short: str, code: int) -
     else:
         sys.stderr.write(text.rstrip("\n") + "\n")
     return code
-
-
-def _seconds(word: str | None) -> float | None:
-    """Return -t's value in seconds; 0 stands for `infinity`."""
-    if word is None:
-        return None
-    if word == "infinity":
-        return 0.0
-    try:
-        seconds = float(word)
-    except ValueError:
-        seconds = -1.0
-    if not 0 < seconds < 1e9:
-        raise BadArguments(
-            "Invalid options for this command:\n--timeout takes a number of seconds above 0, or infinity"
-        )
-    return seconds

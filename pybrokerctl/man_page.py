@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pybroker.control import commands
 from pybroker.control.spec import Command
 from pybrokerctl import exit_codes, usage
+from pybrokerctl.command_line import LOCAL_NAMES, find
 
 HEAD = r""".\" Made by `pybrokerctl --man-page`; change the specifications, not this file.
 .TH PYBROKERCTL 1 "" "pybroker" "User Commands"
@@ -74,13 +75,13 @@ def page() -> str:
 
 def section(command: Command) -> str:
     """Return one command's part of the page."""
-    words = usage.usage_line(command).split(f" {command.name}", 1)[1].strip()
+    words = " ".join(usage.signature(command))
     lines = [f".SS {escape(command.name)}", f".B {escape(command.name)}", escape(words), ".PP"]
     lines.append(f"{escape(command.summary)}.")
-    for field in command.fields():
-        lines += [".TP", f".B {escape(usage.flags_and_label(field))}", f"{escape(field.arg.help)}"]
+    for label, text in usage.arguments(command):
+        lines += [".TP", f".B {escape(label)}", f"{escape(text)}"]
     if command.columns:
-        default = " ".join(command.default or (column.name for column in command.columns))
+        default = " ".join(usage.shown_by_default(command))
         lines += [".PP", f"Columns; without any, {escape(default)}:"]
         for column in command.columns:
             lines += [".TP", f".B {escape(column.name)}", escape(column.help)]
@@ -95,17 +96,16 @@ def escape(text: str) -> str:
 
 def _options() -> Iterator[str]:
     yield ".SH OPTIONS\nThey may stand before or after the command.\n"
-    for short, long, text in usage.GENERAL_OPTIONS:
-        flags = ", ".join(filter(None, [short, long]))
+    for flags, text in usage.general_options():
         yield f".TP\n.B {escape(flags)}\n{escape(text)}\n"
 
 
 def _commands() -> Iterator[str]:
     yield ".SH COMMANDS\n"
-    for name, text in usage.BUILT_IN:
-        yield f".SS {name}\n{escape(text)}.\n"
-    for name in commands.NAMES:
-        yield section(commands.load(name))
+    for name in (*LOCAL_NAMES, *commands.NAMES):
+        command = find(name)
+        assert command is not None, name
+        yield section(command)
 
 
 def _exit_status() -> Iterator[str]:

@@ -1,52 +1,47 @@
-"""What `--help` says: usage lines, the list of commands, a command's page; all read off the specifications."""
+"""What `--help` says: usage lines, the list of commands, a command's page; all read off the specifications.
 
-from collections.abc import Iterator
-from difflib import get_close_matches
-from typing import Final
+On a terminal lines are wrapped at its width; in a pipe they are as long as they are.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, TextIO
+
+import click
 
 from pybroker.control import commands
 from pybroker.control.spec import Command, Field
+from pybrokerctl import terminal
+from pybrokerctl.command_line import LOCAL_NAMES, PROGRAM, find
+from pybrokerctl.general import ABOUT, EVERYWHERE, further
 
-PROGRAM: Final = "pybrokerctl"
 GENERAL_USAGE: Final = f"{PROGRAM} [--node <node>] [--timeout <timeout>] [--quiet] <command> [<command options>]"
-
-# (short, long, what it does). What is accepted stands in main.py; the man page shows these too.
-GENERAL_OPTIONS: Final = (
-    ("-?", "--help", "displays command help"),
-    ("-n", "--node <node>", "target node; rabbit@HOST means the local node, so that runbooks keep working"),
-    ("", "--socket <path>", "control socket of the node, instead of looking for it (also PYBROKER_SOCKET)"),
-    ("-l", "--longnames", "accepted for rabbitmqctl's sake: a node is found with either form of its host's name"),
-    ("-t", "--timeout <seconds>", "how long the whole operation may take"),
-    ("-q", "--quiet", "no informational messages"),
-    ("-s", "--silent", "neither informational messages nor a table header row"),
-    ("-p", "--vhost <vhost>", "virtual host, for commands that are scoped to one"),
-    ("", "--formatter <name>", "table (default), pretty_table, json or csv"),
-    ("", "--no-table-headers", "no header row (table)"),
-    ("", "--pad-to-header", "values padded to the width of their header (table)"),
-    ("", "--dry-run", "check the arguments, print what would be done, do nothing"),
-    ("", "--version", "displays the version"),
-)
-BUILT_IN: Final = (("help", "Displays usage information for a command"), ("version", "Displays the version"))
+# Where the texts begin behind names; longer names have a line of their own.
+TEXT_COLUMN: Final = 33
 
 
-def general_usage() -> str:
+def general_usage(stream: TextIO) -> str:
     """Return the usage line and the commands by section."""
-    lines = ["", "Usage", "", GENERAL_USAGE, "", "Available commands:"]
-    sections: dict[str, list[tuple[str, str]]] = {"Help": list(BUILT_IN)}
-    for command in map(commands.load, commands.NAMES):
-        sections.setdefault(command.section, []).append((command.name, command.summary))
-    for section, entries in sections.items():
-        lines += ["", f"{section}:", "", *(f"   {name:<29} {summary}" for name, summary in entries)]
-    return "\n".join([*lines, "", f"Use '{PROGRAM} help <command>' to learn more about a command", ""])
+    page = _Page(stream)
+    lines = ["", page.title("Usage"), "", *page.wrap(GENERAL_USAGE, "", "    "), "", page.title("Available commands:")]
+    sections: dict[str, list[Command]] = {}
+    for name in (*LOCAL_NAMES, *commands.NAMES):
+        command = find(name)
+        assert command is not None, name
+        sections.setdefault(command.section, []).append(command)
+    for section, found in sections.items():
+        lines += ["", page.title(f"{section}:"), "", *page.entries((one.name, one.summary) for one in found)]
+    lines += ["", *page.wrap(f"Use '{PROGRAM} help <command>' to learn more about a command"), ""]
+    return "\n".join(lines)
 
 
 def usage_line(command: Command) -> str:
     """Return one command's usage line."""
-    parts = [PROGRAM, "[--node <node>]", "[--timeout <timeout>]", "[--quiet]", command.name, *_signature(command)]
+    parts = [PROGRAM, "[--node <node>]", "[--timeout <timeout>]", "[--quiet]", command.name, *signature(command)]
     return " ".join(parts)
 
 
-def _signature(command: Command) -> Iterator[str]:
+def signature(command: Command) -> Iterator[str]:
+    """Yield the words of the usage line after the command's name."""
     for field in command.fields():
         text = field.label
         if not field.positional and field.kind is not bool:
@@ -56,23 +51,42 @@ def _signature(command: Command) -> Iterator[str]:
         yield text if field.required else f"[{text}]"
     if command.columns:
         yield "[--no-table-headers]"
+    for one in further(command):
+        yield f"[{one.long_with_value}]"
 
 
-def command_help(command: Command) -> str:
+def command_help(command: Command, stream: TextIO) -> str:
     """Return the page that `help <command>` shows."""
-    lines = ["", "Usage", "", usage_line(command), "", f"{command.summary}.", ""]
-    if command.fields():
-        lines += ["Arguments and Options", ""]
-        for field in command.fields():
-            lines += [flags_and_label(field), f"\t{field.arg.help}", ""]
+    page = _Page(stream)
+    lines = ["", page.title("Usage"), "", *page.wrap(usage_line(command), "", "    "), ""]
+    lines += [*page.wrap(f"{command.summary}."), ""]
+    explained = arguments(command)
+    if explained:
+        lines += [page.title("Arguments and Options"), ""]
+        for label, text in explained:
+            lines += [label, *page.wrap(text, "\t", "\t"), ""]
     if command.columns:
-        default = " ".join(command.default or (column.name for column in command.columns))
-        lines += ["Columns", ""]
-        lines += [f"   {column.name:<29} {column.help}" for column in command.columns]
-        lines += ["", f"Shown by default: {default}", ""]
-    lines += ["General Options", ""]
-    lines += [f"   {short:<4}{long:<24} {text}" for short, long, text in GENERAL_OPTIONS]
+        lines += [page.title("Columns"), "", *page.entries((column.name, column.help) for column in command.columns)]
+        lines += ["", *page.wrap(f"Shown by default: {' '.join(shown_by_default(command))}"), ""]
+    general = ((f"{one.short:<4}{one.long_with_value}", one.help) for one in (*EVERYWHERE, *ABOUT))
+    lines += [page.title("General Options"), "", *page.entries(general)]
     return "\n".join([*lines, ""])
+
+
+def arguments(command: Command) -> list[tuple[str, str]]:
+    """Return what a command takes, (label, explanation) each; --help and the man page show the same."""
+    own = [(flags_and_label(field), field.arg.help) for field in command.fields()]
+    return own + [(one.long_with_value, one.help) for one in further(command)]
+
+
+def general_options() -> list[tuple[str, str]]:
+    """Return the general options, (flags, explanation) each."""
+    return [(", ".join(filter(None, (one.short, one.long_with_value))), one.help) for one in (*EVERYWHERE, *ABOUT)]
+
+
+def shown_by_default(command: Command) -> tuple[str, ...]:
+    """Return the columns shown when none are asked for."""
+    return command.default or tuple(column.name for column in command.columns)
 
 
 def flags_and_label(field: Field) -> str:
@@ -83,10 +97,41 @@ def flags_and_label(field: Field) -> str:
     return ", ".join(sorted(field.arg.flags.split(), key=len, reverse=True)) + value
 
 
-def unknown_command(name: str) -> str:
+def unknown_command(name: str, stream: TextIO) -> str:
     """Return rabbitmqctl's text for a command that does not exist: the nearest one, or all of them."""
-    known = [*commands.NAMES, *(built_in for built_in, _ in BUILT_IN)]
-    near = get_close_matches(name, known, n=1, cutoff=0.75)
+    from difflib import get_close_matches  # noqa: PLC0415 - 8 ms, and only this needs it
+
+    near = get_close_matches(name, [*commands.NAMES, *LOCAL_NAMES], n=1, cutoff=0.75)
     if near:
         return f"\nCommand '{name}' not found. \nDid you mean '{near[0]}'? \n"
-    return f"\nCommand '{name}' not found. \n{general_usage()}"
+    return f"\nCommand '{name}' not found. \n{general_usage(stream)}"
+
+
+class _Page:
+    """Lays text out for one stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._columns = terminal.width(stream)
+
+    def title(self, text: str) -> str:
+        """Return a heading."""
+        return terminal.bold(text, self._stream)
+
+    def wrap(self, text: str, first: str = "", others: str = "") -> Iterator[str]:
+        """Yield the lines of a text, the first and the others indented; a single line in a pipe."""
+        if self._columns is None:
+            yield first + text
+        else:
+            # One column stays free: a full line makes some terminals add an empty one.
+            indents = first.expandtabs(), others.expandtabs()
+            yield from click.wrap_text(text, self._columns - 1, *indents).splitlines()
+
+    def entries(self, entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Yield names with their texts beside them."""
+        for name, text in entries:
+            label = f"   {name:<{TEXT_COLUMN - 4}} "
+            if len(label) > TEXT_COLUMN and self._columns is not None:
+                yield label.rstrip()
+                label = " " * TEXT_COLUMN
+            yield from self.wrap(text, label, " " * TEXT_COLUMN)

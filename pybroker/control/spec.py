@@ -43,7 +43,8 @@ class Arg(NamedTuple):
     """How one field of a command's Args is given: positional without `flags`, else `"-p --vhost"`.
 
     `metavar` is what the usage line calls it, `choices` all that is allowed. pybrokerctl asks for a missing one that
-    has a `prompt`; a `secret` is neither echoed nor logged.
+    has a `prompt`; a `secret` is neither echoed nor logged. `names` says of what there is on the node it is the name,
+    for completion: queue, exchange, vhost, user, connection; or column.
     """
 
     help: str
@@ -52,11 +53,13 @@ class Arg(NamedTuple):
     choices: tuple[str, ...] = ()
     prompt: str = ""
     secret: bool = False
+    names: str = ""
 
 
-VHostArg = Annotated[str, Arg("virtual host", "-p --vhost", "vhost")]
+VHostArg = Annotated[str, Arg("virtual host", "-p --vhost", "vhost", names="vhost")]
 ColumnsArg = Annotated[
-    tuple[str, ...], Arg("columns to show, in this order; separated by blanks or commas", "", "column")
+    tuple[str, ...],
+    Arg("columns to show, in this order; separated by blanks or commas", "", "column", names="column"),
 ]
 
 

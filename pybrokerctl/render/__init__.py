@@ -8,6 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 NAMES: Final = ("table", "pretty_table", "json", "csv")
+# How `table` looks when a person reads it, unless somebody asked for `table`.
+TERMINAL: Final = "terminal"
+# What shows a document in its own view, if it has one.
+FOR_PEOPLE: Final = frozenset({"table", TERMINAL})
 # What programs read: no banner above it.
 MACHINE: Final = frozenset({"json", "csv"})
 
@@ -35,7 +39,7 @@ class Formatter(Protocol):
 
 
 def load(name: str) -> Formatter:
-    """Return the formatter called `name`, one of NAMES."""
+    """Return the formatter called `name`, one of NAMES or TERMINAL."""
     formatter: Formatter
     match name:
         case "pretty_table":
@@ -50,6 +54,10 @@ def load(name: str) -> Formatter:
             from pybrokerctl.render import csv  # noqa: PLC0415 - likewise
 
             formatter = csv
+        case "terminal":
+            from pybrokerctl.render import terminal  # noqa: PLC0415 - likewise
+
+            formatter = terminal
         case _:
             assert name == "table", name
             from pybrokerctl.render import table  # noqa: PLC0415 - likewise

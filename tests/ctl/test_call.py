@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pybroker.control.spec import BadArguments
-from pybrokerctl.call import Options
+from pybrokerctl.options import Options
 
 BANNER = "Timeout: 60.0 seconds ...\nListing queues for vhost / ...\n"
 QUEUES = [{"columns": ["name", "messages"]}, ["a", 1], ["b", 2], {"end": 2}]
@@ -22,7 +22,7 @@ def queues(daemon):
 
 def test_a_listing_has_banner_header_and_rows(ctl, queues):
     assert ctl("list_queues") == (0, BANNER + "name\tmessages\na\t1\nb\t2\n", "")
-    assert queues.requests == [("list_queues", {"columns": []})]
+    assert queues.requests == [("list_queues", {})]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_refusal_goes_to_stderr_with_its_code_below_the_banner(ctl, daemon):
     daemon.lines = [{"error": {"text": "Virtual host 'x' does not exist", "exit_code": 65}}]
     outcome = ctl("list_queues", "-p", "x")
     assert outcome == (65, BANNER.replace("/", "x"), "Error:\nVirtual host 'x' does not exist\n")
-    assert daemon.requests[-1] == ("list_queues", {"columns": [], "vhost": "x"})
+    assert daemon.requests[-1] == ("list_queues", {"vhost": "x"})
 
 
 def test_programs_get_their_refusal_as_json(ctl, daemon):

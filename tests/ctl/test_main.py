@@ -5,10 +5,8 @@ import sys
 import pytest
 
 from pybroker.control import commands
-from pybroker.control.spec import BadArguments
 from pybroker.version import VERSION
-from pybrokerctl import main as main_module
-from pybrokerctl.main import make_call, parse_command, parse_general
+from pybrokerctl import main as main_module, run as run_module
 
 
 def refused(what: str, given: str, usage: str) -> str:
@@ -17,7 +15,7 @@ def refused(what: str, given: str, usage: str) -> str:
 
 GENERAL = "pybrokerctl [--node <node>] [--timeout <timeout>] [--quiet] "
 ADD_VHOST = GENERAL + "add_vhost <vhost> [--description <description>] [--tags <tag1,tag2>]"
-STATUS = GENERAL + "status [--unit <unit>]"
+STATUS = GENERAL + "status [--unit <unit>] [--watch [<seconds>]]"
 
 
 def test_no_command_is_answered_with_all_of_them_on_stderr(ctl):
@@ -51,7 +49,7 @@ def test_a_far_miss_is_answered_with_all_commands(ctl):
         (["add_vhost", "a", "b", "c"], "too many arguments.", ADD_VHOST),
         (["add_vhost", "--bogus"], "Invalid options for this command:\n--bogus : ", ADD_VHOST),
         (["add_vhost", "-Z"], "Invalid options for this command:\n-Z : ", ADD_VHOST),
-        (["status", "-t"], "Invalid options for this command:\n-t : option -t requires argument", STATUS),
+        (["status", "-t"], "Invalid options for this command:\n-t : Option '-t' requires an argument.", STATUS),
         (["status", "--unit", "zb"], None, STATUS),
         (["status", "--formatter", "erlang"], "the requested formatter is not supported by this command", STATUS),
         (["-x", "status"], "Invalid options for this command:\n-x : ", GENERAL + "<command> [<command options>]"),
@@ -88,40 +86,11 @@ def test_help_of_one_command(ctl, words):
     assert "Checks that the daemon answers on its control socket." in outcome.out
 
 
-def test_options_may_stand_before_and_after_the_command():
-    general, rest = parse_general(["-q", "-p", "v", "list_queues", "-s"])
-    assert (general, rest) == ({"quiet": True, "vhost": "v"}, ["list_queues", "-s"])
-    options, words = parse_command(commands.load("list_queues"), ["name", "-p", "v", "messages", "--offline", "-qs"])
-    assert options == {"vhost": "v", "offline": True, "quiet": True, "silent": True}
-    assert words == ["name", "messages"]
-
-
-def test_after_two_dashes_everything_is_an_argument():
-    assert parse_command(commands.load("delete_user"), ["--", "-q"]) == ({}, ["-q"])
-
-
-def test_a_commands_own_options_become_its_arguments():
-    command = commands.load("close_all_connections")
-    options, words = parse_command(command, ["--limit", "5", "--global", "-p", "v", "bye"])
-    call = make_call(command, words, options)
-    assert call.given == {"reason": "bye", "limit": 5, "everywhere": True, "vhost": "v"}
-
-
-def test_a_virtual_host_is_kept_apart_where_there_is_none_to_choose():
-    call = make_call(commands.load("list_users"), [], {"vhost": "v"})
-    assert (call.given, call.idle_vhost) == ({}, "v")
-
-
-def test_options_that_do_not_exist_are_never_passed_on():
-    with pytest.raises(BadArguments):
-        parse_command(commands.load("ping"), ["--if-empty"])
-
-
 def test_ctrl_c_ends_with_130_and_without_a_traceback(ctl, monkeypatch):
     def interrupted(_call):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(main_module, "perform", interrupted)
+    monkeypatch.setattr(run_module, "perform", interrupted)
     assert ctl("ping") == (130, "", "")
 
 

@@ -1,11 +1,14 @@
+import re
 import shutil
 import subprocess
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from pybroker.control import commands
 from pybrokerctl import man_page, usage
+from pybrokerctl.command_line import LOCAL_NAMES, find
 
 PAGE = Path(__file__).resolve().parents[2] / "man/pybrokerctl.1"
 
@@ -17,7 +20,22 @@ def test_the_page_is_what_the_specifications_say(ctl):
 
 def test_every_command_has_its_section_in_order():
     names = [line.split()[1].replace(r"\-", "-") for line in PAGE.read_text().splitlines() if line.startswith(".SS")]
-    assert names == [name for name, _ in usage.BUILT_IN] + list(commands.NAMES)
+    assert names == [*LOCAL_NAMES, *commands.NAMES]
+
+
+@pytest.mark.parametrize("name", [*LOCAL_NAMES, *commands.NAMES])
+def test_the_section_of_a_command_says_what_its_help_says(name):
+    command = find(name)
+    said = man_page.section(command).replace(r"\-", "-").replace(r"\&", "").replace(r"\e", "\\")
+    explained = re.findall(r"^\.TP\n\.B (.*)\n(.*)$", said, re.MULTILINE)
+    helped = usage.command_help(command, StringIO()).partition("General Options")[0]
+    assert f"{command.summary}.\n" in said
+    assert f"{command.summary}.\n" in helped
+    own = usage.arguments(command)
+    assert explained == own + [(column.name, column.help) for column in command.columns]
+    told = re.findall(r"^(\S.*)\n\t(.*)$", helped, re.MULTILINE)
+    assert own == told
+    assert re.findall(r"^   (\S+) +(.*)$", helped, re.MULTILINE) == explained[len(own) :]
 
 
 def test_roff_sees_nothing_but_text():

@@ -1,19 +1,16 @@
+from io import StringIO
+
 import pytest
 
 from pybroker.control import commands
 from pybrokerctl import usage
-from pybrokerctl.main import ABOUT, GENERAL
-
-
-def test_every_general_option_is_explained():
-    explained = {word.split()[0] for short, long, _ in usage.GENERAL_OPTIONS for word in (short, long) if word}
-    accepted = {flag for _, flags, _ in (*GENERAL, *ABOUT) for flag in flags.split()}
-    assert explained == accepted - {"--man-page"}
+from pybrokerctl.command_line import LOCAL_NAMES, find
+from pybrokerctl.general import ABOUT, EVERYWHERE
 
 
 def test_every_command_is_listed_with_its_summary():
-    text = usage.general_usage()
-    for command in map(commands.load, commands.NAMES):
+    text = usage.general_usage(StringIO())
+    for command in map(find, (*LOCAL_NAMES, *commands.NAMES)):
         assert f"   {command.name:<29} {command.summary}\n" in text
     assert text.index("\nHelp:") < text.index("\nNodes:") < text.index("\nMonitoring:") < text.index("\nQueues:")
 
@@ -21,12 +18,15 @@ def test_every_command_is_listed_with_its_summary():
 @pytest.mark.parametrize("name", commands.NAMES)
 def test_the_page_of_a_command_explains_all_it_takes(name):
     command = commands.load(name)
-    page = usage.command_help(command)
+    page = usage.command_help(command, StringIO())
     assert usage.usage_line(command) in page
     for field in command.fields():
         assert f"{usage.flags_and_label(field)}\n\t{field.arg.help}" in page
     for column in command.columns:
         assert f"   {column.name:<29} {column.help}" in page
+    for option in (*EVERYWHERE, *ABOUT):
+        assert option.long_with_value in page
+        assert option.help in page
 
 
 def test_usage_lines_are_in_rabbitmqctls_form():
@@ -35,7 +35,8 @@ def test_usage_lines_are_in_rabbitmqctls_form():
     assert usage.usage_line(commands.load("delete_queue")) == expected
     expected = general + "set_user_tags <username> [<tag> ...]"
     assert usage.usage_line(commands.load("set_user_tags")) == expected
-    assert usage.usage_line(commands.load("list_users")) == general + "list_users [--no-table-headers]"
+    expected = general + "list_users [--no-table-headers] [--watch [<seconds>]]"
+    assert usage.usage_line(commands.load("list_users")) == expected
 
 
 def test_flags_are_shown_long_one_first():
@@ -46,6 +47,18 @@ def test_flags_are_shown_long_one_first():
 
 
 def test_a_miss_is_far_or_near():
-    assert "Did you mean 'list_queues'?" in usage.unknown_command("list_queus")
-    assert "Did you mean 'version'?" in usage.unknown_command("versio")
-    assert "Available commands:" in usage.unknown_command("xyz")
+    assert "Did you mean 'list_queues'?" in usage.unknown_command("list_queus", StringIO())
+    assert "Did you mean 'version'?" in usage.unknown_command("versio", StringIO())
+    assert "Available commands:" in usage.unknown_command("xyz", StringIO())
+
+
+def test_pages_are_wrapped_at_the_width_of_a_terminal(monkeypatch):
+    class Terminal(StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "dumb")
+    for page in (usage.general_usage(Terminal()), usage.command_help(commands.load("list_queues"), Terminal())):
+        assert max(map(len, page.expandtabs().splitlines())) < 60
+        assert "\x1b" not in page

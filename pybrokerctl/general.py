@@ -1,0 +1,80 @@
+"""The general options: what each takes and says. One table for what parses, helps, completes and for the man page."""
+
+from typing import Final, NamedTuple
+
+from pybroker.control.spec import Command
+
+WATCH_S: Final = 2.0
+
+
+class General(NamedTuple):
+    """One option: `name` in the code, its flags, what it does, and what its value is called if it takes one."""
+
+    name: str
+    flags: str
+    help: str
+    metavar: str = ""
+    optional_value: bool = False
+
+    @property
+    def short(self) -> str:
+        """Return its short flag, if it has one."""
+        return next((flag for flag in self.flags.split() if not flag.startswith("--")), "")
+
+    @property
+    def long(self) -> str:
+        """Return its long flag, if it has one."""
+        return next((flag for flag in self.flags.split() if flag.startswith("--")), "")
+
+    @property
+    def long_with_value(self) -> str:
+        """Return `--node <node>`, as the help shows it."""
+        value = f" <{self.metavar}>" if self.metavar else ""
+        return self.long + (f" [{value.strip()}]" if self.optional_value else value)
+
+
+# Before or after a command's name.
+EVERYWHERE: Final = (
+    General("help", "-? --help", "displays command help"),
+    General("node", "-n --node", "target node; rabbit@HOST means the local one, so that runbooks keep working", "node"),
+    General(
+        "socket", "--socket", "control socket of the node, instead of looking for it (also PYBROKER_SOCKET)", "path"
+    ),
+    General(
+        "longnames", "-l --longnames", "accepted for rabbitmqctl's sake: a node is found with either form of its name"
+    ),
+    General("timeout", "-t --timeout", "how long the whole operation may take", "seconds"),
+    General("quiet", "-q --quiet", "no informational messages"),
+    General("silent", "-s --silent", "neither informational messages nor a table header row"),
+    General("vhost", "-p --vhost", "virtual host, for commands that are scoped to one", "vhost"),
+    General(
+        "formatter",
+        "--formatter",
+        "table (default; drawn for people on a terminal unless given), pretty_table, json or csv",
+        "name",
+    ),
+    General("no_table_headers", "--no-table-headers", "no header row (table)"),
+    General("pad_to_header", "--pad-to-header", "values padded to the width of their header (table)"),
+    General("dry_run", "--dry-run", "check the arguments, print what would be done, do nothing"),
+    General("yes", "-y --yes", "do not ask, on a terminal, before something is destroyed"),
+)
+# Only before a command's name.
+ABOUT: Final = (
+    General("version", "--version", "displays the version"),
+    General("man_page", "--man-page", "displays the source of pybrokerctl(1), made of what --help says"),
+)
+WATCH: Final = General(
+    "watch",
+    "--watch",
+    f"show it anew every so many seconds, {WATCH_S:g} if none are given, until q or Ctrl-C",
+    "seconds",
+    optional_value=True,
+)
+# Besides the listings.
+WATCHED_DOCUMENTS: Final = frozenset({"memory_breakdown", "status"})
+
+
+def further(command: Command) -> tuple[General, ...]:
+    """Return the options that pybrokerctl adds to those of a command's own."""
+    reads = command.effect == "read" and (command.columns or command.name in WATCHED_DOCUMENTS)
+    return (WATCH,) if reads else ()
