@@ -48,7 +48,6 @@ class QueueMachine(RuleBasedStateMachine):
 
     @initialize(limits=LIMITS)
     def begin(self, limits):
-        logging.getLogger("pybroker").setLevel(logging.CRITICAL)
         self.world = World()
         self.peer = self.world.connect()
         for number in (PUBLISHER, *READERS):
@@ -308,6 +307,13 @@ QUICK = settings(
     suppress_health_check=list(HealthCheck),
     phases=set(Phase) - {Phase.explain},  # which traces every line, and takes longer than all the rest
 )
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog):
+    """Thousands of stories end channels by errors: their log lines would fill the memory of the test run."""
+    with caplog.at_level(logging.CRITICAL, "pybroker"):
+        yield
 
 
 def test_a_queue_does_what_a_list_of_messages_would():
