@@ -220,6 +220,21 @@ def test_every_config_key_is_explained(place):
     report([f"{place} does not explain {key}." for key in config_keys() if key not in text])
 
 
+def test_architecture_speaks_of_what_exists():
+    text = (ROOT / "pybroker/ARCHITECTURE.md").read_text()
+    places = [ROOT / "pybroker", ROOT / "pybroker/core", ROOT]
+    findings = []
+    for name in re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+(?:\.[a-z]+)?)?)", text):
+        path = name.removesuffix("/")
+        if not any((place / path).exists() or (place / f"{path.split('.')[0]}.py").exists() for place in places):
+            findings.append(f"ARCHITECTURE.md speaks of {name}, which does not exist.")
+    for folder in ("core", "core/queue", "amqp", "wire", "net", "store"):
+        for module in sorted((ROOT / "pybroker" / folder).glob("[a-z]*.py")):
+            if not re.search(rf"`(?:[a-z]+/)*{module.stem}\b", text):
+                findings.append(f"ARCHITECTURE.md does not say what {folder}/{module.name} is for.")
+    report(findings)
+
+
 def test_no_setting_is_ignored():
     # An option that is accepted and has no effect is worse than one that is refused.
     read = {node.attr for source in sources() for node in ast.walk(source.tree) if is_load(node)}
