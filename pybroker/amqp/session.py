@@ -227,6 +227,10 @@ class AmqpSession(SessionState):
             if now_ms >= self.deadline_ms and not self.finished:
                 self.cut_off("timeout waiting for connection.close-ok" if self.closing else "handshake_timeout")
             return
+        if not self.readable and not self.peer_alive():
+            # What we have not read hides the end of the stream.
+            self.cut_off("client unexpectedly closed TCP connection")
+            return
         interval_ms = self.heartbeat_s * 1000
         if not interval_ms:
             return

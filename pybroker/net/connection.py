@@ -67,9 +67,7 @@ class Connection:
         except Exception:
             # A bug in us: it costs this peer its connection, and the others nothing.
             log.exception("internal error on %s", session)
-            session.close(541, "INTERNAL_ERROR")
-            session.finished = True
-            session.mark_dirty()
+            self._fail()
         if self.handshaking and self._server.handshake_over(session):
             self.handshaking = False
         if not session.readable:
@@ -79,6 +77,15 @@ class Connection:
             self._reader.stop()
             turn.hold(self)
         turn.after_reading()
+
+    def _fail(self) -> None:
+        session = self.session
+        try:
+            session.close(541, "INTERNAL_ERROR")
+        except Exception:
+            log.exception("internal error in closing %s", session)
+        session.finished = True
+        session.mark_dirty()
 
     def release(self) -> bool:
         """Read again if the queue that held this publisher has caught up; tell whether it is held no longer."""

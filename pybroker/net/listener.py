@@ -76,19 +76,26 @@ class Listener:
             except ConnectionAbortedError:
                 continue
             except OSError as error:
-                if error.errno not in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
-                    raise
-                # A traceback would say no more than the reason does.
+                # Whatever it is, we go on later: an exception that leaves a watcher's call back stops that watcher.
                 log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S)  # noqa: TRY400
                 self._rest()
                 return
-            sock.setblocking(False)
-            if not self.path:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_OCTETS)
-            self._accepted(sock)
+            try:
+                self._prepare(sock)
+                self._accepted(sock)
+            except OSError:
+                sock.close()  # gone before it was looked at
+            except Exception:
+                log.exception("a bug in us refused a connection")
+                sock.close()
+
+    def _prepare(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        if not self.path:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_OCTETS)
 
     def _rest(self) -> None:
         self.pause()

@@ -48,11 +48,7 @@ class Server:
         return listener
 
     def _accepted(self, sock: socket.socket) -> None:
-        try:
-            peer, local, is_local = _addresses(sock)
-        except OSError:
-            sock.close()  # gone before it was looked at
-            return
+        peer, local, is_local = _addresses(sock)
         session = AmqpSession(self.broker, peer, local, peer_is_local=is_local)
         self.connections[Connection(self, sock, session, self._loop)] = None
         self._handshakes += 1

@@ -121,7 +121,11 @@ class LoopTurn(Turn):
         for session in sessions:
             session.dirty = False
             if session.link is not None:
-                session.link.flush()
+                try:
+                    session.link.flush()
+                except Exception:
+                    # A bug in the end of one session: the others of this turn still have something to say.
+                    log.exception("sending failed")
 
     def hold(self, connection: "Connection") -> None:
         """Read this publisher again when its queue's consumers have caught up, or a little in a moment."""

@@ -3,9 +3,15 @@
 import logging
 import socket as plain
 
+import gevent
 import pytest
+from gevent import get_hub
+from hypothesis import given, strategies as st
 from loop import until
 from pamqp import body, commands, header
+
+from pybroker.net.connection import PARTS_MAX, Connection as Link, _without
+from pybroker.session import Session, Turn
 
 Basic, Queue, Connection = commands.Basic, commands.Queue, commands.Connection
 
@@ -143,3 +149,211 @@ def test_f42_a_client_that_reconnects_finds_its_exclusive_queue_free(connect, se
     until(lambda: not connection.peer_alive())
     new = connect().open()
     assert isinstance(new.call(Queue.Declare(queue="mine", exclusive=True)), Queue.DeclareOk)
+
+
+def stuck(connect, server, address=None):
+    """Return a client that does not read, and its connection, whose output the kernel does not take any more."""
+    reader, writer = connect(address).open(), connect().open()
+    writer.call(Queue.Declare(queue="q"))
+    reader.call(Basic.Consume(queue="q", no_ack=True))
+    for _ in range(60):
+        writer.send(*publish(bytes(100_000)))
+    writer.call(Basic.Qos(prefetch_count=1))
+    (connection,) = [c for c in server.connections if c._pending]
+    return reader, connection
+
+
+def test_a_stuck_peer_that_misses_its_heartbeats_is_cut_off_with_its_output(connect, server):
+    _, connection = stuck(connect, server)
+    connection.session.readable = True
+    connection.session.heartbeat_s = 1
+    connection.session.last_recv_ms -= 60_000
+    server.broker.tick()
+    until(lambda: connection not in server.connections)
+
+
+@pytest.mark.parametrize("unix", [True, False])
+def test_a_stuck_peer_that_does_not_answer_a_close_is_cut_off(connect, server, tmp_path, unix):
+    server.listen_tcp("127.0.0.1", 0)
+    address = str(tmp_path / "amqp.sock") if unix else None
+    if address:
+        server.listen_unix(address)
+    _, connection = stuck(connect, server, address)
+    connection.session.close(320, "maintenance")
+    gevent.sleep(0.05)
+    assert connection in server.connections
+    connection.session.deadline_ms = 0
+    server.broker.tick()
+    until(lambda: connection not in server.connections)
+
+
+def test_a_stuck_peer_that_goes_is_noticed_although_nobody_reads_it(connect, server):
+    reader, connection = stuck(connect, server)
+    connection._reader.stop()
+    reader.close()
+    until(lambda: connection not in server.connections)
+    assert server.broker.vhosts["/"].queues["q"].consumer_count == 0
+
+
+def test_a_peer_that_we_do_not_read_is_read_again_when_its_replies_have_left(connect, server):
+    client = connect().open()
+    (connection,) = server.connections
+    session = connection.session
+    session.readable = False
+    client.send(Basic.Qos(prefetch_count=1))
+    gevent.sleep(0.05)
+    assert not connection._reader.active
+    session.send(b"\x08\0\0\0\0\0\0\xce")
+    client.receive()
+    until(lambda: connection._reader.active)
+    assert isinstance(client.receive(), Basic.QosOk)
+
+
+def test_a_peer_that_closed_while_we_do_not_read_it_is_noticed_by_the_tick(connect, server):
+    # Unread data hides the end of the stream from us, but not from the kernel.
+    client = connect().open()
+    (connection,) = server.connections
+    connection.session.readable = False
+    client.send(Basic.Qos(prefetch_count=1))
+    gevent.sleep(0.05)
+    server.broker.tick()
+    gevent.sleep(0.02)
+    assert connection in server.connections
+    client.close()
+    until(lambda: not connection.peer_alive())
+    server.broker.tick()
+    until(lambda: connection not in server.connections)
+
+
+def test_a_bug_in_closing_after_a_bug_closes_the_socket_all_the_same(connect, server, monkeypatch, caplog):
+    client = connect().open()
+    (session,) = server.broker.sessions.values()
+
+    def fail(*_args):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(type(session), "receive", fail)
+    monkeypatch.setattr(type(session), "close", fail)
+    client.send(Basic.Qos(prefetch_count=1))
+    assert client.receive() is None
+    assert "internal error in closing" in caplog.text
+
+
+# -- sending, without a server ----------------------------------------------------------------------------------------
+
+
+class Mouth(Session):
+    """A session that has only something to say."""
+
+    def __init__(self) -> None:
+        super().__init__(Turn())
+        self.parts: list[bytes] = []
+        self.left: list[int] = []
+        self.gone: list[str] = []
+
+    def take_output(self) -> list[bytes]:
+        parts, self.parts = self.parts, []
+        return parts
+
+    def output_sent(self, octets_left: int) -> None:
+        self.left.append(octets_left)
+
+    def peer_gone(self, reason: str) -> None:
+        self.gone.append(reason)
+
+
+class Nobody:
+    """The server of a connection that has none."""
+
+    def connection_closed(self, _connection: Link) -> None:
+        pass
+
+
+class Reluctant:
+    """A kernel that takes a few octets at a time and sometimes none."""
+
+    def __init__(self, sock: plain.socket, portions: list[int]) -> None:
+        self.sock = sock
+        self.portions = portions
+        self.octets = b""
+        self.calls = 0
+
+    def fileno(self) -> int:
+        return self.sock.fileno()
+
+    def close(self) -> None:
+        self.sock.close()
+
+    def send(self, part) -> int:
+        return self.sendmsg([part])
+
+    def sendmsg(self, parts) -> int:
+        assert len(parts) <= PARTS_MAX
+        self.calls += 1
+        portion = self.portions.pop(0) if self.portions else 1 << 30
+        if not portion:
+            raise BlockingIOError
+        octets = b"".join(parts)[:portion]
+        self.octets += octets
+        return len(octets)
+
+
+def say(parts: list[bytes], portions: list[int]) -> tuple[Reluctant, Mouth]:
+    """Send `parts` to a kernel that takes `portions`, however many events that needs."""
+    ours, theirs = plain.socketpair()
+    kernel, session = Reluctant(ours, portions), Mouth()
+    link = Link(Nobody(), kernel, session, get_hub().loop)
+    session.parts = parts
+    link.flush()
+    for _ in range(1_000):
+        if not link._pending:
+            break
+        link._on_writable()
+    link.close("the test is over")
+    theirs.close()
+    return kernel, session
+
+
+@given(
+    sizes=st.lists(st.sampled_from([0, 1, 7, 300, 4_096, 9_000]), max_size=12),
+    portions=st.lists(st.sampled_from([0, 1, 5, 300, 5_000, 20_000]), max_size=40),
+)
+def test_whatever_the_kernel_takes_at_a_time_the_octets_are_the_same(sizes, portions):
+    parts = [bytes([i % 251]) * size for i, size in enumerate(sizes)]
+    kernel, session = say(list(parts), portions)
+    assert kernel.octets == b"".join(parts)
+    assert session.left == sorted(session.left, reverse=True)
+    assert not session.left or session.left[-1] == 0
+
+
+def test_many_large_parts_are_sent_as_many_as_the_kernel_takes_at_a_time():
+    parts = [bytes(5_000)] * (2 * PARTS_MAX + 3)
+    kernel, _ = say(list(parts), [])
+    assert len(kernel.octets) == 5_000 * len(parts)
+    assert kernel.calls == 3
+
+
+def test_small_parts_are_sent_as_one():
+    kernel, _ = say([b"x" * 100] * 500, [])
+    assert (kernel.calls, len(kernel.octets)) == (1, 50_000)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.data())
+def test_what_was_sent_is_cut_from_the_front(sizes, data):
+    parts = [bytes([i]) * size for i, size in enumerate(sizes)]
+    sent = data.draw(st.integers(0, sum(sizes) - 1))
+    assert b"".join(_without(parts, sent)) == b"".join(parts)[sent:]
+
+
+def test_a_broken_pipe_ends_the_session_once():
+    ours, theirs = plain.socketpair()
+    session = Mouth()
+    link = Link(Nobody(), ours, session, get_hub().loop)
+    theirs.close()
+    session.parts = [b"x"]
+    link.flush()
+    link.flush()
+    link.close("again")
+    assert session.gone == ["Broken pipe"]
+    assert not link.peer_alive()
+    assert session.link is None

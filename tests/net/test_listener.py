@@ -140,3 +140,52 @@ def test_clients_on_a_unix_socket_are_local(server, connect, tmp_path):
     assert isinstance(client.call(commands.Queue.Declare(queue="q")), commands.Queue.DeclareOk)
     (session,) = server.broker.sessions.values()
     assert session.name == f"unix -> {path}"
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EPERM, "firewall"), OSError(errno.ENETUNREACH, "no network")])
+def test_whatever_accept_says_the_listener_goes_on(listen, accepted, caplog, monkeypatch, error):
+    # Linux hands a new socket's pending network errors to accept; an exception would end the watcher.
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    real = listener._sock
+
+    class Failing:
+        def accept(self):
+            listener._sock = real
+            raise error
+
+    listener._sock = Failing()
+    monkeypatch.setattr("pybroker.net.listener.REST_S", 0.02)
+    with caplog.at_level(logging.ERROR), socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+        until(lambda: accepted)
+    assert error.strerror in caplog.text
+
+
+@pytest.mark.parametrize("fault", [OSError("gone"), RuntimeError("a bug")])
+def test_a_newcomer_that_cannot_be_taken_costs_nobody_else(accepted, fault):
+    taken = []
+
+    def accept(sock):
+        taken.append(sock)
+        if len(taken) == 1:
+            raise fault
+        accepted.append(sock)
+
+    listener = Listener(tcp_socket("127.0.0.1", 0), get_hub().loop, accept)
+    listener.start()
+    try:
+        with socket.create_connection(("127.0.0.1", listener.port), timeout=5) as first:
+            until(lambda: taken)
+            with socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+                until(lambda: accepted)
+            assert first.recv(1) == b""
+    finally:
+        listener.close()
+
+
+def test_closing_says_so_when_the_socket_file_had_gone_already(tmp_path, caplog):
+    path = tmp_path / "amqp.sock"
+    listener = Listener(unix_socket(str(path)), get_hub().loop, lambda _sock: None, str(path))
+    path.unlink()
+    with caplog.at_level(logging.WARNING):
+        listener.close()
+    assert "had gone already" in caplog.text

@@ -1,6 +1,7 @@
 """The end of a loop turn: deliveries, one send, timers; and what a bug may not do."""
 
 import logging
+from types import SimpleNamespace
 
 import gevent
 from loop import until
@@ -109,3 +110,64 @@ def test_an_idle_server_does_nothing(server, connect, monkeypatch):
     monkeypatch.setattr(type(server.turn), "run", lambda self: (turns.append(1), original(self)))
     gevent.sleep(0.2)
     assert turns == []
+
+
+def test_a_bug_in_the_end_of_one_session_leaves_the_others_their_output(connect, server, monkeypatch, caplog):
+    clients = [connect().open() for _ in range(3)]
+    bad, *good = server.connections
+    original = type(bad).flush
+
+    def flush(self):
+        if self is bad:
+            raise RuntimeError("a bug")
+        original(self)
+
+    monkeypatch.setattr(type(bad), "flush", flush)
+    with caplog.at_level(logging.ERROR):
+        for connection in server.connections:
+            connection.session.send(b"\x08\0\0\0\0\0\0\xce")
+        assert [client.receive() is not None for client in clients[1:]] == [True, True]
+    assert "sending failed" in caplog.text
+    assert [False, False] == [connection.session.dirty for connection in good]
+
+
+def test_a_held_publisher_is_read_now_and_then_until_the_consumers_have_caught_up(connect, server, monkeypatch):
+    monkeypatch.setattr("pybroker.net.turn.HOLD_S", 0.1)
+    writer = connect().open()
+    writer.call(Queue.Declare(queue="q"))
+    (connection,) = server.connections
+    session, queue = connection.session, server.broker.vhosts["/"].queues["q"]
+    behind = SimpleNamespace(backlogged=True)
+    original = type(session).receive
+
+    def receive(self, data):
+        original(self, data)
+        self.held_by, self.held_octets = behind, 1_000
+
+    monkeypatch.setattr(type(session), "receive", receive)
+    writer.send(*publish())
+    until(lambda: connection.held)
+    assert not connection._reader.active
+    writer.send(*publish())
+    gevent.sleep(0.02)
+    server.turn.run()
+    assert queue.published == 1
+    until(lambda: queue.published == 2)  # a little, although they are behind
+    until(lambda: connection.held)
+    behind.backlogged = False
+    server.turn.run()
+    assert not connection.held
+    assert connection._reader.active
+
+
+def test_a_held_publisher_that_goes_is_forgotten(connect, server):
+    writer = connect().open()
+    (connection,) = server.connections
+    connection.held = True
+    connection._reader.stop()
+    server.turn.hold(connection)
+    connection.close("gone")
+    writer.close()
+    gevent.sleep(0.02)
+    server.turn.run()
+    assert (server.turn._held, server.connections) == ([], {})
