@@ -13,7 +13,7 @@ SWEEP_ABOVE: Final = 64
 
 
 class Timers:
-    """`_due` is when each queue is to be looked at next. Only that entry of the heap counts; the others are passed over.
+    """`_due` is when each queue is to be looked at next. Only that entry of the heap counts; others are passed over.
 
     Finding an entry that is void would cost more than leaving it; when they are the most, the heap is built anew.
     """
