@@ -35,11 +35,9 @@ usage() {
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then
         "$@"
-    elif command -v sudo >/dev/null 2>&1; then
+    else
         say "asking sudo for: $*"
         sudo "$@"
-    else
-        die 77 "not root and no sudo here: let an administrator run '$*', then try again"
     fi
 }
 
@@ -54,6 +52,8 @@ check_python() {
 install_venv_package() {
     command -v apt-get >/dev/null 2>&1 ||
         die 69 "$python lacks ensurepip: install the package with Python's venv module, then try again"
+    [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1 ||
+        die 77 "you are not root and there is no sudo: let root run 'apt-get install python$version-venv', then try again"
     say "python$version-venv is missing, installing it with apt-get"
     as_root apt-get update -qq
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "python$version-venv" >/dev/null
