@@ -115,3 +115,15 @@ def test_acks_that_come_together_settle_a_range_and_report_the_first_unknown(wor
 
 def test_a_channel_is_called_after_its_connection(peer):
     assert repr(peer.session.channels[1]) == f"channel 1 of {peer.session.name}"
+
+
+def test_the_heir_of_a_single_active_consumer_is_served_when_its_channel_goes(world, peer):
+    peer.declare("q", {"x-single-active-consumer": True})
+    heir = world.connect()
+    peer.consume("q", no_ack=True)
+    heir.consume("q", no_ack=True)
+    assert peer.call(Channel.Flow(active=False)).active is False
+    heir.publish("", "q", b"m")
+    assert peer.take() == heir.take() == []
+    assert isinstance(peer.call(Channel.Close(200, "", 0, 0)), Channel.CloseOk)
+    assert heir.bodies() == [b"m"]

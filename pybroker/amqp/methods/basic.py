@@ -103,8 +103,6 @@ def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
     consumer = channel.consumers.pop(tag, None)
     if consumer is not None:
         consumer.queue.consumers.remove(consumer)
-        if not consumer.queue.deleted and consumer.queue.consumers:
-            consumer.queue.wake()
     elif channel.reply_consumer is not None and tag == channel.reply_consumer[0]:
         channel.session.broker.reply_consumers.pop(channel.reply_consumer[1], None)
         channel.reply_consumer = None

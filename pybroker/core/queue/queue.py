@@ -310,10 +310,12 @@ class Queue:
         return count
 
     def consumer_left(self) -> None:
-        """Do what the last consumer's leaving means: auto-delete (F25), or the start of x-expires."""
-        if self.deleted or self.consumers:
+        """Do what a consumer's leaving means; that of the last one: auto-delete (F25), or the start of x-expires."""
+        if self.deleted:
             return
-        if self.auto_delete:
+        if self.consumers:
+            self.wake()  # the heir of a single active consumer may find what that one could not take
+        elif self.auto_delete:
             self.vhost.delete_queue(self)
         else:
             self.touch()
