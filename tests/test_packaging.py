@@ -1,5 +1,6 @@
 """What a user installs and is told to type: entry points, versions, the README's commands, the files it points to."""
 
+import ast
 import importlib
 import importlib.metadata
 import os
@@ -10,7 +11,7 @@ import sys
 import tomllib
 
 import pytest
-from sources import PACKAGES, ROOT, report, sources
+from sources import PACKAGES, ROOT, Source, report, sources
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = (ROOT / "README.md").read_text()
@@ -81,30 +82,45 @@ def test_data_files_are_there_and_shipped(package):
     )
 
 
+def declared(*extras: str) -> set[str]:
+    """Return the modules that an installation with these extras brings along."""
+    project = PROJECT["project"]
+    lines = project["dependencies"] + [line for extra in extras for line in project["optional-dependencies"][extra]]
+    modules = {"google-re2": "re2"}
+    names = {re.split(r"[<>=~\[ ]", line)[0].lower() for line in lines}
+    return {modules.get(name, name) for name in names}
+
+
 def test_imports_are_declared_as_dependencies():
-    names = {"re2": "google-re2"}
-    declared = {re.split(r"[<>=~\[ ]", line)[0].lower() for line in PROJECT["project"]["dependencies"]}
-    ours = set(PACKAGES) | set(sys.stdlib_module_names)
+    known = declared() | set(PACKAGES) | set(sys.stdlib_module_names)
+    report(
+        [
+            f"{source.where}:{item.line} imports {item.target}, which pyproject.toml does not declare."
+            for source in sources()
+            for item in source.imports()
+            if item.target.split(".")[0] not in known
+        ]
+    )
+
+
+def test_what_tests_import_comes_with_the_extra():
+    # greenlet comes with gevent, which is built on it
+    known = declared("test") | set(PACKAGES) | set(sys.stdlib_module_names) | {"greenlet"}
+    known |= {path.stem for path in (ROOT / "tests").rglob("*") if path.is_dir() or path.suffix == ".py"}
     findings = []
-    for source in sources():
-        for item in source.imports():
-            top = item.target.split(".")[0]
-            if top not in ours and names.get(top, top) not in declared:
-                findings.append(f"{source.where}:{item.line} imports {top}, which pyproject.toml does not declare.")
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        source = Source(path.stem, path, path.read_text(), ast.parse(path.read_text()))
+        findings += [
+            f"{source.where}:{item.line} imports {item.target}, which the extra `test` does not bring along."
+            for item in source.imports()
+            if item.target.split(".")[0] not in known
+        ]
     report(findings)
 
 
 def test_no_dependency_is_unused():
-    names = {"google-re2": "re2"}
     used = {item.target.split(".")[0] for source in sources() for item in source.imports()}
-    declared = [re.split(r"[<>=~\[ ]", line)[0] for line in PROJECT["project"]["dependencies"]]
-    report(
-        [
-            f"pyproject.toml asks for {name}, and nothing imports it."
-            for name in declared
-            if names.get(name, name) not in used
-        ]
-    )
+    report([f"pyproject.toml asks for what brings {name}, and nothing imports it." for name in declared() - used])
 
 
 @pytest.mark.parametrize("heading", ["Run it", "Run the tests"])
