@@ -100,3 +100,10 @@ def test_a_dead_letter_settles_the_original_after_its_copy_is_in_the_log(world, 
     world.run()
     assert [(world.vhost.queues["q"].id, 1)] == log.settled
     assert 2 == len(log.appended)
+
+
+def test_a_message_that_a_queue_rejects_is_settled_there(world, peer, log):
+    peer.declare("q", {"x-max-length": 1, "x-overflow": "reject-publish"}, durable=True)
+    for body in (b"kept", b"refused"):
+        peer.publish("", "q", body, delivery_mode=2)
+    assert [(world.vhost.queues["q"].id, 2)] == log.settled

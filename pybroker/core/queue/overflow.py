@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pybroker.core.limits import DROP_HEAD, REJECT_PUBLISH_DLX
-from pybroker.core.queue import dead_letter
+from pybroker.core.queue import dead_letter, expiry
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ def _refuse(queue: "Queue", entries: "list[Entry]", receipt: "Receipt") -> None:
         receipt.reject(entry.indexes)
     if queue.limits.overflow == REJECT_PUBLISH_DLX:
         dead_letter.depart(queue, entries, "maxlen")
+        return
+    for entry in entries:
+        queue.forget(entry.run, entry.indexes)
 
 
 def drop_heads(queue: "Queue") -> None:
@@ -49,20 +52,20 @@ def drop_heads(queue: "Queue") -> None:
     limits = queue.limits
     if limits.overflow != DROP_HEAD:
         return
-    gone: list[Entry] = []
-    if limits.length_max is not None:
-        while queue.messages_ready > limits.length_max:
-            gone.append(_take_head(queue, queue.messages_ready - limits.length_max))
-    if limits.octets_max is not None:
-        while queue.octets_ready > limits.octets_max:
-            gone.append(_take_head(queue, 1))
-    if gone:
-        queue.dropped += sum(len(entry.indexes) for entry in gone)
-        dead_letter.depart(queue, gone, "maxlen")
+    while (excess := _excess(queue)) > 0:
+        level = next(level for level in queue.levels if level.count)
+        # What stands behind a dropped head may be due, and is expired then, not dropped: so one at a time.
+        entry = level.take(1 if queue.timed else excess)
+        queue.removed([entry])
+        queue.dropped += len(entry.indexes)
+        dead_letter.depart(queue, [entry], "maxlen")
+        if queue.timed:
+            expiry.expire(queue, queue.vhost.broker.clock.now_ms)
 
 
-def _take_head(queue: "Queue", count: int) -> "Entry":
-    level = next(level for level in queue.levels if level.count)
-    entry = level.take(count)
-    queue.removed([entry])
-    return entry
+def _excess(queue: "Queue") -> int:
+    """Return how many heads must go at least: exactly, for a length; one, for octets."""
+    limits = queue.limits
+    if limits.length_max is not None and queue.messages_ready > limits.length_max:
+        return queue.messages_ready - limits.length_max
+    return 1 if limits.octets_max is not None and queue.octets_ready > limits.octets_max else 0
