@@ -76,6 +76,13 @@ class Column(NamedTuple):
     table: bool = False
 
 
+class Progress(NamedTuple):
+    """How far long work is: steps done, of how many."""
+
+    done: int
+    total: int
+
+
 class Controller(Protocol):
     """What a command may ask of the daemon around the broker."""
 
@@ -95,6 +102,24 @@ class Controller(Protocol):
     def app_running(self) -> bool:
         """Tell whether clients are served."""
 
+    def environment(self) -> Iterable[tuple[str, str, str]]:
+        """Return key, value and where the value comes from, of every setting in force."""
+
+    def log_tail(self, count: int) -> list[str]:
+        """Return the last lines of the log file. Raises Refused when there is none."""
+
+    def set_log_level(self, level: str) -> None:
+        """Log what has this level or a higher one from now on, wherever it goes."""
+
+    def measure_memory(self) -> None:
+        """Look again how much memory there is for the watermarks (B1)."""
+
+    def resident(self) -> tuple[int, int, int]:
+        """Return octets of memory: resident, of these code, of these unused by malloc."""
+
+    def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
+        """Try to connect to a listener (port 0: `host` is a path); return what stood against it, if anything."""
+
 
 class Node(NamedTuple):
     """What a command runs on: the broker, the daemon around it, and a pause (in seconds) in which others go on."""
@@ -103,14 +128,27 @@ class Node(NamedTuple):
     daemon: Controller
     pause: Callable[[float], object]
 
+    @property
+    def name(self) -> str:
+        """Return the node's name."""
+        return self.broker.settings.node_name
+
+    def tell(self, message: str, **facts: Any) -> dict[str, Any]:
+        """Return a document that people are shown the `message` of, and programs the whole."""
+        return {"result": "ok", "node": self.name, **facts, "message": message}
+
 
 class Command(NamedTuple):
     """One command. `run` gets the node and an instance of `args`.
 
-    It returns None, a sentence, a document (dict), or, with `columns`, an iterable of the nouns they are read off; the
-    iterable is asked for more only as fast as the peer reads. `banner` is a template over the arguments, `{node}` and
-    `{timeout}`, or a function of the arguments that returns one. `default` names the columns shown when none are asked
-    for. `app` is the state the node must be in. With `ends_daemon` pybrokerctl waits until the process is gone.
+    It returns None, a sentence that `-s` hides, a document (dict), or, with `columns`, an iterable of the nouns they
+    are read off; the iterable is asked for more only as fast as the peer reads. Long work is a generator of Progress
+    that returns the answer; it is left undone when the caller goes away. `banner` is a template over the
+    arguments, `{node}` and `{timeout}`, or a function of the arguments that returns one. `default` names the columns
+    shown when none are asked for. `app` is the state the node must be in. With `ends_daemon` pybrokerctl waits until
+    the process is gone, with `awaits_daemon` until there is one and it refuses with EX_TEMPFAIL no more. The document
+    of one that is `composed` holds `calls`: names and arguments of the commands whose answers pybrokerctl shows one
+    after another. `check` looks at the arguments together, in both programs, and raises BadArguments.
     """
 
     name: str
@@ -125,6 +163,9 @@ class Command(NamedTuple):
     timeout_s: float | None = None
     app: App = "running"
     ends_daemon: bool = False
+    awaits_daemon: bool = False
+    composed: bool = False
+    check: Callable[[Any], object] | None = None
 
     def fields(self) -> tuple["Field", ...]:
         """Return the arguments in the order of the usage line."""
@@ -146,6 +187,8 @@ class Command(NamedTuple):
                 field.check(given[name])
         args = self.args(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()})
         self.chosen(args)
+        if self.check is not None:
+            self.check(args)
         return args
 
     def chosen(self, args: Any) -> tuple[Column, ...]:

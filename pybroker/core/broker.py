@@ -7,6 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.clock import Clock
+from pybroker.core import footprint
 from pybroker.core.definitions import declare_default_exchanges
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.timers import Timers
@@ -17,6 +18,8 @@ from pybroker.session import Turn
 from pybroker.store.memory import MemoryLog
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.core.link import SessionState
     from pybroker.core.publish import Route
     from pybroker.core.settings import Settings
@@ -113,6 +116,10 @@ class Broker:
         self.log.completed = ticket
         for channel in list(self.unconfirmed):
             channel.send_confirms()
+
+    def footprint(self, pause: "Callable[[float], object]") -> footprint.Footprint:
+        """Count what messages and buffers take in memory; `pause` lets others go on meanwhile."""
+        return footprint.measure(self, pause)
 
     def info(self, text: str) -> None:
         """Log what happened."""

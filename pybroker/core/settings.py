@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from pybroker.core.watermark import Watermarks
+
 # RabbitMQ's ceiling: what an operator may configure at most (rabbit.hrl MAX_MSG_SIZE).
 MESSAGE_OCTETS_CEILING: Final = 536_870_912
 
@@ -20,7 +22,6 @@ class Settings:
     heartbeat_s: int = 60
     handshake_timeout_ms: int = 10_000
     message_octets_max: int = 16_777_216
-    consumer_timeout_ms: int = 1_800_000
     consumers_per_channel_max: int = 0
     default_vhost: str = "/"
     default_user: str = "guest"
@@ -35,3 +36,10 @@ class Settings:
     data_dir: str = ""  # this and the next two: for status to show, empty in tests
     config_files: tuple[str, ...] = ()
     log_files: tuple[str, ...] = ()
+    watermarks: Watermarks = field(default_factory=Watermarks, compare=False)
+    set_at_run_time: dict[str, str] = field(default_factory=dict)  # by key, for environment to show
+
+    def changed(self, key: str, value: str) -> None:
+        """Note that a value was set while the node runs and is not the configuration's any more; the latest is last."""
+        self.set_at_run_time.pop(key, None)
+        self.set_at_run_time[key] = value

@@ -121,6 +121,10 @@ class Users:
         user.password_hash = hash_password(password) if password else b""
         user.hashing_algorithm = SHA256
 
+    def hashed(self, password: str) -> bytes:
+        """Return salt and hash of a password as a user of this node gets them; nobody has it yet."""
+        return hash_password(password)
+
     def set_tags(self, name: str, tags: "Iterable[str]") -> None:
         """Replace the tags. Raises NoSuchUserError."""
         self.named(name).tags = tuple(tags)

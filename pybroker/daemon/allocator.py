@@ -47,11 +47,15 @@ class Allocator:
             return
         self._libc = libc
 
+    def free_octets(self) -> int:
+        """Return what malloc holds free in its arenas; 0 where it does not tell."""
+        return 0 if self._libc is None else int(self._libc.mallinfo2().fordblks)
+
     def tick(self) -> None:
         """Look at the heap; called about once a second."""
         if self._libc is None:
             return
-        free: int = self._libc.mallinfo2().fordblks
+        free = self.free_octets()
         if min(free, self._free_last) >= FREE_OCTETS_MIN:
             self._libc.malloc_trim(0)
             free = 0

@@ -15,6 +15,7 @@ from typing import Any, Final
 import gevent
 
 from pybroker import paths
+from pybroker.daemon import total_memory
 from pybroker.daemon.config import Config
 from pybroker.daemon.daemon import Daemon
 from pybroker.daemon.data_folder import claim_data_folder
@@ -48,6 +49,7 @@ def boot(config: Config) -> Daemon:
         if config.console:
             log_.open_console(config.console_level)
         _log_places(config, raise_files_limit())
+        total_memory.announce(config.settings.watermarks)
         gevent.get_hub().print_exception = _log_failure
         daemon = Daemon(config, folder, log_, Notifier())
         daemon.start()

@@ -109,6 +109,7 @@ class Config:
     log_level: str = "info"
     console: bool = False
     console_level: str = "info"
+    assignments: tuple[Assignment, ...] = ()  # what was given, for environment to show
 
     def name_node(self, name: str) -> None:
         """Take the node's name, and with it every place that was left to the default."""
@@ -156,6 +157,7 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
     """
     found = list(problems)
     given: dict[str, dict[str, Any]] = {}
+    assignments = tuple(assignments)
     for assignment in assignments:
         fits = find_key(assignment.key)
         if fits is None:
@@ -167,7 +169,7 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
             found.append(_describe(assignment, str(error)))
     if found:
         raise ConfigError(list(dict.fromkeys(found)))
-    config = Config()
+    config = Config(assignments=assignments)
     for name, of_word in given.items():
         attribute = KEYS[name].attribute
         if attribute.startswith("."):

@@ -16,9 +16,11 @@ from pybroker.clock import Clock
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Refused
 from pybroker.core.broker import Broker
+from pybroker.daemon import reach, resident, total_memory
 from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.config import Config
 from pybroker.daemon.data_folder import DataFolder
+from pybroker.daemon.environment import Row, effective
 from pybroker.daemon.first_screen import say_goodbye
 from pybroker.daemon.listeners import describe, open_tcp, open_unix
 from pybroker.daemon.log import Log
@@ -54,6 +56,7 @@ class Daemon:
         self.log = log_
         self.notifier = notifier
         self.signals = Signals(self.stop, self.stop_at_once)
+        self.allocator = Allocator()
         clock = Clock()
         clock.refresh()
         self.broker = Broker(config.settings, clock, LoopTurn(clock))
@@ -120,6 +123,35 @@ class Daemon:
         """Forget every definition and message. Only while the app is stopped."""
         self.broker.reset()
 
+    # -- what control commands ask of the machine around the broker ----------------------------------------------------
+
+    def environment(self) -> list[Row]:
+        """Return every setting in force: key, value, source."""
+        return effective(self.config)
+
+    def log_tail(self, count: int) -> list[str]:
+        """Return the last lines of the log file. Raises Refused when there is none."""
+        lines = self.log.tail(count)
+        if lines is None:
+            raise Refused("the node writes no log file that could be read", os.EX_UNAVAILABLE)
+        return lines
+
+    def set_log_level(self, level: str) -> None:
+        """Log lines of this level and above from now on."""
+        self.log.set_level(level)
+
+    def measure_memory(self) -> None:
+        """Look again how much memory there is (B1)."""
+        self.config.settings.watermarks.measured(total_memory.measure())
+
+    def resident(self) -> resident.Resident:
+        """Return what of the process is in memory."""
+        return resident.measure(self.allocator)
+
+    def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
+        """Try to connect to a listener; return what stood against it."""
+        return reach.why_unreachable(host, port, timeout_s)
+
     def reopen_log(self) -> None:
         """Open the log file by its name again, after a rotation."""
         self.log.reopen()
@@ -181,11 +213,10 @@ class Daemon:
     def _tick(self) -> None:
         """Once a second, and often enough for systemd's watchdog."""
         pause_s = min(TICK_S, (self.notifier.watchdog_s or TICK_S) / 2)
-        allocator = Allocator()
         while True:
             gevent.sleep(pause_s)
             self.broker.clock.refresh()
-            allocator.tick()
+            self.allocator.tick()
             try:
                 self.broker.tick()
             except Exception:

@@ -28,6 +28,9 @@ LEVELS: Final = {
 }
 ARGUMENT_CHARACTERS_MAX: Final = 256
 LINE_CHARACTERS_MAX: Final = 4_096
+# What is read of a file's end at a time, and at most: some ten thousand lines.
+TAIL_BLOCK_OCTETS: Final = 65_536
+TAIL_OCTETS_MAX: Final = 4_194_304
 
 
 def quoted(text: str, characters_max: int) -> str:
@@ -131,6 +134,30 @@ class Log:
         old = handler.setStream(stream)
         if old is not None:
             old.close()
+
+    def set_level(self, level: str) -> None:
+        """Write lines of this level and above from now on, wherever they go."""
+        for handler in self._handlers:
+            handler.setLevel(LEVELS[level])
+        logging.getLogger("pybroker").setLevel(LEVELS[level])
+
+    def tail(self, count: int) -> list[str] | None:
+        """Return the last lines of the file, as many as there are in TAIL_OCTETS_MAX; None if there is no file."""
+        if self._file is None:
+            return None
+        octets = b""
+        try:
+            with Path(self._file.baseFilename).open("rb") as file:
+                end = file.seek(0, os.SEEK_END)
+                while end and len(octets) < TAIL_OCTETS_MAX and octets.count(b"\n") <= count:
+                    start = max(0, end - TAIL_BLOCK_OCTETS)
+                    file.seek(start)
+                    octets = file.read(end - start) + octets
+                    end = start
+        except OSError:
+            return None
+        lines = octets.decode(errors="replace").splitlines()
+        return lines[-count:] if count else []
 
     def close(self) -> None:
         """Write to nowhere from now on."""

@@ -1,15 +1,18 @@
-"""How single commands' documents are shown to people; others are shown as `key: value`."""
+"""How single commands' documents are shown to people; others are shown as `key: value`, or by their `message`."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 View = Callable[[dict[str, Any], Any], Iterator[str]]
+
+# A view is the module of its command's name; it is loaded when it is needed.
+NAMES: Final = frozenset({"cluster_status", "environment", "memory_breakdown", "status"})
 
 
 def find(command: str) -> View | None:
     """Return the view of a command's document, loading it now; None if it has none of its own."""
-    if command == "status":
-        from pybrokerctl.views import status  # noqa: PLC0415 - one of many commands
-
-        return status.view
-    return None
+    if command not in NAMES:
+        return None
+    view: View = import_module(f"{__name__}.{command}").view
+    return view

@@ -15,15 +15,12 @@ def view(document: dict[str, Any], args: Any) -> Iterator[str]:
         "Data directory": [f"Node data directory: {document['data_directory'] or '(none)'}"],
         "Config files": _bullets(document["config_files"]),
         "Log file(s)": _bullets(document["log_files"]),
-        "Alarms": document["alarms"] or ["(none)"],
-        "Memory": [
-            f"Total memory used: {size(document['memory']['total']['rss'], args.unit)}",
-            f"Calculation strategy: {document['memory']['strategy']}",
-        ],
+        "Alarms": [*(document["alarms"] or ["(none)"]), f"Watermarks: {document['alarms_note']}"],
+        "Memory": _memory(document, args.unit),
         "File Descriptors": ["Total: {total_used}, limit: {total_limit}".format_map(document["file_descriptors"])],
         "Free Disk Space": _disk(document, args.unit),
         "Totals": _totals(document["totals"]),
-        "Listeners": [_listener(one) for one in document["listeners"]],
+        "Listeners": [listener(one) for one in document["listeners"]],
     }
     title = "\x1b[1m{}\x1b[0m" if sys.stdout.isatty() else "{}"
     yield "\n".join("\n".join([title.format(name), "", *lines, ""]) for name, lines in sections.items())
@@ -49,12 +46,26 @@ def _runtime(document: dict[str, Any]) -> list[str]:
     ]
 
 
+def _memory(document: dict[str, Any], unit: str) -> list[str]:
+    total, limit = document["total_memory"], size(document["vm_memory_high_watermark_limit"], unit)
+    setting = document["vm_memory_high_watermark_setting"]
+    shown = f"{setting['relative']} of available memory" if "relative" in setting else f"{setting['absolute']} bytes"
+    return [
+        f"Total memory used: {size(document['memory']['total']['rss'], unit)}",
+        f"Calculation strategy: {document['memory']['strategy']}",
+        f"Available memory: {size(total['bytes'], unit)} ({total['source']})",
+        f"Memory high watermark setting: {shown}, computed to: {limit}",
+    ]
+
+
 def _bullets(lines: list[str]) -> list[str]:
     return [f" * {line}" for line in lines]
 
 
 def _disk(document: dict[str, Any], unit: str) -> list[str]:
-    return [f"Free disk space: {size(document['disk_free'], unit)}"] if "disk_free" in document else ["(none)"]
+    limit = f"Low free disk space watermark: {size(document['disk_free_limit'], unit)}"
+    free = [f"Free disk space: {size(document['disk_free'], unit)}"] if "disk_free" in document else []
+    return [limit, *free]
 
 
 def _totals(totals: dict[str, int]) -> list[str]:
@@ -65,5 +76,6 @@ def _totals(totals: dict[str, int]) -> list[str]:
     ]
 
 
-def _listener(one: dict[str, Any]) -> str:
+def listener(one: dict[str, Any]) -> str:
+    """Return `Interface: [::], port: 5672, protocol: amqp, purpose: AMQP 0-9-1`."""
     return f"Interface: {one['interface']}, port: {one['port']}, protocol: {one['protocol']}, purpose: {one['purpose']}"

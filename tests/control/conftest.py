@@ -1,10 +1,20 @@
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 from fakes import World
 
 from pybroker.control import codec, commands
-from pybroker.control.spec import Node
+from pybroker.control.spec import Node, Progress
+from pybroker.net.listener import Listener
+
+
+class OpenListener(Listener):
+    """Nothing listens behind it. Port 0: the interface is a path."""
+
+    def __init__(self, interface: str, port: int) -> None:
+        self.protocol, self.interface, self.port = "amqp", interface, port
+        self.path = interface if not port else ""
 
 
 class FakeDaemon:
@@ -14,6 +24,8 @@ class FakeDaemon:
         self.world = world
         self.app_running = True
         self.asked: list[str] = []
+        self.memory = (100_000_000, 20_000_000, 5_000_000)
+        self.unreachable = ""
 
     def stop(self) -> None:
         self.asked.append("stop")
@@ -30,6 +42,26 @@ class FakeDaemon:
         self.asked.append("reset")
         self.world.broker.reset()
 
+    def environment(self) -> list[tuple[str, str, str]]:
+        return [("heartbeat", "60", "default"), ("channel_max", "10", "/etc/pybroker/pybroker.conf:3")]
+
+    def log_tail(self, count: int) -> list[str]:
+        self.asked.append(f"log_tail {count}")
+        return ["one line", "another line"]
+
+    def set_log_level(self, level: str) -> None:
+        self.asked.append(f"set_log_level {level}")
+
+    def measure_memory(self) -> None:
+        self.asked.append("measure_memory")
+
+    def resident(self) -> tuple[int, int, int]:
+        return self.memory
+
+    def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
+        self.asked.append(f"connect {host} {port}")
+        return self.unreachable
+
 
 class Operator:
     """Runs commands as the server does, through JSON both ways, without a socket."""
@@ -38,14 +70,30 @@ class Operator:
         self.world = world
         self.daemon = FakeDaemon(world)
         self.pauses: list[float] = []
+        self.steps: list[Progress] = []
 
     def ask(self, name: str, **given: Any) -> Any:
         """Return the value that a command answers; None for plain success."""
         command = commands.load(name)
         args = command.parse(codec.decode(codec.encode(given)))
         result = command.run(Node(self.world.broker, self.daemon, self.pauses.append), args)
+        if isinstance(result, Generator):
+            result = self.finish(result)
         self.world.run()
         return codec.decode(codec.encode(result))
+
+    def finish(self, work: Generator[Progress, None, Any]) -> Any:
+        """Do long work to its end; return its answer, keep its steps."""
+        self.steps.clear()
+        while True:
+            try:
+                self.steps.append(next(work))
+            except StopIteration as end:
+                return end.value
+
+    def listen(self, *places: tuple[str, int]) -> None:
+        """Have the node listen on (interface, port), or (path, 0)."""
+        self.world.broker.listeners += [OpenListener(*place) for place in places]
 
     def list(self, name: str, *columns: str, **given: Any) -> list[Any]:
         """Return a listing's rows; of one column the bare values."""

@@ -27,7 +27,7 @@ COLUMNS = (
     Column("description", lambda v: v.description, "description"),
     Column("tags", lambda v: list(v.tags), "tags"),
     Column("default_queue_type", lambda _: "classic", "type of a queue declared without x-queue-type"),
-    Column("tracing", lambda _: False, "whether messages are traced: no, tracing cannot be switched on"),
+    Column("tracing", lambda v: v.tracing, "whether its messages are copied to amq.rabbitmq.trace"),
     Column("cluster_state", lambda v: {v.broker.settings.node_name: "running"}, "its state on each node"),
 )
 

@@ -4,17 +4,18 @@ import os
 import platform
 import resource
 import shutil
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
+from pybroker.control import listeners
 from pybroker.control.spec import Arg, Command, Node
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
-    from pybroker.core.broker import Broker
+    from pybroker.core.settings import Settings
+    from pybroker.core.watermark import Watermarks
 
 UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
 
@@ -46,18 +47,19 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "config_files": list(settings.config_files),
         "log_files": list(settings.log_files),
         "alarms": [],
-        "memory": {"total": {"rss": _rss_octets()}, "strategy": "rss"},
+        "alarms_note": settings.watermarks.note,
+        **_memory(settings.watermarks),
         "file_descriptors": {
             "total_used": sum(1 for _ in Path("/proc/self/fd").iterdir()),
             "total_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         },
-        **_disk(settings.data_dir),
+        **_disk(settings),
         "totals": {
             "connection_count": sum(s.state not in {"header", "closed"} for s in sessions),
             "queue_count": sum(len(vhost.queues) for vhost in broker.vhosts.values()),
             "virtual_host_count": len(broker.vhosts),
         },
-        "listeners": list(_listeners(broker)),
+        "listeners": listeners.documents(broker),
     }
 
 
@@ -66,21 +68,24 @@ def _rss_octets() -> int:
     return pages * resource.getpagesize()
 
 
-def _disk(data_dir: str) -> dict[str, int]:
+def _memory(marks: "Watermarks") -> dict[str, Any]:
+    if marks.memory_octets is None:
+        setting: dict[str, Any] = {"relative": marks.memory_relative}
+    else:
+        setting = {"absolute": marks.memory_octets}
+    return {
+        "memory": {"total": {"rss": _rss_octets()}, "strategy": "rss"},
+        "vm_memory_calculation_strategy": "rss",
+        "vm_memory_high_watermark_setting": setting,
+        "vm_memory_high_watermark_limit": marks.memory_limit_octets,
+        "total_memory": {"bytes": marks.total.octets, "source": marks.total.source},
+    }
+
+
+def _disk(settings: "Settings") -> dict[str, int]:
     # A broker in a test has no folder.
-    return {"disk_free": shutil.disk_usage(data_dir).free} if data_dir else {}
-
-
-def _listeners(broker: "Broker") -> Iterator[dict[str, Any]]:
-    for one in broker.listeners:
-        interface = one.path or (f"[{one.interface}]" if ":" in one.interface else one.interface)
-        yield {
-            "node": broker.settings.node_name,
-            "protocol": one.protocol,
-            "interface": str(interface),
-            "port": one.port,
-            "purpose": "AMQP 0-9-1",
-        }
+    free = {"disk_free": shutil.disk_usage(settings.data_dir).free} if settings.data_dir else {}
+    return {**free, "disk_free_limit": settings.watermarks.disk_limit_octets}
 
 
 COMMAND = Command(

@@ -1,0 +1,31 @@
+"""authenticate_user: would this password let the user in."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.spec import Arg, Command, Node, Refused
+
+
+class Args(NamedTuple):
+    """Name and password."""
+
+    username: Annotated[str, Arg("name of the user")]
+    password: Annotated[str, Arg("password to try; asked for if missing", prompt="Password: ", secret=True)]
+
+
+def run(node: Node, args: Args) -> str:
+    """Try it. Raises Refused; an unknown user and a wrong password are told in the same words."""
+    if node.broker.users.authenticate(args.username, args.password) is None:
+        name = args.username
+        raise Refused(f"failed to authenticate user \"{name}\"\nuser '{name}' - invalid credentials")
+    return "Success"
+
+
+COMMAND = Command(
+    name="authenticate_user",
+    section="Users",
+    summary="Tries whether a password lets a user in; exits with 65 if not",
+    args=Args,
+    effect="read",
+    run=run,
+    banner='Authenticating user "{username}" ...',
+)

@@ -1,0 +1,20 @@
+"""check_local_alarms: health check that fails while an alarm of this node is in effect."""
+
+from pybroker.control.spec import Command, NoArgs, Node
+
+
+def run(node: Node, args: NoArgs) -> str:
+    """Return rabbitmq-diagnostics' sentence: there is no alarm, because this version raises none."""
+    del args
+    return f"Node {node.name} reported no local alarms"
+
+
+COMMAND = Command(
+    name="check_local_alarms",
+    section="Monitoring",
+    summary="Health check: fails while a resource alarm of the node is in effect; this version raises none",
+    args=NoArgs,
+    effect="read",
+    run=run,
+    banner="Asking node {node} to report any local resource alarms ...",
+)

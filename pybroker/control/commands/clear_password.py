@@ -1,0 +1,28 @@
+"""clear_password: no password lets the user in any more."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.lookup import find_user
+from pybroker.control.spec import Arg, Command, Node
+
+
+class Args(NamedTuple):
+    """The user."""
+
+    username: Annotated[str, Arg("name of the user", names="user")]
+
+
+def run(node: Node, args: Args) -> None:
+    """Take the password away. Raises Refused."""
+    node.broker.users.set_password(find_user(node.broker, args.username).name, "")
+
+
+COMMAND = Command(
+    name="clear_password",
+    section="Users",
+    summary="Clears the password of a user, who cannot log in by password then",
+    args=Args,
+    effect="write",
+    run=run,
+    banner='Clearing password for user "{username}" ...',
+)

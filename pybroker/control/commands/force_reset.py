@@ -1,0 +1,21 @@
+"""force_reset: as reset. There it also leaves a cluster that does not answer; a single node has none to leave."""
+
+from pybroker.control.spec import Command, NoArgs, Node
+
+
+def run(node: Node, args: NoArgs) -> None:
+    """Forget every definition and message, and make the default virtual host and user again."""
+    del args
+    node.daemon.reset()
+
+
+COMMAND = Command(
+    name="force_reset",
+    section="Nodes",
+    summary="Does what reset does: a single node has no cluster that would have to be asked",
+    args=NoArgs,
+    effect="destroy",
+    run=run,
+    banner="Forcefully resetting node {node} ...",
+    app="stopped",
+)

@@ -1,0 +1,35 @@
+"""hash_password: what add_user --pre-hashed-password and definitions files take for a password."""
+
+from base64 import b64encode
+from typing import Annotated, Any, NamedTuple
+
+from pybroker.control.spec import Arg, Command, Node, Refused
+
+
+class Args(NamedTuple):
+    """The password."""
+
+    password: Annotated[
+        str,
+        Arg("password to hash; asked for if missing", metavar="cleartext_password", prompt="Password: ", secret=True),
+    ]
+
+
+def run(node: Node, args: Args) -> dict[str, Any]:
+    """Return salt and SHA-256 in Base64; another salt each time. Raises Refused."""
+    if not args.password:
+        raise Refused("password cannot be an empty string")
+    hashed = b64encode(node.broker.users.hashed(args.password)).decode()
+    return node.tell(hashed, password_hash=hashed)
+
+
+COMMAND = Command(
+    name="hash_password",
+    section="Users",
+    summary="Hashes a password as the node keeps it",
+    args=Args,
+    effect="read",
+    run=run,
+    banner="Will hash provided password",
+    app="any",
+)

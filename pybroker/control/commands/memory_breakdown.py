@@ -1,0 +1,50 @@
+"""memory_breakdown: where the memory of the process is. The categories add up to the resident set."""
+
+from typing import Annotated, Any, NamedTuple
+
+from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused
+
+UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
+
+
+class Args(NamedTuple):
+    """The unit is pybrokerctl's business: the document counts octets."""
+
+    unit: Annotated[str, Arg(f"unit of sizes: {', '.join(UNITS)}", "--unit", choices=UNITS)] = "gb"
+
+
+def run(node: Node, args: Args) -> dict[str, Any]:
+    """Return octets and percentage by category, the largest first.
+
+    The kernel counts the resident set and the code in it, malloc what it holds free, the broker its messages and
+    buffers; the rest is Python's: the program's objects, connections, definitions. Raises Refused without /proc.
+    """
+    del args
+    contents, entries, buffers = node.broker.footprint(node.pause)
+    total, code, unused = node.daemon.resident()
+    if not total:
+        raise Refused("this operating system does not tell how much memory a process has", EX_UNAVAILABLE)
+    found = {"code": code}
+    left = total - code
+    parts = {"message_contents": contents, "queue_entries": entries, "connection_buffers": buffers}
+    for name, octets in {**parts, "allocated_unused": unused}.items():
+        # What is counted by its size may have been swapped out, or never been touched: no more than there is.
+        found[name] = min(octets, left)
+        left -= found[name]
+    found["other"] = left
+    return {
+        name: {"bytes": octets, "percentage": round(octets * 100 / total, 2)}
+        for name, octets in sorted(found.items(), key=lambda pair: -pair[1])
+    }
+
+
+COMMAND = Command(
+    name="memory_breakdown",
+    section="Monitoring",
+    summary="Displays what the memory of the node's process is used for",
+    args=Args,
+    effect="read",
+    run=run,
+    banner="Reporting memory breakdown on node {node}...",
+    app="any",
+)

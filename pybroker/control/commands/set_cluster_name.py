@@ -1,0 +1,30 @@
+"""set_cluster_name: the name that clients see in server-properties."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.spec import Arg, Command, Node, Refused
+
+
+class Args(NamedTuple):
+    """The name."""
+
+    cluster_name: Annotated[str, Arg("new name of the cluster", "", "name")]
+
+
+def run(node: Node, args: Args) -> None:
+    """Set it, until the node stops; connections that stand were told the old one. Raises Refused."""
+    if not args.cluster_name or len(args.cluster_name.encode()) > 255:
+        raise Refused("the name of a cluster has 1 to 255 octets")
+    node.broker.settings.cluster_name = args.cluster_name
+    node.broker.settings.changed("cluster_name", args.cluster_name)
+
+
+COMMAND = Command(
+    name="set_cluster_name",
+    section="Cluster",
+    summary="Sets the name of the cluster that clients are told, until the node stops",
+    args=Args,
+    effect="write",
+    run=run,
+    banner="Setting cluster name to {cluster_name} ...",
+)

@@ -1,0 +1,65 @@
+"""set_vm_memory_high_watermark: from how much memory on publishers are to be blocked; until the node stops."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.octets import parse_fraction, parse_octets
+from pybroker.control.spec import Arg, BadArguments, Command, Node
+
+ABSOLUTE = "absolute"
+
+
+class Args(NamedTuple):
+    """A fraction of the total memory, or `absolute` and a size."""
+
+    threshold: Annotated[
+        str,
+        Arg("fraction of the memory there is, above 1 for never; or the word absolute", "", "fraction|absolute"),
+    ]
+    value: Annotated[
+        str | None, Arg("with absolute: octets, or with k, kiB, M, MiB, G, GiB (1,024), kB, MB, GB (1,000)")
+    ] = None
+
+
+def check(args: Args) -> None:
+    """Refuse what is neither form. Raises BadArguments."""
+    if args.threshold == ABSOLUTE:
+        if args.value is None:
+            raise BadArguments("not enough arguments.")
+        parse_octets(args.value)
+    elif args.value is not None:
+        raise BadArguments("too many arguments.")
+    else:
+        parse_fraction(args.threshold)
+
+
+def run(node: Node, args: Args) -> str:
+    """Measure the memory again, set the watermark, and say what it comes to."""
+    settings = node.broker.settings
+    marks = settings.watermarks
+    node.daemon.measure_memory()
+    if args.value is None:
+        marks.set_memory_relative(parse_fraction(args.threshold))
+        settings.changed("vm_memory_high_watermark.relative", args.threshold)
+    else:
+        octets = parse_octets(args.value)
+        marks.set_memory_octets(octets)
+        settings.changed("vm_memory_high_watermark.absolute", str(octets))
+    return f"Memory limit set to {marks.memory_limit_octets} octets ({marks.note})"
+
+
+def banner(args: Args) -> str:
+    """Return rabbitmqctl's banner for the form given."""
+    what = "{threshold}" if args.value is None else "{value} bytes"
+    return f"Setting memory threshold on {{node}} to {what} ..."
+
+
+COMMAND = Command(
+    name="set_vm_memory_high_watermark",
+    section="Configuration",
+    summary="Sets from how much memory on publishers are blocked, until the node stops",
+    args=Args,
+    effect="write",
+    run=run,
+    banner=banner,
+    check=check,
+)

@@ -1,0 +1,58 @@
+"""Sizes and fractions as operators type them, with rabbitmqctl's units and error texts (core/memory.ex)."""
+
+import re
+from typing import Final
+
+from pybroker.control.spec import EX_DATAERR, BadArguments
+
+# Powers of two, but for those with a B alone: RabbitMQ's reading.
+UNITS: Final = {
+    "": 1,
+    "k": 1 << 10,
+    "kiB": 1 << 10,
+    "M": 1 << 20,
+    "MiB": 1 << 20,
+    "G": 1 << 30,
+    "GiB": 1 << 30,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+}
+# More than any machine has; what is added to it later cannot overflow anything.
+OCTETS_MAX: Final = 1 << 62
+
+_NUMBER: Final = re.compile(r"([+-]?\d+)(\.\d+)?(.*)", re.DOTALL | re.ASCII)
+_FRACTION: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
+
+
+def parse_octets(text: str) -> int:
+    """Return octets from `1GB`. Raises BadArguments."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise bad_argument()
+    number, decimals, unit = match.groups()
+    if decimals:
+        raise bad_argument("The threshold should be an integer.")
+    if unit not in UNITS:
+        raise bad_argument("Invalid units.")
+    octets = int(number) * UNITS[unit] if len(number) < 20 else OCTETS_MAX + 1
+    # Differs from RabbitMQ: it takes a negative disk limit, and crashes at a negative memory limit.
+    if not 0 <= octets <= OCTETS_MAX:
+        raise bad_argument(f"The threshold should lie between 0 and {OCTETS_MAX} bytes")
+    return octets
+
+
+def parse_fraction(text: str) -> float:
+    """Return a fraction of the total memory, 0.0 or more. Raises BadArguments."""
+    if not _FRACTION.fullmatch(text):
+        raise bad_argument()
+    fraction = float(text)
+    # Differs from RabbitMQ: it refuses a memory watermark above 1.0, which turns the alarm off (requirements.md, B11).
+    if not 0 <= fraction <= OCTETS_MAX:
+        raise bad_argument("The threshold should be a fraction of 0.0 or more")
+    return fraction
+
+
+def bad_argument(detail: str = "") -> BadArguments:
+    """Return rabbitmqctl's complaint."""
+    return BadArguments(f"Bad argument: {detail}" if detail else "Bad argument.", EX_DATAERR)

@@ -1,0 +1,31 @@
+"""What of the process lies in memory, as the kernel and malloc count it (B20). Knows nothing of queues."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from pybroker.daemon.allocator import Allocator
+
+_STATUS = Path("/proc/self/status")
+
+
+class Resident(NamedTuple):
+    """Octets: `total` is the resident set, `code` its pages of files (libraries), `unused` what malloc holds free."""
+
+    total: int
+    code: int
+    unused: int
+
+
+def measure(allocator: Allocator) -> Resident:
+    """Read what is resident now; all zero where there is no /proc."""
+    try:
+        lines = _STATUS.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return Resident(0, 0, 0)
+    sizes = {
+        key: int(rest.split()[0]) * 1024 for key, _, rest in (line.partition(":") for line in lines) if "kB" in rest
+    }
+    code = sizes.get("RssFile", 0) + sizes.get("RssShmem", 0)
+    total = sizes.get("VmRSS", 0)
+    # Spare memory that was handed back to the kernel is still counted by malloc, but not resident.
+    return Resident(total, code, min(allocator.free_octets(), total - code))

@@ -1,0 +1,37 @@
+import pytest
+
+from pybroker.control.spec import Refused
+
+
+def test_the_categories_add_up_to_the_resident_set(operator, peer):
+    peer.declare("q")
+    peer.publish("", "q", b"x" * 50_000)
+    document = operator.ask("memory_breakdown")
+    assert set(document) == {
+        "code",
+        "message_contents",
+        "queue_entries",
+        "connection_buffers",
+        "allocated_unused",
+        "other",
+    }
+    assert sum(one["bytes"] for one in document.values()) == 100_000_000
+    assert document["code"] == {"bytes": 20_000_000, "percentage": 20.0}
+    assert 50_000 < document["message_contents"]["bytes"] < 50_300
+    assert list(document) == sorted(document, key=lambda name: -document[name]["bytes"])
+
+
+def test_no_category_is_larger_than_what_there_is(operator, peer):
+    peer.declare("q")
+    peer.publish("", "q", b"x" * 50_000)
+    operator.daemon.memory = (30_000, 20_000, 5_000)
+    document = operator.ask("memory_breakdown")
+    assert document["message_contents"]["bytes"] == 10_000
+    assert document["allocated_unused"]["bytes"] == document["other"]["bytes"] == 0
+
+
+def test_where_the_system_does_not_tell_it_is_said(operator):
+    operator.daemon.memory = (0, 0, 0)
+    with pytest.raises(Refused) as refused:
+        operator.ask("memory_breakdown")
+    assert refused.value.exit_code == 69

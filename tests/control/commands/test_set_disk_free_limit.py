@@ -1,0 +1,54 @@
+import logging
+
+import pytest
+
+from pybroker.control import commands
+from pybroker.control.spec import BadArguments
+from pybroker.core.watermark import TotalMemory
+
+GIB = 1 << 30
+
+
+@pytest.fixture
+def marks(operator):
+    marks = operator.world.broker.settings.watermarks
+    marks.measured(TotalMemory(2 * GIB, "RAM", 2 * GIB))
+    return marks
+
+
+def test_d10_a_size_with_a_unit(operator, marks, caplog):
+    caplog.set_level(logging.INFO, "pybroker")
+    text = operator.ask("set_disk_free_limit", limit="1GB")
+    assert text.startswith("Disk free limit set to 1000000000 octets (not watched yet: ")
+    assert "Disk free limit set to 953MB (1000000000 octets)" in caplog.text
+    assert operator.ask("status")["disk_free_limit"] == 10**9
+
+
+def test_d3_a_multiple_of_the_memory(operator, marks):
+    operator.ask("set_disk_free_limit", limit="mem_relative", fraction="1.5")
+    assert operator.ask("status")["disk_free_limit"] == 3 * GIB
+    assert operator.world.broker.settings.set_at_run_time == {"disk_free_limit.relative": "1.5"}
+    assert operator.daemon.asked == ["measure_memory"]
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "text"),
+    [
+        ({"limit": "mem_relative"}, 64, "not enough arguments."),
+        ({"limit": "1GB", "fraction": "1"}, 64, "too many arguments."),
+        ({"limit": "abc"}, 65, "Bad argument."),
+        ({"limit": "-1"}, 65, "Bad argument: The threshold should lie between 0 and 4611686018427387904 bytes"),
+        ({"limit": "mem_relative", "fraction": "x"}, 65, "Bad argument."),
+    ],
+)
+def test_what_is_no_limit_is_refused_before_anything_is_asked(given, code, text):
+    with pytest.raises(BadArguments) as refused:
+        commands.load("set_disk_free_limit").parse(given)
+    assert (refused.value.exit_code, refused.value.text) == (code, text)
+
+
+def test_the_banner_is_rabbitmqctls():
+    command = commands.load("set_disk_free_limit")
+    assert command.banner(command.args("1GB")) == "Setting disk free limit on {node} to {limit} bytes ..."
+    banner = command.banner(command.args("mem_relative", "1.5"))
+    assert banner == "Setting disk free limit on {node} to {fraction} times the total RAM ..."

@@ -1,0 +1,74 @@
+import logging
+
+import pytest
+
+from pybroker.control import commands
+from pybroker.control.spec import BadArguments
+from pybroker.core.watermark import TotalMemory
+
+GIB = 1 << 30
+
+
+@pytest.fixture
+def marks(operator):
+    marks = operator.world.broker.settings.watermarks
+    marks.measured(TotalMemory(5 * GIB, "RAM", 5 * GIB))
+    return marks
+
+
+def test_b15_a_fraction_of_the_memory_there_is(operator, marks, caplog):
+    caplog.set_level(logging.INFO, "pybroker")
+    text = operator.ask("set_vm_memory_high_watermark", threshold="0.4")
+    assert marks.memory_limit_octets == 2 * GIB
+    assert text.startswith("Memory limit set to 2147483648 octets (not watched yet: ")
+    assert "Memory limit set to 2048MB." in caplog.text
+    # B1: it may have been changed while the node ran.
+    assert operator.daemon.asked == ["measure_memory"]
+
+
+def test_b14_status_and_environment_show_it(operator, marks):
+    operator.ask("set_vm_memory_high_watermark", threshold="absolute", value="1GB")
+    document = operator.ask("status")
+    assert document["vm_memory_high_watermark_setting"] == {"absolute": 10**9}
+    assert document["vm_memory_high_watermark_limit"] == 10**9
+    assert operator.world.broker.settings.set_at_run_time == {"vm_memory_high_watermark.absolute": "1000000000"}
+    operator.ask("set_vm_memory_high_watermark", threshold="0.25")
+    assert operator.ask("status")["vm_memory_high_watermark_setting"] == {"relative": 0.25}
+    assert list(operator.world.broker.settings.set_at_run_time)[-1] == "vm_memory_high_watermark.relative"
+
+
+def test_b11_above_one_is_accepted_with_a_warning(operator, marks, caplog):
+    operator.ask("set_vm_memory_high_watermark", threshold="100")
+    assert marks.memory_limit_octets == 500 * GIB
+    assert "Memory high watermark of 100.0 is above 1: it is never reached" in caplog.text
+
+
+def test_b10_zero_is_a_limit(operator, marks):
+    operator.ask("set_vm_memory_high_watermark", threshold="0")
+    assert marks.memory_limit_octets == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "text"),
+    [
+        ({"threshold": "absolute"}, 64, "not enough arguments."),
+        ({"threshold": "0.5", "value": "1GB"}, 64, "too many arguments."),
+        ({"threshold": "abc"}, 65, "Bad argument."),
+        ({"threshold": "nan"}, 65, "Bad argument."),
+        ({"threshold": "-0.5"}, 65, "Bad argument: The threshold should be a fraction of 0.0 or more"),
+        ({"threshold": "absolute", "value": "1.5GB"}, 65, "Bad argument: The threshold should be an integer."),
+        ({"threshold": "absolute", "value": "1XB"}, 65, "Bad argument: Invalid units."),
+        ({"threshold": "absolute", "value": "much"}, 65, "Bad argument."),
+    ],
+)
+def test_what_is_no_threshold_is_refused_before_anything_is_asked(given, code, text):
+    with pytest.raises(BadArguments) as refused:
+        commands.load("set_vm_memory_high_watermark").parse(given)
+    assert (refused.value.exit_code, refused.value.text) == (code, text)
+
+
+def test_the_banner_is_rabbitmqctls():
+    command = commands.load("set_vm_memory_high_watermark")
+    assert command.banner(command.args("0.5")) == "Setting memory threshold on {node} to {threshold} ..."
+    banner = command.banner(command.args("absolute", "1GB"))
+    assert banner == "Setting memory threshold on {node} to {value} bytes ..."
