@@ -93,7 +93,8 @@ class Unacked:
             return None
         batch = batches[head]
         if batch.first_tag != tag:
-            return self._take_within(tag)
+            within = self.take_range(tag, tag)
+            return within[0] if within else None
         self.count -= 1
         if len(batch.indexes) == 1:
             self._drop_head(head + 1)
@@ -105,31 +106,37 @@ class Unacked:
 
     def take_range(self, first_tag: int, last_tag: int) -> list[Batch]:
         """Remove `first_tag .. last_tag` as far as they are outstanding from `first_tag` on without a gap."""
+        batches = self._batches
+        at = self._find(first_tag)
+        if at is None:
+            return []
+        batch = batches[at]
+        before = first_tag - batch.first_tag
+        left = [batch.part(0, before)] if before else []
+        if before:
+            batch = batch.part(before, len(batch.indexes))
         taken: list[Batch] = []
-        while first_tag <= last_tag:
-            head = self._head
-            if head == len(self._batches):
-                break
-            batch = self._batches[head]
-            if batch.first_tag != first_tag:
-                single = self._take_within(first_tag)
-                if single is None:
-                    break
-                taken.append(single)
-                first_tag += 1
-                continue
+        stop, tag = at, first_tag
+        while batch.first_tag == tag:
+            stop += 1
             n = len(batch.indexes)
-            wanted = last_tag - first_tag + 1
-            if wanted >= n:
-                self._drop_head(head + 1)
-                taken.append(batch)
-            else:
-                n = wanted
-                taken.append(batch.part(0, n))
-                batch.first_tag += n
-                batch.indexes = batch.indexes[n:]
-            self.count -= n
-            first_tag += n
+            wanted = last_tag - tag + 1
+            if wanted < n:
+                taken.append(batch.part(0, wanted))
+                left.append(batch.part(wanted, n))
+                tag += wanted
+                break
+            taken.append(batch)
+            tag += n
+            if tag > last_tag or stop == len(batches):
+                break
+            batch = batches[stop]
+        self.count -= tag - first_tag
+        if at == self._head and not left:
+            self._drop_head(stop)
+        else:
+            # At once for the whole range: what lies behind it moves, and that may be very many.
+            batches[at:stop] = left
         return taken
 
     def take_up_to(self, tag: int) -> list[Batch] | None:
@@ -139,8 +146,8 @@ class Unacked:
             taken = batches[head:]
             self.clear()
             return taken
-        at = bisect_right(batches, tag, lo=head, key=_FIRST_TAG) - 1
-        if at < head or tag > batches[at].last_tag:
+        at = self._find(tag)
+        if at is None:
             return None
         taken = batches[head:at]
         last = batches[at]
@@ -169,22 +176,15 @@ class Unacked:
         self._head = 0
         self.count = 0
 
-    def _take_within(self, tag: int) -> Batch | None:
-        batches = self._batches
-        at = bisect_right(batches, tag, lo=self._head, key=_FIRST_TAG) - 1
-        if at < self._head:
+    def _find(self, tag: int) -> int | None:
+        """Return which batch has this tag; None if it is not outstanding."""
+        batches, head = self._batches, self._head
+        if head == len(batches):
             return None
-        batch = batches[at]
-        offset = tag - batch.first_tag
-        n = len(batch.indexes)
-        if offset >= n:
-            return None
-        self.count -= 1
-        rest = [batch.part(0, offset)] if offset else []
-        if offset + 1 < n:
-            rest.append(batch.part(offset + 1, n))
-        batches[at : at + 1] = rest
-        return batch if n == 1 else batch.part(offset, offset + 1)
+        if batches[head].first_tag == tag:
+            return head
+        at = bisect_right(batches, tag, lo=head, key=_FIRST_TAG) - 1
+        return at if at >= head and tag <= batches[at].last_tag else None
 
     def _drop_head(self, head: int) -> None:
         if head == len(self._batches):

@@ -139,6 +139,16 @@ def test_in_order_acks_of_one_delivery_split_nothing():
     assert 1 == unacked.count
 
 
+def test_a_range_behind_an_unacked_message_is_taken_in_one_piece():
+    # One slow message in front of very many: each ack behind it must not move all that lies behind that one.
+    unacked = filled(1, 3, 3, 3)
+    _, second, third, _ = list(unacked)
+    taken = unacked.take_range(2, 8)
+    assert [second, third] == taken[:2]
+    assert [2, 3, 4, 5, 6, 7, 8] == tags(taken)
+    assert [1, 9, 10] == tags(unacked)
+
+
 def test_a_range_takes_whole_deliveries_as_they_are():
     unacked = filled(3, 3, 3)
     first, second, _ = list(unacked)
