@@ -128,3 +128,39 @@ def test_a_file_that_cannot_be_written_is_one_sentence(log, tmp_path):
 
 def test_printable_text_is_kept_as_it_is():
     assert quoted("Grüße, 世界 \\n", 100) == "Grüße, 世界 \\n"
+
+
+def test_the_last_lines_are_read_from_the_end(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "info")
+    for n in range(3_000):
+        logger.info("line %d %s", n, "x" * 50)
+    tail = log.tail(2_000)
+    assert len(tail) == 2_000
+    assert [line.split()[-2] for line in tail[:: len(tail) - 1]] == ["1000", "2999"]
+    assert len(log.tail(5_000)) == 3_000
+    assert log.tail(0) == []
+
+
+def test_no_more_is_read_than_a_limit(log, tmp_path, monkeypatch):
+    monkeypatch.setattr("pybroker.daemon.log.TAIL_OCTETS_MAX", 100_000)
+    log.open_file(tmp_path / "l.log", "info")
+    for _ in range(3_000):
+        logger.info("%s", "x" * 100)
+    assert 600 < len(log.tail(3_000)) < 1_000
+
+
+def test_without_a_file_there_is_no_tail(log, tmp_path):
+    assert log.tail(5) is None
+    log.open_file(tmp_path / "l.log", "info")
+    (tmp_path / "l.log").unlink()
+    assert log.tail(5) is None
+
+
+def test_the_level_can_be_changed(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "info")
+    logger.debug("not this")
+    log.set_level("debug")
+    logger.debug("this")
+    log.set_level("none")
+    logger.critical("nor this")
+    assert [text for _, text in lines_of(tmp_path / "l.log")] == ["this"]
