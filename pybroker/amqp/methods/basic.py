@@ -102,6 +102,7 @@ def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
     tag = method.consumer_tag
     consumer = channel.consumers.pop(tag, None)
     if consumer is not None:
+        consumer.queue.catch_up()
         consumer.queue.consumers.remove(consumer)
     elif channel.reply_consumer is not None and tag == channel.reply_consumer[0]:
         channel.session.broker.reply_consumers.pop(channel.reply_consumer[1], None)
@@ -118,6 +119,7 @@ def basic_get(channel: "AmqpChannel", method: Any) -> None:
     name = queue_name(channel, method.queue)
     check(session.user, vhost.name, "read", "queue", name)
     queue = find_accessible_queue(vhost, session, name)
+    queue.catch_up()
     entry = queue.get(no_ack=method.no_ack)
     if entry is None:
         channel.send(make_method(commands.Basic.GetEmpty))

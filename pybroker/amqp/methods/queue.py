@@ -47,6 +47,7 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
             arguments=method.arguments,
         )
         queue = existing if existing is not None else _create(channel, name, method)
+    queue.catch_up()
     queue.touch()
     channel.last_queue = queue.name
     if not method.nowait:
@@ -123,7 +124,9 @@ def queue_purge(channel: "AmqpChannel", method: Any) -> None:
     vhost, session = channel.publisher.vhost, channel.session
     name = queue_name(channel, method.queue)
     check(session.user, vhost.name, "read", "queue", name)
-    count = find_accessible_queue(vhost, session, name).purge()
+    queue = find_accessible_queue(vhost, session, name)
+    queue.catch_up()
+    count = queue.purge()
     if not method.nowait:
         channel.send(make_method(commands.Queue.PurgeOk, message_count=count))
 
@@ -137,6 +140,7 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
     count = 0
     if queue is not None:
         check_exclusive_access(queue, session)
+        queue.catch_up()
         if method.if_unused and queue.in_use:
             raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' in use")
         if method.if_empty and queue.messages_ready:

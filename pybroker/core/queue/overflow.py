@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pybroker.core.limits import DROP_HEAD, REJECT_PUBLISH_DLX
-from pybroker.core.queue import dead_letter, expiry
+from pybroker.core.queue import dead_letter
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
@@ -54,13 +54,10 @@ def drop_heads(queue: "Queue") -> None:
         return
     while (excess := _excess(queue)) > 0:
         level = next(level for level in queue.levels if level.count)
-        # What stands behind a dropped head may be due, and is expired then, not dropped: so one at a time.
-        entry = level.take(1 if queue.timed else excess)
+        entry = level.take(excess)
         queue.removed([entry])
         queue.dropped += len(entry.indexes)
         dead_letter.depart(queue, [entry], "maxlen")
-        if queue.timed:
-            expiry.expire(queue, queue.vhost.broker.clock.now_ms)
 
 
 def _excess(queue: "Queue") -> int:

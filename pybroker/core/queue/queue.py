@@ -156,10 +156,11 @@ class Queue:
         lengths = limits.length_max is not None or limits.octets_max is not None
         self.bounded = lengths or limits.message_ttl_ms is not None
         self.timed = self.timed or limits.message_ttl_ms is not None
-        # A smaller message may fit where the one before it did not, and one that expires at once leaves its room to the
-        # next: so each is looked at alone.
         self.rejecting = lengths and limits.overflow != DROP_HEAD
-        self.one_by_one = (self.rejecting and limits.octets_max is not None) or limits.message_ttl_ms == 0
+        # A smaller message may fit where the one before it did not, and what expires behind a dropped head leaves its
+        # room to the next: so each is looked at alone.
+        smaller_may_fit = self.rejecting and limits.octets_max is not None
+        self.one_by_one = smaller_may_fit or limits.message_ttl_ms == 0 or (lengths and self.timed)
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -168,6 +169,9 @@ class Queue:
         if self.refused_origin and self.refused_origin == run.origin:
             return
         n = len(indexes)
+        if run.traits.ttl_ms is not None and not self.timed:
+            self.timed = True
+            self.set_limits(self.limits)
         if n > 1 and (self.one_by_one or run.traits.ttl_ms == 0):
             for i in indexes:
                 self.enqueue(run, range(i, i + 1), receipt)
@@ -185,7 +189,6 @@ class Queue:
         self.messages_ready += n
         self.octets_ready += run.body_octets if n == run.count else run.body_octets_of(indexes)
         if bounded:
-            self.timed = self.timed or run.traits.ttl_ms is not None
             self._keep_limits(level, n, receipt)
         elif self.consumers:
             self.wake()
@@ -210,6 +213,11 @@ class Queue:
             turn.queues.append(self)
             if not turn.woken:
                 turn.wake()
+
+    def catch_up(self) -> None:
+        """Deliver what this turn has enqueued, before somebody looks or leaves: a peer's methods take effect in order."""
+        if self.awake:
+            self.deliver(self.vhost.broker.clock.now_ms)
 
     def deliver(self, now_ms: int, *, expire: bool = True) -> None:
         """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""

@@ -95,6 +95,10 @@ class Consumers:
                 ring.popleft()
         return None
 
+    def beside(self, consumer: "Consumer") -> int:
+        """Return how many stand in the ring of the consumer that `next` returned, itself among them."""
+        return len(self._rings[consumer.priority])
+
     def rotate(self, consumer: "Consumer") -> None:
         """Put the consumer that `next` returned at the end: it is being served."""
         self._rings[consumer.priority].rotate(-1)
