@@ -61,12 +61,22 @@ class ScriptedDaemon:
         line = peer.makefile("rb").readline()
         if not line:
             return
-        self.requests.append(codec.decode_request(line))
+        self.requests.append(codec.decode_request(line)[:2])
         if self.silent:
             self._end.wait(10)
             return
         for answer in self.lines:
             peer.sendall(_octets(answer))
+
+
+class Turns:
+    """What a daemon answers: one of `answers` each time it is asked, the last one for ever."""
+
+    def __init__(self, *answers: list[Any]) -> None:
+        self.answers = list(answers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.answers.pop(0) if self.answers[1:] else self.answers[0])
 
 
 def _octets(value: Any) -> bytes:
@@ -94,6 +104,20 @@ def daemon(folder: Path) -> Iterator[ScriptedDaemon]:
     daemon = ScriptedDaemon(folder)
     yield daemon
     daemon.close()
+
+
+@pytest.fixture
+def turns() -> type[Turns]:
+    return Turns
+
+
+@pytest.fixture
+def start_daemon(folder: Path) -> Iterator[Callable[[], None]]:
+    """Start the daemon when it is called, not before."""
+    started: list[ScriptedDaemon] = []
+    yield lambda: started.append(ScriptedDaemon(folder))
+    for daemon in started:
+        daemon.close()
 
 
 @pytest.fixture

@@ -19,7 +19,12 @@ DOCUMENT = {
     "config_files": ["/etc/pybroker/pybroker.conf"],
     "log_files": ["/var/log/pybroker/pybroker@vm.log"],
     "alarms": [],
+    "alarms_note": "not watched yet",
     "memory": {"total": {"rss": 129_351_680}, "strategy": "rss"},
+    "vm_memory_high_watermark_setting": {"relative": 0.4},
+    "vm_memory_high_watermark_limit": 10_110_600_806,
+    "total_memory": {"bytes": 25_276_502_016, "source": "cgroup v2"},
+    "disk_free_limit": 50_000_000,
     "file_descriptors": {"total_used": 2, "total_limit": 927},
     "disk_free": 82_291_236_864,
     "totals": {"connection_count": 1, "queue_count": 2, "virtual_host_count": 3},
@@ -55,6 +60,11 @@ def test_the_sections_are_rabbitmqctls_in_its_order():
         "(none)",
         "Total memory used: 0.1294 gb",
         "Calculation strategy: rss",
+        "Watermarks: not watched yet",
+        "Available memory: 25.2765 gb (cgroup v2)",
+        # B14, to the letter.
+        "Memory high watermark setting: 0.4 of available memory, computed to: 10.1106 gb",
+        "Low free disk space watermark: 0.05 gb",
         "Total: 2, limit: 927",
         "Free disk space: 82.2912 gb",
         "Connection count: 1",
@@ -80,4 +90,4 @@ def test_what_is_not_known_is_none():
     document = {key: value for key, value in DOCUMENT.items() if key != "disk_free"}
     shown = "".join(status.view({**document, "data_directory": ""}, Args()))
     assert "Node data directory: (none)" in shown
-    assert "Free Disk Space\n\n(none)\n" in shown
+    assert "Free Disk Space\n\nLow free disk space watermark: 0.05 gb\n\n" in shown

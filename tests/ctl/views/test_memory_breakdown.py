@@ -1,0 +1,15 @@
+import pytest
+
+from pybroker.control.commands.memory_breakdown import Args
+from pybrokerctl.views import memory_breakdown
+
+DOCUMENT = {"code": {"bytes": 31_311_774, "percentage": 60.5}, "other": {"bytes": 0, "percentage": 0.0}}
+
+
+@pytest.mark.parametrize(
+    ("unit", "size"), [("gb", "0.0313 gb"), ("mb", "31.3118 mb"), ("bytes", "31311774 bytes"), ("mib", "29.8612 mib")]
+)
+def test_a_line_for_each_category_in_the_unit_wanted(unit, size):
+    lines = "".join(memory_breakdown.view(DOCUMENT, Args(unit))).splitlines()
+    assert lines[0] == f"code: {size} (60.5%)"
+    assert lines[1].endswith("(0.0%)")
