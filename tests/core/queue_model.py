@@ -25,6 +25,7 @@ class Limits:
     ttl_ms: int | None = None
     priority_max: int = 0
     delivery_limit: int | None = None
+    single_active: bool = False
 
     def arguments(self) -> dict[str, object]:
         """Return them as queue.declare has them."""
@@ -34,6 +35,7 @@ class Limits:
             "x-message-ttl": self.ttl_ms,
             "x-max-priority": self.priority_max or None,
             "x-overflow": self.overflow,
+            "x-single-active-consumer": self.single_active or None,
             "x-dead-letter-exchange": "",
             "x-dead-letter-routing-key": "dead",
         }
@@ -51,12 +53,9 @@ class Reader:
     prefetch: int
     priority: int = 0
     held: int = 0
-    paused: bool = False
 
     @property
     def credit(self) -> float:
-        if self.paused:
-            return 0
         return float("inf") if self.no_ack or not self.prefetch else max(0, self.prefetch - self.held)
 
 
@@ -74,6 +73,44 @@ class NaiveQueue:
     unacked: dict[int, dict[int, tuple[Held, Reader | None]]] = field(default_factory=dict)
     dead: list[tuple[int, str]] = field(default_factory=list)
     readers: dict[str, Reader] = field(default_factory=dict)
+    paused: set[int] = field(default_factory=set)
+    channel_max: dict[int, int] = field(default_factory=dict)
+    active: str = ""
+
+    def subscribe(self, tag: str, reader: Reader) -> None:
+        """Add a reader; the first one of a single-active queue stays the active one as long as it is there."""
+        self.readers[tag] = reader
+        self.active = self.active or tag
+
+    def unsubscribe(self, tag: str) -> None:
+        """Remove a reader; the next active one has the highest priority, and of those the longest wait."""
+        del self.readers[tag]
+        if tag == self.active:
+            heirs = sorted(self.readers, key=lambda each: -self.readers[each].priority)
+            self.active = heirs[0] if heirs else ""
+
+    def room_on(self, channel: int) -> float:
+        """Return what a channel's own limit leaves."""
+        most = self.channel_max.get(channel, 0)
+        taken = sum(reader is not None for _, reader in self.unacked[channel].values())
+        return max(0, most - taken) if most else float("inf")
+
+    def credit(self, tag: str) -> float:
+        """Return what a reader can take now."""
+        reader = self.readers[tag]
+        if reader.channel in self.paused or (self.limits.single_active and tag != self.active):
+            return 0
+        return reader.credit if reader.no_ack else min(reader.credit, self.room_on(reader.channel))
+
+    def room(self) -> float:
+        """Return what all readers together can take now; those of one channel share its limit."""
+        total: float = 0
+        for channel in self.unacked:
+            mine = [tag for tag, reader in self.readers.items() if reader.channel == channel]
+            unlimited = sum(self.credit(tag) for tag in mine if self.readers[tag].no_ack)
+            limited = sum(self.credit(tag) for tag in mine if not self.readers[tag].no_ack)
+            total += unlimited + min(limited, self.room_on(channel))
+        return total
 
     def arrive(self, message: Held) -> bool:
         """Take a message at the tail; False if it is refused."""
@@ -101,7 +138,7 @@ class NaiveQueue:
         """Let the readers have what they can take, from the head."""
         if expire:
             self.expire()
-        room = sum(reader.credit for reader in self.readers.values()) - len(self.leaving)
+        room = self.room() - len(self.leaving)
         while self.ready and room > 0:
             self.leaving.append(self.ready.pop(0))
             room -= 1
@@ -152,7 +189,10 @@ class NaiveQueue:
 
     def close(self, channel: int) -> None:
         """Lose a channel with its readers; what it held goes back."""
-        self.readers = {tag: reader for tag, reader in self.readers.items() if reader.channel != channel}
+        for tag in [tag for tag, reader in self.readers.items() if reader.channel == channel]:
+            self.unsubscribe(tag)
+        self.paused.discard(channel)
+        self.channel_max.pop(channel, None)
         self.give_back(self.take(channel, 0, multiple=True))
 
     @property

@@ -40,6 +40,7 @@ LIMITS = st.one_of(
         delivery_limit=st.integers(0, 3),
     ),
     st.builds(Limits, priority_max=st.sampled_from([0, 3])),
+    st.builds(Limits, single_active=st.just(True), length=st.none() | st.integers(0, 6)),
 )
 
 
@@ -62,7 +63,6 @@ class QueueMachine(RuleBasedStateMachine):
         self.published = 0
         self.confirmed = 0
         self.consumers = 0
-        self.paused = dict.fromkeys(READERS, False)
         self.next_tag = dict.fromkeys((ADMIN, *READERS), 1)
 
     # -- what happens to both -----------------------------------------------------------------------------------------
@@ -103,7 +103,8 @@ class QueueMachine(RuleBasedStateMachine):
         arguments = {"x-priority": priority} if priority else {}
         self.consumers += 1  # tags of our own: a random one would make a story tell itself differently the next time
         tag = self.peer.consume("q", f"t{self.consumers}", channel=channel, no_ack=no_ack, arguments=arguments)
-        self.model.readers[tag] = Reader(channel, no_ack, prefetch, priority, paused=self.paused[channel])
+        self.model.subscribe(tag, Reader(channel, no_ack, prefetch, priority))
+        self.model.channel_max.pop(channel, None)  # a limit for each consumer lifts that of the channel, as in RabbitMQ
         self.model.serve()
         self.turn()
 
@@ -113,8 +114,19 @@ class QueueMachine(RuleBasedStateMachine):
         self.end_reader(data.draw(st.sampled_from(sorted(self.model.readers))))
 
     def end_reader(self, tag):
-        reader = self.model.readers.pop(tag)
-        assert isinstance(self.peer.call(Basic.Cancel(tag), reader.channel), Basic.CancelOk)
+        channel = self.model.readers[tag].channel
+        self.peer.send(Basic.Cancel(tag), channel=channel)
+        assert isinstance(self.peer.next(channel), Basic.CancelOk)
+        self.model.unsubscribe(tag)
+        self.model.serve()
+        self.turn()
+
+    @rule(channel=st.sampled_from(READERS), most=st.sampled_from([0, 1, 2, 4]))
+    def limit_channel(self, channel, most):
+        self.peer.send(Basic.Qos(prefetch_count=most, global_=True), channel=channel)
+        assert isinstance(self.peer.next(channel), Basic.QosOk)
+        self.model.channel_max[channel] = most
+        self.model.serve()
         self.turn()
 
     @rule(count=st.integers(2, 20), prefetch=st.sampled_from([0, 0, 3]))
@@ -181,7 +193,6 @@ class QueueMachine(RuleBasedStateMachine):
         else:
             assert self.peer.error(Basic.Ack(1_000_000), channel=channel)[0] == 406
         self.next_tag[channel] = 1
-        self.paused[channel] = False
         self.model.close(channel)
         self.turn()
 
@@ -196,12 +207,10 @@ class QueueMachine(RuleBasedStateMachine):
     def flow(self, channels, active):
         for channel in channels:
             self.peer.send_octets(frame.marshal(Channel.Flow(active), channel))
-            self.paused[channel] = not active
+            (self.model.paused.discard if active else self.model.paused.add)(channel)
         self.world.run()
         for channel in channels:
             assert self.peer.next(channel).active == active
-        for reader in self.model.readers.values():
-            reader.paused = self.paused[reader.channel]
         self.model.serve()
         self.turn()
 
@@ -270,8 +279,9 @@ class QueueMachine(RuleBasedStateMachine):
         for tag in served:
             reader = readers[tag]
             assert not reader.prefetch or reader.no_ack or reader.held <= reader.prefetch
-            above = [other for other in readers.values() if other.priority > reader.priority]
-            assert all(other.credit == 0 for other in above), "served before a higher priority"
+            above = [other for other in readers if readers[other].priority > reader.priority]
+            assert all(self.model.credit(other) == 0 for other in above), "served before a higher priority"
+            assert not self.model.limits.single_active or tag == self.model.active
 
     @invariant()
     def counts_agree(self):
