@@ -43,8 +43,8 @@ def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
             continue
         head = level.head()
         assert head is not None
-        if len(head.indexes) < consumers.beside(first) or first.channel.prefetch_global:
-            # Fewer messages than consumers: to look at all of these for each entry would be their number squared.
+        if len(head.indexes) <= consumers.beside(first) or first.channel.prefetch_global:
+            # No more messages than consumers: to look at all of these for each entry would be their number squared.
             consumers.rotate(first)
             entry = level.take(1)
             budget -= 1

@@ -46,6 +46,28 @@ def test_a_backlog_is_dealt_in_portions_so_that_all_begin_at_once():
     assert [a, b, a, b] == order[:4]
 
 
+class Asked(Reader):
+    """A consumer that counts how often anybody asks for its credit."""
+
+    times = 0
+
+    def credit(self):
+        Asked.times += 1
+        return super().credit()
+
+
+def test_a_few_messages_at_a_time_for_very_many_consumers_cost_no_look_at_each_consumer():
+    bench = Bench()
+    for i in range(300):
+        bench.queue.consumers.add(Asked(bench.queue, bench.channel(), str(i), no_ack=True))
+    for _ in range(100):
+        bench.flood(2)
+    Asked.times = 0
+    bench.turn()
+    assert [] == bench.ready()
+    assert Asked.times <= 3 * 200
+
+
 class Bucket(Reader):
     """A consumer whose outbox fills up."""
 
