@@ -1,15 +1,16 @@
 """One call from a parsed command line to its exit code: find the node, ask, render. Knows no sockets."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pybroker.control.spec import BadArguments, Command, Refused
-from pybrokerctl import exit_codes, render, views
-from pybrokerctl.client import Connection, TimedOut, Unreachable
+from pybrokerctl import answer, confirm, exit_codes, render, terminal, views
+from pybrokerctl.client import Connection, Gone, TimedOut, Unreachable
 from pybrokerctl.locate import Target, explain_unreachable, locate
 from pybrokerctl.options import Options
+from pybrokerctl.patience import Patience
 
 
 class Call(NamedTuple):
@@ -39,18 +40,21 @@ def perform(call: Call) -> int:
         if options.dry_run:
             _print_banner(call, args, target.node)
             return exit_codes.OK
-        with Connection(target.path, call.timeout_s) as connection:
-            if options.node not in {None, connection.node, connection.node.partition("@")[0]}:
-                _note(call, f"{options.node} means the local node {connection.node}")
-            _print_banner(call, args, connection.node)
-            _check_pid_file(args, connection.pid)
-            _show(call, args, connection, given)
-            if command.ends_daemon:
-                connection.wait_until_gone()
+        timeout_s = call.timeout_s
+        if command.awaits_daemon:
+            from pybrokerctl import awaiting  # noqa: PLC0415 - two commands
+
+            where = (options.node, options.socket)
+            target, timeout_s = awaiting.await_node(command.name, given, timeout_s, _progress(call), *where)
+        with Connection(target.path, timeout_s) as connection:
+            return _converse(call, args, connection, given)
     except Refused as refused:
         return _fail(call, target, f"Error:\n{refused.text}", refused.text, refused.exit_code)
     except TimedOut:
         return _timed_out(call, target)
+    except Gone:
+        text = f"Error:\nnode {target.node if target else ''} ended in the midst of its answer, which is not complete"
+        return _fail(call, target, text, text.removeprefix("Error:\n"), exit_codes.UNAVAILABLE)
     except Unreachable as unreachable:
         assert target is not None
         if getattr(args, "idempotent", False):
@@ -58,29 +62,44 @@ def perform(call: Call) -> int:
         text = explain_unreachable(target.node, unreachable.path, unreachable.why)
         short = f"node {target.node} does not answer: {unreachable}"
         return _fail(call, target, text, short, exit_codes.UNAVAILABLE)
-    return exit_codes.OK
 
 
-def _show(call: Call, args: Any, connection: Connection, given: Mapping[str, Any]) -> None:
-    """Ask, and write the answer as it comes."""
+def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str, Any]) -> int:
+    """Say what is done, ask whether it is meant, do it, show the answer; return the exit code."""
     command, options = call.command, call.options
-    formatter = render.load(options.formatter)
-    columns, answer = connection.ask(command.name, given)
-    if columns is not None:
-        tables = {column.name for column in command.columns if column.table}
-        head = render.Head(
-            tuple(columns),
-            frozenset(index for index, name in enumerate(columns) if name in tables),
-            show=options.headers,
-            pad=options.pad,
-        )
-        _write(formatter.rows(head, answer))
-    elif options.silent and isinstance(answer, str) and options.formatter not in render.MACHINE:
-        return
-    elif isinstance(answer, dict) and options.formatter in render.FOR_PEOPLE and (view := views.find(command.name)):
-        _write(view(answer, args))
+    if options.node not in {None, connection.node, connection.node.partition("@")[0]}:
+        _note(call, f"{options.node} means the local node {connection.node}")
+    if command.name in views.LIVE and options.formatter == render.TERMINAL and not terminal.is_dumb():
+        from pybrokerctl.top import live  # noqa: PLC0415 - people only
+
+        return live.run(connection, given, options.watch_s)
+    if confirm.is_asked(command, yes=options.yes):
+        if not confirm.is_confirmed(_banner(call, args, connection.node) or command.summary):
+            sys.stderr.write("Nothing was done.\n")
+            return exit_codes.DECLINED
+        connection.restart_clock()
     else:
-        _write(formatter.value(answer, connection.node))
+        _print_banner(call, args, connection.node)
+    _check_pid_file(args, connection.pid)
+    if options.watch_s is not None:
+        from pybrokerctl import watch  # noqa: PLC0415 - people only
+
+        return watch.watch(call, args, connection, given)
+    if options.talks and Patience.is_wanted():
+        connection.patience = Patience(_banner(call, args, connection.node) or command.summary)
+    try:
+        if command.composed:
+            from pybrokerctl import composed  # noqa: PLC0415 - one command
+
+            composed.show(call, connection.ask(command.name, given)[1]["calls"])
+        else:
+            _write(answer.texts(call, args, connection, given))
+        if command.ends_daemon:
+            connection.wait_until_gone()
+    finally:
+        if connection.patience:
+            connection.patience.stop()
+    return exit_codes.OK
 
 
 def _write(texts: Iterable[str]) -> None:
@@ -109,16 +128,20 @@ def _ask_missing(call: Call) -> dict[str, Any]:
 
 
 def _print_banner(call: Call, args: Any, node: str) -> None:
+    if call.options.talks and (banner := _banner(call, args, node)):
+        sys.stdout.write(f"{banner}\n")
+        sys.stdout.flush()
+
+
+def _banner(call: Call, args: Any, node: str) -> str:
+    """Return what is done, in rabbitmqctl's words; nothing for a command that goes without."""
     banner = call.command.banner
-    if not banner or not call.options.talks:
-        return
     template = banner if isinstance(banner, str) else banner(args)
     seconds = call.timeout_s
     values = {name: ", ".join(one) if isinstance(one, tuple) else one for name, one in args._asdict().items()}
     timeout = "infinity" if seconds is None else float(seconds)
     timeout_ms = "infinity" if seconds is None else int(seconds * 1000)
-    sys.stdout.write(template.format(**values, node=node, timeout=timeout, timeout_ms=timeout_ms) + "\n")
-    sys.stdout.flush()
+    return template.format(**values, node=node, timeout=timeout, timeout_ms=timeout_ms)
 
 
 def _check_pid_file(args: Any, pid: int) -> None:
@@ -138,6 +161,17 @@ def _check_pid_file(args: Any, pid: int) -> None:
         raise Refused(
             f"pid file {path} names process {int(text)}, but the node is process {pid}", exit_codes.UNAVAILABLE
         )
+
+
+def _progress(call: Call) -> Callable[[str], None]:
+    """Return what is told line by line what a command waits for."""
+
+    def say(text: str) -> None:
+        if call.options.talks:
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+
+    return say
 
 
 def _note(call: Call, text: str) -> None:

@@ -7,13 +7,15 @@ import struct
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from pybroker.control import codec
 from pybroker.control.spec import Refused
 from pybrokerctl import exit_codes
 
 CHUNK_OCTETS: Final = 65_536
+# How often something moves for who waits.
+TICK_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
 
 
@@ -26,24 +28,51 @@ class Unreachable(Exception):
         self.why = why
 
 
+class Gone(Unreachable):
+    """The daemon ended, or let us go, in the midst of its answer."""
+
+
 class TimedOut(Exception):
     """The time given with -t is over."""
 
 
+class Patience(Protocol):
+    """What a person sees while an answer is awaited."""
+
+    def wait(self) -> None:
+        """Show that time goes by; called every TICK_S."""
+
+    def count(self, done: int, total: int) -> None:
+        """Show how far the work is."""
+
+    def stop(self) -> None:
+        """Take it off the screen: the answer comes."""
+
+
 class Connection:
-    """One conversation. `node` and `version` are the daemon's, as it greets; `pid` is its process."""
+    """One conversation. `node` and `version` are the daemon's, as it greets; `pid` is its process.
+
+    The time it may take begins anew with `restart_clock`. While `patience` is set it is told of the waiting.
+    """
 
     def __init__(self, path: Path, timeout_s: float | None) -> None:
         self.path = path
-        self._deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        self.patience: Patience | None = None
+        self._timeout_s = timeout_s
+        self._deadline: float | None = None
         self._buffer = bytearray()
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._batches = self._lines()
+        self.restart_clock()
         try:
             self._open()
         except Exception:
             self._socket.close()
             raise
+
+    def restart_clock(self) -> None:
+        """Let what follows take the whole time again."""
+        self._deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
 
     def _open(self) -> None:
         """Connect and read the greeting."""
@@ -66,20 +95,28 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
-    def ask(self, command: str, args: Mapping[str, Any]) -> tuple[list[str] | None, Any]:
+    def ask(self, command: str, args: Mapping[str, Any], *, progress: bool = False) -> tuple[list[str] | None, Any]:
         """Send a request; return (column names, iterator of batches of rows), or (None, value).
 
-        Raises Refused with the daemon's sentence, also in the midst of the rows; TimedOut; Unreachable.
+        With `progress` long work is told of, and ends when we go. Raises Refused with the daemon's sentence, also in
+        the midst of the rows; TimedOut; Gone.
         """
         try:
-            self._wait_for(self._socket.sendall, codec.encode_request(command, args))
+            self._wait_for(self._socket.sendall, codec.encode_request(command, args, progress=progress))
         except OSError as error:
-            raise Unreachable(self.path, error.strerror or str(error)) from error
-        first, *rest = next(self._batches)
-        head = self._expect_object(first)
+            raise Gone(self.path, error.strerror or str(error)) from error
+        batch = next(self._batches)
+        while "progress" in (head := self._expect_object(batch[0])):
+            if self.patience:
+                self.patience.count(*head["progress"])
+            batch = batch[1:] or next(self._batches)
+        if self.patience:
+            self.patience.stop()
         if "columns" in head:
-            return head["columns"], self._rows(rest)
-        return None, self._expect_object(head, "value")["value"]
+            return head["columns"], self._rows(batch[1:])
+        value = self._expect_object(head, "value")["value"]
+        self._expect_object((batch[1:] or next(self._batches))[0], "end")
+        return None, value
 
     def wait_until_gone(self) -> None:
         """Return when the daemon's process has ended. Raises TimedOut."""
@@ -88,9 +125,10 @@ class Connection:
         except ProcessLookupError:
             return
         try:
-            left = self._left_s()
-            if not select.select([process], [], [], left)[0]:
-                raise TimedOut
+            while not select.select([process], [], [], self._tick_s())[0]:
+                self._left_s()
+                if self.patience:
+                    self.patience.wait()
         finally:
             os.close(process)
 
@@ -118,11 +156,11 @@ class Connection:
         buffer = self._buffer
         while True:
             try:
-                data = self._wait_for(self._socket.recv, CHUNK_OCTETS)
+                data = self._receive()
             except OSError as error:
-                raise Unreachable(self.path, error.strerror or str(error)) from error
+                raise Gone(self.path, error.strerror or str(error)) from error
             if not data:
-                raise Unreachable(self.path, "the daemon closed the connection in the midst of its answer")
+                raise Gone(self.path, "the daemon closed the connection in the midst of its answer")
             buffer += data
             end = buffer.rfind(b"\n") + 1
             if not end:
@@ -134,6 +172,18 @@ class Connection:
             except codec.BadLine as error:
                 text = f"{self.path} does not speak pybroker's control protocol ({error})"
                 raise Refused(text, exit_codes.UNAVAILABLE) from error
+
+    def _receive(self) -> bytes:
+        """Return what the daemon says next, nothing at the end."""
+        while self.patience and not select.select([self._socket], [], [], self._tick_s())[0]:
+            self.patience.wait()
+        data: bytes = self._wait_for(self._socket.recv, CHUNK_OCTETS)
+        return data
+
+    def _tick_s(self) -> float:
+        """Return how long to wait until the next tick. Raises TimedOut."""
+        left = self._left_s()
+        return TICK_S if left is None else min(left, TICK_S)
 
     def _left_s(self) -> float | None:
         if self._deadline is None:

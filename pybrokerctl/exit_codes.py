@@ -5,6 +5,7 @@ from typing import Final
 from pybroker.control.spec import EX_DATAERR, EX_NOUSER, EX_SOFTWARE, EX_TEMPFAIL, EX_UNAVAILABLE, EX_USAGE
 
 OK: Final = 0
+DECLINED: Final = 1
 USAGE: Final = EX_USAGE  # an unknown command, option or column; too few or too many arguments
 DATAERR: Final = EX_DATAERR  # an unknown name, a value that cannot be
 NOUSER: Final = EX_NOUSER  # an unknown user
@@ -16,6 +17,7 @@ PIPE_CLOSED: Final = 141  # 128 + SIGPIPE: what `| head` gives every other tool
 
 MEANINGS: Final = {
     OK: "Success.",
+    DECLINED: "Not done: asked at a terminal whether it was meant, you did not say yes.",
     USAGE: "Wrong usage: an unknown command, option, column or formatter, too few or too many arguments; a queue "
     "that is in use or not empty; a command that wants the app stopped while it runs, or the other way round.",
     DATAERR: "A name that does not exist, or a value that cannot be.",

@@ -7,7 +7,7 @@ reads lines and knows what an AMQP value looks like in JSON; it knows no command
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 PROTOCOL: Final = 1
 # The longest sensible request is a user with a few hundred tags; this leaves room for importing by hand.
@@ -37,6 +37,14 @@ TYPE_NAMES: Final = {
 }
 
 
+class Request(NamedTuple):
+    """What a caller asks for: a command, its arguments by name, and whether he wants to hear of its progress."""
+
+    command: str
+    args: dict[str, Any]
+    progress: bool = False
+
+
 class BadLine(ValueError):
     """A line that is not one JSON value, or not the one that belongs here."""
 
@@ -54,20 +62,20 @@ def decode(line: bytes) -> Any:
         raise BadLine(str(error)) from error
 
 
-def decode_request(line: bytes) -> tuple[str, dict[str, Any]]:
-    """Return (command, arguments by name). Raises BadLine."""
+def decode_request(line: bytes) -> Request:
+    """Return what is asked for. Raises BadLine."""
     request = decode(line)
     if not isinstance(request, dict) or not isinstance(request.get("command"), str):
         raise BadLine('a request is an object: {"command": NAME, "args": {...}}')
     args = request.get("args", {})
     if not isinstance(args, dict):
         raise BadLine('"args" is an object')
-    return request["command"], args
+    return Request(request["command"], args, request.get("progress") is True)
 
 
-def encode_request(command: str, args: Mapping[str, Any]) -> bytes:
-    """Return the line that asks for `command`."""
-    return encode({"command": command, "args": args})
+def encode_request(command: str, args: Mapping[str, Any], *, progress: bool = False) -> bytes:
+    """Return the line that asks for `command`, and to be told meanwhile how far its work is."""
+    return encode({"command": command, "args": args, **({"progress": True} if progress else {})})
 
 
 def table_triples(table: Mapping[str, Any]) -> list[list[Any]]:

@@ -10,7 +10,7 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,17 @@ from gevent.pool import Pool
 from gevent.server import StreamServer
 
 from pybroker.control import codec, commands
-from pybroker.control.spec import EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Column, Command, Controller, Node, Refused
+from pybroker.control.spec import (
+    EX_SOFTWARE,
+    EX_UNAVAILABLE,
+    EX_USAGE,
+    Column,
+    Command,
+    Controller,
+    Node,
+    Progress,
+    Refused,
+)
 from pybroker.errors import AmqpError
 from pybroker.version import VERSION
 
@@ -35,6 +45,8 @@ CALLERS_MAX: Final = 64
 IDLE_S_MAX: Final = 600
 # Long enough for one pass of the event loop; sleep(0) would come back up to 5 ms of callbacks earlier than the sockets.
 SLICE_PAUSE_S: Final = 0.000_1
+# How often a person at a terminal is told of progress.
+PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
 
 log = logging.getLogger("pybroker")
@@ -117,7 +129,7 @@ class ControlServer:
         """Yield the answer's octets, a slice of rows at a time. Raises Refused, BadLine, AmqpError."""
         if len(line) > codec.REQUEST_OCTETS_MAX:
             raise Refused(f"a request is longer than {codec.REQUEST_OCTETS_MAX} octets", EX_USAGE)
-        name, given = codec.decode_request(line)
+        name, given, wants_progress = codec.decode_request(line)
         if name not in commands.NAMES:
             raise Refused(f"the daemon, version {VERSION}, does not know the command '{name}'", EX_USAGE)
         command = commands.load(name)
@@ -130,7 +142,26 @@ class ControlServer:
             assert isinstance(result, Iterable)
             yield from _listing(command.chosen(args), iter(result))
         else:
+            if isinstance(result, Generator):
+                result = yield from _working(result, wants_progress)
             yield codec.encode({"value": result}) + codec.encode({"end": 0})
+
+
+def _working(work: Generator[Progress, None, Any], wants_progress: bool) -> Generator[bytes, None, Any]:
+    """Do work step by step and return its result; yield now and then how far it is.
+
+    Who wants to hear of it is noticed when he goes, and the rest is left undone: that is his Ctrl-C.
+    """
+    loop = gevent.get_hub().loop
+    told_s = loop.now()
+    while True:
+        try:
+            step = next(work)
+        except StopIteration as end:
+            return end.value
+        if wants_progress and loop.now() - told_s >= PROGRESS_S:
+            told_s = loop.now()
+            yield codec.encode({"progress": list(step)})
 
 
 def describe(command: Command, args: Any) -> str:

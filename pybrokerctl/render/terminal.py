@@ -165,7 +165,11 @@ def _records(head: Head, batch: Rows, *, between: bool = False) -> Iterator[str]
 
 
 def _texts(head: Head, row: Sequence[Any]) -> list[str]:
-    return [cell(one, table=index in head.tables) for index, one in enumerate(row)]
+    # Blanks in AMQP tables, which go without elsewhere, let long ones be folded between their entries.
+    return [
+        cell(one, table=True).replace("},{", "}, {") if index in head.tables else cell(one)
+        for index, one in enumerate(row)
+    ]
 
 
 def _is_number(one: Any) -> bool:

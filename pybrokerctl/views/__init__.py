@@ -9,6 +9,9 @@ View = Callable[[dict[str, Any], Any], Iterator[str]]
 # A view is the module of its command's name; it is loaded when it is needed.
 NAMES: Final = frozenset({"cluster_status", "environment", "memory_breakdown", "status"})
 
+# What a terminal shows live instead of once.
+LIVE: Final = frozenset({"top"})
+
 
 def find(command: str) -> View | None:
     """Return the view of a command's document, loading it now; None if it has none of its own."""

@@ -40,8 +40,9 @@ def test_nesting_without_end_is_a_bad_line():
 
 def test_a_request_comes_back():
     line = codec.encode_request("ping", {"a": [1]})
-    assert codec.decode_request(line) == ("ping", {"a": [1]})
-    assert codec.decode_request(b'{"command":"ping"}') == ("ping", {})
+    assert codec.decode_request(line) == ("ping", {"a": [1]}, False)
+    assert codec.decode_request(b'{"command":"ping"}') == ("ping", {}, False)
+    assert codec.decode_request(codec.encode_request("ping", {}, progress=True)) == ("ping", {}, True)
 
 
 @pytest.mark.parametrize(

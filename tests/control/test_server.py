@@ -13,7 +13,7 @@ from gevent import socket
 
 from pybroker.control import codec, commands, server as server_module
 from pybroker.control.server import ControlServer, describe
-from pybroker.control.spec import Arg, Column, Command, NoArgs
+from pybroker.control.spec import Arg, Column, Command, NoArgs, Progress
 from pybroker.errors import NotFound
 
 
@@ -205,6 +205,44 @@ def test_a_caller_who_vanishes_ends_the_listing(server, caller, add, caplog):
             break
     assert len(server._callers) == 0
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def long_work(steps: int, done: list[int]) -> Command:
+    """Return a command that counts what it has done, with a rest after each step."""
+
+    def run(_node, _args):
+        for step in range(1, steps + 1):
+            done.append(step)
+            gevent.sleep(0.001)
+            yield Progress(step, steps)
+        return "done"
+
+    return Command("long", "Tests", "Tests", NoArgs, "write", run)
+
+
+def test_long_work_is_told_of_to_who_wants_to_hear(caller, add, monkeypatch):
+    monkeypatch.setattr(server_module, "PROGRESS_S", 0)
+    add(long_work(3, []))
+    assert caller.ask("long") == [{"value": "done"}, {"end": 0}]
+    caller.socket.sendall(codec.encode_request("long", {}, progress=True))
+    told = [caller.line() for _ in range(5)]
+    assert told == [*({"progress": [n, 3]} for n in (1, 2, 3)), {"value": "done"}, {"end": 0}]
+
+
+def test_long_work_is_left_undone_when_who_wanted_to_hear_of_it_goes(server, caller, add, monkeypatch):
+    monkeypatch.setattr(server_module, "PROGRESS_S", 0)
+    done = []
+    add(long_work(10**6, done))
+    caller.socket.sendall(codec.encode_request("long", {}, progress=True))
+    assert caller.line() == {"progress": [1, 10**6]}
+    caller.file.close()
+    caller.socket.close()
+    for _ in range(1000):
+        gevent.sleep(0.001)
+        if not server._callers:
+            break
+    assert len(server._callers) == 0
+    assert len(done) < 1000
 
 
 def test_changes_are_logged_without_secrets(caller, caplog):

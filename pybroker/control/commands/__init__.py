@@ -62,6 +62,7 @@ NAMES: Final = (
     "list_connections",
     "list_channels",
     "list_consumers",
+    "top",
     # Virtual hosts
     "add_vhost",
     "delete_vhost",

@@ -31,7 +31,7 @@ COMMAND = Command(
     section="Operations",
     summary="Closes a connection",
     args=Args,
-    effect="destroy",
+    effect="write",
     run=run,
     banner="Closing connection {pid}, reason: {reason}...",
 )

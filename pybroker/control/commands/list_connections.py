@@ -23,9 +23,15 @@ def run(node: Node, args: Args) -> "Iterable[AmqpSession]":
     return (session for session in sessions if session.state not in {"header", "closed"})
 
 
+def _given_name(session: "AmqpSession") -> str:
+    name = session.client_properties.get("connection_name", "")
+    return name if isinstance(name, str) else ""
+
+
 COLUMNS = (
     Column("pid", lambda s: s.pid, "id, as close_connection takes it"),
     Column("name", lambda s: s.name, "peer's and own address"),
+    Column("user_provided_name", _given_name, "what the client calls it (connection_name of its properties)"),
     Column("port", lambda s: s.port, "own port"),
     Column("host", lambda s: s.host, "own address"),
     Column("peer_port", lambda s: s.peer_port, "peer's port"),

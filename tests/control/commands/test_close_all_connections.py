@@ -31,6 +31,7 @@ def test_no_more_than_the_limit_with_a_pause_between(operator, peers):
     assert answer == "Closed 2 connections"
     assert closed(peers) == [True, True, False]
     assert operator.pauses == [0.05, 0.05]
+    assert operator.steps == [(1, 2), (2, 2)]
 
 
 @pytest.mark.parametrize("given", [{"limit": -1}, {"delay_ms": -1}, {"vhost": "x"}])

@@ -30,6 +30,7 @@ def test_client_properties_travel_with_their_types(operator):
     peer.call(Connection.StartOk(properties, "PLAIN", "\0guest\0guest"), 0)
     expected = [["capabilities", "table", [["basic.nack", "bool", True]]], ["connection_name", "longstr", "NAME"]]
     assert sorted(operator.list("list_connections", "client_properties")[0]) == expected
+    assert operator.list("list_connections", "user_provided_name") == ["NAME"]
 
 
 def test_what_was_negotiated(operator, peer):

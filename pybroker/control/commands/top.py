@@ -1,0 +1,56 @@
+"""top: the queues of all virtual hosts, what they hold and what went through; pybrokerctl makes rates of two looks."""
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pybroker.control.lookup import find_vhost
+from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pybroker.core.queue.queue import Queue
+
+
+class Args(NamedTuple):
+    """Columns, and one virtual host if not all."""
+
+    columns: ColumnsArg = ()
+    vhost: Annotated[str | None, Arg("only queues of this virtual host", "-p --vhost", "vhost", names="vhost")] = None
+
+
+def run(node: Node, args: Args) -> "Iterator[Queue]":
+    """Yield the queues, virtual host by virtual host. Raises Refused for an unknown one."""
+    vhosts = list(node.broker.vhosts.values()) if args.vhost is None else [find_vhost(node.broker, args.vhost)]
+    for vhost in vhosts:
+        yield from list(vhost.queues.values())
+
+
+COLUMNS = (
+    Column("vhost", lambda q: q.vhost.name, "virtual host"),
+    Column("name", lambda q: q.name, "name"),
+    Column("messages_ready", lambda q: q.messages_ready, "messages that wait for a consumer"),
+    Column("messages_unacknowledged", lambda q: q.messages_unacknowledged, "messages delivered, not yet acknowledged"),
+    Column("consumers", lambda q: q.consumer_count, "consumers"),
+    Column("message_bytes", lambda q: q.octets_ready + q.octets_unacknowledged, "octets of the bodies of both"),
+    Column("publish", lambda q: q.published, "messages that came in, since the queue was declared"),
+    Column(
+        "deliver",
+        lambda q: q.delivered + q.delivered_no_ack + q.got,
+        "messages handed out",
+    ),
+    Column("ack", lambda q: q.acked, "messages acknowledged"),
+    Column("redeliver", lambda q: q.redelivered, "those of them handed out again"),
+    Column("state", lambda q: q.state, "always running"),
+)
+
+COMMAND = Command(
+    name="top",
+    section="Monitoring",
+    summary="Shows queues, connections, rates and alarms as they change; lists the queues' counters when it is piped",
+    args=Args,
+    effect="read",
+    run=run,
+    columns=COLUMNS,
+    banner="Listing what the queues of node {node} do ...",
+    timeout_s=60,
+)

@@ -1,0 +1,34 @@
+"""One answer as text: asked for over a connection, shown by a view or a formatter, as it comes."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pybrokerctl import render, views
+
+if TYPE_CHECKING:
+    from pybrokerctl.call import Call
+    from pybrokerctl.client import Connection
+
+
+def texts(call: "Call", args: Any, connection: "Connection", given: Mapping[str, Any]) -> Iterator[str]:
+    """Ask, and yield the pieces of the answer. Raises Refused, TimedOut, Gone, also between two of them."""
+    command, options = call.command, call.options
+    formatter = render.load(options.formatter)
+    columns, answer = connection.ask(command.name, given, progress=command.effect != "read")
+    if columns is not None:
+        tables = {column.name for column in command.columns if column.table}
+        head = render.Head(
+            tuple(columns),
+            frozenset(index for index, name in enumerate(columns) if name in tables),
+            show=options.headers,
+            pad=options.pad,
+        )
+        yield from formatter.rows(head, answer)
+    elif options.silent and isinstance(answer, str) and options.formatter not in render.MACHINE:
+        return
+    elif isinstance(answer, dict) and options.formatter in render.FOR_PEOPLE and (view := views.find(command.name)):
+        yield from view(answer, args)
+    elif isinstance(answer, dict) and "message" in answer and options.formatter != "json":
+        yield from formatter.value(answer["message"], connection.node)
+    else:
+        yield from formatter.value(answer, connection.node)

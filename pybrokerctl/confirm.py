@@ -1,0 +1,17 @@
+"""The question before something is destroyed. Only people are asked: both stdin and stdout are a terminal."""
+
+import click
+
+from pybroker.control.spec import Command
+from pybrokerctl import terminal
+
+
+def is_asked(command: Command, *, yes: bool) -> bool:
+    """Tell whether a command is to be confirmed; `yes`: the answer was given with --yes."""
+    return command.effect == "destroy" and not yes and terminal.is_dialogue()
+
+
+def is_confirmed(what: str) -> bool:
+    """Ask on stderr, so that what goes to stdout stays an answer. Raises click.Abort at Ctrl-C and Ctrl-D."""
+    subject = what.strip().rstrip(".").rstrip()
+    return click.confirm(f"{subject}: are you sure?", err=True)

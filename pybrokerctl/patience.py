@@ -1,0 +1,59 @@
+"""What a person at a terminal sees while a command works: nothing for a moment, then that it does, and how far."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from pybrokerctl import terminal
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+# What answers by then needs no excuse.
+SILENT_S: Final = 0.5
+
+
+class Patience:
+    """One line on stderr, drawn by rich and gone before the answer. `what` is what goes on."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what.strip().splitlines()[-1] if what.strip() else ""
+        self._since_s = time.monotonic()
+        self._bar: Progress | None = None
+
+    @staticmethod
+    def is_wanted() -> bool:
+        """Tell whether somebody looks at it, on a terminal that can take it away again."""
+        return terminal.is_terminal(sys.stdout) and terminal.is_terminal(sys.stderr) and not terminal.is_dumb()
+
+    def wait(self) -> None:
+        """Show that time goes by."""
+        if time.monotonic() - self._since_s >= SILENT_S:
+            bar = self._shown()
+            bar.refresh()
+
+    def count(self, done: int, total: int) -> None:
+        """Show how far the work is."""
+        bar = self._shown()
+        bar.update(bar.task_ids[0], completed=done, total=total, refresh=True)
+
+    def stop(self) -> None:
+        """Take it off the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _shown(self) -> "Progress":
+        if self._bar is not None:
+            return self._bar
+        # Tens of milliseconds, for what takes half a second at least.
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn  # noqa: PLC0415
+
+        colour = terminal.has_colour(sys.stderr)
+        console = Console(stderr=True, no_color=not colour, markup=False, emoji=False, highlight=False)
+        columns = (SpinnerColumn(), "{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=console, auto_refresh=False, transient=True)
+        self._bar.add_task(self._what, total=None)
+        self._bar.start()
+        return self._bar

@@ -1,0 +1,111 @@
+"""What the node does at one moment, and per second between two of them."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from pybrokerctl.client import Connection
+
+QUEUE_COLUMNS: Final = (
+    *("vhost", "name", "messages_ready", "messages_unacknowledged", "consumers", "message_bytes"),
+    *("publish", "deliver", "ack", "redeliver"),
+)
+CONNECTION_COLUMNS: Final = (
+    *("pid", "name", "user_provided_name", "user", "vhost", "state", "channels", "send_pend"),
+    *("recv_oct", "send_oct"),
+)
+# From this column on they are counters, of which the difference is of interest.
+QUEUE_COUNTERS: Final = 6
+CONNECTION_COUNTERS: Final = 8
+
+
+class Queue(NamedTuple):
+    """A queue: what it holds, and its rates per second; None where there is nothing to compare with yet."""
+
+    vhost: str
+    name: str
+    ready: int
+    unacked: int
+    consumers: int
+    octets: int
+    publish: float | None
+    deliver: float | None
+    ack: float | None
+    redeliver: float | None
+
+
+class Client(NamedTuple):
+    """A connection: who it is, and its octets per second; None where there is nothing to compare with yet."""
+
+    pid: str
+    peers: str
+    given_name: str
+    user: str
+    vhost: str
+    state: str
+    channels: int
+    pending: int
+    received: float | None
+    sent: float | None
+
+    @property
+    def name(self) -> str:
+        """Return what its client calls it, else the two addresses."""
+        return self.given_name or self.peers
+
+
+class Snapshot(NamedTuple):
+    """Counters as they were read, `at_s` on the monotonic clock; rows of the columns above."""
+
+    at_s: float
+    status: Mapping[str, Any]
+    queues: list[list[Any]]
+    connections: list[list[Any]]
+
+
+def take(connection: "Connection", args: Mapping[str, Any]) -> Snapshot:
+    """Ask the node for everything; `args` choose its queues. Raises Refused, TimedOut, Gone."""
+    status = connection.ask("status", {})[1]
+    queues = _rows(connection, "top", {**args, "columns": QUEUE_COLUMNS})
+    at_s = time.monotonic()
+    return Snapshot(at_s, status, queues, _rows(connection, "list_connections", {"columns": CONNECTION_COLUMNS}))
+
+
+def queues_between(before: Snapshot | None, after: Snapshot) -> list[Queue]:
+    """Return the queues of `after` with what they did per second since `before`."""
+    earlier = {(row[0], row[1]): row for row in before.queues} if before else {}
+    seconds = after.at_s - before.at_s if before else 0.0
+    return [
+        Queue(*row[:QUEUE_COUNTERS], *_rates(earlier.get((row[0], row[1])), row, QUEUE_COUNTERS, seconds))
+        for row in after.queues
+    ]
+
+
+def clients_between(before: Snapshot | None, after: Snapshot) -> list[Client]:
+    """Return the connections of `after` with what they did per second since `before`."""
+    earlier = {row[0]: row for row in before.connections} if before else {}
+    seconds = after.at_s - before.at_s if before else 0.0
+    return [
+        Client(*row[:CONNECTION_COUNTERS], *_rates(earlier.get(row[0]), row, CONNECTION_COUNTERS, seconds))
+        for row in after.connections
+    ]
+
+
+def total(rows: Iterable[Any], read: Callable[[Any], float | None]) -> float | None:
+    """Return a rate of all rows together; None when it is known of none of them."""
+    known = [rate for rate in map(read, rows) if rate is not None]
+    return sum(known) if known else None
+
+
+def _rates(before: list[Any] | None, after: list[Any], first: int, seconds: float) -> list[float | None]:
+    """Return per second what counters from index `first` on have grown."""
+    if before is None or seconds <= 0:
+        return [None] * (len(after) - first)
+    # A queue that was deleted and declared anew counts from 0 again.
+    return [max(0, new - old) / seconds for old, new in zip(before[first:], after[first:], strict=True)]
+
+
+def _rows(connection: "Connection", command: str, args: Mapping[str, Any]) -> list[list[Any]]:
+    _, batches = connection.ask(command, args)
+    return [row for batch in batches for row in batch]
