@@ -62,7 +62,7 @@ class Broker:
     def create_defaults(self) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""
         settings = self.settings
-        self.add_vhost(settings.default_vhost)
+        self.add_vhost(settings.default_vhost, "Default virtual host")
         self.users.add(settings.default_user, settings.default_pass, settings.default_user_tags)
         self.users.set_permissions(
             settings.default_user,
@@ -70,11 +70,13 @@ class Broker:
             *settings.default_permissions,
         )
 
-    def add_vhost(self, name: str, description: str = "", tags: tuple[str, ...] = ()) -> VHost:
+    def add_vhost(
+        self, name: str, description: str = "", tags: tuple[str, ...] = (), default_queue_type: str = ""
+    ) -> VHost:
         """Create a virtual host with RabbitMQ's exchanges; an existing one is returned as it is."""
         vhost = self.vhosts.get(name)
         if vhost is None:
-            vhost = self.vhosts[name] = VHost(self, name, description, tags)
+            vhost = self.vhosts[name] = VHost(self, name, description, tags, default_queue_type)
             declare_default_exchanges(vhost)
         return vhost
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pybroker.core.access import check_link, check_reserved, strip_line_ends
 from pybroker.core.arguments import (
     DEAD_LETTER_EXCHANGE,
+    QUEUE_TYPE,
     check_declare_arguments,
     check_queue_properties,
     queue_type_of,
@@ -39,11 +40,14 @@ def check_queue_declare(
 ) -> tuple[str, "Queue | None"]:
     """Check an active queue.declare to the end; return the name, made up if none was given, and the queue if it exists.
 
-    With None the caller makes it, durable only if not `exclusive` (F7). F3, F4, F7, F8, F10, F23, F28, F42.
+    With None the caller makes it, durable only if not `exclusive` (F7). What the vhost declares by default is put into
+    `arguments` (F43). F3, F4, F7, F8, F10, F23, F28, F42.
 
     Raises AccessRefused (403), ResourceLocked (405), PreconditionFailed (406).
     """
     name = strip_line_ends(name)
+    if vhost.default_queue_type and QUEUE_TYPE not in arguments:
+        _add_default_type(vhost, arguments, fits=durable and not exclusive and not auto_delete)
     if name:
         check_reserved("queue", name)
     else:
@@ -64,6 +68,11 @@ def check_queue_declare(
     queue_type = check_declare_arguments(vhost, name, arguments)
     check_queue_properties(vhost, name, queue_type, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
     return name, None
+
+
+def _add_default_type(vhost: "VHost", arguments: "Table", *, fits: bool) -> None:
+    """Add the vhost's default type, or classic for a queue that could not have that one (rabbit_amqqueue)."""
+    arguments[QUEUE_TYPE] = vhost.default_queue_type if fits else "classic"
 
 
 def _server_name(arguments: "Table") -> str:

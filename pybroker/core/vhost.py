@@ -21,6 +21,7 @@ class VHost:
     __slots__ = (
         "bound",
         "broker",
+        "default_queue_type",
         "description",
         "exchanges",
         "generation",
@@ -31,11 +32,19 @@ class VHost:
         "unroutable_ae_missing",
     )
 
-    def __init__(self, broker: "Broker", name: str, description: str = "", tags: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        broker: "Broker",
+        name: str,
+        description: str = "",
+        tags: tuple[str, ...] = (),
+        default_queue_type: str = "",
+    ) -> None:
         self.broker = broker
         self.name = name
         self.description = description
         self.tags = tags
+        self.default_queue_type = default_queue_type  # of a queue declared without x-queue-type (F43); empty: none
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
         self.bound: dict[Destination, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange

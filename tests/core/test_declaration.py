@@ -129,3 +129,31 @@ def test_the_reserved_prefix_is_looked_at_before_permissions():
     user = vhost.broker.users.add("nobody", "x")
     assert refused(declare, vhost, "amq.q", user=user)[1].startswith("queue name 'amq.q'")
     assert refused(declare, vhost, "q", user=user)[1].startswith("configure access to queue 'q'")
+
+
+def test_f43_a_vhosts_default_type_is_that_of_durable_queues_which_do_not_say():
+    vhost = new_vhost()
+    vhost.default_queue_type = "quorum"
+    for options, expected in (
+        ({}, "quorum"),
+        ({"arguments": wired(x_queue_type="classic")}, "classic"),
+        ({"durable": False}, "classic"),
+        ({"exclusive": True}, "classic"),
+        ({"auto_delete": True}, "classic"),
+    ):
+        arguments = options.setdefault("arguments", Table())
+        declare(vhost, "q", **options)
+        assert (arguments["x-queue-type"], arguments.type_of("x-queue-type")) == (expected, "S")
+
+
+def test_f43_without_a_default_nothing_is_added():
+    arguments = Table()
+    declare(new_vhost(), "q", arguments=arguments)
+    assert arguments == {}
+
+
+def test_f43_a_name_made_up_by_the_server_is_refused_for_it_too():
+    vhost = new_vhost()
+    vhost.default_queue_type = "quorum"
+    expected = (406, "Cannot declare a server-named queue for type rabbit_quorum_queue")
+    assert refused(declare, vhost, "") == expected

@@ -2,7 +2,9 @@
 
 from typing import Annotated, NamedTuple
 
-from pybroker.control.spec import Arg, Command, Node, Refused, split_columns
+from pybroker.control.spec import Arg, BadArguments, Command, Node, Refused, split_columns
+
+QUEUE_TYPES = ("classic", "quorum")
 
 
 class Args(NamedTuple):
@@ -11,13 +13,24 @@ class Args(NamedTuple):
     vhost_name: Annotated[str, Arg("name of the virtual host", "", "vhost")]
     description: Annotated[str, Arg("what it is for", "-d --description")] = ""
     tags: Annotated[str, Arg("tags, separated by commas", "--tags", "tag1,tag2")] = ""
+    default_queue_type: Annotated[
+        str | None,
+        Arg(f"type of durable queues declared without one: {', '.join(QUEUE_TYPES)}", "--default-queue-type", "type"),
+    ] = None
+
+
+def check(args: Args) -> None:
+    """Refuse a type that there is not. Raises BadArguments."""
+    if args.default_queue_type not in {None, *QUEUE_TYPES}:
+        raise BadArguments("Unsupported default queue type")
 
 
 def run(node: Node, args: Args) -> None:
     """Add it with RabbitMQ's exchanges; one that is there already stays as it is. Raises Refused."""
     if not args.vhost_name:
         raise Refused("the name of a virtual host cannot be an empty string")
-    node.broker.add_vhost(args.vhost_name, args.description, split_columns([args.tags]))
+    tags = split_columns([args.tags])
+    node.broker.add_vhost(args.vhost_name, args.description, tags, args.default_queue_type or "")
 
 
 COMMAND = Command(
@@ -28,4 +41,5 @@ COMMAND = Command(
     effect="write",
     run=run,
     banner='Adding vhost "{vhost_name}" ...',
+    check=check,
 )

@@ -1,6 +1,6 @@
 """list_vhosts: the virtual hosts."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pybroker.control.spec import Column, ColumnsArg, Command, Node
 
@@ -22,12 +22,26 @@ def run(node: Node, args: Args) -> "Iterable[VHost]":
     return list(node.broker.vhosts.values())
 
 
+def _metadata(vhost: "VHost") -> dict[str, Any]:
+    return {
+        "description": vhost.description,
+        "tags": list(vhost.tags),
+        "default_queue_type": vhost.default_queue_type or "classic",
+    }
+
+
 COLUMNS = (
     Column("name", lambda v: v.name, "name"),
     Column("description", lambda v: v.description, "description"),
     Column("tags", lambda v: list(v.tags), "tags"),
-    Column("default_queue_type", lambda _: "classic", "type of a queue declared without x-queue-type"),
+    Column(
+        "default_queue_type",
+        lambda v: v.default_queue_type or "classic",
+        "type of a durable queue declared without x-queue-type",
+    ),
+    Column("protected_from_deletion", lambda _: False, "whether delete_vhost is refused: no, none can be protected"),
     Column("tracing", lambda v: v.tracing, "whether its messages are copied to amq.rabbitmq.trace"),
+    Column("metadata", _metadata, "description, tags and default queue type together"),
     Column("cluster_state", lambda v: {v.broker.settings.node_name: "running"}, "its state on each node"),
 )
 

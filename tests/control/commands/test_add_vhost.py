@@ -1,6 +1,6 @@
 import pytest
 
-from pybroker.control.spec import Refused
+from pybroker.control.spec import BadArguments, Refused
 
 
 def test_it_has_exchanges_and_nobodys_permissions(operator):
@@ -19,3 +19,30 @@ def test_one_without_a_name_is_refused(operator):
     with pytest.raises(Refused) as refused:
         operator.ask("add_vhost", vhost_name="")
     assert refused.value.exit_code == 65
+
+
+def test_description_tags_and_default_queue_type_are_kept(operator):
+    given = {"description": "for tests", "tags": "a,b", "default_queue_type": "quorum"}
+    operator.ask("add_vhost", vhost_name="v", **given)
+    assert operator.list("list_vhosts", "name", "description", "tags", "default_queue_type") == [
+        ["/", "Default virtual host", [], "classic"],
+        ["v", "for tests", ["a", "b"], "quorum"],
+    ]
+    assert operator.list("list_vhosts", "metadata")[1] == {**given, "tags": ["a", "b"]}
+
+
+def test_f43_its_queues_have_that_type(operator):
+    operator.ask("add_vhost", vhost_name="v", default_queue_type="quorum")
+    operator.ask("set_permissions", username="guest", configure=".*", write=".*", read=".*", vhost="v")
+    peer = operator.world.connect(vhost="v")
+    peer.declare("lasting", durable=True)
+    peer.declare("lasting", durable=True)
+    peer.declare("passing")
+    assert operator.list("list_queues", "name", "type", vhost="v") == [["lasting", "quorum"], ["passing", "classic"]]
+
+
+@pytest.mark.parametrize("name", ["stream", "x", ""])
+def test_a_type_that_there_is_not_is_refused(operator, name):
+    with pytest.raises(BadArguments) as refused:
+        operator.ask("add_vhost", vhost_name="v", default_queue_type=name)
+    assert (refused.value.text, refused.value.exit_code) == ("Unsupported default queue type", 64)
