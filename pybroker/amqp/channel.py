@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pamqp import commands
 
-from pybroker.amqp.publishing import Assembly, finish_content, open_route
+from pybroker.amqp.publishing import LARGE_READ_OCTETS, Assembly, finish_content, open_route
 from pybroker.core.link import ChannelState
 from pybroker.core.publish import Publisher
 from pybroker.core.trace import Party
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # From here on the rest of a body is read in large portions: 128-KiB reads would copy what has come again and again.
 LARGE_BODY_OCTETS: Final = 65_536
-LARGE_READ_OCTETS: Final = 2097152
 
 # Class and method of basic.publish.
 PUBLISH: Final = (60, 40)

@@ -39,7 +39,7 @@ REPLY_TO: Final = "amq.rabbitmq.reply-to"
 SHARE_OCTETS: Final = 4_096
 # Contents of this size are read in larger portions than small ones: fewer of them are cut at the end of a read.
 LARGE_OCTETS: Final = 8_192
-LARGE_READ_OCTETS: Final = 2097152
+LARGE_READ_OCTETS: Final = 2_097_152
 # Distinct publishes (exchange, key, flags) remembered for a connection.
 ROUTES_MAX: Final = 1_024
 

@@ -51,7 +51,7 @@ class Connection:
             return
         turn.readers += 1
         try:
-            data = sock.recv(session.read_octets or turn.read_octets)
+            data = sock.recv(min(session.read_octets, turn.large_octets) or turn.read_octets)
         except BlockingIOError:
             return
         except OSError as error:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 TURN_READ_OCTETS: Final = 1_048_576
 READ_OCTETS_MAX: Final = 131_072
 READ_OCTETS_MIN: Final = 4_096
+# What those read together that are in the middle of large bodies and ask for more.
+LARGE_READ_OCTETS: Final = 2_097_152
 
 # A held publisher is read a little this often: enough to go on, too little to take the consumers' time.
 HOLD_S: Final = 0.001
@@ -42,6 +44,7 @@ class LoopTurn(Turn):
         "_timer",
         "broker",
         "clock",
+        "large_octets",
         "read_octets",
         "readers",
         "reading",
@@ -52,6 +55,7 @@ class LoopTurn(Turn):
         self.clock = clock
         self.broker: Broker | None = None
         self.readers = 0  # connections that were read in this turn
+        self.large_octets = LARGE_READ_OCTETS
         self.read_octets = READ_OCTETS_MAX  # an equal share for each of as many as there were last time
         self._loop: Any = gevent.get_hub().loop
         self._timer: Any = None
@@ -98,6 +102,7 @@ class LoopTurn(Turn):
         readers = self.readers
         if readers:
             self.read_octets = min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers))
+            self.large_octets = max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers)
             self.readers = 0
         self.woken = True  # what follows needs no call back to be asked for
         for _ in range(ROUNDS_MAX):
