@@ -12,6 +12,7 @@ from pybroker.run import PLAIN_TRAITS, Entry, Names, Run
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
+    from pybroker.core.queue.queue import Queue
 
 # Between two pauses: about a millisecond.
 ENTRIES_PER_SLICE: Final = 5_000
@@ -22,6 +23,8 @@ RUN_OCTETS: Final = getsizeof(_EMPTY_RUN)
 ENTRY_OCTETS: Final = getsizeof(Entry(_EMPTY_RUN, range(0))) + getsizeof(range(0))
 BYTES_OCTETS: Final = getsizeof(b"")
 POINTER_OCTETS: Final = 8
+# An empty queue with what belongs to it: tracemalloc over 3,000 of them.
+QUEUE_OCTETS: Final = 2_145
 
 
 class Footprint(NamedTuple):
@@ -46,6 +49,20 @@ def measure(broker: "Broker", pause: Callable[[float], object]) -> Footprint:
         if count % ENTRIES_PER_SLICE == 0:
             pause(PAUSE_S)
     return Footprint(contents, entries, sum(map(_buffered, list(broker.sessions.values()))))
+
+
+def of_queue(queue: "Queue") -> int:
+    """Return about what a queue's messages take, as if it shared none and all were like the one that leaves next.
+
+    It costs nothing like a walk over the entries, so a listing of many queues can show it.
+    """
+    entries = sum(len(level.ready) + len(level.returned) for level in queue.levels)
+    around = BYTES_OCTETS + POINTER_OCTETS
+    head = queue.head()
+    if head is not None:
+        around += (head.run.octets - head.run.body_octets) // head.run.count
+    bodies = queue.octets_ready + queue.octets_unacknowledged
+    return QUEUE_OCTETS + entries * (ENTRY_OCTETS + RUN_OCTETS) + queue.messages * around + bodies
 
 
 def octets_of(run: Run) -> int:

@@ -3,7 +3,7 @@
 import pytest
 from fakes import World
 
-from pybroker.core.footprint import ENTRIES_PER_SLICE, ENTRY_OCTETS, RUN_OCTETS, measure, octets_of
+from pybroker.core.footprint import ENTRIES_PER_SLICE, ENTRY_OCTETS, QUEUE_OCTETS, RUN_OCTETS, measure, octets_of
 
 
 @pytest.fixture
@@ -85,3 +85,16 @@ def test_others_go_on_meanwhile(world, peer, monkeypatch):
     footprint(world, pauses)
     assert len(pauses) == 2
     assert ENTRIES_PER_SLICE > 1_000
+
+
+def test_a_queues_own_figure_comes_near_what_is_counted(world, peer):
+    for i in range(20):
+        peer.publish("", "q", b"x" * 300, message_id=str(i))
+    peer.get("q", no_ack=False)
+    queue = world.vhost.queues["q"]
+    counted = footprint(world)
+    assert abs(queue.memory_octets - QUEUE_OCTETS - counted.contents - counted.entries) < 0.1 * counted.contents
+
+
+def test_an_empty_queue_takes_a_little(world, peer):
+    assert world.vhost.queues["q"].memory_octets == QUEUE_OCTETS

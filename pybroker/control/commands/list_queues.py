@@ -50,6 +50,11 @@ def _channel_pid(consumer: Any) -> str:
     return f"{pid[:-2]}{consumer.channel.number}>"
 
 
+def _head_timestamp(queue: "Queue") -> Any:
+    timestamp = queue.head_timestamp
+    return "" if timestamp is None else timestamp
+
+
 COLUMNS = (
     Column("name", lambda q: q.name, "name"),
     Column("durable", lambda q: q.durable, "whether it is there again after a restart"),
@@ -75,6 +80,8 @@ COLUMNS = (
     Column("message_bytes_unacknowledged", lambda q: q.octets_unacknowledged, "of unacknowledged ones"),
     Column("message_bytes", lambda q: q.octets_ready + q.octets_unacknowledged, "both together"),
     Column("message_bytes_ram", lambda q: q.octets_ready + q.octets_unacknowledged, "of those held in memory"),
+    Column("head_message_timestamp", _head_timestamp, "timestamp property of the first message, if it has one"),
+    Column("memory", lambda q: q.memory_octets, "octets of memory that its messages take, about"),
     Column("disk_reads", lambda _: 0, "how often messages were read from disk: never, they are held in memory"),
     Column("disk_writes", lambda _: 0, "how often messages were written to disk: never likewise"),
     Column("consumers", lambda q: q.consumer_count, "consumers"),

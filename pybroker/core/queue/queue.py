@@ -7,11 +7,14 @@ broker's `departures`, or nowhere.
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from pybroker.core import footprint
 from pybroker.core.limits import DROP_HEAD
 from pybroker.core.queue import dead_letter, dealing, expiry, overflow
 from pybroker.core.queue.ready import Level
 from pybroker.core.queue.ring import Consumers
+from pybroker.message import Message
 from pybroker.run import Entry
+from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
     from pybroker.core.limits import QueueLimits
@@ -149,6 +152,19 @@ class Queue:
             if level.count:
                 return level.head()
         return None
+
+    @property
+    def head_timestamp(self) -> int | None:
+        """Return the timestamp property of the message that leaves next, in seconds; None without (list_queues)."""
+        head = self.head()
+        if head is None:
+            return None
+        return decode_properties(Message(head.run, head.indexes[0]).property_octets).timestamp
+
+    @property
+    def memory_octets(self) -> int:
+        """Return about what its messages take in memory (list_queues)."""
+        return footprint.of_queue(self)
 
     def set_limits(self, limits: "QueueLimits") -> None:
         """Replace the limits; what the hot path asks is answered once, here."""

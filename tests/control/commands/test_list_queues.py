@@ -1,3 +1,5 @@
+from datetime import UTC, datetime
+
 import pytest
 from pamqp import commands
 
@@ -73,3 +75,20 @@ def test_unknown_columns_are_named_together(operator):
     with pytest.raises(BadArguments) as refused:
         operator.list("list_queues", "name", "zzz", "aaa")
     assert (refused.value.text, refused.value.exit_code) == ("Info key(s) aaa,zzz are not supported", 64)
+
+
+def test_the_timestamp_is_that_of_the_message_that_leaves_next(operator, peer):
+    peer.declare("q")
+    assert operator.list("list_queues", "head_message_timestamp") == [""]
+    peer.publish("", "q", timestamp=datetime.fromtimestamp(1_700_000_000, UTC))
+    peer.publish("", "q")
+    assert operator.list("list_queues", "head_message_timestamp") == [1_700_000_000]
+    peer.get("q")
+    assert operator.list("list_queues", "head_message_timestamp") == [""]
+
+
+def test_memory_grows_with_the_messages(operator, peer):
+    peer.declare("q")
+    empty = operator.list("list_queues", "memory")[0]
+    peer.publish("", "q", b"x" * 10_000)
+    assert 10_000 < operator.list("list_queues", "memory")[0] - empty < 10_500
