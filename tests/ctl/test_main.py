@@ -14,7 +14,9 @@ def refused(what: str, given: str, usage: str) -> str:
 
 
 GENERAL = "pybrokerctl [--node <node>] [--timeout <timeout>] [--quiet] "
-ADD_VHOST = GENERAL + "add_vhost <vhost> [--description <description>] [--tags <tag1,tag2>]"
+ADD_VHOST = (
+    GENERAL + "add_vhost <vhost> [--description <description>] [--tags <tag1,tag2>] [--default-queue-type <type>]"
+)
 STATUS = GENERAL + "status [--unit <unit>] [--watch [<seconds>]]"
 
 

@@ -8,7 +8,7 @@ from pybroker.control.spec import Arg, Command, Node, Refused
 class Args(NamedTuple):
     """Name and password."""
 
-    username: Annotated[str, Arg("name of the user")]
+    username: Annotated[str, Arg("name of the user", names="user")]
     password: Annotated[str, Arg("password to try; asked for if missing", prompt="Password: ", secret=True)]
 
 

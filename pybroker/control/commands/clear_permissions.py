@@ -9,7 +9,7 @@ from pybroker.control.spec import Arg, Command, Node, VHostArg
 class Args(NamedTuple):
     """The user."""
 
-    username: Annotated[str, Arg("name of the user")]
+    username: Annotated[str, Arg("name of the user", names="user")]
     vhost: VHostArg = "/"
 
 

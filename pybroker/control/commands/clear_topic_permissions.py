@@ -9,8 +9,8 @@ from pybroker.control.spec import Arg, Command, Node, VHostArg
 class Args(NamedTuple):
     """The user and one exchange, or all."""
 
-    username: Annotated[str, Arg("name of the user")]
-    exchange: Annotated[str | None, Arg("topic exchange; all of the virtual host without it")] = None
+    username: Annotated[str, Arg("name of the user", names="user")]
+    exchange: Annotated[str | None, Arg("topic exchange; all of the virtual host without it", names="exchange")] = None
     vhost: VHostArg = "/"
 
 

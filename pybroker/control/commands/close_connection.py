@@ -12,7 +12,13 @@ class Args(NamedTuple):
     """Which, and what its client is told."""
 
     pid: Annotated[
-        str, Arg("id of the connection, as the pid column of list_connections shows it", "", "connection pid")
+        str,
+        Arg(
+            "id of the connection, as the pid column of list_connections shows it",
+            "",
+            "connection pid",
+            names="connection",
+        ),
     ]
     reason: Annotated[str, Arg("what the client is told and the log says", "", "explanation")]
 

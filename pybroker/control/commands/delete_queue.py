@@ -9,7 +9,7 @@ from pybroker.control.spec import EX_USAGE, Arg, Command, Node, Refused, VHostAr
 class Args(NamedTuple):
     """The queue and under which conditions."""
 
-    queue_name: Annotated[str, Arg("name of the queue")]
+    queue_name: Annotated[str, Arg("name of the queue", names="queue")]
     if_empty: Annotated[bool, Arg("only if no message is ready", "-e --if-empty")] = False
     if_unused: Annotated[bool, Arg("only if it has no consumer", "-u --if-unused")] = False
     vhost: VHostArg = "/"

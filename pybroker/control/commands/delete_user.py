@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class Args(NamedTuple):
     """The user."""
 
-    username: Annotated[str, Arg("name of the user")]
+    username: Annotated[str, Arg("name of the user", names="user")]
 
 
 def run(node: Node, args: Args) -> None:

@@ -9,7 +9,7 @@ from pybroker.control.spec import Arg, Command, Node
 class Args(NamedTuple):
     """The virtual host; a positional argument, unlike -p."""
 
-    vhost_name: Annotated[str, Arg("name of the virtual host", "", "vhost")]
+    vhost_name: Annotated[str, Arg("name of the virtual host", "", "vhost", names="vhost")]
 
 
 def run(node: Node, args: Args) -> None:

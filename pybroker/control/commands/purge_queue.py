@@ -9,7 +9,7 @@ from pybroker.control.spec import Arg, Command, Node, VHostArg
 class Args(NamedTuple):
     """The queue."""
 
-    queue: Annotated[str, Arg("name of the queue")]
+    queue: Annotated[str, Arg("name of the queue", names="queue")]
     vhost: VHostArg = "/"
 
 

@@ -9,7 +9,7 @@ from pybroker.control.spec import Arg, Command, Node, Refused, VHostArg
 class Args(NamedTuple):
     """The user and three patterns."""
 
-    username: Annotated[str, Arg("name of the user")]
+    username: Annotated[str, Arg("name of the user", names="user")]
     configure: Annotated[str, Arg("pattern of the names that may be declared and deleted", "", "conf")]
     write: Annotated[str, Arg("pattern of the names that may be published or bound to")]
     read: Annotated[str, Arg("pattern of the names that may be consumed or bound from")]

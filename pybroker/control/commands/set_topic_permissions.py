@@ -9,8 +9,8 @@ from pybroker.control.spec import Arg, Command, Node, Refused, VHostArg
 class Args(NamedTuple):
     """The user, the exchange and two patterns."""
 
-    username: Annotated[str, Arg("name of the user")]
-    exchange: Annotated[str, Arg("topic exchange; it need not exist yet")]
+    username: Annotated[str, Arg("name of the user", names="user")]
+    exchange: Annotated[str, Arg("topic exchange; it need not exist yet", names="exchange")]
     write: Annotated[str, Arg("pattern of the routing keys that may be published")]
     read: Annotated[str, Arg("pattern of the routing keys that may be bound")]
     vhost: VHostArg = "/"

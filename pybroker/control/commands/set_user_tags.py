@@ -9,7 +9,7 @@ from pybroker.control.spec import Arg, Command, Node
 class Args(NamedTuple):
     """The user and all tags."""
 
-    username: Annotated[str, Arg("name of the user")]
+    username: Annotated[str, Arg("name of the user", names="user")]
     tags: Annotated[tuple[str, ...], Arg("all tags the user is to have; none takes them away", "", "tag")] = ()
 
 

@@ -8,7 +8,7 @@ from pybroker.control.spec import Arg, Command, Node
 class Args(NamedTuple):
     """`idempotent` and `pidfile` are pybrokerctl's business: what to expect of the node."""
 
-    pidfile: Annotated[str | None, Arg("the node's pid file; another process's is refused")] = None
+    pidfile: Annotated[str | None, Arg("the node's pid file; another process's is refused", names="file")] = None
     idempotent: Annotated[bool, Arg("succeed when the node does not run", "--idempotent")] = False
 
 

@@ -8,7 +8,7 @@ from pybroker.control.spec import EX_TEMPFAIL, Arg, BadArguments, Command, Node,
 class Args(NamedTuple):
     """The process to watch is pybrokerctl's business: it looks at it while it waits."""
 
-    pidfile: Annotated[str | None, Arg("the node's pid file, which may yet have to appear")] = None
+    pidfile: Annotated[str | None, Arg("the node's pid file, which may yet have to appear", names="file")] = None
     pid: Annotated[int | None, Arg("the node's process id, instead of a pid file", "-P --pid", "pid")] = None
 
 
