@@ -60,6 +60,39 @@ Control characters within names are shown escaped in tables, and pretty_table dr
 The JSON of a sentence also holds the result and the node.
 .br
 Node names of other hosts are refused: a node is reached over its socket only.
+.br
+.B environment
+shows the lines of
+.BR pybroker.conf (5)
+that are in force with the source of each instead of Erlang terms, and hides the password.
+.br
+.B await_startup
+also waits for a node that is not there yet; rabbitmqctl fails then.
+.br
+.B report
+takes every formatter.
+.br
+.B eval
+knows only the expressions that client suites set a node up with.
+.br
+.B hash_password
+does not repeat the password.
+.br
+A log level that does not exist is a usage error, 64.
+.PP
+Columns that do not exist here, because keeping their figures would cost every message something:
+.B messages_persistent
+and
+.B message_bytes_persistent
+(persistent messages are not counted apart),
+.B consumer_utilisation
+and
+.B consumer_capacity
+(nobody times how long a queue waits for its consumers),
+.B recv_cnt
+and
+.B send_cnt
+(frames are not counted).
 .SH SEE ALSO
 .BR pybroker (8),
 .BR pybroker.conf (5),
