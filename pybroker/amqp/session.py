@@ -204,7 +204,10 @@ class AmqpSession(SessionState):
         """Learn that the socket is closed."""
         if self.broker.sessions.pop(self.id, None) is None:
             return
-        if self.state not in ("closed", "closing"):
+        if self.state == "header" and not self.recv_octets:
+            # A health check; as a warning it would fill the log with itself.
+            log.debug("closing AMQP connection %s (%s): no data received", self.pid, self.name)
+        elif self.state not in ("closed", "closing"):
             log.warning("closing AMQP connection %s (%s): %s", self.pid, self.name, reason)
         elif self.state == "closed" and self.user is not None:
             log.info("closing AMQP connection %s (%s): %s", self.pid, self.name, self.reason or reason)
