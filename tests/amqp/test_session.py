@@ -323,3 +323,13 @@ def test_an_error_names_the_method_that_caused_it(peer: FakePeer):
     peer.send(Basic.Get(queue="nosuch"))
     close = peer.next()
     assert (60, 70) == (close.class_id, close.method_id)
+
+
+def test_a_health_check_that_hangs_up_without_a_word_is_no_warning(world, caplog):
+    caplog.set_level("DEBUG", "pybroker")
+    silent, stutterer = world.peer(), world.peer()
+    silent.disconnect()
+    stutterer.send_octets(b"AM")
+    stutterer.disconnect()
+    said = [(record.levelname, record.getMessage().rpartition(": ")[2]) for record in caplog.records]
+    assert said == [("DEBUG", "no data received"), ("WARNING", "the peer is gone")]
