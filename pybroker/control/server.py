@@ -109,18 +109,19 @@ class ControlServer:
         """Run one request and send its whole answer. Raises OSError when the peer is gone."""
         try:
             for slice_ in self._run(line, who):
-                peer.sendall(slice_)
+                _send(peer, slice_)
                 gevent.sleep(SLICE_PAUSE_S)
+        except _PeerGone as gone:
+            raise gone.error from None
         except codec.BadLine as error:
             peer.sendall(_error(Refused(str(error), EX_USAGE)))
         except Refused as refused:
             peer.sendall(_error(refused))
         except AmqpError as error:
             peer.sendall(_error(Refused(error.text, EX_UNAVAILABLE)))
-        except OSError:
-            raise
         except Exception as error:
-            # A bug in one command must not end the daemon, nor leave the operator without an answer.
+            # A bug in one command, or a file it cannot open, must not end the daemon nor leave the operator without an
+            # answer.
             log.exception("control: a command failed")
             text = f"the daemon failed at this command ({type(error).__name__}: {error}); its log tells more"
             peer.sendall(_error(Refused(text, EX_SOFTWARE)))
@@ -145,6 +146,22 @@ class ControlServer:
             if isinstance(result, Generator):
                 result = yield from _working(result, wants_progress)
             yield codec.encode({"value": result}) + codec.encode({"end": 0})
+
+
+class _PeerGone(Exception):
+    """The caller's socket failed, rather than anything that the command did."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _send(peer: gsocket.socket, octets: bytes) -> None:
+    """Send a slice. Raises _PeerGone."""
+    try:
+        peer.sendall(octets)
+    except OSError as error:
+        raise _PeerGone(error) from error
 
 
 def _working(work: Generator[Progress, None, Any], wants_progress: bool) -> Generator[bytes, None, Any]:

@@ -148,6 +148,17 @@ def test_a_bug_in_a_command_is_answered_and_logged(caller, add, caplog):
     assert caller.ask("ping")[0] == {"value": "Ping succeeded"}
 
 
+def test_a_file_that_a_command_cannot_open_is_no_vanished_caller(caller, add, caplog):
+    def run(_node, _args):
+        raise OSError(24, "Too many open files")
+
+    add(Command("open", "Tests", "Tests", NoArgs, "read", run))
+    text = "the daemon failed at this command (OSError: [Errno 24] Too many open files); its log tells more"
+    assert caller.ask("open") == [{"error": {"text": text, "exit_code": 70}}]
+    assert "Too many open files" in caplog.text
+    assert caller.ask("ping")[0]
+
+
 def test_an_amqp_refusal_is_a_refusal(caller, add):
     def run(_node, _args):
         raise NotFound("no queue 'q' in vhost '/'")
