@@ -231,7 +231,7 @@ class Queue:
                 turn.wake()
 
     def catch_up(self) -> None:
-        """Deliver what this turn has enqueued, before somebody looks or leaves: a peer's methods take effect in order."""
+        """Deliver what this turn has enqueued, before somebody looks or leaves: methods take effect in order."""
         if self.awake:
             self.deliver(self.vhost.broker.clock.now_ms)
 
@@ -288,15 +288,16 @@ class Queue:
         over: list[Entry] = []
         by_level: dict[Level, list[Entry]] = {}
         for batch in batches:
-            entry = Entry(batch.run, batch.indexes, batch.deliveries + 1)
-            n, octets = len(batch.indexes), entry.body_octets
-            self._taken_back(batch.run, batch.indexes)
-            if limit is not None and entry.deliveries > limit:
-                over.append(entry)
+            run, indexes, deliveries = batch.run, batch.indexes, batch.deliveries + 1
+            n, octets = len(indexes), run.body_octets_of(indexes)
+            self.messages_unacknowledged -= n
+            self.octets_unacknowledged -= octets
+            if limit is not None and deliveries > limit:
+                over.append(Entry(run, indexes, deliveries))
                 continue
             self.messages_ready += n
             self.octets_ready += octets
-            by_level.setdefault(self._level(batch.run.traits.priority), []).append(entry)
+            by_level.setdefault(self._level(run.traits.priority), []).append(Entry(run, indexes, deliveries))
         for level, entries in by_level.items():
             level.give_back(entries)
         if over:

@@ -6,7 +6,6 @@ return brings a lower seq back. `returned` is kept descending (its end is the he
 
 from bisect import bisect_left
 from collections import deque
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from pybroker.run import Entry, Run
@@ -15,8 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+def _first_seq(entry: Entry) -> int:
+    return entry.run.first_seq + entry.indexes.start
+
+
 def _key(entry: Entry) -> int:
-    return -entry.first_seq
+    return -entry.run.first_seq - entry.indexes.start
 
 
 class Level:
@@ -88,10 +91,10 @@ class Level:
 
     def give_back(self, entries: list[Entry]) -> None:
         """Put entries back to where their seqs belong."""
-        self.count += sum(len(entry.indexes) for entry in entries)
+        self.count += sum([len(entry.indexes) for entry in entries])
         if len(entries) == 1 and self._insert(entries[0]):
             return
-        self.returned = _without_overlaps(sorted([*self.returned, *entries], key=attrgetter("first_seq")))
+        self.returned = _without_overlaps(sorted([*self.returned, *entries], key=_first_seq))
 
     def clear(self) -> int:
         """Drop everything and return how many messages that were."""
@@ -119,38 +122,36 @@ def _without_overlaps(entries: list[Entry]) -> list[Entry]:
     `entries` ascend by their first seq: only then does the highest seq so far tell whether the next one overlaps.
     """
     ascending: list[Entry] = []
+    append = ascending.append
     clump: list[Entry] = []
     highest = 0
     for entry in entries:
-        if clump and entry.first_seq > highest:
-            ascending += _untangle(clump)
-            clump = []
-        clump.append(entry)
-        highest = max(highest, entry.last_seq)
-    ascending += _untangle(clump)
+        indexes, base = entry.indexes, entry.run.first_seq
+        if base + indexes.start > highest:
+            if len(clump) > 1:
+                ascending[-1:] = _untangle(clump)
+            clump = [entry]
+            append(entry)
+        else:
+            clump.append(entry)
+        highest = max(highest, base + indexes[-1])
+    if len(clump) > 1:
+        ascending[-1:] = _untangle(clump)
     ascending.reverse()
     return ascending
 
 
 def _untangle(clump: list[Entry]) -> list[Entry]:
-    """Return what overlaps as pieces that do not, ascending."""
-    if len(clump) < 2:
-        return clump
-    singles = sorted(
-        ((entry.run.first_seq + i, entry.run, i, entry.deliveries) for entry in clump for i in entry.indexes),
-        key=lambda single: single[0],
-    )
+    """Return what overlaps as pieces that do not, ascending. It is of one run: the seqs of two never interleave."""
+    run = clump[0].run
+    deliveries = {i: entry.deliveries for entry in clump for i in entry.indexes}
     ascending: list[Entry] = []
-    for _, run, index, deliveries in singles:
-        last = ascending[-1] if ascending else None
-        if (
-            last is not None
-            and last.run is run
-            and last.deliveries == deliveries
-            and last.indexes.stop == index
-            and last.indexes.step == 1
-        ):
-            last.indexes = range(last.indexes.start, index + 1)
-        else:
-            ascending.append(Entry(run, range(index, index + 1), deliveries))
+    start = stop = times = -1
+    for index in sorted(deliveries):
+        if index != stop or deliveries[index] != times:
+            if stop > start:
+                ascending.append(Entry(run, range(start, stop), times))
+            start, times = index, deliveries[index]
+        stop = index + 1
+    ascending.append(Entry(run, range(start, stop), times))
     return ascending
