@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pamqp import commands
 
 from pybroker.amqp.publishing import LARGE_READ_OCTETS, Assembly, finish_content, open_route
-from pybroker.core.link import ChannelState
+from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
 from pybroker.core.trace import Party
 from pybroker.errors import AmqpError, PreconditionFailed, UnexpectedFrame
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.confirm import ConfirmLine
+    from pybroker.core.queue.queue import Queue
     from pybroker.core.transaction import Transaction
+    from pybroker.core.unacked import Batch
 
 # From here on the rest of a body is read in large portions: 128-KiB reads would copy what has come again and again.
 LARGE_BODY_OCTETS: Final = 65_536
@@ -45,6 +47,7 @@ class AmqpChannel(ChannelState):
         "prefetch",
         "publisher",
         "reply_consumer",
+        "routes_open",
         "starting",
         "transaction",
     )
@@ -64,6 +67,7 @@ class AmqpChannel(ChannelState):
         self.prefetch = session.broker.settings.default_consumer_prefetch
         self.flow_active = True
         self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to
+        self.routes_open = 0  # how many of the session's remembered routes are this channel's
         self.publisher = Publisher(session.vhost, session.id, session.frame_octets_max)
 
     @property
@@ -210,6 +214,16 @@ class AmqpChannel(ChannelState):
 
     def end(self) -> None:
         """Let go of everything: consumers, unacknowledged messages, an open transaction, routes. Idempotent."""
+        queues, batches = self.leave()
+        give_back(batches, requeue=True)
+        for queue in queues:
+            queue.consumer_left()
+
+    def leave(self) -> "tuple[dict[Queue, None], list[Batch]]":
+        """Do the same, but return the queues that lost a consumer, and what is to go back, for the caller to tell them.
+
+        What many channels of one session had goes back to a queue at once: sorted in for each, it would cost a square.
+        """
         self._end_assembly()
         if self.confirms is not None and not self.closing:
             self.send_confirms()
@@ -221,19 +235,20 @@ class AmqpChannel(ChannelState):
             session.broker.reply_consumers.pop(self.reply_consumer[1], None)
             self.reply_consumer = None
         consumers, self.consumers = self.consumers, {}
-        queues = []
+        queues: dict[Queue, None] = {}
         for consumer in consumers.values():
             consumer.queue.consumers.remove(consumer)
-            queues.append(consumer.queue)
-        batches = list(self.unacked)
+            queues[consumer.queue] = None
         if self.transaction is not None:
-            batches += self.transaction.taken()
+            self.unacked.put_back(self.transaction.taken())
             self.transaction = None
+        batches = list(self.unacked)
         self.unacked.clear()
-        self.give_back(sorted(batches, key=lambda batch: batch.first_tag), requeue=True)
-        for queue in queues:
-            queue.consumer_left()
-        session.routes = {octets: route for octets, route in session.routes.items() if route.owner is not self}
+        self.unacked_consumed = 0
+        if self.routes_open:
+            session.routes = {octets: route for octets, route in session.routes.items() if route.owner is not self}
+            self.routes_open = 0
+        return queues, batches
 
     def __repr__(self) -> str:
         return f"channel {self.number} of {self.session.name}"

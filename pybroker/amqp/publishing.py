@@ -4,7 +4,7 @@ The common case, nothing mandatory missed and no headers asked for, costs a cons
 message by message through `_publish_each`.
 """
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pamqp import commands
 
@@ -98,8 +98,10 @@ def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
     )
     routes = session.routes
     if len(routes) >= ROUTES_MAX:
-        del routes[next(iter(routes))]
+        oldest = routes.pop(next(iter(routes)))
+        cast("AmqpChannel", oldest.owner).routes_open -= 1
     routes[octets] = route
+    channel.routes_open += 1
     return route
 
 

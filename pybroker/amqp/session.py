@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import base, commands
 
 from pybroker.amqp import receiving
-from pybroker.core.link import SessionState
+from pybroker.core.link import SessionState, give_back
 from pybroker.wire import frame
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.core.broker import Broker
     from pybroker.core.publish import Route
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.unacked import Batch
     from pybroker.errors import AmqpError
     from pybroker.wire.content import Event
 
@@ -180,10 +182,18 @@ class AmqpSession(SessionState):
     def end_channels(self) -> None:
         """Requeue what is unacknowledged and delete what is exclusive: before anybody else's next declare (F42)."""
         channels, self.channels = self.channels, {}
+        queues: dict[Queue, None] = {}
+        batches: list[Batch] = []
         for channel in channels.values():
-            channel.end()
+            channel.routes_open = 0  # they all go, below
+            left, had = channel.leave()
+            queues |= left
+            batches += had
         self.routes.clear()
         self.confirming.clear()
+        give_back(batches, requeue=True)
+        for queue in queues:
+            queue.consumer_left()
         for queue in list(self.exclusive_queues):
             queue.vhost.delete_queue(queue)
 

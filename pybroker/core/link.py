@@ -61,14 +61,7 @@ class ChannelState:
         """Reject or requeue: to the original place (F15), or to the dead letter exchange."""
         for batch in batches:
             self._credit_back(batch.consumer, len(batch.indexes))
-        by_queue: dict[Queue, list[Batch]] = {}
-        for batch in batches:
-            by_queue.setdefault(batch.queue, []).append(batch)
-        for queue, mine in by_queue.items():
-            if requeue:
-                queue.give_back(mine)
-            else:
-                queue.reject(mine)
+        give_back(batches, requeue=requeue)
 
     def resume_consumers(self) -> None:
         """Let consumers that waited for flow, credit or outbox be served again."""
@@ -85,3 +78,15 @@ class ChannelState:
             self.resume_consumers()
         elif consumer.waiting:
             consumer.resume()
+
+
+def give_back(batches: list[Batch], *, requeue: bool) -> None:
+    """Reject or requeue what one channel had, or all channels of a session: each queue sorts it in once."""
+    by_queue: dict[Queue, list[Batch]] = {}
+    for batch in batches:
+        by_queue.setdefault(batch.queue, []).append(batch)
+    for queue, mine in by_queue.items():
+        if requeue:
+            queue.give_back(mine)
+        else:
+            queue.reject(mine)

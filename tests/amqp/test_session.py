@@ -333,3 +333,44 @@ def test_a_health_check_that_hangs_up_without_a_word_is_no_warning(world, caplog
     stutterer.disconnect()
     said = [(record.levelname, record.getMessage().rpartition(": ")[2]) for record in caplog.records]
     assert said == [("DEBUG", "no data received"), ("WARNING", "the peer is gone")]
+
+
+def test_what_all_channels_of_a_lost_socket_had_goes_back_to_a_queue_at_once(world, monkeypatch):
+    # Sorted in channel by channel, 100,000 messages of 100 consumers took three seconds.
+    peer = world.connect()
+    peer.declare("q")
+    for number in range(2, 12):
+        peer.open(number)
+        peer.consume("q", channel=number)
+    for i in range(50):
+        peer.publish("", "q", b"%d" % i)
+    queue, calls = world.vhost.queues["q"], []
+    original = type(queue).give_back
+    monkeypatch.setattr(type(queue), "give_back", lambda self, batches: (calls.append(self), original(self, batches)))
+    peer.disconnect()
+    assert [queue] == calls
+    assert [m.body for m in world.connect().drain("q")] == [b"%d" % i for i in range(50)]
+
+
+def test_a_channel_that_never_published_leaves_the_routes_of_the_others_alone(world, peer):
+    peer.declare("q")
+    peer.open(2)
+    peer.open(3)
+    peer.publish("", "q", b"1")
+    peer.publish("", "q", b"2", channel=3)
+    before = peer.session.routes
+    peer.call(Channel.Close(200, "", 0, 0), 2)
+    assert before is peer.session.routes
+    peer.call(Channel.Close(200, "", 0, 0), 3)
+    assert {1} == {route.channel for route in peer.session.routes.values()}
+
+
+def test_a_channels_routes_are_counted_to_the_last_also_when_they_are_forgotten(world, peer):
+    # More distinct keys than are remembered: what is forgotten is counted out of whoever it belonged to.
+    peer.open(2)
+    for number in (1, 2):
+        for i in range(700):
+            peer.send_octets(b"".join(frame.marshal(f, number) for f in peer.publish_frames("", f"k{i}")))
+    channels, routes = peer.session.channels, peer.session.routes.values()
+    assert 1_024 == len(routes)
+    assert [sum(r.owner is channels[n] for r in routes) for n in (1, 2)] == [channels[n].routes_open for n in (1, 2)]
