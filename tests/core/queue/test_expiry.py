@@ -129,6 +129,16 @@ def test_a_returned_head_sets_the_timer_anew():
     assert [] == bench.ready()
 
 
+@pytest.mark.parametrize("reason", ["expired", "maxlen"])
+def test_who_has_a_dead_letter_exchange_loses_nothing(reason):
+    arguments = {"x_message_ttl": 100} if reason == "expired" else {"x_max_length": 0}
+    bench = Bench(**arguments, x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
+    dead = Bench(bench.vhost, "dead")
+    bench.flood(3)
+    bench.advance(100)
+    assert ([], 3) == (bench.ready(), len(dead.ready()))
+
+
 # -- the queue itself -------------------------------------------------------------------------------------------------
 
 

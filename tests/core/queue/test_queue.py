@@ -82,7 +82,7 @@ def test_f15_strides_of_several_consumers_come_back_to_their_places():
     assert list(range(1, 12)) == bench.ready()
     entry = bench.queue.get(no_ack=True)
     assert entry is not None
-    assert (1, 1) == (entry.first_seq, entry.deliveries)
+    assert (1, 1, 1) == (entry.first_seq, entry.deliveries, bench.queue.redelivered)
 
 
 def test_a_returned_message_goes_to_who_waits_for_one():
