@@ -158,8 +158,8 @@ def _accepted(command: Command) -> Iterator[General]:
 def _general_option(one: General) -> click.Option:
     declared = [*one.flags.split(), PREFIX + one.name]
     if not one.metavar:
-        return click.Option(declared, is_flag=True)
-    return click.Option(declared, type=_shown, shell_complete=_completer(one.name))
+        return click.Option(declared, is_flag=True, help=one.help)
+    return click.Option(declared, type=_shown, help=one.help, shell_complete=_completer(one.name))
 
 
 def _own(command: Command, field: Field) -> click.Parameter:
@@ -175,8 +175,8 @@ def _own(command: Command, field: Field) -> click.Parameter:
         return click.Argument([field.name], required=False, nargs=count, type=convert, shell_complete=complete)
     declared = [*field.arg.flags.split(), field.name]
     if field.kind is bool:
-        return click.Option(declared, is_flag=True)
-    return click.Option(declared, multiple=field.many, type=convert, shell_complete=complete)
+        return click.Option(declared, is_flag=True, help=field.arg.help)
+    return click.Option(declared, multiple=field.many, type=convert, help=field.arg.help, shell_complete=complete)
 
 
 def _completer(names: str, words: tuple[str, ...] = ()) -> Completer:

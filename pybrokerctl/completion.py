@@ -83,7 +83,9 @@ def _columns(columns: Sequence[str], incomplete: str) -> Iterator[str]:
 def _ask(names: str, given: Mapping[str, Any]) -> Iterator[str]:
     """Yield the names that there are. None when the node does not answer at once."""
     command, column, in_vhost = LISTINGS[names]
-    args = {"vhost": given["vhost"]} if in_vhost and given.get("vhost") else {}
+    args: dict[str, Any] = {"vhost": given["vhost"]} if in_vhost and given.get("vhost") else {}
+    if any(field.name == "columns" for field in commands.load(command).fields()):
+        args["columns"] = [column]
     try:
         target = locate(given.get("node"), given.get("socket"))
         with Connection(target.path, TIMEOUT_S) as connection:

@@ -38,6 +38,37 @@ Informational lines appear above an answer unless
 .BR \-q ,
 .B \-s
 or one of the formatters json and csv is given. In tables a control character within a name is shown escaped, as in C.
+.SH ON A TERMINAL
+When standard output is a terminal and neither
+.B \-\-formatter
+nor
+.B \-s
+is given, tables are drawn for people: in columns, states in colour, rows with more columns than fit as blocks of lines.
+A command that takes its time says so, and how far it is if it counts its work. What a pipe gets never changes.
+.PP
+Commands that destroy something (messages, queues, virtual hosts, users, all definitions, many connections) ask first
+when standard input is a terminal too;
+.B \-\-yes
+answers beforehand. Scripts are never asked.
+.PP
+.B \-\-watch
+shows a listing, or the status, again and again in place: arrow and page keys move in it, space looks at once, q ends. In
+a pipe the answers follow one another.
+.PP
+.B top
+shows queues or connections with their rates, totals and alarms: Tab changes between the two, < and > (or left and right)
+choose the column that sorts, r turns the order, / filters by a text, space holds the picture, + and \- change how often
+it looks, h helps, q ends. Rates are the difference of two looks. In a pipe it lists the counters of the queues once.
+.SH COMPLETION
+Bash, zsh and fish complete commands, options, columns, and names of queues, exchanges, virtual hosts, users and
+connections, which are asked from the running node; one that does not answer within half a second is left alone. For
+this shell only, or at every start from its start-up file:
+.PP
+.nf
+eval "$(pybrokerctl completion bash)"
+eval "$(pybrokerctl completion zsh)"
+pybrokerctl completion fish | source
+.fi
 """
 TAIL = r""".SH ENVIRONMENT
 .TP
@@ -45,6 +76,15 @@ TAIL = r""".SH ENVIRONMENT
 Control socket to use instead of looking for one;
 .B \-\-socket
 overrides it.
+.TP
+.B NO_COLOR
+Neither colour nor bold print, unless it is empty.
+.TP
+.B TERM
+With the value dumb likewise, and nothing is drawn in place.
+.TP
+.B COLUMNS
+Width of the terminal, if it is not what the terminal says.
 .SH FILES
 .TP
 .RI /run/pybroker/ NODENAME .sock
@@ -60,6 +100,8 @@ Control characters within names are shown escaped in tables, and pretty_table dr
 The JSON of a sentence also holds the result and the node.
 .br
 Node names of other hosts are refused: a node is reached over its socket only.
+.br
+On a terminal tables are drawn, and destructive commands ask; rabbitmqctl makes no difference between a person and a pipe.
 .br
 .B environment
 shows the lines of
