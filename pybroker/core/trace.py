@@ -156,6 +156,7 @@ def _publish(
 def _of_message(names: Names, content: bytes) -> dict[str, Any]:
     """Return exchange, routing keys and properties; RabbitMQ lists the properties from the last to the first."""
     known = properties.decode_properties(property_octets(content))
+    # Differs from RabbitMQ: a delivery's keys lack those of BCC, which no copy in a queue knows any more.
     keys = [names.routing_key]
     shown = {}
     for name in reversed(properties.PROPERTIES):

@@ -118,6 +118,8 @@ def test_carbon_copies_are_among_the_keys_and_the_blind_ones_not_in_the_headers(
     assert trace.headers["routing_keys"] == ["q", "other", "hidden"]
     assert trace.headers["properties"] == {"headers": {"CC": ["other"], "x": "y"}}
     assert sorted(trace.headers["routed_queues"]) == ["other", "q"]
+    peer.get("q")
+    assert traces(peer)[0].headers["routing_keys"] == ["q", "other"]
 
 
 def test_a_publish_in_a_transaction_is_told_at_once(peer):
