@@ -33,3 +33,10 @@ def test_two_nodes_share_no_setting():
     one, other = Settings(), Settings()
     one.loopback_users = frozenset()
     assert {"guest"} == other.loopback_users
+
+
+def test_what_is_set_while_the_node_runs_is_remembered_the_latest_last():
+    settings = Settings()
+    for key, value in (("a", "1"), ("b", "2"), ("a", "3")):
+        settings.changed(key, value)
+    assert [("b", "2"), ("a", "3")] == list(settings.set_at_run_time.items())

@@ -160,3 +160,9 @@ def test_a_deleted_user_is_without_permissions_for_whoever_still_holds_it():
     generation = users.generation
     users.delete("u")
     assert (user.permissions, users.generation > generation) == ({}, True)
+
+
+def test_a_hash_can_be_had_without_a_user():
+    users = Users()
+    assert password_fits("secret", users.hashed("secret"), SHA256)
+    assert len(users) == 0

@@ -65,3 +65,18 @@ def test_an_auto_delete_exchange_goes_with_its_last_queue():
     link(vhost, "x", "q")
     vhost.delete_queue(made)
     assert "x" not in vhost.exchanges
+
+
+def test_tracing_voids_routes_and_is_logged_in_rabbitmqs_words(caplog):
+    caplog.set_level("INFO", "pybroker")
+    vhost = new_vhost()
+    before = vhost.generation
+    for on in (True, True, False, False):
+        vhost.trace(on=on)
+    assert before + 2 == vhost.generation
+    assert [record.getMessage() for record in caplog.records] == [
+        "Enabling tracing for vhost '/'",
+        "Tracing is already enabled for vhost '/'",
+        "Disabling tracing for vhost '/'",
+        "Tracing is already disabled for vhost '/'",
+    ]

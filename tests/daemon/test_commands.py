@@ -22,7 +22,7 @@ def document(running, *words):
 
 def test_listeners_can_be_reached_and_the_health_check_leaves_no_warning(running):
     text = running.ctl("-q", "check_port_connectivity")
-    assert text == f"Successfully connected to ports {running.port} on node test@here\n"
+    assert text == f"Successfully connected to ports {running.port} on node test@here.\n"
     assert running.ctl("-s", "check_port_listener", str(running.port)) == ""
     assert "[warning]" not in running.log
     running.ctl("check_port_connectivity", "--address", "127.0.0.9", expected=69)

@@ -32,7 +32,7 @@ def run(node: Node, args: Args) -> str:
     if failures:
         head = f"Connection to ports of the following listeners on node {node.name} failed: "
         raise Refused("\n".join([head, *failures]), EX_UNAVAILABLE)
-    using = "" if args.address is None else f" (using {args.address} for target IP address)"
+    using = "." if args.address is None else f" (using {args.address} for target IP address)"
     return f"Successfully connected to ports {listeners.ports(node.broker)} on node {node.name}{using}"
 
 

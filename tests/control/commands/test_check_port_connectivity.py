@@ -6,7 +6,7 @@ from pybroker.control.spec import Refused
 
 def test_every_listener_is_connected_to(operator):
     operator.listen(("::", 5672), ("0.0.0.0", 5672), ("/run/amqp.sock", 0))
-    text = "Successfully connected to ports 5672, /run/amqp.sock on node pybroker@vm"
+    text = "Successfully connected to ports 5672, /run/amqp.sock on node pybroker@vm."
     assert operator.ask("check_port_connectivity") == text
     assert operator.daemon.asked == ["connect :: 5672", "connect 0.0.0.0 5672", "connect /run/amqp.sock 0"]
 
