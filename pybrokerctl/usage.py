@@ -30,7 +30,7 @@ def general_usage(stream: TextIO) -> str:
         sections.setdefault(command.section, []).append(command)
     for section, found in sections.items():
         lines += ["", page.title(f"{section}:"), "", *page.entries((one.name, one.summary) for one in found)]
-    lines += ["", *page.wrap(f"Use '{PROGRAM} help <command>' to learn more about a command"), ""]
+    lines += ["", *page.wrap(f"Use '{PROGRAM} help <command>' to learn more about a specific command"), ""]
     return "\n".join(lines)
 
 

@@ -2,49 +2,13 @@
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 import pytest
-
-CTL = (sys.executable, "-m", "pybrokerctl")
-
-
-def run(words: list[str], environment: dict[str, str], **options) -> subprocess.CompletedProcess:
-    """Run a program to its end; its exit code is for the test to judge."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-    return subprocess.run(words, env={**os.environ, **environment}, text=True, timeout=60, check=False, **pipes)
-
-
-class LiveNode:
-    """A daemon in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.socket = folder / "c.sock"
-        words = ["--port", "0", "--bind", "127.0.0.1", "--data-dir", str(folder / "data"), "--socket", str(self.socket)]
-        words += ["--node", "pybroker@test", "--log", str(folder / "log")]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "pybroker.daemon", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for line in self.process.stdout:
-            if line.startswith("next:"):
-                return
-        raise AssertionError("the daemon did not start")
-
-    def ctl(self, *words: str, **options) -> subprocess.CompletedProcess:
-        return run([*CTL, *words], {"PYBROKER_SOCKET": str(self.socket)}, **options)
-
-    def end(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=20)
+from ctl.live_node import CTL, LiveNode, run
 
 
 @pytest.fixture(scope="module")

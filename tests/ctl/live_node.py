@@ -1,0 +1,89 @@
+"""A daemon in a process of its own, in a folder of its own: what pybrokerctl talks to outside of tests."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from interop.peer import Peer, frame
+
+CTL = (sys.executable, "-m", "pybrokerctl")
+NODE_NAME = "pybroker@test"
+# queue.declare with nothing set but no-wait, and its empty arguments.
+_DECLARE_HEAD, _DECLARE_TAIL = b"\0\x32\0\x0a\0\0", b"\x10\0\0\0\0"
+
+
+def run(words: list[str], environment: dict[str, str], **options) -> subprocess.CompletedProcess:
+    """Run a program to its end; its exit code is for the test to judge."""
+    given = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "stdin": subprocess.DEVNULL,
+        "timeout": 60,
+        **options,
+    }
+    return subprocess.run(words, env={**os.environ, **environment}, text=True, check=False, **given)
+
+
+class LiveNode:
+    """One daemon: control socket, AMQP port, process, folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.socket = folder / f"{NODE_NAME}.sock"
+        self.port = 0
+        words = ["--port", "0", "--bind", "127.0.0.1", "--data-dir", str(folder / "data"), "--socket", str(self.socket)]
+        words += ["--node", NODE_NAME, "--log", str(folder / f"{NODE_NAME}.log")]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "pybroker.daemon", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for line in self.process.stdout:
+            if line.startswith("AMQP listener:"):
+                self.port = int(line.rpartition(":")[2])
+            if line.startswith("next:"):
+                return
+        raise AssertionError("the daemon did not start")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes pybrokerctl find it."""
+        return {"PYBROKER_SOCKET": str(self.socket)}
+
+    def ctl(self, *words: str, **options) -> subprocess.CompletedProcess:
+        """Run pybrokerctl to its end."""
+        return run([*CTL, *words], self.environment, **options)
+
+    def start_ctl(self, *words: str, **options) -> subprocess.Popen:
+        """Start pybrokerctl; the test ends it."""
+        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
+        return subprocess.Popen([*CTL, *words], env={**os.environ, **self.environment}, text=True, **given)
+
+    def wait_for(self, line: str, wanted: str) -> None:
+        """Wait until pybrokerctl prints just that for a command line, ten seconds at most."""
+        deadline = time.monotonic() + 10
+        while (printed := self.ctl(*line.split()).stdout) != wanted:
+            assert time.monotonic() < deadline, f"{line}: {printed!r} instead of {wanted!r}"
+
+    def peer(self) -> Peer:
+        """Return a raw AMQP client that has shaken hands."""
+        return Peer(("127.0.0.1", self.port)).open()
+
+    def declare_queues(self, names: list[str]) -> None:
+        """Declare queues in one go, without waiting for each."""
+        with self.peer() as peer:
+            for at in range(0, len(names), 1_000):
+                octets = [bytes([len(name)]) + name.encode() for name in names[at : at + 1_000]]
+                peer.socket.sendall(b"".join(frame(1, 1, _DECLARE_HEAD + name + _DECLARE_TAIL) for name in octets))
+            peer.close()
+
+    def end(self) -> None:
+        """Stop it by SIGTERM, even if it was stopped by SIGSTOP."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=20)
