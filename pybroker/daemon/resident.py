@@ -19,7 +19,7 @@ class Resident(NamedTuple):
 def measure(allocator: Allocator) -> Resident:
     """Read what is resident now; all zero where there is no /proc."""
     try:
-        lines = _STATUS.read_text(encoding="ascii").splitlines()
+        lines = _STATUS.read_text(encoding="utf-8").splitlines()
     except OSError:
         return Resident(0, 0, 0)
     sizes = {

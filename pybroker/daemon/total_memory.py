@@ -60,7 +60,7 @@ def operating_system() -> str:
 def installed_octets() -> int | None:
     """Return the installed memory; None where the system does not tell."""
     try:
-        for line in (PROC / "meminfo").read_text(encoding="ascii").splitlines():
+        for line in (PROC / "meminfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("MemTotal:"):
                 return int(line.split()[1]) * 1024
     except (OSError, ValueError):
