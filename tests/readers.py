@@ -47,6 +47,7 @@ class Reader(Consumer):
         self.seqs: list[int] = []
         self.redelivered: list[int] = []
         self.told = 0
+        self.octets_each = 0
 
     def deliver(self, run: Run, indexes: range, deliveries: int, first_tag: int) -> int:
         found = [run.first_seq + i for i in indexes]
@@ -54,7 +55,7 @@ class Reader(Consumer):
         if deliveries:
             self.redelivered += found
         assert first_tag + len(found) <= self.channel.next_tag
-        return 0
+        return len(found) * self.octets_each
 
     def cancelled_by_server(self) -> None:
         self.told += 1

@@ -60,6 +60,8 @@ class Rig:
     def feed(self, chunks: list[bytes]) -> None:
         for chunk in chunks:
             self.peer.send_octets(chunk)
+            while self.peer.session.behind:
+                self.peer.send_octets(b"")
         self.world.run()
 
 
@@ -116,11 +118,16 @@ def no_scan(_data: bytes, start: int, *_: Any) -> int:
     return start
 
 
-def effect_of(chunks: list[bytes], *, scanned: bool = True) -> dict[str, Any]:
+def effect_of(chunks: list[bytes], *, scanned: bool = True, in_steps: bool = False) -> dict[str, Any]:
     rig = Rig()
     with pytest.MonkeyPatch.context() as patch:
         if not scanned:
             patch.setattr("pybroker.amqp.receiving.scan", no_scan)
+        if in_steps:
+            rig.world.turn.receive_ms = 0
+            patch.setattr("pybroker.amqp.receiving.WORK_MAX", -1)
+            patch.setattr("pybroker.amqp.publishing.WORK_MAX", -1)
+            patch.setattr("pybroker.amqp.publishing.WIDE_QUEUES", 0)
         rig.feed(chunks)
     return effect(rig)
 
@@ -142,6 +149,16 @@ def test_scanned_or_frame_by_frame_is_the_same(octets):
 @given(any_streams, st.lists(st.integers(0, 600), max_size=4))
 def test_one_chunk_or_many_is_the_same(octets, places):
     assert effect_of([octets]) == effect_of(list(cut(octets, places)))
+
+
+@thorough
+@given(any_streams)
+@example(LIAR + LIAR)
+@example(publish(1, "amq.headers", "", b"x", props(headers={"k": "v"})) * 5)
+@example(publish(1, "", "octets", b"xyz") * 20 + publish(1, "", "plain", b"x", mandatory=True) * 2)
+def test_at_once_or_in_the_smallest_steps_is_the_same(octets):
+    assert effect_of([octets]) == effect_of([octets], in_steps=True)
+    assert effect_of([octets], scanned=False) == effect_of([octets], scanned=False, in_steps=True)
 
 
 @settings(thorough, max_examples=20)
@@ -182,3 +199,15 @@ def test_large_chunks_behind_an_incomplete_frame_are_read_in_order(first):
     bodies = [dice.randbytes(n) for n in (100, 131_064, 200_000, 0, 7, 300_000, 5)]
     octets = b"".join(publish(1, "", "q", body, piece=131_064) for body in bodies) * 2
     assert bodies * 2 == read_back([octets[:first], octets[first:]])
+
+
+@pytest.mark.parametrize("first", [1, 25, 60, 100_000, 300_000])
+def test_frames_that_no_join_completes_are_read_too(first):
+    world = World(frame_octets_max=2_000_000, frame_octets_max_initial=2_000_000)
+    peer = world.connect(frame_octets_max=2_000_000)
+    peer.declare("q")
+    body = random.Random(first).randbytes(900_000)
+    octets = publish(1, "", "q", body, piece=1_000_000) + publish(1, "", "q", b"next")
+    peer.send_octets(octets[:first])
+    peer.send_octets(octets[first:])
+    assert [body, b"next"] == [message.body for message in peer.drain("q")]

@@ -52,6 +52,7 @@ def test_a_pause_and_a_full_outbox_stop_everything(no_ack):
 def test_tags_count_up_and_each_is_remembered_with_its_message(counts, no_ack, at_once):
     bench = Bench()
     reader = bench.reader(no_ack=no_ack)
+    reader.octets_each = 10
     channel = reader.channel
     entries, seq = [], 1
     for count in counts:
@@ -59,6 +60,7 @@ def test_tags_count_up_and_each_is_remembered_with_its_message(counts, no_ack, a
         seq += count
     if at_once:
         reader.take_all(entries, sum(counts), 50)
+        assert sum(counts) * 10 == channel.session.octets
     else:
         for entry in entries:
             reader.take(entry.run, entry.indexes, entry.deliveries, 50)

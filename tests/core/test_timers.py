@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from readers import Bench
 from topology import new_vhost
 
@@ -71,7 +72,9 @@ def test_deleted_queues_do_not_wait_in_the_heap_for_a_time_that_means_nothing():
     assert len(vhost.broker.timers._heap) <= 2 + SWEEP_ABOVE
 
 
-def test_any_order_of_times_is_served_in_time():
+@pytest.mark.parametrize("sweep_above", [0, SWEEP_ABOVE])
+def test_any_order_of_times_is_served_in_time(monkeypatch, sweep_above):
+    monkeypatch.setattr("pybroker.core.timers.SWEEP_ABOVE", sweep_above)
     dice = random.Random(11)
     vhost = new_vhost()
     benches = [Bench(vhost, f"q{i}", x_message_ttl=dice.randrange(1, 400)) for i in range(60)]
@@ -92,3 +95,25 @@ def test_any_order_of_times_is_served_in_time():
             times[:] = [time for time in times if time > now_ms]
             assert len(times) == len(bench.ready())
     assert 0 == vhost.broker.timers.next_ms
+
+
+@pytest.mark.parametrize("sweep_above", [0, SWEEP_ABOVE])
+def test_what_is_left_after_a_sweep_is_served_in_time(monkeypatch, sweep_above):
+    monkeypatch.setattr("pybroker.core.timers.SWEEP_ABOVE", sweep_above)
+    dice = random.Random(5)
+    vhost = new_vhost()
+    due = {}
+    for i in range(300):
+        bench = Bench(vhost, f"q{i}", x_expires=dice.randrange(1, 4_000))
+        bench.queue.touch()
+        due[bench.queue] = bench.queue.expires_at_ms
+    for queue in dice.sample(list(due), 250):
+        vhost.delete_queue(queue)
+        del due[queue]
+    while due:
+        now_ms = vhost.broker.timers.next_ms
+        assert now_ms <= min(due.values())
+        vhost.broker.timers.run(now_ms)
+        due = {queue: time for queue, time in due.items() if time > now_ms}
+        assert all(queue.deleted == (queue not in due) for queue in due)
+    assert {} == vhost.queues
