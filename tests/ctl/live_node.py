@@ -58,10 +58,12 @@ class LiveNode:
         """Run pybrokerctl to its end."""
         return run([*CTL, *words], self.environment, **options)
 
-    def start_ctl(self, *words: str, **options) -> subprocess.Popen:
-        """Start pybrokerctl; the test ends it."""
+    def start(self, words: list[str], environment: dict[str, str] | None = None, **options) -> subprocess.Popen:
+        """Start a program that finds this node; the test ends it."""
         given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, **options}
-        return subprocess.Popen([*CTL, *words], env={**os.environ, **self.environment}, text=True, **given)
+        return subprocess.Popen(
+            words, env={**os.environ, **self.environment, **(environment or {})}, text=True, **given
+        )
 
     def wait_for(self, line: str, wanted: str) -> None:
         """Wait until pybrokerctl prints just that for a command line, ten seconds at most."""

@@ -1,0 +1,267 @@
+"""Shell scripts: every command in every formatter under `set -e`, and what client suites set a broker up with."""
+
+import csv
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import pika
+import pytest
+from ctl.live_node import LiveNode, run
+from pamqp import commands as methods
+
+from pybroker.control import commands
+from pybrokerctl import render
+
+FORMATTERS = ("table", "pretty_table", "json", "csv")
+# One command a line, in an order in which each succeeds. PID is a connection's id, PORT the listener's.
+LINES = """
+    await_startup
+    wait --pid "$NODE_PID"
+    status
+    report
+    ping
+    is_running
+    is_booting
+    check_running
+    check_port_listener "$PORT"
+    check_protocol_listener amqp
+    check_port_connectivity
+    check_virtual_hosts
+    alarms
+    check_alarms
+    check_local_alarms
+    listeners
+    memory_breakdown --unit mb
+    environment
+    server_version
+    os_env
+    log_location
+    log_tail --number 3
+    set_log_level info
+    set_vm_memory_high_watermark 0.4
+    set_disk_free_limit mem_relative 0.1
+    set_cluster_name test
+    cluster_status
+    add_vhost v --description 'a "quoted" one' --tags a,b
+    list_vhosts name description tags default_queue_type tracing
+    trace_on -p v
+    trace_off -p v
+    add_user u 'p w'
+    change_password u q
+    authenticate_user u q
+    clear_password u
+    set_user_tags u administrator monitoring
+    hash_password secret
+    list_users
+    set_permissions -p v u '^a' '.*' ''
+    list_permissions -p v
+    list_user_permissions u
+    set_topic_permissions -p v u amq.topic '^{username}' '.*'
+    list_topic_permissions -p v
+    clear_topic_permissions -p v u
+    clear_permissions -p v u
+    list_queues name durable arguments messages consumers state
+    list_unresponsive_queues
+    list_exchanges name type durable arguments
+    list_bindings
+    list_connections pid name peer_port client_properties
+    list_channels
+    list_consumers
+    top
+    eval 'application:get_env(rabbit, channel_max).'
+    purge_queue 'a, b'
+    delete_queue 'a, b'
+    close_connection "$PID" bye
+    close_all_user_connections guest bye
+    close_all_connections bye
+    delete_user u
+    delete_vhost v
+    stop_app
+    reset
+    force_reset
+    start_app
+    stop
+"""
+# bunny, hop, bunny_rs and rabbitmqadmin-ng begin so. / and guest exist already; there are no streams and no Erlang.
+SET_UP = """
+    $CTL add_vhost /
+    $CTL add_user guest guest || true
+    $CTL set_user_tags guest "administrator"
+    $CTL set_permissions -p / guest ".*" ".*" ".*"
+    $CTL set_topic_permissions -p / guest amq.topic ".*" ".*"
+    $CTL add_vhost testbed
+    $CTL add_vhost dqt_classic --default-queue-type "classic"
+    $CTL add_vhost dqt_quorum --default-queue-type "quorum"
+    $CTL add_vhost dqt_stream --default-queue-type "stream" || true
+    $CTL add_user gem password
+    $CTL add_user reader reader_password
+    $CTL set_permissions -p testbed gem ".*" ".*" ".*"
+    $CTL set_permissions -p dqt_quorum gem ".*" ".*" ".*"
+    $CTL clear_permissions -p testbed reader
+    $CTL set_permissions -p testbed reader "^---$" "^---$" ".*"
+    $CTL eval 'supervisor2:terminate_child(rabbit_mgmt_sup_sup, rabbit_mgmt_sup).' || true
+    $CTL -q list_permissions -p testbed
+"""
+# The Java, .NET and Go clients' suites find their own connection and have it closed.
+FIND_AND_CLOSE = """
+    line=$($CTL list_connections -q pid peer_port client_properties | grep '"connection_name","find me"')
+    pid=$(printf '%s' "$line" | cut -f1)
+    port=$(printf '%s' "$line" | cut -f2)
+    $CTL close_connection "$pid" 'Closed via rabbitmqctl'
+    echo "closed $port"
+"""
+# An operator's clean-up: connections of channels with unacknowledged messages, found by awk.
+CLEAN_UP = """
+    stuck=$($CTL list_channels -s pid connection consumer_count messages_unacknowledged | awk '($4 > 0) {print $2}')
+    for conn in $stuck
+    do
+        $CTL close_connection "$conn" "bad ack"
+    done
+"""
+
+
+class Script(NamedTuple):
+    """A shell at work on all LINES, and where each line's answer is."""
+
+    process: subprocess.Popen
+    folder: Path
+
+
+def command_of(line: str) -> str:
+    return shlex.split(line)[0]
+
+
+def lines() -> list[str]:
+    return [line.strip() for line in LINES.strip().splitlines()]
+
+
+def script(formatter: str, folder: Path) -> str:
+    """Return a script that writes each line's answer into a file of its own."""
+    calls = [f"ctl {line} > {shlex.quote(str(folder / command_of(line)))}" for line in lines()]
+    return "\n".join(["set -e", f'ctl() {{ "$PYTHON" -m pybrokerctl --formatter {formatter} "$@"; }}', *calls])
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    """All formatters at once, each on a node of its own: most of the time is Python's start."""
+    started, nodes, peers = {}, [], []
+    with tempfile.TemporaryDirectory(prefix="ctl") as name:
+        for formatter in FORMATTERS:
+            folder = Path(name) / formatter
+            folder.mkdir()
+            node = LiveNode(folder)
+            nodes.append(node)
+            node.declare_queues(["a, b"])
+            peers += [node.peer(), node.peer()]
+            pid = node.ctl("list_connections", "-s", "pid").stdout.splitlines()[0]
+            facts = {"PYTHON": sys.executable, "PID": pid, "PORT": str(node.port), "NODE_PID": str(node.process.pid)}
+            started[formatter] = Script(node.start(["sh", "-c", script(formatter, folder)], facts), folder)
+        yield started
+        for peer in peers:
+            peer.socket.close()
+        for node in nodes:
+            node.end()
+
+
+def test_every_command_has_its_line():
+    assert {command_of(line) for line in lines()} == set(commands.NAMES)
+    assert set(FORMATTERS) == set(render.NAMES)
+
+
+@pytest.mark.parametrize("formatter", FORMATTERS)
+def test_every_command_succeeds_under_set_e(scripts, formatter):
+    process, folder = scripts[formatter]
+    said, complaint = process.communicate(timeout=100)
+    done = [line for line in lines() if (folder / command_of(line)).exists()]
+    assert (process.returncode, complaint) == (0, ""), f"ended at: {done[-1]}"
+    assert said == ""
+
+
+def answers(scripts, formatter):
+    process, folder = scripts[formatter]
+    process.wait(100)
+    return {command_of(line): (folder / command_of(line)).read_text() for line in lines()}
+
+
+def test_all_json_parses(scripts):
+    told = {name: json.loads(text) for name, text in answers(scripts, "json").items()}
+    assert told["list_users"] == [
+        {"user": "guest", "tags": ["administrator"]},
+        {"user": "u", "tags": ["administrator", "monitoring"]},
+    ]
+    assert told["list_queues"][0]["name"] == "a, b"
+    assert told["stop_app"] == {"result": "ok", "node": "pybroker@test"}
+    assert told["status"]["node_name"] == "pybroker@test"
+
+
+def test_all_csv_parses_and_has_as_many_fields_in_each_row(scripts):
+    for name, text in answers(scripts, "csv").items():
+        if not commands.load(name).composed:
+            rows = list(csv.reader(text.splitlines(), strict=True))
+            assert len({len(row) for row in rows}) <= 1, name
+
+
+def test_all_tables_have_as_many_columns_in_each_row(scripts):
+    for name, text in answers(scripts, "table").items():
+        if commands.load(name).columns:
+            rows = [line.split("\t") for line in text.splitlines() if "\t" in line]
+            assert len({len(row) for row in rows}) <= 1, name
+
+
+def test_all_boxes_are_as_wide_in_each_line(scripts):
+    for name, text in answers(scripts, "pretty_table").items():
+        if commands.load(name).columns:
+            boxes = [line for line in text.splitlines() if line[0] in "┌├└│"]
+            assert len({len(line) for line in boxes}) <= 1, name
+
+
+@pytest.fixture(scope="module")
+def node():
+    with tempfile.TemporaryDirectory(prefix="ctl") as name:
+        node = LiveNode(Path(name))
+        yield node
+        node.end()
+
+
+def sh(node, text):
+    """Run a script that knows rabbitmqctl as $CTL."""
+    facts = {**node.environment, "CTL": f"{sys.executable} -m pybrokerctl"}
+    return run(["sh", "-c", f"set -e\n{text}"], facts)
+
+
+def test_a_client_suites_set_up_runs_unchanged(node):
+    done = sh(node, SET_UP)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("user\tconfigure\twrite\tread\ngem\t.*\t.*\t.*\nreader\t^---$\t^---$\t.*\n")
+    assert 'User "guest" already exists' in done.stderr
+
+
+def test_a_client_suite_finds_its_connection_and_closes_it(node):
+    parameters = pika.ConnectionParameters("127.0.0.1", node.port, client_properties={"connection_name": "find me"})
+    with node.peer() as other:
+        client = pika.BlockingConnection(parameters)
+        done = sh(node, FIND_AND_CLOSE)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert re.search(r"\nclosed \d+\n$", done.stdout)
+        with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
+            client.process_data_events(5)
+        assert (320, "CONNECTION_FORCED - Closed via rabbitmqctl") == closed.value.args
+        other.call(methods.Channel.Close(200, "", 0, 0), methods.Channel.CloseOk)
+
+
+def test_an_operator_cleans_up_with_awk(node):
+    with node.peer() as idle, node.peer() as peer:
+        peer.call(methods.Queue.Declare(queue="stuck"), methods.Queue.DeclareOk)
+        peer.publish("", "stuck", b"x")
+        peer.send(methods.Basic.Get(queue="stuck"))
+        peer.read_delivery()
+        done = sh(node, CLEAN_UP)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert peer.expect(methods.Connection.Close).reply_text == "CONNECTION_FORCED - bad ack"
+        idle.call(methods.Channel.Close(200, "", 0, 0), methods.Channel.CloseOk)
