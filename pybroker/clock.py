@@ -1,4 +1,4 @@
-"""The broker's time: two integers, refreshed by the daemon once per loop turn, so that no message costs a system call.
+"""The broker's time: two integers, refreshed once per loop turn and amid long work, so that no message costs a call.
 
 Nothing below `daemon/` calls `time.time()` or `time.monotonic()`; tests set the integers by hand.
 """

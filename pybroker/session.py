@@ -5,21 +5,27 @@ A door (AMQP today) implements Session; `net/` drives it: readable -> `receive(d
 """
 
 from collections import deque
-from typing import Any
+from typing import Any, Final
+
+# What one peer sent may cost this much of a turn; a message to a thousand queues is a millisecond, and a chunk has two
+# thousand of them.
+RECEIVE_MS: Final = 10
 
 
 class Turn:
     """What waits for the end of the loop turn: sessions with output, queues with something to deliver.
 
     `wake` is called when the first of either appears; `net/turn.py` overrides it to ask the event loop for a call back.
-    In tests nobody overrides it, and they run the turn by hand.
+    In tests nobody overrides it, and they run the turn by hand. `receive_ms` is how long a session may work on what it
+    received.
     """
 
-    __slots__ = ("queues", "sessions", "woken")
+    __slots__ = ("queues", "receive_ms", "sessions", "woken")
 
     def __init__(self) -> None:
         self.sessions: list[Session] = []
         self.queues: deque[Any] = deque()
+        self.receive_ms = RECEIVE_MS
         self.woken = False
 
     def wake(self) -> None:
@@ -33,10 +39,12 @@ class Session:
     Invariants: after `finished` the socket is closed once the output is written, with `cut` at once: nobody reads it.
     `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
     means do not read at all (flow control). While `held_by.backlogged` it is scheduled to read `held_octets` now and
-    then only. `link` is the driver's own, and nobody else's.
+    then only. While it is `behind` with what it received, `receive(b"")` is called, a turn later, instead of reading.
+    `link` is the driver's own, and nobody else's.
     """
 
     __slots__ = (
+        "behind",
         "closing",
         "cut",
         "dirty",
@@ -53,6 +61,7 @@ class Session:
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
+        self.behind = False
         self.readable = True
         self.closing = False
         self.finished = False

@@ -65,7 +65,10 @@ class World:
                 if session in self.peers:
                     self.peers[session].read(octets)
                 session.output_sent(0)
-            if not turn.sessions and not turn.queues:
+            behind = [session for session in self.peers if session.behind and session.readable and not session.finished]
+            for session in behind:
+                session.receive(b"")
+            if not turn.sessions and not turn.queues and not behind:
                 return
         raise AssertionError("the loop never came to rest")
 

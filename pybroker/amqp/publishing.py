@@ -4,10 +4,11 @@ The common case, nothing mandatory missed and no headers asked for, costs a cons
 message by message through `_publish_each`.
 """
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from pamqp import commands
 
+from pybroker.amqp.direct_reply import REPLY_TO, check_reply_consumer, deliver_reply, set_reply_to
 from pybroker.core.definitions import find_exchange
 from pybroker.core.permissions import check, check_topic
 from pybroker.core.publish import (
@@ -17,13 +18,12 @@ from pybroker.core.publish import (
     Route,
     names_of,
     property_octets,
-    with_properties,
 )
 from pybroker.core.trace import Frames, publish_trace
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
-from pybroker.run import PLAIN_TRAITS, WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Names
+from pybroker.run import PLAIN_TRAITS, WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Traits
 from pybroker.wire import frame, properties
-from pybroker.wire.content import on_channel, reframe, traits_for
+from pybroker.wire.content import traits_for
 from pybroker.wire.expiration import parse_expiration
 from pybroker.wire.methods import decode_method, make_method
 
@@ -34,12 +34,17 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.wire.content import Event
 
-REPLY_TO: Final = "amq.rabbitmq.reply-to"
 # While a queue with consumers has a backlog its publishers are read in small portions (share, data-model.md).
 SHARE_OCTETS: Final = 4_096
 # Contents of this size are read in larger portions than small ones: fewer of them are cut at the end of a read.
 LARGE_OCTETS: Final = 8_192
 LARGE_READ_OCTETS: Final = 2_097_152
+# Work after which a session looks at the clock; a unit is one queue's part of a publish, a microsecond or so.
+WORK_MAX: Final = 512
+# What a message costs that is looked at alone: by a headers exchange it is compared with each binding.
+EACH_WORK: Final = 64
+# To so many queues a chunk of messages that each is looked at alone takes seconds.
+WIDE_QUEUES: Final = 16
 # Distinct publishes (exchange, key, flags) remembered for a connection.
 ROUTES_MAX: Final = 1_024
 
@@ -123,20 +128,24 @@ def _check_before_properties(channel: "AmqpChannel", assembly: Assembly) -> None
     octets = assembly.header[12:]
     known = properties.decode_properties(octets)
     if known.reply_to == REPLY_TO:
-        _check_reply_consumer(channel)
+        check_reply_consumer(channel)
     _check_user_id(channel, known.user_id)
     if known.expiration is not None:
         parse_expiration(known.expiration.encode(errors="surrogateescape"))
 
 
-def publish_event(channel: "AmqpChannel", event: "Event") -> None:
-    """Publish what the scanner found."""
+def publish_event(channel: "AmqpChannel", event: "Event") -> "Event | None":
+    """Publish what the scanner found, as far as this turn's share goes; return the rest of it."""
     route, traits, contents, octets, body_octets, body_size = event
-    publish(channel, route, Contents(traits, contents, octets, body_octets, body_size))
+    done = publish(channel, route, Contents(traits, contents, octets, body_octets, body_size), patient=True)
+    if done == len(contents):
+        return None
+    left = Contents(traits, contents, octets, body_octets, body_size).part(done, len(contents))
+    return route, traits, left.contents, left.octets, left.body_octets, body_size
 
 
-def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
-    """Route and enqueue messages of one route and kind.
+def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient: bool = False) -> int:
+    """Route and enqueue messages of one route and kind; return how many: all, unless the caller is `patient`.
 
     Raises NotFound (404) for the exchange, AccessRefused (403), PreconditionFailed (406) for a user-id that lies: the
     messages before that one are published.
@@ -148,23 +157,27 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
     traits = contents.traits
     if traits.wants & (WANTS_REPLY_TO | WANTS_USER_ID):
         if traits.wants & WANTS_REPLY_TO:
-            _check_reply_consumer(channel)
+            check_reply_consumer(channel)
         for index, content in enumerate(contents.contents):
             try:
                 _check_user_id(channel, properties.find_user_id(property_octets(content)))
             except PreconditionFailed:
                 if index:
-                    publish(channel, route, contents.first(index))
+                    publish(channel, route, contents.part(0, index))
                 raise
     n = len(contents.contents)
-    session.broker.published += n
-    assert route.exchange is not None
-    route.exchange.publish_in += n
     receipt: Receipt = NO_RECEIPT if channel.confirms is None else Receipt()
     queues = route.queues
     ticket = 0
-    if route.dynamic or route.immediate or traits.wants & (WANTS_CC | WANTS_REPLY_TO) or route.to_reply is not None:
-        ticket = _publish_each(channel, route, contents, receipt)
+    session.work += len(queues)
+    if (
+        route.dynamic
+        or route.immediate
+        or traits.wants & (WANTS_CC | WANTS_REPLY_TO)
+        or route.to_reply is not None
+        or (n > 1 and len(queues) > WIDE_QUEUES and _is_slow(queues, traits))
+    ):
+        n, ticket = _publish_each(channel, route, contents, receipt, patient=patient)
     elif not queues:
         _unroutable(channel, route, contents.contents, 312, "NO_ROUTE")
     elif channel.transaction is not None:
@@ -173,8 +186,17 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
         ticket = channel.publisher.publish(route, contents, queues, receipt)
         session.sharing = route
         session.sharing_octets = contents.octets // n
+    session.broker.published += n
+    assert route.exchange is not None
+    route.exchange.publish_in += n
     if channel.confirms is not None:
         _confirm(channel, n, ticket, receipt)
+    return n
+
+
+def _is_slow(queues: "tuple[Queue, ...]", traits: Traits) -> bool:
+    """Tell whether some of these queues look at each message alone."""
+    return traits.ttl_ms == 0 or any(queue.one_by_one for queue in queues)
 
 
 def share(session: "AmqpSession", route: Route, each: int) -> None:
@@ -218,12 +240,6 @@ def _resolve(channel: "AmqpChannel", route: Route) -> None:
         route.to_reply = names.routing_key[len(REPLY_TO) + 1 :]
 
 
-def _check_reply_consumer(channel: "AmqpChannel") -> None:
-    """Refuse direct reply-to from a channel that does not listen for replies. Raises PreconditionFailed (406)."""
-    if channel.reply_consumer is None:
-        raise PreconditionFailed("fast reply consumer does not exist")
-
-
 def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:
     """Refuse a message that claims another user's name ([rmq validated user-id]). Raises PreconditionFailed (406)."""
     user = channel.session.user
@@ -232,21 +248,30 @@ def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:
         raise PreconditionFailed(f"user_id property set to '{claimed}' but authenticated user was '{user.name}'")
 
 
-def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt) -> int:
-    """Publish messages whose way depends on their own properties, or on who can take them now; return a ticket."""
-    publisher = channel.publisher
+def _publish_each(
+    channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt, *, patient: bool
+) -> tuple[int, int]:
+    """Publish messages whose way depends on their own properties, or on who can take them now, or is a long one.
+
+    Return how many, which is all unless `patient`, and a ticket.
+    """
+    publisher, session = channel.publisher, channel.session
     vhost = publisher.vhost
     ticket = 0
     exchange = route.exchange
     assert exchange is not None
     for index in range(len(contents.contents)):
+        if index and patient and session.work > WORK_MAX and session.spent():
+            return index, ticket
+        session.work += EACH_WORK + len(route.queues)
         single = contents.single(index)
         if single.traits.wants & WANTS_REPLY_TO:
-            _set_reply_to(channel, single)
+            set_reply_to(channel, single)
         if route.to_reply is not None:
             if vhost.tracing:
                 _trace(channel, route, single.contents[0], [route.names.routing_key])
-            _deliver_reply(channel, route, single.contents[0])
+            if not deliver_reply(session, route, single.contents[0]):
+                _unroutable(channel, route, single.contents, 312, "NO_ROUTE")
             continue
         queues, original = route.queues, single.contents[0]
         if route.dynamic or single.traits.wants & WANTS_CC:
@@ -268,7 +293,7 @@ def _publish_each(channel: "AmqpChannel", route: Route, contents: Contents, rece
             _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
         if one.rejected:
             receipt.rejected.add(index)
-    return ticket
+    return len(contents.contents), ticket
 
 
 def _trace(channel: "AmqpChannel", route: Route, content: bytes, queues: list[str]) -> None:
@@ -345,47 +370,3 @@ def send_returns(channel: "AmqpChannel", route: Route, contents: list[bytes], co
     for content in contents:
         channel.send(method)
         session.send(content)
-
-
-def _set_reply_to(channel: "AmqpChannel", single: Contents) -> None:
-    """Replace the pseudo queue of direct reply-to by this channel's own address ([rmq direct reply-to])."""
-    assert channel.reply_consumer is not None
-    content = single.contents[0]
-    octets = properties.replace_reply_to(property_octets(content), f"{REPLY_TO}.{channel.reply_consumer[1]}")
-    content = with_properties(content, octets)
-    single.contents[0] = content
-    single.octets = len(content)
-    single.traits = traits_for(octets)
-
-
-def _deliver_reply(channel: "AmqpChannel", route: Route, content: bytes) -> None:
-    """Deliver a reply straight to the channel that waits for it; nobody there: as unroutable."""
-    assert route.to_reply is not None
-    target: Any = channel.session.broker.reply_consumers.get(route.to_reply)
-    if target is None:
-        _unroutable(channel, route, [content], 312, "NO_ROUTE")
-        return
-    deliver_reply(target, route.names, content, channel.session.frame_octets_max)
-
-
-def deliver_reply(target: "AmqpChannel", names: Names, content: bytes, frame_octets_max: int) -> None:
-    """Put one basic.deliver for the reply consumer into its outbox; replies are never acknowledged."""
-    assert target.reply_consumer is not None
-    session = target.session
-    tag = target.next_tag
-    target.next_tag += 1
-    target.send(
-        make_method(
-            commands.Basic.Deliver,
-            consumer_tag=target.reply_consumer[0],
-            delivery_tag=tag,
-            redelivered=False,
-            exchange=names.exchange,
-            routing_key=names.routing_key,
-        )
-    )
-    theirs = session.frame_octets_max
-    if theirs and (not frame_octets_max or frame_octets_max > theirs):
-        session.send(reframe(content, target.number, theirs))
-    else:
-        session.send(on_channel([content], target.number)[0])

@@ -11,7 +11,7 @@ from pamqp import commands
 
 from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
-from pybroker.amqp.publishing import publish_event, share
+from pybroker.amqp.publishing import WORK_MAX, publish_event, share
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed
 from pybroker.wire import frame
 from pybroker.wire.content import Event, scan
@@ -20,6 +20,9 @@ from pybroker.wire.methods import decode_method
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
 
+# What a frame and an acknowledgement cost, in the units of `session.work`.
+METHOD_WORK: Final = 8
+ACK_WORK: Final = 4
 # How much of a new chunk is joined to what was left of the last one: a frame and a small one behind it.
 JOIN_OCTETS: Final = 135_168
 
@@ -27,9 +30,12 @@ JOIN_OCTETS: Final = 135_168
 def receive(session: "AmqpSession", data: bytes) -> None:
     """Take octets as they came from the peer."""
     session.recv_octets += len(data)
-    session.last_recv_ms = session.broker.clock.now_ms
+    session.last_recv_ms = now_ms = session.broker.clock.now_ms
     if session.deaf:
         return
+    session.behind = False
+    session.work = 0
+    session.until_ms = now_ms + session.turn.receive_ms
     position = 0
     try:
         if session.rest:
@@ -42,7 +48,8 @@ def receive(session: "AmqpSession", data: bytes) -> None:
                     position += len(rest)
             else:
                 data = rest + data
-        position = _receive(session, data, position)
+        if not session.behind:
+            position = _receive(session, data, position)
     except AmqpError as error:
         session.deaf = True
         session.fail(error)
@@ -51,7 +58,7 @@ def receive(session: "AmqpSession", data: bytes) -> None:
         for channel in session.confirming:
             channel.send_confirms()
         session.confirming.clear()
-    if session.sharing is not None:
+    if session.sharing is not None and not session.behind:
         share(session, session.sharing, session.sharing_octets)
         session.sharing = None
     if position < len(data) and not session.finished:
@@ -60,6 +67,8 @@ def receive(session: "AmqpSession", data: bytes) -> None:
 
 def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
     """Process what is complete in `data` from `position` on; return where the rest begins.
+
+    Stops earlier, and leaves the session `behind`, when its share of the turn is spent or its peer does not read.
 
     Raises FrameError (501) where the octets are no frames; what a good frame does wrong is answered here, so that
     we still understand what comes behind it: the peer's connection.close-ok.
@@ -76,22 +85,17 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
             return end
         CONNECTION_METHODS["start"](session, None)
         position = 8
-    events = session.events
     message_max = session.broker.settings.message_octets_max
     session.read_octets = 0
     session.held_by = None
-    while position < end and not session.finished:
+    if session.events:
+        _apply_all(session)
+    while position < end and not session.finished and not session.behind:
         if not session.assembling and session.state == "running":
-            position = scan(data, position, session.routes, session.scan_octets_max, message_max, events)
-            if events:
-                try:
-                    for event in events:
-                        _apply(session, event)
-                except AmqpError as error:
-                    session.fail(error)
-                finally:
-                    events.clear()
-            if position >= end:
+            position = scan(data, position, session.routes, session.scan_octets_max, message_max, session.events)
+            if session.events:
+                _apply_all(session)
+            if position >= end or session.behind:
                 break
         split = frame.split_frame(data, position, session.frame_octets_max)
         if split is None:
@@ -105,6 +109,9 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
         except AmqpError as error:
             session.fail(error)
         position = stop + 1
+        session.work += METHOD_WORK
+        if not session.readable or (session.work > WORK_MAX and session.spent()):
+            session.behind = position < end
     return position
 
 
@@ -116,8 +123,31 @@ def _refuse_header(session: "AmqpSession") -> None:
     session.closing = session.finished = True
 
 
-def _apply(session: "AmqpSession", event: Event) -> None:
-    """Do what the scanner found; a soft error closes the channel and spares the others."""
+def _apply_all(session: "AmqpSession") -> None:
+    """Do what the scanner found, as far as the session's share of the turn goes."""
+    events = session.events
+    at = 0
+    try:
+        for at, event in enumerate(events, 1):
+            left = _apply(session, event)
+            if left is not None:
+                at -= 1
+                events[at] = left
+                session.behind = True
+                break
+            if session.work > WORK_MAX and session.spent():
+                session.behind = at < len(events)
+                break
+    except AmqpError as error:
+        session.fail(error)
+    if session.behind:
+        del events[:at]
+    else:
+        events.clear()
+
+
+def _apply(session: "AmqpSession", event: Event) -> Event | None:
+    """Do what the scanner found; return what is left of it. A soft error closes the channel and spares the others."""
     channel: AmqpChannel | None
     if event[0] is None:
         _, number, first, last, multiple = event
@@ -125,20 +155,22 @@ def _apply(session: "AmqpSession", event: Event) -> None:
         if channel is None:
             raise ChannelError("expected 'channel.open'", (60, 80))
         if channel.closing:
-            return
+            return None
+        session.work += ACK_WORK
         try:
             channel.ack(first, last, multiple=multiple)
         except AmqpError as error:
             session.channel_failed(channel, error, (60, 80))
-        return
+        return None
     channel = event[0].owner
     assert channel is not None
     if channel.closing:
-        return
+        return None
     try:
-        publish_event(channel, event)
+        return publish_event(channel, event)
     except AmqpError as error:
         session.channel_failed(channel, error, PUBLISH)
+        return None
 
 
 def _receive_frame(session: "AmqpSession", kind: int, number: int, payload: bytes) -> None:

@@ -71,6 +71,8 @@ class AmqpSession(SessionState):
         "sharing_octets",
         "state",
         "unsent_octets",
+        "until_ms",
+        "work",
     )
 
     def __init__(self, broker: "Broker", peer: tuple[str, int], local: tuple[str, int], *, peer_is_local: bool) -> None:
@@ -99,7 +101,9 @@ class AmqpSession(SessionState):
         self.rest = b""
         self.deaf = False  # a frame was cut wrong: where the next one begins is not known
         self.routes: dict[bytes, Route] = {}
-        self.events: list[Event] = []
+        self.events: list[Event] = []  # what the scanner found and is not done yet
+        self.work = 0  # units of some microseconds since somebody last looked at the clock
+        self.until_ms = 0
         self.assembling = 0  # channels in the middle of a content, by the frame path
         self.confirming: dict[AmqpChannel, None] = {}
         self.outbox: list[bytes] = []
@@ -131,6 +135,18 @@ class AmqpSession(SessionState):
     def receive(self, data: bytes) -> None:
         """Take octets as they came from the peer."""
         receiving.receive(self, data)
+
+    def spent(self) -> bool:
+        """Tell whether the rest of what was received has to wait: for others, or for the peer to read its replies.
+
+        Asked when `work` has come to some hundred units, because the clock costs as much as a small method does.
+        """
+        clock = self.broker.clock
+        clock.refresh()
+        if clock.now_ms >= self.until_ms or not self.readable:
+            return True
+        self.work = 0
+        return False
 
     # -- errors and ends ----------------------------------------------------------------------------------------------
 
@@ -190,6 +206,7 @@ class AmqpSession(SessionState):
             queues |= left
             batches += had
         self.routes.clear()
+        self.events.clear()
         self.confirming.clear()
         give_back(batches, requeue=True)
         for queue in queues:

@@ -105,9 +105,9 @@ class Contents:
         body = int.from_bytes(content[11:19])
         return Contents(self.traits, [content], len(content), body, body)
 
-    def first(self, count: int) -> "Contents":
-        """Return the first `count` of them, where the next one is refused."""
-        contents = self.contents[:count]
+    def part(self, start: int, stop: int) -> "Contents":
+        """Return those from `start` up to `stop`: the others are refused, or have to wait."""
+        contents = self.contents[start:stop]
         body_octets = sum([int.from_bytes(content[11:19]) for content in contents])
         return Contents(self.traits, contents, sum(map(len, contents)), body_octets, self.body_size)
 

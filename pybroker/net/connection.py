@@ -35,7 +35,7 @@ class Connection:
         self._sock: socket.socket | None = sock
         self.session = session
         self.handshaking = True
-        self.held = False  # the turn starts the reader again
+        self.held = False  # the turn has us in a line, and starts the reader again
         self._pending: list[Any] = []
         self._loop = loop
         self._reader: Any = loop.io(sock.fileno(), READ)
@@ -62,6 +62,11 @@ class Connection:
             return
         turn.clock.refresh()
         turn.reading = True
+        self._receive(data)
+        turn.after_reading()
+
+    def _receive(self, data: bytes) -> None:
+        session, turn = self.session, self._server.turn
         try:
             session.receive(data)
         except Exception:
@@ -70,13 +75,24 @@ class Connection:
             self._fail()
         if self.handshaking and self._server.handshake_over(session):
             self.handshaking = False
-        if not session.readable:
+        if self._sock is None:
+            return
+        if not session.readable or session.behind:
             self._reader.stop()
-        elif session.held_by is not None and self._sock is not None:
+            self._listen()
+        elif session.held_by is not None:
             self.held = True
             self._reader.stop()
             turn.hold(self)
-        turn.after_reading()
+
+    def go_on(self) -> None:
+        """Let the session do more of what it received; called by the turn."""
+        self.held = False
+        if self._sock is not None and self.session.readable:
+            self._server.turn.readers += 1
+            self._receive(b"")
+            if not self.held:
+                self._listen()
 
     def _fail(self) -> None:
         session = self.session
@@ -104,7 +120,16 @@ class Connection:
 
     def _read_again(self) -> None:
         self.held = False
-        if self.session.readable:
+        self._listen()
+
+    def _listen(self) -> None:
+        """Have more of the peer's input done, as soon as it may be: what was received before, or what it sends."""
+        if self._sock is None or self.held or not self.session.readable:
+            return
+        if self.session.behind:
+            self.held = True
+            self._server.turn.later(self)
+        elif not self._reader.active:
             self._reader.start(self._on_readable)
 
     def flush(self) -> None:
@@ -135,8 +160,8 @@ class Connection:
             return
         if session.finished:
             self.close("closed")
-        elif session.readable and not self.held and not self._reader.active:
-            self._reader.start(self._on_readable)
+        elif not self._reader.active:
+            self._listen()
 
     def _send(self, parts: list[Any]) -> None:
         """Send `parts` as far as the kernel takes them; keep the rest and arm the write watcher."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
-from pybroker.session import Turn
+from pybroker.session import RECEIVE_MS, Turn
 
 if TYPE_CHECKING:
     from pybroker.clock import Clock
@@ -36,11 +36,13 @@ class LoopTurn(Turn):
     """The turn of gevent's loop. `broker` is set by the server before the first session."""
 
     __slots__ = (
+        "_behind",
         "_due_ms",
         "_held",
         "_loop",
         "_pause",
         "_scheduled",
+        "_soon",
         "_timer",
         "broker",
         "clock",
@@ -62,6 +64,8 @@ class LoopTurn(Turn):
         self._due_ms = 0
         self._held: list[Connection] = []
         self._pause: Any = None
+        self._behind: list[Connection] = []
+        self._soon: Any = self._loop.timer(0)
         self._scheduled = False
         self.reading = False  # a connection's event is being handled: the turn does not end before
 
@@ -103,6 +107,7 @@ class LoopTurn(Turn):
         if readers:
             self.read_octets = min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers))
             self.large_octets = max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers)
+            self.receive_ms = max(1, RECEIVE_MS // readers)
             self.readers = 0
         self.woken = True  # what follows needs no call back to be asked for
         for _ in range(ROUNDS_MAX):
@@ -116,10 +121,29 @@ class LoopTurn(Turn):
                 break
         if self._held:
             self._release()
-        self.woken = False
-        if self.queues or self.sessions:
-            self.wake()
+        self.woken = bool(self.queues or self.sessions)
+        if self.woken:
+            self._come_back()
         self.set_timer()
+
+    def _come_back(self) -> None:
+        """Go on with what is left, when the sockets have had their turn: gevent runs fifty call backs before that."""
+        if not self._soon.active:
+            self._soon.start(self._on_soon)
+
+    def _on_soon(self) -> None:
+        self.clock.refresh()
+        self.reading = True
+        behind, self._behind = self._behind, []
+        for connection in behind:
+            connection.go_on()
+        self.reading = False
+        self.run()
+
+    def later(self, connection: "Connection") -> None:
+        """Let this connection go on in the next turn with what it has received."""
+        self._behind.append(connection)
+        self._come_back()
 
     def _flush(self) -> None:
         sessions, self.sessions = self.sessions, []

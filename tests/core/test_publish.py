@@ -168,13 +168,14 @@ def test_names_end_a_delivery():
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=6), st.data())
 def test_a_part_of_contents_counts_its_own_octets(sizes, data):
     whole = contents(*[b"x" * size for size in sizes])
-    count = data.draw(st.integers(1, len(sizes)))
-    first = whole.first(count)
-    assert (whole.contents[:count], sum(sizes[:count])) == (first.contents, first.body_octets)
-    assert sum(map(len, first.contents)) == first.octets
-    one = whole.single(count - 1)
-    assert ([whole.contents[count - 1]], sizes[count - 1]) == (one.contents, one.body_octets)
-    assert (sizes[count - 1], len(one.contents[0])) == (one.body_size, one.octets)
+    stop = data.draw(st.integers(1, len(sizes)))
+    start = data.draw(st.integers(0, stop - 1))
+    part = whole.part(start, stop)
+    assert (whole.contents[start:stop], sum(sizes[start:stop])) == (part.contents, part.body_octets)
+    assert sum(map(len, part.contents)) == part.octets
+    one = whole.single(stop - 1)
+    assert ([whole.contents[stop - 1]], sizes[stop - 1]) == (one.contents, one.body_octets)
+    assert (sizes[stop - 1], len(one.contents[0])) == (one.body_size, one.octets)
 
 
 def test_a_receipt_counts_from_its_own_first_message_though_the_run_has_more():

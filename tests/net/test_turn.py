@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import gevent
 from loop import until
-from pamqp import commands, header
+from pamqp import body, commands, header
 
 from pybroker.net.turn import READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
 
@@ -100,6 +100,57 @@ def test_readers_share_what_a_turn_reads(server):
         turn.readers = readers
         turn.run()
         assert (turn.read_octets, turn.readers) == (expected, 0)
+
+
+class Restless:
+    """What the pump takes for a queue, and is never done."""
+
+    awake = False
+
+    def __init__(self, turn) -> None:
+        self.turn = turn
+        self.times = 0
+
+    def deliver(self, _now_ms) -> None:
+        self.times += 1
+        if self.times < 1_000:
+            self.turn.queues.append(self)
+
+
+def test_the_sockets_have_their_turn_however_much_is_left_to_deliver(connect, server):
+    # gevent runs fifty call backs before it looks at the sockets, if each of them asks for another.
+    client = connect().open()
+    client.send(Queue.Declare(queue="q"))
+    server.turn.queues.append(restless := Restless(server.turn))
+    server.turn.wake()
+    assert isinstance(client.receive(), Queue.DeclareOk)
+    assert restless.times < 50
+
+
+def test_a_chunk_of_very_many_methods_leaves_the_others_their_share(connect, server):
+    busy, other = connect().open(), connect().open()
+    other.call(Queue.Declare(queue="mine"))
+    queues = server.broker.vhosts["/"].queues
+    busy.send(*[Queue.Declare(queue=f"q{i}", nowait=True) for i in range(3_000)], Queue.Declare(queue="last"))
+    until(lambda: len(queues) > 1)
+    assert isinstance(other.call(Queue.Declare(queue="mine", passive=True)), Queue.DeclareOk)
+    assert len(queues) < 3_002
+    assert isinstance(busy.receive(), Queue.DeclareOk)
+    assert len(queues) == 3_002
+
+
+def test_a_peer_that_reads_again_gets_the_replies_it_still_waits_for(connect, server):
+    client = connect().open()
+    client.call(Queue.Declare(queue="q"))
+    octets = [header.ContentHeader(0, 100_000, Basic.Properties()), body.ContentBody(bytes(100_000))]
+    client.send(Basic.Publish(0, "", "q"), *octets)
+    for tag in range(1, 101):
+        client.send(Basic.Get(queue="q"), Basic.Nack(tag, requeue=True))
+    (connection,) = server.connections
+    until(lambda: not connection.session.readable)
+    replies = [client.receive() for _ in range(300)]
+    assert list(range(1, 101)) == [reply.delivery_tag for reply in replies[::3]]
+    assert isinstance(client.call(Queue.Declare(queue="q", passive=True)), Queue.DeclareOk)
 
 
 def test_an_idle_server_does_nothing(server, connect, monkeypatch):

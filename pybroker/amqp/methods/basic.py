@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from pamqp import commands
 
 from pybroker.amqp.consumer import AmqpConsumer, adapt
+from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.amqp.methods.queue import queue_name
-from pybroker.amqp.publishing import REPLY_TO
 from pybroker.core.access import find_accessible_queue
 from pybroker.core.arguments import check_consume_arguments, consumer_priority
 from pybroker.core.permissions import check

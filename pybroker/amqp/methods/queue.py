@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
 
-from pybroker.amqp.publishing import REPLY_TO
+from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.core.access import check_exclusive_access, find_accessible_queue, strip_line_ends
 from pybroker.core.arguments import queue_limits, queue_type_of
 from pybroker.core.declaration import check_queue_declare
