@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
+from pybroker.core.broker import PUMP_MS
 from pybroker.session import RECEIVE_MS, Turn
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class LoopTurn(Turn):
         broker = self.broker
         assert broker is not None
         self.clock.refresh()
+        started_ms = self.clock.now_ms
         readers = self.readers
         if readers:
             self.read_octets = min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers))
@@ -118,6 +120,9 @@ class LoopTurn(Turn):
                 log.exception("delivering failed")
             self._flush()
             if not self.queues:
+                break
+            self.clock.refresh()
+            if self.clock.now_ms - started_ms >= PUMP_MS:
                 break
         if self._held:
             self._release()

@@ -8,7 +8,7 @@ from readers import Bench
 from topology import new_vhost
 
 from pybroker.clock import FakeClock
-from pybroker.core.broker import WARN_INTERVAL_MS, WARN_KEYS_MAX, Broker
+from pybroker.core.broker import PUMP_MS, WARN_INTERVAL_MS, WARN_KEYS_MAX, Broker
 from pybroker.core.settings import Settings
 from pybroker.session import Turn
 
@@ -81,6 +81,40 @@ def test_the_pump_gives_each_queue_that_was_woken_one_share():
     vhost.broker.pump()
     assert [4_096, 0, 1] == [len(reader.seqs) for reader in readers]
     assert [benches[0].queue] == list(vhost.broker.turn.queues)
+
+
+def test_the_pump_ends_when_its_time_is_up_and_the_queues_keep_their_places(monkeypatch):
+    vhost = new_vhost()
+    benches = [Bench(vhost, f"q{i}") for i in range(100)]
+    readers = [bench.reader() for bench in benches]
+    for bench in benches:
+        bench.flood(1)
+    clock = vhost.broker.clock
+    monkeypatch.setattr(type(clock), "refresh", lambda clock: clock.advance(PUMP_MS))
+    vhost.broker.pump()
+    served = [len(reader.seqs) for reader in readers]
+    assert [1] * sum(served) + [0] * (100 - sum(served)) == served
+    assert 0 < sum(served) < 100
+    assert [bench.queue for bench in benches[sum(served) :]] == list(vhost.broker.turn.queues)
+    benches[0].turn()
+    assert [1] * 100 == [len(reader.seqs) for reader in readers]
+
+
+def test_a_session_whose_tick_fails_leaves_the_others_their_heartbeats(caplog):
+    class Ticking:
+        times = 0
+
+        def tick(self) -> None:
+            self.times += 1
+            if self is bad:
+                raise ZeroDivisionError
+
+    broker = new_broker()
+    bad, good = Ticking(), Ticking()
+    broker.sessions.update({1: bad, 2: good})
+    broker.tick()
+    assert (1, 1) == (bad.times, good.times)
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_a_queue_that_fails_keeps_the_others_in_line(monkeypatch):

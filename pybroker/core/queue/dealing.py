@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # One queue's share of a turn: 4,096 messages of a flood are about a millisecond, so a hot queue cannot starve the rest.
 TURN_MESSAGES_MAX: Final = 4_096
+# What a message costs of that share that is handed out alone.
+ALONE_COST: Final = 4
 # Dealt to one consumer at a time, so that several consumers of a backlog get their messages interleaved.
 DEAL_MESSAGES_MAX: Final = 256
 # Given to the only consumer at a time: an outbox full.
@@ -47,7 +49,7 @@ def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
             # No more messages than consumers: to look at all of these for each entry would be their number squared.
             consumers.rotate(first)
             entry = level.take(1)
-            budget -= 1
+            budget -= ALONE_COST
             _hand(queue, first, entry.run, entry.indexes, entry.deliveries, now_ms)
         else:
             budget -= _deal(queue, level, budget, now_ms)
