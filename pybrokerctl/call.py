@@ -73,6 +73,10 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
         from pybrokerctl.top import live  # noqa: PLC0415 - people only
 
         return live.run(connection, given, options.watch_s)
+    if options.watch_s is not None:
+        from pybrokerctl import watch  # noqa: PLC0415 - people only
+
+        return watch.watch(call, args, connection, given)
     if confirm.is_asked(command, yes=options.yes):
         if not confirm.is_confirmed(_banner(call, args, connection.node) or command.summary):
             sys.stderr.write("Nothing was done.\n")
@@ -81,10 +85,6 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
     else:
         _print_banner(call, args, connection.node)
     _check_pid_file(args, connection.pid)
-    if options.watch_s is not None:
-        from pybrokerctl import watch  # noqa: PLC0415 - people only
-
-        return watch.watch(call, args, connection, given)
     if options.talks and Patience.is_wanted():
         connection.patience = Patience(_banner(call, args, connection.node) or command.summary)
     try:

@@ -90,9 +90,10 @@ def _ask(names: str, given: Mapping[str, Any]) -> Iterator[str]:
         target = locate(given.get("node"), given.get("socket"))
         with Connection(target.path, TIMEOUT_S) as connection:
             columns, batches = connection.ask(command, args)
-            index = (columns or []).index(column)
+            if columns is None or column not in columns:
+                return
             for batch in batches:
-                yield from (row[index] for row in batch)
+                yield from (row[columns.index(column)] for row in batch)
     except (Refused, Unreachable, TimedOut):
         return
 

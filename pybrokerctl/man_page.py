@@ -52,13 +52,13 @@ when standard input is a terminal too;
 answers beforehand. Scripts are never asked.
 .PP
 .B \-\-watch
-shows a listing, or the status, again and again in place: arrow and page keys move in it, space looks at once, q ends. In
-a pipe the answers follow one another.
+shows a listing, or the status, again and again in place: arrow and page keys move in it, space looks at once, q ends.
+In a pipe the answers follow one another.
 .PP
 .B top
-shows queues or connections with their rates, totals and alarms: Tab changes between the two, < and > (or left and right)
-choose the column that sorts, r turns the order, / filters by a text, space holds the picture, + and \- change how often
-it looks, h helps, q ends. Rates are the difference of two looks. In a pipe it lists the counters of the queues once.
+shows queues or connections with their rates, totals and alarms: Tab changes between the two, < and > (or left and
+right) choose the column that sorts, r turns the order, / filters by a text, space holds the picture, + and \- change
+how often it looks, h helps, q ends. Rates are the difference of two looks. In a pipe it lists the counters once.
 .SH COMPLETION
 Bash, zsh and fish complete commands, options, columns, and names of queues, exchanges, virtual hosts, users and
 connections, which are asked from the running node; one that does not answer within half a second is left alone. For
@@ -101,7 +101,7 @@ The JSON of a sentence also holds the result and the node.
 .br
 Node names of other hosts are refused: a node is reached over its socket only.
 .br
-On a terminal tables are drawn, and destructive commands ask; rabbitmqctl makes no difference between a person and a pipe.
+On a terminal tables are drawn, and destructive commands ask; rabbitmqctl treats a person like a pipe.
 .br
 .B environment
 shows the lines of

@@ -20,6 +20,7 @@ class Patience:
         self._what = what.strip().splitlines()[-1] if what.strip() else ""
         self._since_s = time.monotonic()
         self._bar: Progress | None = None
+        self._counted = False
 
     @staticmethod
     def is_wanted() -> bool:
@@ -29,12 +30,11 @@ class Patience:
     def wait(self) -> None:
         """Show that time goes by."""
         if time.monotonic() - self._since_s >= SILENT_S:
-            bar = self._shown()
-            bar.refresh()
+            self._shown(counted=self._counted).refresh()
 
     def count(self, done: int, total: int) -> None:
         """Show how far the work is."""
-        bar = self._shown()
+        bar = self._shown(counted=True)
         bar.update(bar.task_ids[0], completed=done, total=total, refresh=True)
 
     def stop(self) -> None:
@@ -43,16 +43,21 @@ class Patience:
             self._bar.stop()
             self._bar = None
 
-    def _shown(self) -> "Progress":
-        if self._bar is not None:
-            return self._bar
+    def _shown(self, *, counted: bool) -> "Progress":
         # Tens of milliseconds, for what takes half a second at least.
         from rich.console import Console  # noqa: PLC0415
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn  # noqa: PLC0415
 
+        if self._bar is not None and counted == self._counted:
+            return self._bar
+        self.stop()
+        self._counted = counted
         colour = terminal.has_colour(sys.stderr)
-        console = Console(stderr=True, no_color=not colour, markup=False, emoji=False, highlight=False)
-        columns = (SpinnerColumn(), "{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        console = Console(
+            stderr=True, force_terminal=True, no_color=not colour, markup=False, emoji=False, highlight=False
+        )
+        how_far = (BarColumn(), MofNCompleteColumn()) if counted else ()
+        columns = (SpinnerColumn(), "{task.description}", *how_far, TimeElapsedColumn())
         self._bar = Progress(*columns, console=console, auto_refresh=False, transient=True)
         self._bar.add_task(self._what, total=None)
         self._bar.start()

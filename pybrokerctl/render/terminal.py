@@ -5,6 +5,7 @@ hundredth of the cost, so that 100,000 rows begin at once and end in seconds. Wh
 row becomes a block of lines. Scripts never see any of this: they get `table`.
 """
 
+import itertools
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
@@ -64,9 +65,9 @@ def rows(head: Head, batches: Iterable[Rows]) -> Iterator[str]:
         return
     yield draw(head, page[:PAGE_ROWS], widths, columns)
     numeric = [_is_number(one) for one in page[0]]
-    yield _rest(head, page[PAGE_ROWS:], widths, numeric)
-    for batch in source:
-        yield _rest(head, batch, widths, numeric)
+    for batch in itertools.chain([page[PAGE_ROWS:]], source):
+        if batch:
+            yield _rest(head, batch, widths, numeric)
 
 
 def value(answer: Value, node: str) -> Iterator[str]:

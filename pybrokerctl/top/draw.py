@@ -49,14 +49,15 @@ def room(height: int) -> int:
 
 def draw(board: Board, node: str, width: int, height: int) -> list[str]:
     """Return the lines of the screen."""
+    rows = board.rows()
     lines = _rendered(_head(board, node), width)
     if board.helping:
-        lines += ["", *HELP.splitlines()]
+        lines += ["", *_rendered([Text(line) for line in HELP.splitlines()], width)]
     else:
-        lines += ["", *_rendered([_list(board, width, room(height))], width)]
+        lines += ["", *_rendered([_list(board, rows, width, room(height))], width)]
     lines = lines[: height - FOOT_LINES]
     lines += [""] * (height - FOOT_LINES - len(lines))
-    return lines + _rendered([_foot(board, width, height)], width)[:1]
+    return lines + _rendered([_foot(board, len(rows), width, height)], width)[:1]
 
 
 def _head(board: Board, node: str) -> list[Text]:
@@ -83,15 +84,14 @@ def _head(board: Board, node: str) -> list[Text]:
     second.append(f"  files {count(files['total_used'])} of {count(files['total_limit'])}")
     if "disk_free" in status:
         second.append(f"  disk free {octets(status['disk_free'])}B")
-    third = Text(no_wrap=True)
-    for name in ("publish", "deliver", "ack"):
-        third.append(f"{name} {rate(total(board.queues, attrgetter(name))) or '-'}/s  ")
-    third.append(f"in {octets(total(board.clients, lambda c: c.received)) or '-'}B/s  ")
-    third.append(f"out {octets(total(board.clients, lambda c: c.sent)) or '-'}B/s")
-    return [first, second, third]
+    rates = [(name, total(board.queues, attrgetter(name)), rate, "/s") for name in ("publish", "deliver", "ack")]
+    rates += [("in", total(board.clients, attrgetter("received")), octets, "B/s")]
+    rates += [("out", total(board.clients, attrgetter("sent")), octets, "B/s")]
+    third = "  ".join(f"{name} {'-' if one is None else write(one) + unit}" for name, one, write, unit in rates)
+    return [first, second, Text(third, no_wrap=True)]
 
 
-def _list(board: Board, width: int, rows: int) -> Table:
+def _list(board: Board, rows: Sequence[Any], width: int, most: int) -> Table:
     """Return the rows from the board's place on, as many as there is room for."""
     columns = board.columns(width)
     lines = box.SIMPLE_HEAD
@@ -100,7 +100,7 @@ def _list(board: Board, width: int, rows: int) -> Table:
     table = Table(box=lines, show_edge=False, pad_edge=False, padding=(0, layout.GAP - 1, 0, 0), header_style="bold")
     arrow = ("▼" if board.falling else "▲") if terminal.has_utf8(sys.stdout) else ("v" if board.falling else "^")
     titles = [f"{column.title}{arrow}" if column is board.sort else column.title for column in columns]
-    shown = board.rows()[board.offset : board.offset + rows]
+    shown = rows[board.offset : board.offset + most]
     texts = [[cell(column.write(column.read(row))) for column in columns] for row in shown]
     for column, title, size in zip(columns, titles, _widths(columns, titles, texts, width), strict=True):
         side: Literal["left", "right"] = "right" if column.numeric else "left"
@@ -136,16 +136,16 @@ def _style(title: str, value: Any) -> str:
     return "dim" if value == 0 else ""
 
 
-def _foot(board: Board, width: int, height: int) -> Text:
+def _foot(board: Board, rows: int, width: int, height: int) -> Text:
     foot = Text(no_wrap=True, overflow="crop", style="reverse")
-    foot.append(f" show only: {cell(board.filter)}_   Enter ends, Esc clears" if board.typing else _keys(board, height))
+    asking = f" show only: {cell(board.filter)}_   Enter ends, Esc clears"
+    foot.append(asking if board.typing else _keys(board, rows, height))
     foot.pad_right(max(0, width - foot.cell_len))
     return foot
 
 
-def _keys(board: Board, height: int) -> str:
+def _keys(board: Board, rows: int, height: int) -> str:
     """Return what is seen of how much, how often, and what to press."""
-    rows = len(board.rows())
     last = min(rows, board.offset + room(height))
     seen = f" {board.offset + 1 if rows else 0}-{last} of {rows} {board.pane.name}"
     only = f" with '{cell(board.filter)}'" if board.filter else ""

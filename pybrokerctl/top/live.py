@@ -25,6 +25,7 @@ def run(connection: "Connection", args: Mapping[str, Any], interval_s: float | N
     """Show the board; return the exit code. Raises TimedOut, Gone."""
     board = Board(interval_s or WATCH_S)
     with Screen() as screen:
+        screen.draw(draw.draw(board, connection.node, *screen.size))
         first = True
         while True:
             began_s = time.monotonic()

@@ -93,9 +93,10 @@ def clients_between(before: Snapshot | None, after: Snapshot) -> list[Client]:
 
 
 def total(rows: Iterable[Any], read: Callable[[Any], float | None]) -> float | None:
-    """Return a rate of all rows together; None when it is known of none of them."""
-    known = [rate for rate in map(read, rows) if rate is not None]
-    return sum(known) if known else None
+    """Return a rate of all rows together; None when there are some, and it is known of none of them."""
+    rates = [*map(read, rows)]
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if known or not rates else None
 
 
 def _rates(before: list[Any] | None, after: list[Any], first: int, seconds: float) -> list[float | None]:

@@ -4,7 +4,7 @@ import contextlib
 import socket
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,8 @@ class ScriptedDaemon:
         self.path = folder / "pybroker@vm.sock"
         self.greeting: Any = GREETING
         self.lines: list[Any] = [{"value": None}, {"end": 0}]
+        # What each of these commands is answered; the conversation then goes on.
+        self.answers: dict[str, Iterable[Any]] = {}
         self.silent = False
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self._end = threading.Event()
@@ -58,10 +60,14 @@ class ScriptedDaemon:
 
     def _answer(self, peer: socket.socket) -> None:
         peer.sendall(_octets(self.greeting))
-        line = peer.makefile("rb").readline()
-        if not line:
+        for line in peer.makefile("rb"):
+            self.requests.append(codec.decode_request(line)[:2])
+            if self.requests[-1][0] not in self.answers:
+                break
+            for answer in self.answers[self.requests[-1][0]]:
+                peer.sendall(_octets(answer))
+        else:
             return
-        self.requests.append(codec.decode_request(line)[:2])
         if self.silent:
             self._end.wait(10)
             return
@@ -118,6 +124,16 @@ def start_daemon(folder: Path) -> Iterator[Callable[[], None]]:
     yield lambda: started.append(ScriptedDaemon(folder))
     for daemon in started:
         daemon.close()
+
+
+@pytest.fixture
+def person(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Let every stream be a terminal of 80 columns with colours."""
+    monkeypatch.setattr("pybrokerctl.terminal.is_terminal", lambda _stream: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return monkeypatch
 
 
 @pytest.fixture

@@ -1,0 +1,49 @@
+import pytest
+
+from pybrokerctl import patience
+from pybrokerctl.patience import Patience
+
+
+@pytest.fixture
+def shown(person, capfd):
+    person.setattr(patience, "SILENT_S", 0)
+    return lambda: capfd.readouterr().err
+
+
+def test_nothing_is_shown_of_what_is_quick(shown, monkeypatch):
+    monkeypatch.setattr(patience, "SILENT_S", 60)
+    waiting = Patience("Purging queue 'q' ...")
+    waiting.wait()
+    waiting.stop()
+    assert shown() == ""
+
+
+def test_what_takes_long_says_what_it_is(shown):
+    waiting = Patience("Timeout: 60.0 seconds ...\nPurging queue 'q' ...")
+    waiting.wait()
+    waiting.stop()
+    text = shown()
+    assert "Purging queue 'q' ..." in text
+    assert "Timeout" not in text
+    assert "?" not in text.replace("\x1b[?25", "")
+
+
+def test_counted_work_says_how_far_it_is(shown):
+    waiting = Patience("Closing")
+    waiting.count(3, 10)
+    waiting.count(7, 10)
+    waiting.stop()
+    waiting.stop()  # again, and nothing happens
+    text = shown()
+    assert " 3/10" in text
+    assert " 7/10" in text
+
+
+def test_it_is_for_people_whose_terminal_can_take_it_away_again(person):
+    assert Patience.is_wanted()
+    person.setenv("TERM", "dumb")
+    assert not Patience.is_wanted()
+
+
+def test_it_is_not_for_a_pipe():
+    assert not Patience.is_wanted()
