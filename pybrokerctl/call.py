@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 from pybroker.control.spec import BadArguments, Command, Refused
 from pybrokerctl import answer, confirm, exit_codes, render, terminal, views
 from pybrokerctl.client import Connection, Gone, TimedOut, Unreachable
-from pybrokerctl.locate import Target, explain_unreachable, locate
+from pybrokerctl.locate import Target, explain_unreachable, is_rabbit, is_same_node, locate
 from pybrokerctl.options import Options
 from pybrokerctl.patience import Patience
+from pybrokerctl.render import cell
 
 
 class Call(NamedTuple):
@@ -67,8 +68,7 @@ def perform(call: Call) -> int:
 def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str, Any]) -> int:
     """Say what is done, ask whether it is meant, do it, show the answer; return the exit code."""
     command, options = call.command, call.options
-    if options.node not in {None, connection.node, connection.node.partition("@")[0]}:
-        _note(call, f"{options.node} means the local node {connection.node}")
+    _check_node(call, connection)
     if command.name in views.LIVE and options.formatter == render.TERMINAL and not terminal.is_dumb():
         from pybrokerctl.top import live  # noqa: PLC0415 - people only
 
@@ -102,6 +102,16 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
     return exit_codes.OK
 
 
+def _check_node(call: Call, connection: Connection) -> None:
+    """Refuse to talk to another node than the one named by -n: --socket or the environment may know of that only."""
+    named = call.options.node
+    if named is None or is_same_node(named, connection.node):
+        return
+    if not is_rabbit(named):
+        raise Refused(f"node {connection.node} answers on {connection.path}, not {named}", exit_codes.UNAVAILABLE)
+    _note(call, f"{named} means the local node {connection.node}")
+
+
 def _write(texts: Iterable[str]) -> None:
     """Write each text at once: the first rows are to be seen while the last are not there yet."""
     for text in texts:
@@ -129,7 +139,7 @@ def _ask_missing(call: Call) -> dict[str, Any]:
 
 def _print_banner(call: Call, args: Any, node: str) -> None:
     if call.options.talks and (banner := _banner(call, args, node)):
-        sys.stdout.write(f"{banner}\n")
+        sys.stdout.write(f"{cell.lines(banner)}\n")
         sys.stdout.flush()
 
 
@@ -150,7 +160,7 @@ def _check_pid_file(args: Any, pid: int) -> None:
     if path is None:
         return
     try:
-        text = Path(path).read_text()
+        text = Path(path).read_text(encoding="ascii", errors="replace")
     except OSError as error:
         raise Refused(
             f"could not read pid from file {path}. Error: {error.strerror}", exit_codes.UNAVAILABLE
@@ -197,5 +207,6 @@ def _fail(call: Call, target: Target | None, text: str, short: str, code: int) -
 
         sys.stderr.write(json.error(short.removeprefix("Error: "), target.node if target else ""))
     else:
-        sys.stderr.write(text.rstrip("\n") + "\n")
+        # The sentence may hold a name, and a name anything.
+        sys.stderr.write(cell.lines(text.rstrip("\n")) + "\n")
     return code

@@ -11,6 +11,7 @@ DATAERR: Final = EX_DATAERR  # an unknown name, a value that cannot be
 NOUSER: Final = EX_NOUSER  # an unknown user
 UNAVAILABLE: Final = EX_UNAVAILABLE  # no answer from the node, or a refusal by it
 SOFTWARE: Final = EX_SOFTWARE  # a fault of ours; a user that exists already; ping or status timed out
+IOERR: Final = 74  # the answer could not be written
 TEMPFAIL: Final = EX_TEMPFAIL  # timed out
 INTERRUPTED: Final = 130  # 128 + SIGINT
 PIPE_CLOSED: Final = 141  # 128 + SIGPIPE: what `| head` gives every other tool
@@ -24,6 +25,7 @@ MEANINGS: Final = {
     NOUSER: "A user that does not exist.",
     UNAVAILABLE: "No node answers, or it refuses.",
     SOFTWARE: "A user that exists already; ping and status timed out; a fault in the daemon.",
+    IOERR: "The answer could not be written, say to a full disk; whatever was asked for may have been done.",
     TEMPFAIL: "Timed out.",
     INTERRUPTED: "Interrupted (Ctrl-C).",
     PIPE_CLOSED: "The reader of the output went away.",

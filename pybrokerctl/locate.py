@@ -58,9 +58,25 @@ def locate(node: str | None, socket_path: str | None) -> Target:
     running = {path.stem: path for path in paths.running_sockets()}
     if full in running:
         return Target(running[full], full)
+    same = [other for other in running if is_same_node(node, other)]
+    if len(same) == 1:
+        return Target(running[same[0]], same[0])
     if name == RABBIT:
         return _running_here()
     return target
+
+
+def is_same_node(name: str, other: str) -> bool:
+    """Tell whether two forms of a name mean one node: its host may be left out, be localhost, or lack its domain."""
+    left, _, left_host = name.partition("@")
+    right, _, right_host = other.partition("@")
+    hosts = {host.partition(".")[0] for host in (left_host, right_host)} - {"", "localhost"}
+    return left == right and len(hosts) < 2
+
+
+def is_rabbit(name: str) -> bool:
+    """Tell whether a name is that of rabbitmqctl's default node, which means whatever node is here."""
+    return name.partition("@")[0] == RABBIT
 
 
 def _running_here() -> Target:

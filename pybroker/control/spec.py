@@ -237,6 +237,8 @@ class Field(NamedTuple):
         """Look at a plain value, as it comes from JSON. Raises BadArguments when it does not fit."""
         if not self._has_kind(value):
             raise BadArguments(f"Bad argument: {self.label} takes {self.kind_name}", EX_DATAERR)
+        if not _is_text(value):
+            raise BadArguments(f"Bad argument: {self.label} is not UTF-8", EX_DATAERR)
         if self.arg.choices and value not in self.arg.choices:
             allowed = ", ".join(self.arg.choices)
             raise BadArguments(f"{self.name} '{value}' is not supported. Please use one of: {allowed}")
@@ -247,6 +249,15 @@ class Field(NamedTuple):
         if value is None:
             return self.default is None and not self.required
         return isinstance(value, self.kind) and (self.kind is not int or not isinstance(value, bool))
+
+
+def _is_text(value: Any) -> bool:
+    """Tell whether no text of it holds half a character: what a terminal's octets become that are not UTF-8."""
+    try:
+        "".join(one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, str)).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def fields_of(args: type[Any]) -> tuple[Field, ...]:
@@ -268,30 +279,6 @@ def split_columns(words: Sequence[str]) -> tuple[str, ...]:
 
 class NoArgs(NamedTuple):
     """A command without arguments."""
-
-
-def bind(command: Command, words: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give words of a command line to the positional arguments, as the values that `parse` takes.
-
-    `options` hold the values of those with flags. One that can be asked for may be missing. Raises BadArguments when
-    there are too many or too few.
-    """
-    given = dict(options)
-    rest = list(words)
-    for field in command.fields():
-        if not field.positional:
-            continue
-        if field.many:
-            given[field.name], rest = rest, []
-            if field.required and not given[field.name]:
-                raise BadArguments("not enough arguments.")
-        elif rest:
-            given[field.name] = convert(field, rest.pop(0))
-        elif field.required and not field.arg.prompt:
-            raise BadArguments("not enough arguments.")
-    if rest:
-        raise BadArguments("too many arguments.")
-    return given
 
 
 def convert(field: Field, word: str) -> Any:

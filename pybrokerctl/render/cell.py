@@ -10,6 +10,8 @@ _C_ESCAPES: Final = {
     code: {7: r"\a", 8: r"\b", 9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r"}.get(code, f"\\{code:03o}")
     for code in [*range(32), *range(127, 160)]
 }
+# A text of several lines keeps them.
+_LINE_ESCAPES: Final = {code: escape for code, escape in _C_ESCAPES.items() if code not in {9, 10}}
 _TERM_ESCAPES: Final = {**_C_ESCAPES, 27: r"\e", 34: r"\"", 92: r"\\"}
 
 
@@ -29,6 +31,11 @@ def cell(value: Any, *, table: bool = False) -> str:
     if isinstance(value, dict):
         return f"#{{{', '.join(f'{cell(key)} => {cell(one)}' for key, one in value.items())}}}"
     return str(value)
+
+
+def lines(text: str) -> str:
+    """Return a text of several lines as a terminal may show it: what else would steer the terminal, as in a cell."""
+    return text.translate(_LINE_ESCAPES)
 
 
 def table_term(triples: Sequence[Sequence[Any]]) -> str:

@@ -67,6 +67,8 @@ def test_plain_values_become_arguments_with_their_defaults():
         ({"name": "x", "fast": 1}, (65, "Bad argument: --fast takes true or false")),
         ({"name": "x", "columns": "a"}, (65, "Bad argument: <column> takes text")),
         ({"name": "x", "columns": [1]}, (65, "Bad argument: <column> takes text")),
+        ({"name": "\udcff"}, (65, "Bad argument: <name> is not UTF-8")),
+        ({"name": "x", "columns": ["a", "\udcff"]}, (65, "Bad argument: <column> is not UTF-8")),
         ({"name": "x", "unit": "gb"}, (64, "unit 'gb' is not supported. Please use one of: kb, mb")),
         ({"name": "x", "columns": ["a", "z"]}, (64, "Info key(s) z are not supported")),
     ],

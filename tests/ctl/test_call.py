@@ -158,6 +158,20 @@ def test_rabbits_node_name_means_the_local_node_and_it_is_said(ctl, daemon):
     assert ctl("-n", "pybroker", "ping").err == ""
 
 
+def test_another_node_than_the_one_named_is_not_talked_to(ctl, daemon):
+    text = f"Error:\nnode pybroker@vm answers on {daemon.path}, not other@vm\n"
+    for words in (["--socket", str(daemon.path), "-n", "other@vm", "stop"], ["-n", "other@vm", "delete_user", "u"]):
+        outcome = ctl("--socket", str(daemon.path), *words)
+        assert outcome == (69, "", text)
+    assert daemon.requests == []
+
+
+def test_what_would_steer_a_terminal_is_shown_escaped(ctl, daemon):
+    daemon.lines = [{"error": {"text": "no \x1b[31m\r", "exit_code": 65}}]
+    outcome = ctl("delete_queue", "a\x1b[2J\nb")
+    assert outcome == (65, "Deleting queue 'a\\033[2J\nb' on vhost '/' ...\n", "Error:\nno \\033[31m\\r\n")
+
+
 def test_a_password_is_read_from_stdin_when_it_is_missing(ctl, daemon, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("secret\n"))
     assert ctl("add_user", "u").code == 0

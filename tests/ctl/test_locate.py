@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from pybroker.control.spec import Refused
-from pybrokerctl.locate import explain_unreachable, locate
+from pybrokerctl.locate import explain_unreachable, is_same_node, locate
 
 
 @pytest.fixture
@@ -73,6 +73,20 @@ def test_a_node_called_rabbit_is_itself(node):
 def test_an_unknown_node_is_not_replaced_by_another(node, folder):
     node("pybroker@vm")
     assert locate("nosuch@vm", None) == (folder / "nosuch@vm.sock", "nosuch@vm")
+
+
+@pytest.mark.parametrize("name", ["x@test", "x", "x@localhost", "x@test.example.org"])
+def test_a_node_is_found_by_any_form_of_its_name(node, monkeypatch, name):
+    monkeypatch.setattr(socket, "gethostname", lambda: "test.example.org")
+    path = node("x@test")
+    assert locate(name, None) == (path, "x@test")
+
+
+def test_forms_of_a_name():
+    assert is_same_node("x@a.example.org", "x@a")
+    assert not is_same_node("x@a", "x@b")
+    assert not is_same_node("x", "y@a")
+    assert not is_same_node("", "y@a")
 
 
 def test_another_host_is_out_of_reach():

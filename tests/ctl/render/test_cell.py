@@ -1,7 +1,7 @@
 import pytest
 
 from pybroker.control.codec import table_triples
-from pybrokerctl.render.cell import cell, table_term
+from pybrokerctl.render.cell import cell, lines, table_term
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,7 @@ def test_an_empty_table_is_an_empty_list():
 
 def test_control_characters_within_a_term_are_erlangs_escapes():
     assert table_term([["k", "longstr", "a\tb\n\x1b\x01"]]) == r'[{"k","a\tb\n\e\001"}]'
+
+
+def test_a_text_of_lines_keeps_them_and_its_tabs():
+    assert lines("a\n\tb\x1b[2J\x9b\u00e4") == "a\n\tb\\033[2J\\233\u00e4"
