@@ -34,6 +34,7 @@ class LiveNode:
         self.folder = folder
         self.socket = folder / f"{NODE_NAME}.sock"
         self.port = 0
+        self.name = NODE_NAME
         words = ["--port", "0", "--bind", "127.0.0.1", "--data-dir", str(folder / "data"), "--socket", str(self.socket)]
         words += ["--node", NODE_NAME, "--log", str(folder / f"{NODE_NAME}.log")]
         self.process = subprocess.Popen(
