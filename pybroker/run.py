@@ -15,6 +15,8 @@ from typing import Final
 # A run ends at either limit, so that one slow consumer pins little, and a record of the log stays small.
 RUN_MESSAGES_MAX: Final = 4_096
 RUN_OCTETS_MAX: Final = 262_144
+# An old entry with less than this part of its run gets a run of its own (data-model.md).
+PIN_PARTS: Final = 8
 
 # Traits.wants: what a headers-minded reader must look at before a message of this kind can be routed or delivered.
 # A headers table alone is none of them: it would end a run at every message that has one, and few ask for it.
@@ -138,6 +140,27 @@ class Run:
             return self.body_octets
         # The content header frame has the body's size in its octets 11..18 (AMQP §4.2.6.1).
         return sum([int.from_bytes(content[11:19]) for content in self.take(indexes)])
+
+    def pins(self, indexes: range) -> bool:
+        """Tell whether keeping `indexes` keeps much else: less than an eighth of what this run has is theirs."""
+        return len(indexes) * PIN_PARTS < self.count and (indexes.step == 1 or len(indexes) == 1)
+
+    def part(self, indexes: range) -> "Run":
+        """Return consecutive messages as a run of their own, with the seqs they have, so that the others can go."""
+        contents = list(self.take(indexes))
+        return Run(
+            self.names,
+            self.traits,
+            self.first_seq + indexes.start,
+            contents,
+            sum(map(len, contents)),
+            self.body_octets_of(indexes),
+            self.body_size,
+            self.arrived_ms,
+            self.channel,
+            self.frame_octets_max,
+            self.origin,
+        )
 
     def pack(self) -> None:
         """Turn many small objects into one block, which malloc gives back whole. No effect when equal or packed."""

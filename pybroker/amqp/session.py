@@ -261,6 +261,9 @@ class AmqpSession(SessionState):
             # What we have not read hides the end of the stream.
             self.cut_off("client unexpectedly closed TCP connection")
             return
+        for channel in self.channels.values():
+            if channel.unacked.count:
+                channel.unacked.unpin(now_ms)
         interval_ms = self.heartbeat_s * 1000
         if not interval_ms:
             return

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 # Popped batches are cut from the front of the list this many at a time: list.pop(0) for each would be O(n).
 COMPACT_AT: Final = 256
+# A delivery is old after a second: most have been acknowledged by then.
+UNPIN_AGE_MS: Final = 1_000
+UNPIN_BATCHES: Final = 1_024
 
 
 class Batch:
@@ -67,11 +70,12 @@ _FIRST_TAG = attrgetter("first_tag")
 class Unacked:
     """Outstanding deliveries of one channel. Invariant: batches ascend by tag and never overlap."""
 
-    __slots__ = ("_batches", "_head", "count")
+    __slots__ = ("_batches", "_head", "_looked", "count")
 
     def __init__(self) -> None:
         self._batches: list[Batch] = []
         self._head = 0  # batches before it are taken already
+        self._looked = 0  # where `unpin` goes on
         self.count = 0
 
     def __iter__(self) -> "Iterator[Batch]":
@@ -169,6 +173,21 @@ class Unacked:
         self._batches = sorted([*self._batches[self._head :], *batches], key=_FIRST_TAG)
         self._head = 0
         self.count += sum(len(batch.indexes) for batch in batches)
+
+    def unpin(self, now_ms: int) -> None:
+        """Give old deliveries of which little is left runs of their own: one message would keep thousands.
+
+        Looks at some batches a call, and goes round.
+        """
+        batches = self._batches
+        for _ in range(min(UNPIN_BATCHES, len(batches) - self._head)):
+            if not self._head <= self._looked < len(batches):
+                self._looked = self._head
+            batch = batches[self._looked]
+            self._looked += 1
+            if now_ms - batch.delivered_ms >= UNPIN_AGE_MS and batch.run.pins(batch.indexes):
+                batch.run = batch.run.part(batch.indexes)
+                batch.indexes = range(len(batch.indexes))
 
     def clear(self) -> None:
         """Forget everything."""

@@ -10,7 +10,7 @@ from readers import run_of, seqs
 from topology import new_vhost, queue
 
 from pybroker.core.unacked import COMPACT_AT, Batch, Unacked
-from pybroker.run import Run
+from pybroker.run import PLAIN_TRAITS, Names, Run
 
 QUEUE = queue(new_vhost(), "q")
 
@@ -221,3 +221,27 @@ def test_part_keeps_who_and_how_often():
         part.delivered_ms,
     )
     assert (QUEUE, whole.run) == (part.queue, part.run)
+
+
+def test_what_is_left_of_an_old_delivery_does_not_pin_its_run():
+    run = Run(Names("", "q", b""), PLAIN_TRAITS, 100, [bytes([i]) * 40 for i in range(64)], 64 * 40, 64, 1, 0)
+    unacked = Unacked()
+    unacked.append(Batch(1, None, None, run, range(64), 0, 0))  # type: ignore[arg-type]
+    unacked.take_range(1, 30)
+    unacked.take_range(32, 64)
+    unacked.unpin(999)
+    assert [run] == [batch.run for batch in unacked]
+    unacked.unpin(1_000)
+    (left,) = unacked
+    assert (1, 130, [bytes([30]) * 40]) == (left.run.count, left.run.first_seq, left.run.take(left.indexes))
+    assert 31 == left.first_tag
+    assert [31] == [batch.first_tag for batch in unacked.take_range(31, 31)]
+
+
+def test_deliveries_that_are_most_of_their_run_stay_where_they_are():
+    run = Run(Names("", "q", b""), PLAIN_TRAITS, 1, [b"x"] * 16, 16, 16, 1, 0)
+    unacked = Unacked()
+    unacked.append(Batch(1, None, None, run, range(2), 0, 0))  # type: ignore[arg-type]
+    unacked.append(Batch(3, None, None, run, range(2, 16, 4), 0, 0))  # type: ignore[arg-type]
+    unacked.unpin(10_000)
+    assert [run, run] == [batch.run for batch in unacked]
