@@ -20,15 +20,6 @@ COLUMNS = (Column("a", lambda row: row[0], "first"), Column("b", lambda row: row
 COMMAND = Command("test", "Tests", "Tests", Args, "read", lambda _node, _args: [], COLUMNS, ("b",))
 
 
-class Needed(NamedTuple):
-    words: Annotated[tuple[str, ...], Arg("words")]
-
-
-class Asked(NamedTuple):
-    user: Annotated[str, Arg("user")]
-    password: Annotated[str, Arg("password", prompt="Password: ", secret=True)]
-
-
 def command(args: type[Any]) -> Command:
     return Command("test", "Tests", "Tests", args, "write", lambda _node, _args: None)
 
@@ -88,21 +79,7 @@ def test_columns_are_those_asked_for_else_the_default_ones_else_all():
     assert command(Args).chosen(Args("x")) == ()
 
 
-def test_words_go_to_the_positional_arguments_in_order():
-    assert spec.bind(COMMAND, ["x"], {"fast": True}) == {"name": "x", "columns": [], "fast": True}
-    assert spec.bind(COMMAND, ["x", "5", "a", "b"], {}) == {"name": "x", "size": 5, "columns": ["a", "b"]}
-
-
-def test_too_few_and_too_many_words_are_refused():
-    assert refusal(spec.bind, COMMAND, [], {}) == (64, "not enough arguments.")
-    assert refusal(spec.bind, command(Needed), [], {}) == (64, "not enough arguments.")
-    assert refusal(spec.bind, command(Asked), ["u", "p", "x"], {}) == (64, "too many arguments.")
-    assert refusal(spec.bind, command(spec.NoArgs), ["x"], {}) == (64, "too many arguments.")
-
-
-def test_one_that_can_be_asked_for_may_be_missing():
-    assert spec.bind(command(Asked), ["u"], {}) == {"user": "u"}
-
-
-def test_a_word_that_is_no_number_is_refused():
-    assert refusal(spec.bind, COMMAND, ["x", "five"], {}) == (65, "Bad argument: <n> takes an integer")
+def test_a_word_becomes_what_its_field_holds():
+    fields = {field.name: field for field in COMMAND.fields()}
+    assert (spec.convert(fields["name"], "5"), spec.convert(fields["size"], "-5")) == ("5", -5)
+    assert refusal(spec.convert, fields["size"], "five") == (65, "Bad argument: <n> takes an integer")

@@ -77,6 +77,20 @@ class Typist:
             pass
         return self.process.returncode
 
+    def insist(self, key: str) -> int:
+        """Press a key again and again until it ends; return the exit code.
+
+        A signal between a prompt and the read behind it, a few microseconds, waits for the next key; people are slower.
+        """
+        for _ in range(SECONDS_MAX):
+            self.press(key)
+            try:
+                self.process.wait(1)
+            except subprocess.TimeoutExpired:
+                continue
+            break
+        return self.wait()
+
     @property
     def is_in_order(self) -> bool:
         """Tell whether the terminal is as it was."""
