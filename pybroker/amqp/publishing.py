@@ -289,8 +289,12 @@ def _publish_each(
             channel.transaction.publish(route, single, queues)
         elif not route.immediate:
             ticket = max(ticket, publisher.publish(route, single, queues, one))
-        elif not _immediate(channel, route, single, queues, one):
-            _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
+        else:
+            committed = _immediate(channel, route, single, queues, one)
+            if committed is None:
+                _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
+            else:
+                ticket = max(ticket, committed)
         if one.rejected:
             receipt.rejected.add(index)
     return len(contents.contents), ticket
@@ -304,8 +308,11 @@ def _trace(channel: "AmqpChannel", route: Route, content: bytes, queues: list[st
 
 def _immediate(
     channel: "AmqpChannel", route: Route, single: Contents, queues: "tuple[Queue, ...]", receipt: Receipt
-) -> "tuple[Queue, ...]":
-    """Give one message to those queues that have a consumer for it now; without any, the alternates try (A5, A10)."""
+) -> int | None:
+    """Give one message to those queues that have a consumer for it now; without any, the alternates try (A5, A10).
+
+    Return the log's ticket; None if nobody has it.
+    """
     # Differs from RabbitMQ: it has refused `immediate` with 540 since version 3.0.
     publisher = channel.publisher
     exchange = route.exchange
@@ -316,13 +323,14 @@ def _immediate(
         exchange = publisher.vhost.exchanges.get(exchange.alternate)
         if exchange is not None:
             able = _able(publisher.targets(exchange, route, single.traits, single.contents[0])[0])
-    if able:
-        publisher.publish(route, single, able, receipt)
-        route.run = None
-        now_ms = channel.session.broker.clock.now_ms
-        for queue in able:
-            queue.deliver(now_ms, expire=False)
-    return able
+    if not able:
+        return None
+    ticket = publisher.publish(route, single, able, receipt)
+    route.run = None
+    now_ms = channel.session.broker.clock.now_ms
+    for queue in able:
+        queue.deliver(now_ms, expire=False)
+    return ticket
 
 
 def _able(queues: "tuple[Queue, ...]") -> "tuple[Queue, ...]":
@@ -335,7 +343,7 @@ def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, que
     if present and route.immediate:
         for index in range(len(contents.contents)):
             single = contents.single(index)
-            if not _immediate(channel, route, single, present, NO_RECEIPT):
+            if _immediate(channel, route, single, present, NO_RECEIPT) is None:
                 _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
     elif present:
         channel.publisher.publish(route, contents, present, NO_RECEIPT)

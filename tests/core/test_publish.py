@@ -306,3 +306,25 @@ def test_consumers_get_what_was_published_in_order_whatever_the_runs():
             source.publisher.publish(other, contents(b"y"), other.queues, NO_RECEIPT)
     source.bench.turn()
     assert list(range(1, source.bench.broker.log.next_seq)) == reader.seqs
+
+
+def test_what_one_read_brought_becomes_runs_of_a_quarter_mebibyte_at_most():
+    vhost = new_vhost()
+    target = queue(vhost, "q")
+    route = Route(1, names_of("", "q"), mandatory=False, immediate=False)
+    contents = [publish_content(100_000 + i) for i in range(9)]
+    octets = sum(map(len, contents))
+    Publisher(vhost, 1, 0).publish(route, Contents(PLAIN_TRAITS, contents, octets, octets, -1), (target,), NO_RECEIPT)
+    runs = [entry.run for level in target.levels for entry in level]
+    assert 9 == target.messages_ready
+    assert max(run.octets for run in runs) <= RUN_OCTETS_MAX
+    assert contents == [content for run in runs for content in run.take(range(run.count))]
+    assert list(range(runs[0].first_seq, runs[0].first_seq + 9)) == [
+        r.first_seq + i for r in runs for i in range(r.count)
+    ]
+
+
+def publish_content(size):
+    """Return a content of one body frame."""
+    header = b"\x02\x00\x01" + (14).to_bytes(4) + b"\x00\x3c\x00\x00" + size.to_bytes(8) + b"\x00\x00\xce"
+    return header + b"\x03\x00\x01" + size.to_bytes(4) + b"x" * size + b"\xce"

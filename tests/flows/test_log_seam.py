@@ -107,3 +107,14 @@ def test_a_message_that_a_queue_rejects_is_settled_there(world, peer, log):
     for body in (b"kept", b"refused"):
         peer.publish("", "q", body, delivery_mode=2)
     assert [(world.vhost.queues["q"].id, 2)] == log.settled
+
+
+def test_an_immediate_message_is_confirmed_when_the_log_has_it(world, peer, log):
+    peer.declare("q", durable=True)
+    peer.consume("q", no_ack=True)
+    peer.call(Confirm.Select())
+    peer.publish("", "q", b"now", delivery_mode=2, immediate=True)
+    assert [] == acks(peer)
+    world.broker.log_completed(1)
+    world.run()
+    assert [(1, False)] == acks(peer)
