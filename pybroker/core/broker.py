@@ -10,6 +10,7 @@ from pybroker.clock import Clock
 from pybroker.core import footprint
 from pybroker.core.definitions import declare_default_exchanges
 from pybroker.core.queue.dead_letter import Departures
+from pybroker.core.queue.remains import Remains
 from pybroker.core.timers import Timers
 from pybroker.core.trace import Traces
 from pybroker.core.users import Users
@@ -50,6 +51,7 @@ class Broker:
         self.sessions: dict[int, SessionState] = {}
         self.listeners: list[Any] = []
         self.departures = Departures(turn)
+        self.remains = Remains(turn)
         self.traces = Traces(turn)
         self.log: Log = MemoryLog()
         self.growing: Route | None = None  # the one whose run has the last seq

@@ -32,7 +32,7 @@ def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
     watch_ttl = expire and queue.timed
     if watch_ttl:
         expiry.expire(queue, now_ms)
-    while queue.messages_ready:
+    while queue.messages_ready and not queue.overdue:
         first = consumers.next()
         if first is None:
             return

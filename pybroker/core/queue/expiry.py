@@ -4,13 +4,16 @@ As in RabbitMQ only the head of each level is looked at: a message behind a long
 Unacknowledged messages do not expire; returned ones do at once.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pybroker.core.queue import dead_letter
 
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry, Run
+
+# Looked at in one go: a million messages that each are a run of their own, and due at once, are almost two seconds.
+TURN_ENTRIES_MAX: Final = 4_096
 
 
 def ttl_ms(queue: "Queue", run: "Run") -> int | None:
@@ -22,8 +25,14 @@ def ttl_ms(queue: "Queue", run: "Run") -> int | None:
 
 
 def expire(queue: "Queue", now_ms: int) -> None:
-    """Remove heads that are due, and set the queue's timer to when the next head is."""
+    """Remove heads that are due, and set the queue's timer to when the next head is.
+
+    A turn's share at a time: `overdue` tells that more of them wait for the next turn, for which the queue is woken.
+    """
+    if queue.overdue and queue.awake:
+        return
     gone: list[Entry] = []
+    queue.overdue = False
     next_due = 0
     for level in queue.levels:
         while (head := level.head()) is not None:
@@ -34,6 +43,10 @@ def expire(queue: "Queue", now_ms: int) -> None:
             if due > now_ms:
                 next_due = due if not next_due else min(next_due, due)
                 break
+            if len(gone) == TURN_ENTRIES_MAX:
+                queue.overdue = True
+                queue.wake()
+                break
             gone.append(level.take(len(head.indexes)))
     queue.timer_ms = next_due
     if next_due:
@@ -42,6 +55,16 @@ def expire(queue: "Queue", now_ms: int) -> None:
         queue.removed(gone)
         queue.expired += sum(len(entry.indexes) for entry in gone)
         dead_letter.depart(queue, gone, "expired")
+
+
+def expire_all(queue: "Queue") -> None:
+    """Remove every head that is due, whatever that costs: get-empty would be a lie while there is one behind them."""
+    now_ms = queue.vhost.broker.clock.now_ms
+    behind = True
+    while behind:
+        queue.overdue = False
+        expire(queue, now_ms)
+        behind = queue.overdue
 
 
 def timer(queue: "Queue", now_ms: int) -> None:

@@ -65,6 +65,7 @@ class Queue:
         "octets_ready",
         "octets_unacknowledged",
         "one_by_one",
+        "overdue",
         "owner",
         "published",
         "redelivered",
@@ -111,6 +112,7 @@ class Queue:
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
         self.timed = False  # a message may have a TTL
         self.timer_ms = 0  # when the timer is to look at the head; 0: not set
+        self.overdue = False  # heads that are due wait for the next turn: nothing is delivered before
         self.refused_origin = 0  # no_local: the session whose own messages are not enqueued; 0: none
         self.expires_at_ms = 0  # x-expires: when the queue goes if nobody uses it; 0: never
         self.set_limits(limits)
@@ -241,9 +243,8 @@ class Queue:
 
     def get(self, *, no_ack: bool) -> Entry | None:
         """Take one message from the head for basic.get; None if nothing is ready."""
-        broker = self.vhost.broker
         if self.timed:
-            expiry.expire(self, broker.clock.now_ms)
+            expiry.expire_all(self)
         self.touch()
         level = next((level for level in self.levels if level.count), None)
         if level is None:
@@ -261,7 +262,7 @@ class Queue:
             self.messages_unacknowledged += 1
             self.octets_unacknowledged += octets
         if self.timed:
-            expiry.expire(self, broker.clock.now_ms)
+            expiry.expire_all(self)
         return entry
 
     # -- settled, returned --------------------------------------------------------------------------------------------
@@ -325,11 +326,10 @@ class Queue:
 
     def purge(self) -> int:
         """Drop what is ready; return how many messages that were."""
-        if self.durable:
-            for level in self.levels:
-                for entry in level:
-                    self.forget(entry.run, entry.indexes)
-        count = sum(level.clear() for level in self.levels)
+        count = 0
+        for level in self.levels:
+            count += level.count
+            self.vhost.broker.remains.add(self, level.clear())
         self.messages_ready = 0
         self.octets_ready = 0
         return count

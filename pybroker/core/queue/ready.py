@@ -96,13 +96,12 @@ class Level:
             return
         self.returned = _without_overlaps(sorted([*self.returned, *entries], key=_first_seq))
 
-    def clear(self) -> int:
-        """Drop everything and return how many messages that were."""
-        count = self.count
-        self.ready.clear()
-        self.returned.clear()
+    def clear(self) -> "tuple[list[Entry], deque[Entry]]":
+        """Remove everything and return it."""
+        removed = self.returned, self.ready
+        self.returned, self.ready = [], deque()
         self.count = 0
-        return count
+        return removed
 
     def _insert(self, entry: Entry) -> bool:
         """Insert one entry that overlaps no other; False if it does."""

@@ -4,7 +4,7 @@ import pytest
 from readers import Bench, run_of
 from topology import new_vhost
 
-from pybroker.core.queue.expiry import ttl_ms
+from pybroker.core.queue.expiry import TURN_ENTRIES_MAX, ttl_ms
 from pybroker.run import Traits
 
 
@@ -188,3 +188,56 @@ def test_two_queues_do_not_share_a_timer():
     assert ([], [2]) == (one.ready(), other.ready())
     one.advance(50)
     assert [] == other.ready()
+
+
+# -- very many, each a run of its own ---------------------------------------------------------------------------------
+
+MANY = 3 * TURN_ENTRIES_MAX + 1
+
+
+def crowd(**arguments) -> Bench:
+    """Return a queue in which very many messages are due, and one behind them is not."""
+    bench = Bench(**arguments)
+    for _ in range(MANY):
+        bench.flood(1, with_ttl(10))
+    bench.flood(1, with_ttl(1_000))
+    bench.broker.clock.advance(10)
+    return bench
+
+
+def test_very_many_that_are_due_at_once_go_a_share_in_each_turn():
+    bench = crowd()
+    bench.broker.timers.run(bench.now_ms)
+    assert TURN_ENTRIES_MAX == bench.queue.expired
+    bench.broker.pump()
+    assert 2 * TURN_ENTRIES_MAX == bench.queue.expired
+    bench.turn()
+    assert (MANY, [MANY + 1]) == (bench.queue.expired, bench.ready())
+
+
+def test_none_of_them_is_delivered_meanwhile():
+    bench = crowd()
+    reader = bench.reader()
+    bench.broker.pump()
+    bench.flood(1)
+    bench.queue.catch_up()
+    assert ([], TURN_ENTRIES_MAX) == (reader.seqs, bench.queue.expired)
+    bench.turn()
+    assert ([MANY + 1, MANY + 2], MANY) == (reader.seqs, bench.queue.expired)
+
+
+def test_enqueuing_and_returning_leave_them_to_the_turn():
+    bench = crowd(x_max_length=1_000_000)
+    bench.broker.timers.run(bench.now_ms)
+    for _ in range(5):
+        bench.flood(1)
+    assert TURN_ENTRIES_MAX == bench.queue.expired
+    bench.turn()
+    assert MANY == bench.queue.expired
+
+
+def test_a_get_finds_what_is_not_due_behind_all_of_them():
+    bench = crowd()
+    entry = bench.queue.get(no_ack=True)
+    assert entry is not None
+    assert (MANY + 1, MANY) == (entry.first_seq, bench.queue.expired)
