@@ -25,6 +25,8 @@ QUEUE_TYPES: Final = ("classic", "quorum")
 # Ten years: rabbit_misc:check_expiry.
 EXPIRY_MS_MAX: Final = 315_360_000_000
 PRIORITY_MAX: Final = 255
+# A shortstr (AMQP §4.2.5.3).
+KEY_OCTETS_MAX: Final = 255
 
 INTEGERS: Final = frozenset({"byte", "short", "signedint", "long", "unsignedbyte", "unsignedshort", "unsignedint"})
 
@@ -80,6 +82,9 @@ def _dead_letter_routing_key(kind: str, value: Any, arguments: "Table") -> str |
     fault = _string(kind, value, arguments)
     if fault is None and DEAD_LETTER_EXCHANGE not in arguments:
         return "routing_key_but_no_dlx_defined"
+    # Differs from RabbitMQ: it takes what fits no shortstr; who consumes a dead letter then loses its connection.
+    if fault is None and (not isinstance(value, str) or len(value.encode()) > KEY_OCTETS_MAX):
+        return "{unacceptable_value,no_routing_key}"
     return fault
 
 

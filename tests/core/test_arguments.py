@@ -35,6 +35,7 @@ def fault(arguments: Table) -> str:
     return start.removeprefix("invalid arg ") + end
 
 
+KEY = "x-dead-letter-routing-key"
 NOT_NEGATIVE = ["x-message-ttl", "x-max-length", "x-max-length-bytes", "x-max-priority"]
 
 
@@ -57,6 +58,20 @@ NOT_NEGATIVE = ["x-message-ttl", "x-max-length", "x-max-length-bytes", "x-max-pr
         (
             wired(x_dead_letter_exchange="x", x_dead_letter_routing_key=1),
             "'x-dead-letter-routing-key': {unacceptable_type,signedint}",
+        ),
+        *[
+            (
+                wired(x_dead_letter_exchange="x", x_dead_letter_routing_key=key),
+                "'x-dead-letter-routing-key': {unacceptable_value,no_routing_key}",
+            )
+            for key in ("k" * 256, "é" * 128)  # octets count
+        ],
+        (
+            Table(
+                {"x-dead-letter-exchange": "x", "x-dead-letter-routing-key": b"\xff"},
+                {"x-dead-letter-routing-key": "S"},
+            ),
+            "'x-dead-letter-routing-key': {unacceptable_value,no_routing_key}",
         ),
         (wired(x_overflow="drop-tail"), "'x-overflow': invalid_overflow"),
         (wired(x_overflow=1), "'x-overflow': {unacceptable_type,signedint}"),

@@ -2,7 +2,8 @@
 
 They wait in `Departures` and are routed a few in each turn, because a letter costs what a hundred plain messages do: a
 queue of a million that expires at once, or a chain of queues that overflow into one another, must not hold up the
-others. As in RabbitMQ a cycle in which no consumer rejected drops the message; it is logged once a minute.
+others, nor their dead letters. As in RabbitMQ a cycle in which no consumer rejected drops the message; that is logged
+once a minute.
 """
 
 from collections import deque
@@ -26,6 +27,10 @@ HEADER_FRAME_OCTETS: Final = 20
 # What one turn spends: a letter like the one before it costs 1 (about 20 us), another 8 and 1 for each 128 octets of
 # headers.
 TURN_COST: Final = 256
+# And of that what is spent on one queue before the next one's turn.
+QUEUE_COST: Final = 64
+# The largest `l` of a field table.
+COUNT_MAX: Final = (1 << 63) - 1
 
 DEATH_TYPES: Final = {
     "count": "l",
@@ -48,17 +53,17 @@ class Departures:
 
     def __init__(self, turn: "Turn") -> None:
         self._turn = turn
-        self._waiting: deque[tuple[Queue, Entry, str]] = deque()
+        self._waiting: dict[Queue, deque[tuple[Entry, str]]] = {}
         self._same: tuple[object, ...] = ()
         self._letter: Letter | None = None
         self.awake = False
 
     def __len__(self) -> int:
-        return sum(len(entry.indexes) for _, entry, _ in self._waiting)
+        return sum(len(entry.indexes) for line in self._waiting.values() for entry, _ in line)
 
     def add(self, queue: "Queue", entries: "list[Entry]", reason: str) -> None:
         """Take messages that have left `queue`."""
-        self._waiting.extend((queue, entry, reason) for entry in entries)
+        self._waiting.setdefault(queue, deque()).extend((entry, reason) for entry in entries)
         self.wake()
 
     def wake(self) -> None:
@@ -70,19 +75,32 @@ class Departures:
                 self._turn.wake()
 
     def deliver(self, _now_ms: int) -> None:
-        """Route the oldest, one turn's share of them."""
-        waiting = self._waiting
+        """Route one turn's share: of each queue in turn the oldest ones, which keep their order."""
         budget = TURN_COST
-        while waiting:
-            if budget <= 0:
+        try:
+            while self._waiting and budget > 0:
+                budget -= self._route_some()
+        finally:
+            if self._waiting:
                 self.wake()
-                return
-            queue, entry, reason = waiting[0]
-            message = Message(entry.run, entry.indexes[0], entry.deliveries)
-            entry.indexes = entry.indexes[1:]
-            if not entry.indexes:
-                waiting.popleft()
-            budget -= self._publish(queue, message, reason)
+
+    def _route_some(self) -> int:
+        """Route some of the queue that is first in line, which then goes to the line's end; return what that cost."""
+        queue, line = next(iter(self._waiting.items()))
+        cost = 0
+        try:
+            while line and cost < QUEUE_COST:
+                entry, reason = line[0]
+                message = Message(entry.run, entry.indexes[0], entry.deliveries)
+                entry.indexes = entry.indexes[1:]
+                if not entry.indexes:
+                    line.popleft()
+                cost += self._publish(queue, message, reason)
+        finally:
+            del self._waiting[queue]
+            if line:
+                self._waiting[queue] = line
+        return cost
 
     def _publish(self, queue: "Queue", message: Message, reason: str) -> int:
         """Publish one message anew; return what that cost."""
@@ -186,7 +204,8 @@ def _with_death(
         deaths.remove(mine)
         count = mine.get("count")
         mine = Table(mine)
-        mine["count"] = count + 1 if isinstance(count, int) else 1
+        # What a client wrote there may be at its type's end already.
+        mine["count"] = min(count + 1, COUNT_MAX) if isinstance(count, int) else 1
     headers["x-death"] = [mine, *deaths]
     headers.types["x-death"] = "A"
     return headers

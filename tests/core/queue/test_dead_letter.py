@@ -4,15 +4,19 @@ import sys
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 from readers import Bench, run_of
+from strategies import few, tables
 from streams import content_frames, props
 from topology import exchange, link, new_vhost, queue, wired
 
 from pybroker.core.publish import NO_RECEIPT, names_of
+from pybroker.core.queue import dead_letter
 from pybroker.core.queue.dead_letter import TURN_COST, depart
 from pybroker.message import Message
 from pybroker.run import PLAIN_TRAITS, Entry, Run
-from pybroker.wire.properties import decode_properties
+from pybroker.wire.properties import Properties, decode_properties, encode_properties
+from pybroker.wire.table import Table
 
 
 def letters(bench: Bench) -> list[Message]:
@@ -191,3 +195,87 @@ def test_an_exchange_made_later_gets_the_next_ones():
     bench.flood(1)
     bench.turn()
     assert 1 == len(dead.ready())
+
+
+# -- many queues, and odd letters -------------------------------------------------------------------------------------
+
+
+def dying(count: int) -> tuple[list[Bench], Bench]:
+    """Return queues without room, and the one their dead letters go to."""
+    vhost = new_vhost()
+    dead = Bench(vhost, "dead")
+    link = {"x_dead_letter_exchange": "", "x_dead_letter_routing_key": "dead"}
+    return [Bench(vhost, f"q{i}", x_max_length=0, **link) for i in range(count)], dead
+
+
+def test_a_queue_with_very_many_leaves_the_others_their_share():
+    (many, few), dead = dying(2)
+    many.flood(10_000)
+    few.publish(b"first", b"second")
+    dead.broker.pump()
+    bodies = dead.bodies()
+    assert [b"first", b"second"] == [body for body in bodies if body != b"x"]
+    assert len(bodies) <= TURN_COST
+    dead.turn()
+    assert 10_002 == len(dead.bodies())
+
+
+def test_what_comes_later_of_a_queue_stands_behind_what_waits():
+    (bench, other), dead = dying(2)
+    bench.publish(*[b"%d" % i for i in range(300)])
+    other.flood(300)
+    for i in range(300, 310):
+        dead.broker.pump()
+        bench.publish(b"%d" % i)
+    dead.turn()
+    assert [b"%d" % i for i in range(310)] == [body for body in dead.bodies() if body != b"x"]
+
+
+def test_a_letter_that_fails_does_not_stop_those_behind_it(monkeypatch):
+    (bad, good), dead = dying(2)
+    original = dead_letter._letter
+
+    def letter(queue, *others):
+        if queue is bad.queue:
+            raise ZeroDivisionError
+        return original(queue, *others)
+
+    monkeypatch.setattr(dead_letter, "_letter", letter)
+    bad.flood(3)
+    good.publish(b"a", b"b")
+    for _ in range(4):
+        try:
+            dead.broker.pump()
+        except ZeroDivisionError:
+            continue
+    assert ([b"a", b"b"], 0) == (dead.bodies(), len(dead.broker.departures))
+
+
+@pytest.mark.parametrize(("found", "expected"), [((1 << 63) - 1, (1 << 63) - 1), (-5, -4), ("7", 1), (None, 1)])
+def test_a_count_that_a_client_wrote_never_leaves_its_type(found, expected):
+    (bench,), dead = dying(1)
+    death = Table({"queue": "q0", "reason": "maxlen", "count": found})
+    content = b"".join(content_frames(0, b"x", props(headers={"x-death": [death]})))
+    run = run_of([b"x"], bench.broker.log.take(1))
+    run.contents = [content]
+    depart(bench.queue, [Entry(run, range(1))], "maxlen")
+    dead.turn()
+    (message,) = letters(dead)
+    assert [("q0", "maxlen", expected)] == deaths(message)
+
+
+@few
+@given(tables, st.sampled_from(["x-death", "x-first-death-queue", "x-last-death-reason"]))
+def test_whatever_headers_a_client_made_its_letter_arrives(table, key):
+    (bench,), dead = dying(1)
+    if table and key not in table:
+        first = next(iter(table))
+        table[key], table.types[key] = table[first], table.types[first]
+    octets = encode_properties(Properties(headers=table))
+    run = run_of([b"x"], bench.broker.log.take(1))
+    run.contents = [b"".join(content_frames(0, b"x", octets))]
+    depart(bench.queue, [Entry(run, range(1))], "expired")
+    dead.turn()
+    (message,) = letters(dead)
+    newest = headers(message)["x-death"][0]
+    assert ("q0", "expired", 1) == (newest["queue"], newest["reason"], newest["count"])
