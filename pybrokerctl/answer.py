@@ -27,7 +27,7 @@ def texts(call: "Call", args: Any, connection: "Connection", given: Mapping[str,
     elif options.silent and isinstance(answer, str) and options.formatter not in render.MACHINE:
         return
     elif isinstance(answer, dict) and options.formatter in render.FOR_PEOPLE and (view := views.find(command.name)):
-        yield from view(answer, args)
+        yield from view(answer, args, drawn=options.formatter == render.TERMINAL)
     elif isinstance(answer, dict) and "message" in answer and options.formatter != "json":
         yield from formatter.value(answer["message"], connection.node)
     else:

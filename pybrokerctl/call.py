@@ -208,5 +208,5 @@ def _fail(call: Call, target: Target | None, text: str, short: str, code: int) -
         sys.stderr.write(json.error(short.removeprefix("Error: "), target.node if target else ""))
     else:
         # The sentence may hold a name, and a name anything.
-        sys.stderr.write(cell.lines(text.rstrip("\n")) + "\n")
+        sys.stderr.write(terminal.complaint(cell.lines(text.rstrip("\n"))) + "\n")
     return code

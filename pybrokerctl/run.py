@@ -6,10 +6,11 @@ from typing import Any, cast
 import click
 
 from pybroker.control.spec import BadArguments, Command, Node, Refused
-from pybrokerctl import exit_codes
+from pybrokerctl import exit_codes, terminal
 from pybrokerctl.call import Call, perform
 from pybrokerctl.command_line import LOCAL_NAMES, CommandTable, Parsed, UnknownCommand, parse
 from pybrokerctl.options import Options
+from pybrokerctl.render import cell
 
 
 def run(words: list[str]) -> int:
@@ -83,10 +84,9 @@ def _answer(name: str, given: dict[str, Any]) -> int:
 
 
 def _complain(error: Refused, words: list[str], command: Command | None) -> None:
-    from pybrokerctl import usage  # noqa: PLC0415 - it loads every command
+    from pybrokerctl import usage  # noqa: PLC0415 - only for what is wrong
 
     line = usage.usage_line(command) if command else usage.GENERAL_USAGE
     shown = " ".join(words)
-    sys.stderr.write(
-        f"Error (argument validation): {error.text}\nArguments given:\n\t{shown}\n\nUsage\n\n{line}\n",
-    )
+    text = f"Error (argument validation): {error.text}\nArguments given:\n\t{shown}\n\nUsage\n\n{line}\n"
+    sys.stderr.write(terminal.complaint(cell.lines(text)))

@@ -61,5 +61,11 @@ def red(text: str, stream: TextIO | None = None) -> str:
     return _styled(text, "1;31", stream or sys.stdout)
 
 
+def complaint(text: str) -> str:
+    """Return a text for stderr; the word Error with which it begins stands out where a person sees it."""
+    word = "Error"
+    return red(word, sys.stderr) + text.removeprefix(word) if text.startswith(word) else text
+
+
 def _styled(text: str, code: str, stream: TextIO) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if has_colour(stream) else text

@@ -5,10 +5,12 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from pybrokerctl import terminal
 from pybrokerctl.render import Head, Rows, Value
 from pybrokerctl.render.cell import cell
 from pybrokerctl.render.csv import flatten
 
+# Differs from RabbitMQ: without UTF-8 it switches the terminal's character set, which shows as garbage in a file.
 # Left, line, crossing, right: top, between, bottom; and the upright.
 UTF8: Final = ("┌─┬┐", "├─┼┤", "└─┴┘", "│")
 ASCII: Final = ("+-++", "+-++", "+-++", "|")
@@ -21,7 +23,7 @@ def rows(head: Head, batches: Iterable[Rows]) -> Iterator[str]:
         [_shown(one, table=index in head.tables) for index, one in enumerate(row)] for batch in batches for row in batch
     ]
     if lines:
-        yield draw(head.columns, lines, utf8=_has_utf8(), bold=sys.stdout.isatty())
+        yield draw(head.columns, lines, utf8=terminal.has_utf8(sys.stdout), bold=terminal.has_colour(sys.stdout))
 
 
 def value(answer: Value, node: str) -> Iterator[str]:
@@ -68,8 +70,3 @@ def _shown(one: object, *, table: bool) -> str:
         # rabbitmqctl drops the brackets here, which its plain table keeps.
         return ", ".join(map(cell, one))
     return "" if table and not one else cell(one, table=table)
-
-
-# Differs from RabbitMQ: without UTF-8 it switches the terminal's character set, which shows as garbage in a file.
-def _has_utf8() -> bool:
-    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"

@@ -1,10 +1,16 @@
 """How single commands' documents are shown to people; others are shown as `key: value`, or by their `message`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-View = Callable[[dict[str, Any], Any], Iterator[str]]
+
+class View(Protocol):
+    """The shape of a view. `drawn`: for a person at a terminal, who did not ask for a formatter."""
+
+    def __call__(self, document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterator[str]:
+        """Yield the text."""
+
 
 # A view is the module of its command's name; it is loaded when it is needed.
 NAMES: Final = frozenset({"cluster_status", "environment", "memory_breakdown", "status"})

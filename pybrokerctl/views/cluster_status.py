@@ -1,16 +1,16 @@
 """cluster_status for people: rabbitmqctl's sections."""
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from pybrokerctl.render.cell import cell
+from pybrokerctl.views.sections import show
 from pybrokerctl.views.status import listener
 
 NONE = ["(none)"]
 
 
-def view(document: dict[str, Any], args: Any) -> Iterator[str]:
+def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterator[str]:
     """Yield the text."""
     del args
     cores = document["cpu_cores"]
@@ -34,8 +34,7 @@ def view(document: dict[str, Any], args: Any) -> Iterator[str]:
         or NONE,
         "Feature flags": [f"Flag: {one['name']}, state: {one['state']}" for one in document["feature_flags"]] or NONE,
     }
-    title = "\x1b[1m{}\x1b[0m" if sys.stdout.isatty() else "{}"
-    yield "\n".join("\n".join([title.format(name), "", *lines, ""]) for name, lines in sections.items())
+    yield from show(sections, drawn=drawn, alarming=["Alarms"] if document["alarms"] else [])
 
 
 def _version(node: str, one: dict[str, str]) -> str:

@@ -1,13 +1,14 @@
 """status for people: rabbitmqctl's sections, as far as the node has something to say in them."""
 
-import sys
 from collections.abc import Iterator
 from typing import Any, Final
+
+from pybrokerctl.views.sections import show
 
 OCTETS: Final = {"bytes": 1, "mb": 10**6, "mib": 2**20, "gb": 10**9, "gib": 2**30, "tb": 10**12, "tib": 2**40}
 
 
-def view(document: dict[str, Any], args: Any) -> Iterator[str]:
+def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterator[str]:
     """Yield the text; sizes in `args.unit`."""
     sections = {
         "Runtime": _runtime(document),
@@ -22,8 +23,7 @@ def view(document: dict[str, Any], args: Any) -> Iterator[str]:
         "Totals": _totals(document["totals"]),
         "Listeners": [listener(one) for one in document["listeners"]],
     }
-    title = "\x1b[1m{}\x1b[0m" if sys.stdout.isatty() else "{}"
-    yield "\n".join("\n".join([title.format(name), "", *lines, ""]) for name, lines in sections.items())
+    yield from show(sections, drawn=drawn, alarming=["Alarms"] if document["alarms"] else [])
 
 
 def size(octets: int, unit: str) -> str:

@@ -1,5 +1,6 @@
 """Command lines: what is refused before any node is asked, with rabbitmqctl's texts and codes."""
 
+import subprocess
 import sys
 
 import pytest
@@ -86,6 +87,19 @@ def test_help_of_one_command(ctl, words):
     outcome = ctl(*words)
     assert (outcome.code, outcome.err) == (0, "")
     assert "Checks that the daemon answers on its control socket." in outcome.out
+
+
+def test_a_piped_call_loads_nothing_that_only_people_need(daemon):
+    daemon.lines = [{"columns": ["name", "messages"]}, ["a", 1], {"end": 1}]
+    code = "import sys; from pybrokerctl.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
+    words = [sys.executable, "-c", code, "--socket", str(daemon.path), "list_queues"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True)
+    loaded = set(done.stderr.split())
+    assert {"click", "pybroker.control.commands.list_queues"} <= loaded
+    commands_loaded = [name for name in loaded if name.startswith("pybroker.control.commands.")]
+    assert commands_loaded == ["pybroker.control.commands.list_queues"]
+    slow = {"rich", "difflib", "shutil", "subprocess", "importlib.metadata", "termios", "shlex", "dataclasses", "email"}
+    assert loaded & slow == set()
 
 
 def test_ctrl_c_ends_with_130_and_without_a_traceback(ctl, monkeypatch):

@@ -30,6 +30,14 @@ def test_a_terminal_has_both():
     assert terminal.red("x", Terminal()) == "\x1b[1;31mx\x1b[0m"
 
 
+def test_an_error_stands_out_for_people_only(monkeypatch):
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert terminal.complaint("Error:\nno Error") == "Error:\nno Error"
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert terminal.complaint("Error:\nno Error") == "\x1b[1;31mError\x1b[0m:\nno Error"
+    assert terminal.complaint("other") == "other"
+
+
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb"), ("TERM", "")])
 def test_no_escapes_where_they_are_not_wanted(monkeypatch, name, value):
     monkeypatch.setenv(name, value)
