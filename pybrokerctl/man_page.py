@@ -100,6 +100,21 @@ Control characters within names are shown escaped in tables, and pretty_table dr
 The JSON of a sentence also holds the result and the node.
 .br
 Node names of other hosts are refused: a node is reached over its socket only.
+.B \-n
+never means another node than the one named, except that rabbit@HOST is the one that runs here.
+.br
+Every refusal begins with Error:, once; rabbitmqctl says it twice or not at all now and then.
+.br
+A closed output, a full disk and words that are not UTF\-8 end in a sentence and a code.
+.br
+A memory watermark above 1 is accepted: it never stops anybody.
+.br
+The categories of
+.B memory_breakdown
+are those that Python's memory falls into, and
+.B status
+leaves them to it. What is about Erlang, TLS, plugins, feature flags, policies, limits, definitions and other nodes has
+no commands here.
 .br
 On a terminal tables are drawn, and destructive commands ask; rabbitmqctl treats a person like a pipe.
 .br
