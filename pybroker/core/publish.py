@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # A run of slow publishes spans this much time at most: the error of a message's age.
 RUN_AGE_MS_MAX: Final = 1_000
 
+# A run of large bodies that came in one read may be larger than one that grew: at 128 KiB each, 256 KiB is one message,
+# and what a run costs is paid for each. Half of what a peer may have waiting before it is not read any more.
+READ_RUN_OCTETS_MAX: Final = 524_288
 # The bit of the first property flag octet that says: there is a headers table (§4.2.6.1).
 HEADERS_FLAG: Final = 0x20
 
@@ -176,7 +179,7 @@ class Publisher:
         """
         broker = self.vhost.broker
         n = len(contents.contents)
-        if contents.octets > RUN_OCTETS_MAX and n > 1:
+        if contents.octets > READ_RUN_OCTETS_MAX and n > 1:
             return self._publish_parts(route, contents, queues, receipt)
         log = broker.log
         seq = log.next_seq
@@ -226,7 +229,7 @@ class Publisher:
     def _publish_parts(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: Receipt) -> int:
         """Publish what a large read brought as several runs: a consumer's outbox takes one whole, so none is large."""
         n = len(contents.contents)
-        each = max(1, n * RUN_OCTETS_MAX // contents.octets)
+        each = max(1, n * READ_RUN_OCTETS_MAX // contents.octets)
         ticket = 0
         for start in range(0, n, each):
             part = receipt.single()

@@ -8,6 +8,7 @@ from topology import link, new_vhost, queue
 
 from pybroker.core.publish import (
     NO_RECEIPT,
+    READ_RUN_OCTETS_MAX,
     RUN_AGE_MS_MAX,
     Contents,
     Publisher,
@@ -308,7 +309,7 @@ def test_consumers_get_what_was_published_in_order_whatever_the_runs():
     assert list(range(1, source.bench.broker.log.next_seq)) == reader.seqs
 
 
-def test_what_one_read_brought_becomes_runs_of_a_quarter_mebibyte_at_most():
+def test_what_one_read_brought_becomes_runs_of_half_a_mebibyte_at_most():
     vhost = new_vhost()
     target = queue(vhost, "q")
     route = Route(1, names_of("", "q"), mandatory=False, immediate=False)
@@ -317,7 +318,7 @@ def test_what_one_read_brought_becomes_runs_of_a_quarter_mebibyte_at_most():
     Publisher(vhost, 1, 0).publish(route, Contents(PLAIN_TRAITS, contents, octets, octets, -1), (target,), NO_RECEIPT)
     runs = [entry.run for level in target.levels for entry in level]
     assert 9 == target.messages_ready
-    assert max(run.octets for run in runs) <= RUN_OCTETS_MAX
+    assert max(run.octets for run in runs) <= READ_RUN_OCTETS_MAX
     assert contents == [content for run in runs for content in run.take(range(run.count))]
     assert list(range(runs[0].first_seq, runs[0].first_seq + 9)) == [
         r.first_seq + i for r in runs for i in range(r.count)
