@@ -144,12 +144,12 @@ def test_a_peer_that_reads_again_gets_the_replies_it_still_waits_for(connect, se
     client.call(Queue.Declare(queue="q"))
     octets = [header.ContentHeader(0, 100_000, Basic.Properties()), body.ContentBody(bytes(100_000))]
     client.send(Basic.Publish(0, "", "q"), *octets)
-    for tag in range(1, 101):
+    for tag in range(1, 201):
         client.send(Basic.Get(queue="q"), Basic.Nack(tag, requeue=True))
     (connection,) = server.connections
     until(lambda: not connection.session.readable)
-    replies = [client.receive() for _ in range(300)]
-    assert list(range(1, 101)) == [reply.delivery_tag for reply in replies[::3]]
+    replies = [client.receive() for _ in range(600)]
+    assert list(range(1, 201)) == [reply.delivery_tag for reply in replies[::3]]
     assert isinstance(client.call(Queue.Declare(queue="q", passive=True)), Queue.DeclareOk)
 
 
