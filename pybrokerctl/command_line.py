@@ -130,8 +130,12 @@ def parse(words: list[str], table: CommandTable) -> Parsed:
     """Return what the words say. Raises BadArguments, UnknownCommand; SystemExit when a shell asks to complete them."""
     if COMPLETION_VARIABLE in os.environ:
         from pybrokerctl import completion  # noqa: F401, PLC0415 - it makes our way with bash and fish known to click
+
+        table.main(words, PROGRAM, COMPLETION_VARIABLE)
     try:
-        parsed = table.main(words, PROGRAM, COMPLETION_VARIABLE, standalone_mode=False)
+        # Not click's main: it answers signals and closed pipes in its own way.
+        with table.make_context(PROGRAM, list(words)) as ctx:
+            parsed = table.invoke(ctx)
     except click.UsageError as error:
         raise BadArguments(f"Invalid options for this command:\n{_explain(error)}") from error
     assert isinstance(parsed, Parsed), parsed

@@ -1,5 +1,7 @@
 """The question before something is destroyed. Only people are asked: both stdin and stdout are a terminal."""
 
+import sys
+
 import click
 
 from pybroker.control.spec import Command
@@ -14,4 +16,8 @@ def is_asked(command: Command, *, yes: bool) -> bool:
 def is_confirmed(what: str) -> bool:
     """Ask on stderr, so that what goes to stdout stays an answer. Raises click.Abort at Ctrl-C and Ctrl-D."""
     subject = what.strip().rstrip(".").rstrip()
-    return click.confirm(f"{subject}: are you sure?", err=True)
+    try:
+        return click.confirm(f"{subject}: are you sure?", err=True)
+    except click.Abort:
+        sys.stderr.write("\n")
+        raise

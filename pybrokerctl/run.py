@@ -24,8 +24,6 @@ def run(words: list[str]) -> int:
         code = _act(parse(words, table))
         sys.stdout.flush()
     except click.Abort:
-        # Ctrl-C or Ctrl-D instead of an answer, on a line that has begun.
-        sys.stderr.write("\n")
         return exit_codes.INTERRUPTED
     except UnknownCommand as unknown:
         from pybrokerctl import usage  # noqa: PLC0415 - it loads every command
