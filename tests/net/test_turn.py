@@ -147,7 +147,7 @@ def test_a_peer_that_reads_again_gets_the_replies_it_still_waits_for(connect, se
     for tag in range(1, 201):
         client.send(Basic.Get(queue="q"), Basic.Nack(tag, requeue=True))
     (connection,) = server.connections
-    until(lambda: not connection.session.readable)
+    until(lambda: connection.session.rest or not connection.session.readable)
     replies = [client.receive() for _ in range(600)]
     assert list(range(1, 201)) == [reply.delivery_tag for reply in replies[::3]]
     assert isinstance(client.call(Queue.Declare(queue="q", passive=True)), Queue.DeclareOk)
