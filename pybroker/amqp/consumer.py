@@ -1,6 +1,6 @@
 """AmqpConsumer: deliveries of one consumer as basic.deliver frames in its session's outbox."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pamqp import commands
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Run
+
+# Lengths of names remembered: real applications have a few, and a long tag times 500 lengths is 150 KB a consumer.
+HEADS_MAX: Final = 64
 
 
 class AmqpConsumer(Consumer):
@@ -38,6 +41,8 @@ class AmqpConsumer(Consumer):
         tail = run.names.tail
         head = self._heads.get(len(tail))
         if head is None:
+            if len(self._heads) >= HEADS_MAX:
+                self._heads.clear()
             # Method, tag and its length, delivery tag, redelivered, names; `tail` has the frame-end on top.
             length = len(self._tag_octets) + 8 + len(tail)
             head = self._heads[len(tail)] = self._number + length.to_bytes(4) + self._tag_octets

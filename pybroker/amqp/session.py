@@ -267,7 +267,8 @@ class AmqpSession(SessionState):
         interval_ms = self.heartbeat_s * 1000
         if not interval_ms:
             return
-        if now_ms - self.last_send_ms >= interval_ms // 2 - 500:
+        # What waits to be sent says as much, and a peer that never reads would have one more each second.
+        if now_ms - self.last_send_ms >= interval_ms // 2 - 500 and not self.send_pend:
             self.send(frame.HEARTBEAT_FRAME)
         if self.readable and now_ms - self.last_recv_ms > 2 * interval_ms:
             self.cut_off(f"missed heartbeats from client, timeout: {self.heartbeat_s}s")

@@ -29,6 +29,7 @@ class Consumer:
         "channel",
         "exclusive",
         "no_ack",
+        "no_local",
         "prefetch",
         "priority",
         "queue",
@@ -46,6 +47,7 @@ class Consumer:
         self.no_ack = no_ack
         self.exclusive = exclusive
         self.prefetch = prefetch
+        self.no_local = False  # messages of its own session are not enqueued: in exclusive queues only
         self.priority = 0
         self.arguments: dict[str, object] = {}
         self.unacked = 0

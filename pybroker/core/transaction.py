@@ -30,8 +30,8 @@ class Transaction:
     def publish(self, route: "Route", contents: "Contents", queues: "tuple[Queue, ...]") -> None:
         """Keep a publish until commit. Raises PreconditionFailed (406) above the limit."""
         self.octets += contents.octets
-        # Differs from RabbitMQ: it has no limit.
-        if self.octets > TX_OCTETS_MAX:
+        # Differs from RabbitMQ: it has no limit. The largest message is above ours by its frames, and may come alone.
+        if self.publishes and self.octets > TX_OCTETS_MAX:
             raise PreconditionFailed(f"transaction is larger than {TX_OCTETS_MAX} octets: commit more often")
         self.publishes.append((route, contents, queues))
 

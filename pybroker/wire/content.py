@@ -25,6 +25,8 @@ _BASIC: Final = 60 << 16
 _UNIQUE_FLAGS: Final = 0x04C0  # correlation-id, message-id, timestamp
 # Kinds of messages remembered at a time. A few dozen is what real applications have.
 TRAITS_CACHE_MAX: Final = 1_024
+# Longer ones are read each time: a thousand headers of 128 KiB would be as many to remember.
+KIND_OCTETS_MAX: Final = 512
 # From here on a body is sent as it is, not copied into a block with its neighbours (performance.md rule 12).
 JOIN_OCTETS_MAX: Final = 4_096
 # Deliveries joined into one block at a time.
@@ -232,6 +234,8 @@ def _scan_acks(data: bytes, position: int, channel: int, out: list[Event]) -> in
 
 
 def _remember(properties: bytes, traits: Traits) -> None:
+    if len(properties) > KIND_OCTETS_MAX:
+        return
     if len(_traits_cache) >= TRAITS_CACHE_MAX:
         # First in, first out: what is still in use comes back by itself.
         del _traits_cache[next(iter(_traits_cache))]

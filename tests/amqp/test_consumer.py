@@ -1,7 +1,9 @@
 """Deliveries as octets: which frames a peer gets for a run."""
 
 import pytest
-from fakes import Basic, Content
+from fakes import Basic, Content, Queue
+
+from pybroker.amqp.consumer import HEADS_MAX
 
 
 @pytest.mark.parametrize("tag", ["t", "x" * 255, "é" * 100])
@@ -70,3 +72,14 @@ def test_a_classic_queue_does_not(peer):
     peer.send(Basic.Nack(1, requeue=True))
     again = peer.get("q")
     assert (again.method.redelivered, again.headers) == (True, {})
+
+
+def test_heads_of_very_many_lengths_of_names_are_not_all_kept(world, peer):
+    peer.declare("q")
+    peer.call(Queue.Bind(queue="q", exchange="amq.fanout", routing_key=""))
+    peer.consume("q", no_ack=True)
+    for length in range(200):
+        peer.publish("amq.fanout", "k" * length)
+    (consumer,) = peer.session.channels[1].consumers.values()
+    assert len(consumer._heads) <= HEADS_MAX
+    assert ["k" * length for length in range(200)] == [message.method.routing_key for message in peer.take()]

@@ -374,3 +374,14 @@ def test_a_channels_routes_are_counted_to_the_last_also_when_they_are_forgotten(
     channels, routes = peer.session.channels, peer.session.routes.values()
     assert 1_024 == len(routes)
     assert [sum(r.owner is channels[n] for r in routes) for n in (1, 2)] == [channels[n].routes_open for n in (1, 2)]
+
+
+def test_a_peer_that_never_reads_does_not_collect_heartbeats(world):
+    slow = Slow(world)
+    slow.session.heartbeat_s = 5
+    waiting = slow.waiting
+    for _ in range(100):
+        world.clock.advance(1_000)
+        slow.session.last_recv_ms = world.clock.now_ms
+        slow.session.tick()
+    assert waiting == slow.waiting

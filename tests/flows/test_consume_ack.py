@@ -313,3 +313,13 @@ def test_replies_come_in_the_order_of_the_calls(peer):
     peer.send(Queue.Declare(queue="q"), Basic.Qos(prefetch_count=1), Queue.Purge(queue="q"), Basic.Get(queue="q"))
     expected = [Queue.DeclareOk, Basic.QosOk, Queue.PurgeOk, Basic.GetEmpty]
     assert [type(reply) for reply in peer.take()] == expected
+
+
+def test_g21_no_local_ends_with_its_last_consumer(world, peer):
+    peer.declare("mine", exclusive=True)
+    one, other = (peer.consume("mine", no_local=True) for _ in range(2))
+    peer.call(Basic.Cancel(one))
+    peer.publish("", "mine", b"refused")
+    peer.call(Basic.Cancel(other))
+    peer.publish("", "mine", b"taken")
+    assert [message.body for message in peer.drain("mine")] == [b"taken"]

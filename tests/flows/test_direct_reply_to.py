@@ -56,3 +56,9 @@ def test_the_address_can_be_asked_for(world, peer):
     assert server.declare(address, passive=True).queue == address
     peer.disconnect()
     assert server.error(Queue.Declare(queue=address, passive=True))[0] == 404
+
+
+def test_a_second_one_is_refused_as_such_also_under_the_tag_of_the_first(peer):
+    peer.consume(PSEUDO, "t", no_ack=True)
+    error = peer.error(Basic.Consume(queue=PSEUDO, consumer_tag="t", no_ack=True))
+    assert error == (406, "PRECONDITION_FAILED - reply consumer already set")

@@ -13,6 +13,7 @@ from streams import (
     good_streams,
     props,
     publish,
+    publish_frame,
     split,
 )
 
@@ -331,3 +332,14 @@ def test_reframe_without_a_limit_is_one_frame():
 def test_reframe_leaves_an_empty_content_without_body_frames():
     (header,) = content_frames(5, b"")
     assert reframe(header, 7, 4_096) == content_frames(7, b"")[0]
+
+
+def test_large_properties_are_not_remembered(monkeypatch):
+    # Headers of 128 KiB that differ would be 128 MiB before the first of them is forgotten.
+    monkeypatch.setattr(content, "_traits_cache", {})
+    small, large = props(app_id="x" * 200), props(headers={"h": "x" * 600})
+    octets = publish(1, "", "k", b"", small) + publish(1, "", "k", b"", large)
+    assert traits_for(large) == traits_for(small)
+    routes = {publish_frame(1, "", "k"): object()}
+    assert len(octets) == scan(octets, 0, routes, 131_072, 1_000, [])
+    assert [small] == list(content._traits_cache)

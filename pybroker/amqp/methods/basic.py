@@ -41,12 +41,14 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     """
     session, vhost = channel.session, channel.publisher.vhost
     tag = method.consumer_tag
-    if tag in channel.consumers or (channel.reply_consumer is not None and tag == channel.reply_consumer[0]):
+    if tag in channel.consumers:
         raise NotAllowed(f"attempt to reuse consumer tag '{tag}'")
     name = queue_name(channel, method.queue)
     if name == REPLY_TO:
         _consume_replies(channel, method)
         return
+    if channel.reply_consumer is not None and tag == channel.reply_consumer[0]:
+        raise NotAllowed(f"attempt to reuse consumer tag '{tag}'")
     check(session.user, vhost.name, "read", "queue", name)
     queue = find_accessible_queue(vhost, session, name)
     check_consume_arguments(queue, method.arguments)
@@ -68,6 +70,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     if method.no_local and queue.owner is None:
         session.broker.warn("no_local", "basic.consume: no_local has an effect for exclusive queues only")
     elif method.no_local:
+        consumer.no_local = True
         queue.refused_origin = session.id
     consumer.arguments = method.arguments
     consumer.priority = consumer_priority(method.arguments)

@@ -141,10 +141,10 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
     if queue is not None:
         check_exclusive_access(queue, session)
         queue.catch_up()
-        if method.if_unused and queue.in_use:
-            raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' in use")
         if method.if_empty and queue.messages_ready:
             raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' not empty")
+        if method.if_unused and queue.in_use:
+            raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' in use")
         count = queue.messages_ready
     # The reply goes first: py-amqp takes a basic.cancel for a consumer of this channel before delete-ok for an error.
     if not method.nowait:

@@ -338,6 +338,8 @@ class Queue:
         """Do what a consumer's leaving means; that of the last one: auto-delete (F25), or the start of x-expires."""
         if self.deleted:
             return
+        if self.refused_origin and not any(consumer.no_local for consumer in self.consumers):
+            self.refused_origin = 0
         if self.consumers:
             self.wake()  # the heir of a single active consumer may find what that one could not take
         elif self.auto_delete:

@@ -1,7 +1,7 @@
 """Class queue: what flows do not tell."""
 
 import pytest
-from fakes import Queue
+from fakes import Basic, Queue
 
 
 def test_bind_twice_is_once(peer):
@@ -63,3 +63,15 @@ def test_a_transient_shared_queue_is_warned_about_once(peer, caplog):
         peer.declare("q")
         peer.call(Queue.Delete(queue="q"))
     assert len([r for r in caplog.records if "deprecated" in r.getMessage()]) == 1
+
+
+def test_a_delete_asks_whether_it_is_empty_before_it_asks_whether_it_is_used(peer):
+    # rabbit_amqqueue_process: handle_call({delete, ...})
+    peer.declare("q")
+    peer.publish("", "q", b"1")
+    peer.publish("", "q", b"2")
+    peer.call(Basic.Qos(prefetch_count=1))
+    peer.consume("q")
+    peer.take()
+    error = peer.error(Queue.Delete(queue="q", if_unused=True, if_empty=True))
+    assert error == (406, "PRECONDITION_FAILED - queue 'q' in vhost '/' not empty")

@@ -53,3 +53,13 @@ def test_a_rejection_counts_at_commit(world, peer, requeue):
     assert queue.messages_unacknowledged == 1
     peer.call(Tx.Commit())
     assert (queue.messages_ready, queue.messages_unacknowledged) == (int(requeue), 0)
+
+
+def test_one_message_of_the_largest_size_may_be_published_in_a_transaction(world, peer):
+    # Its frames come on top: alone it is above the limit of a transaction, and a second one is too many.
+    peer.declare("q")
+    peer.call(Tx.Select())
+    body = bytes(world.broker.settings.message_octets_max)
+    peer.publish("", "q", body)
+    assert isinstance(peer.call(Tx.Commit()), Tx.CommitOk)
+    assert peer.get("q").body == body

@@ -186,6 +186,19 @@ def test_remembered_keys_are_forgotten_before_they_fill_memory(monkeypatch):
         assert len(t._recent) <= 16
 
 
+def test_what_remembered_keys_found_is_bounded_too(monkeypatch):
+    # Four thousand keys that each reach a thousand queues would be 150 MB.
+    monkeypatch.setattr(topic, "RECENT_FOUND_MAX", 100)
+    vhost = new_vhost()
+    t = exchange(vhost, "t", "topic")
+    for i in range(30):
+        queue(vhost, f"q{i}")
+        link(vhost, "t", f"q{i}", "#")
+    for at in range(50):
+        assert 30 == len(reached(vhost, "t", f"k.{at}"))
+        assert sum(map(len, t._recent.values())) <= 130
+
+
 def test_a_new_binding_is_seen_by_a_key_that_was_remembered():
     vhost = new_vhost()
     t = exchange(vhost, "t", "topic")
