@@ -39,6 +39,8 @@ SHARE_OCTETS: Final = 4_096
 # Contents of this size are read in larger portions than small ones: fewer of them are cut at the end of a read.
 LARGE_OCTETS: Final = 8_192
 LARGE_READ_OCTETS: Final = 2_097_152
+# A body frame of one octet is an object of 48 and its place in a list: 16 MiB of them would be 900.
+PARTS_MAX: Final = 1_024
 # Work after which a session looks at the clock; a unit is one queue's part of a publish, a microsecond or so.
 WORK_MAX: Final = 512
 # What a message costs that is looked at alone: by a headers exchange it is compared with each binding.
@@ -52,12 +54,13 @@ ROUTES_MAX: Final = 1_024
 class Assembly:
     """A content that arrives frame by frame. `began` when the header frame has come."""
 
-    __slots__ = ("began", "body_octets", "header", "parts", "remaining", "route")
+    __slots__ = ("began", "blocks", "body_octets", "header", "parts", "remaining", "route")
 
     def __init__(self, route: Route) -> None:
         self.route = route
         self.began = False
         self.header = b""
+        self.blocks: list[bytes] = []  # parts that were joined already
         self.parts: list[bytes] = []
         self.body_octets = 0
         self.remaining = 0
@@ -77,7 +80,14 @@ class Assembly:
         self.remaining -= size
         if size:  # an empty frame is legal, and some clients cannot read one
             self.parts.append(octets)
+            if len(self.parts) >= PARTS_MAX:
+                self.blocks.append(b"".join(self.parts))
+                self.parts.clear()
         return True
+
+    def content(self) -> bytes:
+        """Return header frame and body frames."""
+        return b"".join([*self.blocks, *self.parts])
 
 
 def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
@@ -117,7 +127,7 @@ def finish_content(channel: "AmqpChannel", assembly: Assembly) -> None:
     except PreconditionFailed:
         _check_before_properties(channel, assembly)
         raise
-    content = b"".join(assembly.parts)
+    content = assembly.content()
     size = assembly.body_octets
     publish(channel, assembly.route, Contents(traits, [content], len(content), size, size))
 

@@ -56,11 +56,15 @@ class ChannelState:
             batch.queue.settled(batch.run, batch.indexes)
             batch.queue.acked += n
             self._credit_back(batch.consumer, n)
+        if self.prefetch_global:
+            self.resume_consumers()
 
     def give_back(self, batches: list[Batch], *, requeue: bool) -> None:
         """Reject or requeue: to the original place (F15), or to the dead letter exchange."""
         for batch in batches:
             self._credit_back(batch.consumer, len(batch.indexes))
+        if self.prefetch_global:
+            self.resume_consumers()
         give_back(batches, requeue=requeue)
 
     def resume_consumers(self) -> None:
@@ -74,9 +78,8 @@ class ChannelState:
             return
         consumer.unacked -= n
         self.unacked_consumed -= n
-        if self.prefetch_global:
-            self.resume_consumers()
-        elif consumer.waiting:
+        # Where the channel's limit counts all of them may go on, and are told once by the caller.
+        if consumer.waiting and not self.prefetch_global:
             consumer.resume()
 
 
