@@ -72,13 +72,13 @@ class LiveNode:
         while (printed := self.ctl(*line.split()).stdout) != wanted:
             assert time.monotonic() < deadline, f"{line}: {printed!r} instead of {wanted!r}"
 
-    def peer(self) -> Peer:
+    def peer(self, *, timeout_s: float = 30) -> Peer:
         """Return a raw AMQP client that has shaken hands."""
-        return Peer(("127.0.0.1", self.port)).open()
+        return Peer(("127.0.0.1", self.port), timeout_s=timeout_s).open()
 
     def declare_queues(self, names: list[str]) -> None:
         """Declare queues in one go, without waiting for each."""
-        with self.peer() as peer:
+        with self.peer(timeout_s=300) as peer:
             for at in range(0, len(names), 1_000):
                 octets = [bytes([len(name)]) + name.encode() for name in names[at : at + 1_000]]
                 peer.socket.sendall(b"".join(frame(1, 1, _DECLARE_HEAD + name + _DECLARE_TAIL) for name in octets))
