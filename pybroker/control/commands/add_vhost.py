@@ -5,6 +5,8 @@ from typing import Annotated, NamedTuple
 from pybroker.control.spec import Arg, BadArguments, Command, Node, Refused, split_columns
 
 QUEUE_TYPES = ("classic", "quorum")
+# connection.open carries it as a short string: nobody could open one with a longer name.
+NAME_OCTETS_MAX = 255
 
 
 class Args(NamedTuple):
@@ -29,6 +31,8 @@ def run(node: Node, args: Args) -> None:
     """Add it with RabbitMQ's exchanges; one that is there already stays as it is. Raises Refused."""
     if not args.vhost_name:
         raise Refused("the name of a virtual host cannot be an empty string")
+    if len(args.vhost_name.encode()) > NAME_OCTETS_MAX:
+        raise Refused(f"the name of a virtual host has {NAME_OCTETS_MAX} octets at most")
     tags = split_columns([args.tags])
     node.broker.add_vhost(args.vhost_name, args.description, tags, args.default_queue_type or "")
 

@@ -21,10 +21,14 @@ class Args(NamedTuple):
     delay_ms: Annotated[int, Arg("pause between two of them, in milliseconds", "--per-connection-delay", "delay")] = 0
 
 
-def run(node: Node, args: Args) -> "Generator[Progress, None, str]":
-    """Close them with 320, one a step; return how many. Raises Refused for an unknown virtual host."""
+def check(args: Args) -> None:
+    """Refuse numbers that cannot be. Raises BadArguments."""
     if args.limit < 0 or args.delay_ms < 0:
         raise BadArguments("Bad argument: neither --limit nor --per-connection-delay can be below 0", EX_DATAERR)
+
+
+def run(node: Node, args: Args) -> "Generator[Progress, None, str]":
+    """Close them with 320, one a step; return how many. Raises Refused for an unknown virtual host."""
     vhost = None if args.everywhere else find_vhost(node.broker, args.vhost)
     sessions = cast("list[AmqpSession]", list(node.broker.sessions.values()))
     chosen = [session for session in sessions if vhost is None or session.vhost is vhost]
@@ -54,4 +58,5 @@ COMMAND = Command(
     effect="destroy",
     run=run,
     banner=banner,
+    check=check,
 )

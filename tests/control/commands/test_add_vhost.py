@@ -15,10 +15,12 @@ def test_one_that_exists_stays_as_it_is(operator, peer):
     assert operator.list("list_queues", "name") == ["q"]
 
 
-def test_one_without_a_name_is_refused(operator):
+@pytest.mark.parametrize("name", ["", "v" * 256, "\u00e4" * 128])
+def test_a_name_that_no_client_could_open_is_refused(operator, name):
     with pytest.raises(Refused) as refused:
-        operator.ask("add_vhost", vhost_name="")
+        operator.ask("add_vhost", vhost_name=name)
     assert refused.value.exit_code == 65
+    operator.ask("add_vhost", vhost_name="v" * 255)
 
 
 def test_description_tags_and_default_queue_type_are_kept(operator):
