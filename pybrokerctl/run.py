@@ -84,7 +84,7 @@ def _answer(name: str, given: dict[str, Any]) -> int:
 def _complain(error: Refused, words: list[str], command: Command | None) -> None:
     from pybrokerctl import usage  # noqa: PLC0415 - only for what is wrong
 
-    line = usage.usage_line(command) if command else usage.GENERAL_USAGE
+    line = usage.usage_text(command, sys.stderr)
     shown = " ".join(words)
     text = f"Error (argument validation): {error.text}\nArguments given:\n\t{shown}\n\nUsage\n\n{line}\n"
     sys.stderr.write(terminal.complaint(cell.lines(text)))

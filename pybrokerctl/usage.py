@@ -40,6 +40,11 @@ def usage_line(command: Command) -> str:
     return " ".join(parts)
 
 
+def usage_text(command: Command | None, stream: TextIO) -> str:
+    """Return one command's usage line, or the general one, in as many lines as a terminal needs."""
+    return "\n".join(_Page(stream).wrap(usage_line(command) if command else GENERAL_USAGE, "", "    "))
+
+
 def signature(command: Command) -> Iterator[str]:
     """Yield the words of the usage line after the command's name."""
     for field in command.fields():

@@ -59,6 +59,9 @@ def test_pages_are_wrapped_at_the_width_of_a_terminal(monkeypatch):
 
     monkeypatch.setenv("COLUMNS", "60")
     monkeypatch.setenv("TERM", "dumb")
-    for page in (usage.general_usage(Terminal()), usage.command_help(commands.load("list_queues"), Terminal())):
+    command = commands.load("list_queues")
+    assert usage.usage_text(command, StringIO()) == usage.usage_line(command)
+    pages = [usage.general_usage(Terminal()), usage.command_help(command, Terminal())]
+    for page in [*pages, usage.usage_text(command, Terminal()), usage.usage_text(None, Terminal())]:
         assert max(map(len, page.expandtabs().splitlines())) < 60
         assert "\x1b" not in page
