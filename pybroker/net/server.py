@@ -1,6 +1,7 @@
 """Server: the listeners, and the connections they accepted."""
 
 import ipaddress
+import resource
 import socket
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.session import Session
 
-# Connections that have not finished their handshake: at this many newcomers wait in the kernel's backlog.
-HANDSHAKES_MAX: Final = 256
+# Connections that have not finished their handshake: at this many newcomers wait in the kernel's backlog. Each has ten
+# seconds and costs 12 KiB at most; with 256 of them two thousand idle sockets kept honest clients out for a minute.
+HANDSHAKES_MAX: Final = 4_096
 # How often a stop looks whether everybody has gone.
 STOP_POLL_S: Final = 0.01
 
@@ -52,7 +54,7 @@ class Server:
         session = AmqpSession(self.broker, peer, local, peer_is_local=is_local)
         self.connections[Connection(self, sock, session, self._loop)] = None
         self._handshakes += 1
-        if self._handshakes >= HANDSHAKES_MAX and not self._paused:
+        if self._handshakes >= _handshakes_max() and not self._paused:
             self._paused = True
             for listener in self.broker.listeners:
                 listener.pause()
@@ -74,7 +76,7 @@ class Server:
 
     def _handshake_ended(self) -> None:
         self._handshakes -= 1
-        if self._paused and self._handshakes < HANDSHAKES_MAX:
+        if self._paused and self._handshakes < _handshakes_max():
             self._paused = False
             for listener in self.broker.listeners:
                 listener.start()
@@ -92,6 +94,11 @@ class Server:
             waited_s += STOP_POLL_S
         for connection in list(self.connections):
             connection.close(text)
+
+
+def _handshakes_max() -> int:
+    """Return how many may be in their handshake: they must leave file descriptors for those who are through it."""
+    return min(HANDSHAKES_MAX, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
 
 
 def _addresses(sock: socket.socket) -> tuple[tuple[str, int], tuple[str, int], bool]:

@@ -93,6 +93,12 @@ def test_a_wrong_password_is_refused_with_403(world):
     assert (close.reply_code, close.reply_text) == (403, f"ACCESS_REFUSED - {text}")
 
 
+def test_what_a_stranger_says_of_itself_is_not_kept(world):
+    peer = world.peer()
+    log_in(peer, response="\0guest\0wrong")
+    assert {} == peer.session.client_properties
+
+
 def test_an_unknown_user_is_refused_like_a_wrong_password(world):
     replies = []
     for response in ("\0guest\0wrong", "\0nobody\0wrong"):

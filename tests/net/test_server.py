@@ -5,6 +5,8 @@ import pytest
 from loop import until
 from pamqp import commands
 
+from pybroker.net.server import HANDSHAKES_MAX, _handshakes_max
+
 Connection = commands.Connection
 
 
@@ -74,3 +76,10 @@ def test_nobody_is_let_in_after_a_stop(server, connect):
     server.stop("going away", 0.05)
     with pytest.raises(ConnectionRefusedError):
         connect((listener.interface, listener.port))
+
+
+def test_handshakes_leave_file_descriptors_for_those_who_are_through(monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda _which: (1_024, 4_096))
+    assert 256 == _handshakes_max()
+    monkeypatch.setattr("resource.getrlimit", lambda _which: (65_536, 65_536))
+    assert HANDSHAKES_MAX == _handshakes_max()

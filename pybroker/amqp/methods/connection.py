@@ -135,6 +135,7 @@ def _authenticate(session: "AmqpSession", name: str, password: str) -> "User":
         return user
     mechanism = session.auth_mechanism
     log.error("%s login refused: user %.256r - %s (connection %s)", mechanism, name, reason, session.name)
+    session.client_properties = Table()  # a peer we do not know does not fill our memory while it is told so
     if session.capabilities.get("authentication_failure_close") is not True:
         # Clients of before 2013 take a closed socket for the answer.
         session.finish("login refused")
