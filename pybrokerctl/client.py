@@ -82,7 +82,11 @@ class Connection:
             raise Unreachable(self.path, error.strerror or str(error)) from error
         credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size)
         self.pid: int = PEERCRED.unpack(credentials)[0]
-        greeting = self._expect_object(next(self._batches)[0], "node", "version", "protocol")
+        try:
+            greeting = self._expect_object(next(self._batches)[0], "node", "version", "protocol")
+        except Gone as gone:
+            # Nobody has said a word yet: the node is going, or not there yet.
+            raise Unreachable(self.path, "the daemon closed the connection before it greeted") from gone
         self.node: str = greeting["node"]
         self.version: str = greeting["version"]
         if greeting["protocol"] != codec.PROTOCOL:
@@ -106,17 +110,28 @@ class Connection:
         except OSError as error:
             raise Gone(self.path, error.strerror or str(error)) from error
         batch = next(self._batches)
-        while "progress" in (head := self._expect_object(batch[0])):
-            if self.patience:
-                self.patience.count(*head["progress"])
-            batch = batch[1:] or next(self._batches)
+        while True:
+            match self._expect_object(batch[0]):
+                case {"progress": [int(done), int(total)]}:
+                    if self.patience:
+                        self.patience.count(done, total)
+                    batch = batch[1:] or next(self._batches)
+                case {"columns": [*columns]}:
+                    # Nothing but rows from here on, on the screen too.
+                    self._lose_patience()
+                    return columns, self._rows(batch[1:])
+                case {"value": value}:
+                    if self.patience:
+                        self.patience.stop()
+                    self._expect_object((batch[1:] or next(self._batches))[0], "end")
+                    return None, value
+                case _:
+                    raise self._other_protocol()
+
+    def _lose_patience(self) -> None:
         if self.patience:
             self.patience.stop()
-        if "columns" in head:
-            return head["columns"], self._rows(batch[1:])
-        value = self._expect_object(head, "value")["value"]
-        self._expect_object((batch[1:] or next(self._batches))[0], "end")
-        return None, value
+            self.patience = None
 
     def wait_until_gone(self) -> None:
         """Return when the daemon's process has ended. Raises TimedOut."""
@@ -149,7 +164,10 @@ class Connection:
                 raise Refused(text, exit_code)
             case dict() if line.keys() >= set(keys):
                 return line
-        raise Refused(f"{self.path} does not speak pybroker's control protocol", exit_codes.UNAVAILABLE)
+        raise self._other_protocol()
+
+    def _other_protocol(self) -> Refused:
+        return Refused(f"{self.path} does not speak pybroker's control protocol", exit_codes.UNAVAILABLE)
 
     def _lines(self) -> Iterator[list[Any]]:
         """Yield the values of the whole lines of each read, at least one."""
@@ -168,7 +186,7 @@ class Connection:
             whole = bytes(buffer[:end])
             del buffer[:end]
             try:
-                yield [codec.decode(line) for line in whole.splitlines()]
+                yield codec.decode_lines(whole)
             except codec.BadLine as error:
                 text = f"{self.path} does not speak pybroker's control protocol ({error})"
                 raise Refused(text, exit_codes.UNAVAILABLE) from error

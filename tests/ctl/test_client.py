@@ -1,10 +1,12 @@
 import os
+import socket
+import threading
 
 import pytest
 
 from pybroker.control import codec
 from pybroker.control.spec import Refused
-from pybrokerctl.client import Connection, TimedOut, Unreachable
+from pybrokerctl.client import Connection, Gone, TimedOut, Unreachable
 
 
 def ask(daemon, timeout_s=10):
@@ -50,11 +52,93 @@ def test_a_refusal_at_the_door_is_the_daemons_sentence(daemon):
         Connection(daemon.path, 10)
 
 
-@pytest.mark.parametrize("lines", [[[1]], [{}], [{"columns": ["n"]}, {}], [{"columns": ["n"]}, 5], [{"error": 1}]])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [[1]],
+        [{}],
+        [{"columns": ["n"]}, {}],
+        [{"columns": ["n"]}, 5],
+        [{"error": 1}],
+        [{"progress": 5}],
+        [{"columns": 5}],
+    ],
+)
 def test_an_answer_of_another_shape_is_told(daemon, lines):
     daemon.lines = lines
     with pytest.raises(Refused, match="does not speak pybroker's control protocol"):
         ask(daemon)
+
+
+def test_a_daemon_that_does_not_even_greet_is_not_reached(folder):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "c.sock"))
+        listener.listen()
+
+        def leave():
+            listener.accept()[0].close()
+
+        leaving = threading.Thread(target=leave)
+        leaving.start()
+        with pytest.raises(Unreachable, match="before it greeted") as unreachable:
+            Connection(folder / "c.sock", 10)
+        assert not isinstance(unreachable.value, Gone)
+        leaving.join()
+
+
+class Told:
+    """Keeps what it is told of the waiting."""
+
+    def __init__(self):
+        self.steps = []
+
+    def wait(self):
+        self.steps.append("wait")
+
+    def count(self, done, total):
+        self.steps.append((done, total))
+
+    def stop(self):
+        self.steps.append("stop")
+
+
+def test_progress_is_told_and_over_before_the_answer(daemon):
+    daemon.lines = [{"progress": [1, 2]}, {"progress": [2, 2]}, {"value": "done"}, {"end": 0}]
+    with Connection(daemon.path, 10) as connection:
+        connection.patience = Told()
+        assert connection.ask("x", {}, progress=True) == (None, "done")
+        assert [step for step in connection.patience.steps if step != "wait"] == [(1, 2), (2, 2), "stop"]
+    assert ask(daemon) == (None, "done")
+
+
+def test_once_there_are_rows_nothing_else_is_shown(daemon):
+    daemon.lines = [{"columns": ["n"]}, [1], {"end": 1}]
+    with Connection(daemon.path, 10) as connection:
+        told = connection.patience = Told()
+        _, batches = connection.ask("x", {})
+        assert (told.steps[-1], connection.patience) == ("stop", None)
+        assert [row for batch in batches for row in batch] == [[1]]
+
+
+def test_while_nothing_comes_time_goes_by(daemon, monkeypatch):
+    monkeypatch.setattr("pybrokerctl.client.TICK_S", 0.01)
+    daemon.silent = True
+    with Connection(daemon.path, 0.2) as connection:
+        told = connection.patience = Told()
+        with pytest.raises(TimedOut):
+            connection.ask("x", {})
+        assert told.steps.count("wait") > 3
+
+
+def test_a_conversation_may_go_on_and_its_clock_begin_anew(daemon):
+    daemon.answers["x"] = [{"value": 1}, {"end": 0}]
+    with Connection(daemon.path, 10) as connection:
+        assert [connection.ask("x", {})[1] for _ in range(3)] == [1, 1, 1]
+        connection._deadline = 0
+        with pytest.raises(TimedOut):
+            connection.ask("x", {})
+        connection.restart_clock()
+        assert connection.ask("x", {}) == (None, 1)
 
 
 def test_an_answer_that_breaks_off_is_told(daemon):
