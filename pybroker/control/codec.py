@@ -6,7 +6,7 @@ reads lines and knows what an AMQP value looks like in JSON; it knows no command
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 PROTOCOL: Final = 1
@@ -52,6 +52,21 @@ class BadLine(ValueError):
 def encode(value: Any) -> bytes:
     """Return one line. Keys and arrays as given; all of it ASCII, so no name can break the line or the terminal."""
     return _encode(value).encode() + b"\n"
+
+
+def encode_lines(values: Iterable[Any]) -> bytes:
+    """Return a line each, for less than `encode` one by one: at least one value."""
+    return ("\n".join(map(_encode, values)) + "\n").encode()
+
+
+def decode_lines(octets: bytes) -> list[Any]:
+    """Return the values of whole lines, for less than `decode` one by one. Raises BadLine."""
+    lines = octets.splitlines()
+    values: list[Any] = decode(b"[%b]" % b",".join(lines))
+    if len(values) != len(lines):
+        # No line is half a value, none is two.
+        raise BadLine("a line is not one JSON value")
+    return values
 
 
 def decode(line: bytes) -> Any:

@@ -200,14 +200,20 @@ def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Iterator[bytes]
     count = 0
     while batch:
         count += len(batch)
-        yield head + b"".join([_row(columns, noun) for noun in batch])
+        yield head + codec.encode_lines(_rows(columns, batch))
         head = b""
         batch = list(islice(nouns, ROWS_PER_SLICE))
     yield head + codec.encode({"end": count})
 
 
-def _row(columns: Iterable[Column], noun: Any) -> bytes:
-    return codec.encode([codec.table_triples(c.read(noun)) if c.table else c.read(noun) for c in columns])
+def _rows(columns: Iterable[Column], nouns: Iterable[Any]) -> Iterator[list[Any]]:
+    if any(column.table for column in columns):
+        for noun in nouns:
+            yield [codec.table_triples(c.read(noun)) if c.table else c.read(noun) for c in columns]
+    else:
+        reads = [column.read for column in columns]
+        for noun in nouns:
+            yield [read(noun) for read in reads]
 
 
 def _error(refused: Refused) -> bytes:

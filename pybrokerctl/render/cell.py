@@ -20,6 +20,9 @@ def cell(value: Any, *, table: bool = False) -> str:
     if isinstance(value, str):
         # Differs from RabbitMQ: it prints names as they are, though a tab breaks the row and an escape the terminal.
         return value if value.isprintable() else value.translate(_C_ESCAPES)
+    if type(value) is int:
+        # Most of what is listed; a boolean is an int, too, but not of that type.
+        return str(value)
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -27,7 +27,9 @@ def value(answer: Value, node: str) -> Iterator[str]:
         yield "".join(f"{key}: {cell(one)}\n" for key, one in answer.items())
 
 
-def _cells(head: Head, row: Iterable[object]) -> list[str]:
+def _cells(head: Head, row: Iterable[object]) -> Iterable[str]:
+    if not head.tables and not head.pad:
+        return map(cell, row)
     cells = [cell(one, table=index in head.tables) for index, one in enumerate(row)]
     if head.pad:
         return [text.ljust(len(name)) for name, text in zip(head.columns, cells, strict=True)]

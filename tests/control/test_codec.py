@@ -99,3 +99,18 @@ def test_what_json_does_not_have_is_text(value):
 def test_values_that_json_does_not_know(value, expected):
     assert codec.decode(codec.encode(value)) == (list(value) if isinstance(value, tuple) else expected)
     assert codec.plain(value) == expected
+
+
+def test_lines_at_once_are_what_they_are_one_by_one():
+    values = [["q\n", 1], {"end": 1}, None, "ä"]
+    octets = b"".join(map(codec.encode, values))
+    assert codec.encode_lines(iter(values)) == octets
+    assert codec.decode_lines(octets) == [codec.decode(line) for line in octets.splitlines()] == values
+
+
+@pytest.mark.parametrize(
+    "octets", [b"1,2\n", b"[1\n2]\n", b"[1\n", b"\n", b"1\n\n", b"]\n[\n", b"\xff\n", b"[" * 9_000 + b"\n"]
+)
+def test_lines_that_are_not_one_value_each_are_refused(octets):
+    with pytest.raises(codec.BadLine):
+        codec.decode_lines(octets)
