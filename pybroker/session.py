@@ -24,7 +24,7 @@ class Turn:
 
     def __init__(self) -> None:
         self.sessions: list[Session] = []
-        self.queues: deque[Any] = deque()
+        self.queues: deque[Any] = deque()  # and chores (core/chore.py)
         self.receive_ms = RECEIVE_MS
         self.woken = False
 

@@ -11,6 +11,7 @@ from pybroker.core import footprint
 from pybroker.core.definitions import declare_default_exchanges
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.queue.remains import Remains
+from pybroker.core.ticks import Ticks
 from pybroker.core.timers import Timers
 from pybroker.core.trace import Traces
 from pybroker.core.users import Users
@@ -52,6 +53,7 @@ class Broker:
         self.listeners: list[Any] = []
         self.departures = Departures(turn)
         self.remains = Remains(turn)
+        self.ticks = Ticks(turn)
         self.traces = Traces(turn)
         self.log: Log = MemoryLog()
         self.growing: Route | None = None  # the one whose run has the last seq
@@ -108,12 +110,7 @@ class Broker:
 
     def tick(self) -> None:
         """Do what is due about once a second: heartbeats and deadlines of every session."""
-        for session in list(self.sessions.values()):
-            try:
-                session.tick()
-            except Exception:
-                # A bug in one session: those behind it in the line still want their heartbeats.
-                log.exception("the tick of %s failed", session)
+        self.ticks.start(self.sessions.values())
 
     def pump(self) -> None:
         """Deliver from every queue that was woken, one turn's share each; what is left wakes itself again.

@@ -9,6 +9,7 @@ published to the trace exchange is not traced.
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.core.chore import Chore
 from pybroker.core.publish import NO_RECEIPT, enqueue, names_of, property_octets, with_properties
 from pybroker.core.router import route
 from pybroker.run import PLAIN_TRAITS, Names, Run
@@ -52,15 +53,14 @@ class Party(NamedTuple):
     user: str
 
 
-class Traces:
-    """Deliveries to be told. The pump serves it as if it were a queue."""
+class Traces(Chore):
+    """Deliveries to be told."""
 
-    __slots__ = ("_turn", "_waiting", "awake")
+    __slots__ = ("_waiting",)
 
     def __init__(self, turn: "Turn") -> None:
-        self._turn = turn
+        super().__init__(turn)
         self._waiting: deque[tuple[Queue, Run, range, int, Party]] = deque()
-        self.awake = False
 
     def __len__(self) -> int:
         return sum(len(indexes) for _, _, indexes, _, _ in self._waiting)
@@ -70,14 +70,6 @@ class Traces:
         if run.names.exchange != EXCHANGE:
             self._waiting.append((queue, run, indexes, deliveries, party))
             self.wake()
-
-    def wake(self) -> None:
-        """Ask the pump for a share of the next turn."""
-        if not self.awake:
-            self.awake = True
-            self._turn.queues.append(self)
-            if not self._turn.woken:
-                self._turn.wake()
 
     def deliver(self, _now_ms: int) -> None:
         """Publish the oldest, one turn's share of them."""

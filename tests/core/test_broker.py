@@ -100,23 +100,6 @@ def test_the_pump_ends_when_its_time_is_up_and_the_queues_keep_their_places(monk
     assert [1] * 100 == [len(reader.seqs) for reader in readers]
 
 
-def test_a_session_whose_tick_fails_leaves_the_others_their_heartbeats(caplog):
-    class Ticking:
-        times = 0
-
-        def tick(self) -> None:
-            self.times += 1
-            if self is bad:
-                raise ZeroDivisionError
-
-    broker = new_broker()
-    bad, good = Ticking(), Ticking()
-    broker.sessions.update({1: bad, 2: good})
-    broker.tick()
-    assert (1, 1) == (bad.times, good.times)
-    assert "ZeroDivisionError" in caplog.text
-
-
 def test_a_queue_that_fails_keeps_the_others_in_line(monkeypatch):
     vhost = new_vhost()
     benches = [Bench(vhost, name) for name in "ab"]

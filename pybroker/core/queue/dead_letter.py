@@ -10,6 +10,7 @@ from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.core.chore import Chore
 from pybroker.core.publish import NO_RECEIPT, enqueue, names_of, single_run
 from pybroker.core.router import route
 from pybroker.message import Message
@@ -43,20 +44,19 @@ DEATH_TYPES: Final = {
 }
 
 
-class Departures:
-    """Messages that are in no queue any more and not routed yet. The pump serves it as if it were a queue.
+class Departures(Chore):
+    """Messages that are in no queue any more and not routed yet.
 
     `_letter` is the last one's new properties and targets: those of the next message too, if `_same` is equal.
     """
 
-    __slots__ = ("_letter", "_same", "_turn", "_waiting", "awake")
+    __slots__ = ("_letter", "_same", "_waiting")
 
     def __init__(self, turn: "Turn") -> None:
-        self._turn = turn
+        super().__init__(turn)
         self._waiting: dict[Queue, deque[tuple[Entry, str]]] = {}
         self._same: tuple[object, ...] = ()
         self._letter: Letter | None = None
-        self.awake = False
 
     def __len__(self) -> int:
         return sum(len(entry.indexes) for line in self._waiting.values() for entry, _ in line)
@@ -65,14 +65,6 @@ class Departures:
         """Take messages that have left `queue`."""
         self._waiting.setdefault(queue, deque()).extend((entry, reason) for entry in entries)
         self.wake()
-
-    def wake(self) -> None:
-        """Ask the pump for a share of the next turn."""
-        if not self.awake:
-            self.awake = True
-            self._turn.queues.append(self)
-            if not self._turn.woken:
-                self._turn.wake()
 
     def deliver(self, _now_ms: int) -> None:
         """Route one turn's share: of each queue in turn the oldest ones, which keep their order."""

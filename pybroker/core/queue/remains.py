@@ -6,6 +6,8 @@ To free a million of them takes Python a third of a second. Few of them are forg
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core.chore import Chore
+
 if TYPE_CHECKING:
     from collections.abc import MutableSequence
 
@@ -17,15 +19,14 @@ if TYPE_CHECKING:
 TURN_ENTRIES_MAX: Final = 8_192
 
 
-class Remains:
-    """Entries that are in no queue any more. The pump serves it as if it were a queue."""
+class Remains(Chore):
+    """Entries that are in no queue any more."""
 
-    __slots__ = ("_turn", "_waiting", "awake")
+    __slots__ = ("_waiting",)
 
     def __init__(self, turn: "Turn") -> None:
-        self._turn = turn
+        super().__init__(turn)
         self._waiting: deque[tuple[Queue, MutableSequence[Entry]]] = deque()
-        self.awake = False
 
     def __len__(self) -> int:
         return sum(len(entries) for _, entries in self._waiting)
@@ -37,7 +38,7 @@ class Remains:
                 _forget(queue, entries)
             else:
                 self._waiting.append((queue, entries))
-                self._wake()
+                self.wake()
 
     def deliver(self, _now_ms: int) -> None:
         """Forget a turn's share."""
@@ -46,14 +47,7 @@ class Remains:
         if not entries:
             self._waiting.popleft()
         if self._waiting:
-            self._wake()
-
-    def _wake(self) -> None:
-        if not self.awake:
-            self.awake = True
-            self._turn.queues.append(self)
-            if not self._turn.woken:
-                self._turn.wake()
+            self.wake()
 
 
 def _forget(queue: "Queue", entries: "MutableSequence[Entry]") -> None:
