@@ -7,7 +7,7 @@ import sys
 import pytest
 from sources import ROOT, Source, imported_modules, report, sources
 
-NOUNS = ("run", "message", "errors", "clock", "session", "version", "paths")
+NOUNS = ("run", "stretch", "message", "errors", "clock", "session", "version", "paths")
 
 # From the bottom up; the names of one row are strangers to each other. A module belongs to the longest name that fits.
 ROWS: tuple[tuple[str, ...], ...] = (

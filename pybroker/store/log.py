@@ -1,23 +1,36 @@
 """Log: what the core sees of a group's log (data-model.md: the group seam). Seqs, tickets, and what is settled.
 
-`store/memory.py` is the null engine. A journal on disk is another subclass: it gathers what is appended into batches,
-and raises `completed` when one of them is on disk.
+`store/memory.py` is the null engine, `store/journal.py` the one on disk: it gathers what is appended into batches, and
+`completed` grows when one of them is on disk.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.run import Run
+    from pybroker.stretch import Stretch
+
+    # Gets what could be read, ascending by seq: a run, and which of its messages were asked for.
+    Fetched = Callable[[list[tuple[Run, range]]], None]
 
 
 class Log:
-    """Invariants: seqs never repeat; tickets only grow; what has a ticket up to `completed` survives a crash."""
+    """Invariants: seqs never repeat; tickets only grow; what has a ticket up to `completed` survives a crash.
 
-    __slots__ = ("completed", "next_seq")
+    Messages appended with seqs below `safe_seq` are on disk, so that their contents may leave the memory and be
+    fetched. `uncommitted_octets` waits for the disk. `failed` says why nothing more can be written, empty: all is well.
+    """
+
+    __slots__ = ("completed", "failed", "next_seq", "safe_seq", "uncommitted_octets")
 
     def __init__(self) -> None:
         self.next_seq = 1
         self.completed = 0
+        self.safe_seq = 0
+        self.uncommitted_octets = 0
+        self.failed = ""
 
     def take(self, count: int) -> int:
         """Return the first of `count` seqs that nobody has."""
@@ -29,6 +42,19 @@ class Log:
         """Record that messages of `run` reached these durable queues; return the ticket to wait for, 0: nothing to."""
         raise NotImplementedError
 
+    def want(self, ticket: int) -> None:
+        """Learn that somebody waits for `ticket`: it is committed at the end of this turn, not when it suits."""
+
     def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
         """Record that a durable queue has done with messages of `run`."""
+        raise NotImplementedError
+
+    def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
+        """Record that a durable queue has done with messages whose contents are not in memory."""
+
+    def forget_queue(self, queue_id: int) -> None:
+        """Learn that a durable queue is gone: nothing that reached it is live any more."""
+
+    def fetch(self, queue_id: int, part: "Stretch", done: "Fetched") -> None:
+        """Read messages back from disk; `done` is called later, without those that could not be read."""
         raise NotImplementedError
