@@ -1,0 +1,30 @@
+"""Jobs run in one thread, in order; what they return is handled on the hub."""
+
+import threading
+
+import gevent
+from gevent.event import Event
+
+from pybroker.clock import Clock
+from pybroker.core.broker import Broker
+from pybroker.core.settings import Settings
+from pybroker.daemon.threads import ThreadWorker
+from pybroker.net.turn import LoopTurn
+
+
+def test_jobs_run_elsewhere_and_their_results_come_back_in_order():
+    clock = Clock()
+    clock.refresh()
+    turn = LoopTurn(clock)
+    turn.broker = Broker(Settings(), clock, turn)
+    worker = ThreadWorker("test", turn)
+    seen, ended = [], Event()
+    here = threading.get_ident()
+    worker.submit(threading.get_ident, lambda ident: seen.append(ident != here))
+    worker.submit(lambda: 1 // 0, lambda error: seen.append(type(error)))
+    worker.submit(lambda: 3, lambda _: (seen.append(threading.get_ident() == here), 1 // 0))
+    worker.submit(lambda: 4, lambda result: (seen.append(result), ended.set()))
+    with gevent.Timeout(10):
+        ended.wait()
+    assert [True, ZeroDivisionError, True, 4] == seen
+    worker.stop()
