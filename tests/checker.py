@@ -77,6 +77,14 @@ class Verdict:
         if len(self.examples) < 10:
             self.examples.append(f"{kind}: {what}")
 
+    def add(self, other: "Verdict") -> None:
+        """Add another run's figures to these; one void run makes the whole void."""
+        for name, figure in asdict(other).items():
+            if isinstance(figure, int):
+                setattr(self, name, getattr(self, name) + figure)
+        self.void = self.void or other.void
+        self.examples += other.examples
+
     def line(self, test: str, seed: int, started_s: float, **figures: object) -> str:
         """Return the JSON line to publish; `started_s` is monotonic."""
         commit = subprocess.run(

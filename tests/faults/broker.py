@@ -1,0 +1,69 @@
+"""The daemon under faults: one data folder, lifetime after lifetime, each ended by whatever the test thinks of."""
+
+import signal
+import time
+from pathlib import Path
+
+from daemon.running import Running
+
+OPTIONS = ("--port", "0", "--bind", "127.0.0.1", "--node", "test@here")
+
+
+class Broker:
+    """One data folder and the daemon that runs on it, if one does. `starts_s` says how long each start took."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.folder = folder
+        self.options = options
+        self.starts_s: list[float] = []
+        self.running: Running | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return "127.0.0.1", self.process.port
+
+    @property
+    def process(self) -> Running:
+        assert self.running is not None, "not started"
+        return self.running
+
+    @property
+    def log(self) -> str:
+        return "".join(path.read_text(errors="replace") for path in sorted((self.data / "log").glob("*.log")))
+
+    def start(self) -> tuple[str, int]:
+        """Start on the data folder and return the address; it serves when this returns."""
+        began = time.monotonic()
+        self.running = Running(self.folder, *OPTIONS, *self.options)
+        if "next" not in self.running.places:
+            code, stderr = self.running.ended()
+            raise AssertionError(f"refused to start: {code} {stderr}")
+        self.starts_s.append(time.monotonic() - began)
+        return self.address
+
+    def signal(self, number: int) -> None:
+        self.process.signal(number)
+
+    def kill(self) -> None:
+        """End it as the kernel does, by signal 9."""
+        self.signal(signal.SIGKILL)
+        self.process.process.communicate()
+
+    def stop(self) -> None:
+        """End it in order; it says nothing and the exit code is 0."""
+        ended = self.process.stop()
+        assert ended == (0, ""), ended
+
+    def clean_up(self) -> None:
+        """End it whatever state it is in."""
+        if self.running is not None and self.running.process.poll() is None:
+            self.running.process.kill()
+            self.running.process.communicate()
+
+    def ctl(self, *words: str, expected: int = 0) -> str:
+        return self.process.ctl(*words, expected=expected)
