@@ -141,16 +141,19 @@ def _without_overlaps(entries: list[Entry]) -> list[Entry]:
 
 
 def _untangle(clump: list[Entry]) -> list[Entry]:
-    """Return what overlaps as pieces that do not, ascending. It is of one run: the seqs of two never interleave."""
-    run = clump[0].run
-    deliveries = {i: entry.deliveries for entry in clump for i in entry.indexes}
+    """Return what overlaps as pieces that do not, ascending.
+
+    It need not be of one run: of an old delivery the last message gets a run of its own, amidst the others' strides.
+    """
+    places = {entry.run.first_seq + i: (entry, i) for entry in clump for i in entry.indexes}
     ascending: list[Entry] = []
-    start = stop = times = -1
-    for index in sorted(deliveries):
-        if index != stop or deliveries[index] != times:
+    run, start, stop, times = clump[0].run, -1, -1, -1
+    for seq in sorted(places):
+        entry, index = places[seq]
+        if index != stop or entry.run is not run or entry.deliveries != times:
             if stop > start:
                 ascending.append(Entry(run, range(start, stop), times))
-            start, times = index, deliveries[index]
+            run, start, times = entry.run, index, entry.deliveries
         stop = index + 1
     ascending.append(Entry(run, range(start, stop), times))
     return ascending

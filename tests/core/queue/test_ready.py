@@ -159,3 +159,12 @@ def test_strides_of_different_counts_stay_apart_in_order():
     level.give_back([Entry(entry.run, entry.indexes[0::2], 1), Entry(entry.run, entry.indexes[1::2], 2)])
     assert [1, 2, 3, 4, 5, 6] == seqs(level)
     assert [1, 2, 1, 2, 1, 2] == [one.deliveries for one in level]
+
+
+def test_the_last_message_of_an_old_delivery_returns_amidst_the_strides_of_another():
+    level = Level()
+    level.push(run_of([b"x"] * 20), range(20))
+    run = level.take(20).run
+    level.give_back([Entry(run, range(0, 20, 2), 1), Entry(run.part(range(5, 6)), range(1), 1)])
+    assert sorted([*range(1, 20, 2), 6]) == seqs(level)
+    assert 11 == level.count
