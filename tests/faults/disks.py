@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -71,17 +72,23 @@ def loop(image: Path, folder: Path) -> contextlib.AbstractContextManager[Path]:
     return mounted(folder, "-o", "loop", image)
 
 
+def _written(file: FileIO, octets: int) -> bool:
+    """Append so many octets; tell whether there was room."""
+    try:
+        file.write(bytes(octets))
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        return False
+    return True
+
+
 def fill(path: Path, leave: int = 0) -> None:
     """Write a ballast file until the disk is full, then give `leave` octets back."""
     with path.open("wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(bytes(1 << 20))
-        except OSError as error:
-            assert error.errno == errno.ENOSPC, error
-        with contextlib.suppress(OSError):
-            while True:
-                file.write(bytes(4_096))
+        for octets in (1 << 20, 4_096):
+            while _written(file, octets):
+                pass
         file.truncate(max(0, file.tell() - leave))
 
 
