@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.core.router import route as find_queues
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, WANTS_CC, Names, Run, Traits
 from pybroker.wire import properties
-from pybroker.wire.guard import GROWN
 from pybroker.wire.table import join_table, split_table
 
 if TYPE_CHECKING:
@@ -277,7 +276,7 @@ def without_header(content: bytes, key: bytes) -> bytes:
     return with_properties(content, properties.replace_headers(octets, join_table(pairs)))
 
 
-def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes) -> Run:
+def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes, traits: Traits) -> Run:
     """Return a run of one message: `message` re-published with other properties. It takes a new seq."""
     content = with_properties(message.content, octets)
     seq = broker.log.take(1)
@@ -285,7 +284,7 @@ def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes
     body = int.from_bytes(content[11:19])
     return Run(
         names,
-        properties.traits_of(octets, GROWN),
+        traits,
         seq,
         [content],
         len(content),

@@ -283,7 +283,9 @@ def test_a_republished_message_is_a_run_of_its_own():
     run = source.route.run
     assert run is not None
     source.bench.broker.clock.advance(50)
-    copy = single_run(source.bench.broker, names_of("x", "k"), Message(run, 1), props(delivery_mode=2))
+    copy = single_run(
+        source.bench.broker, names_of("x", "k"), Message(run, 1), props(delivery_mode=2), Traits(persistent=True)
+    )
     assert (3, 1, 2, 2, source.bench.now_ms) == (
         copy.first_seq,
         copy.count,

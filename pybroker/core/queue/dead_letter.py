@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pybroker.core.chore import Chore
 from pybroker.core.publish import NO_RECEIPT, enqueue, names_of, single_run
 from pybroker.core.router import route
+from pybroker.errors import AmqpError
 from pybroker.message import Message
-from pybroker.run import Names
+from pybroker.run import Names, Traits
 from pybroker.wire import properties
+from pybroker.wire.guard import GROWN
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
@@ -107,7 +109,8 @@ class Departures(Chore):
             self._same = same
         letter = self._letter
         if letter is not None:
-            run = single_run(broker, letter.names, message, letter.octets)
+            # Copy and original in one call, so in one batch of the log: after a crash there is the one or the other.
+            run = single_run(broker, letter.names, message, letter.octets, letter.traits)
             enqueue(broker.log, run, range(1), letter.targets, NO_RECEIPT)
         queue.forget(message.run, range(message.index, message.index + 1))
         return cost
@@ -127,6 +130,7 @@ class Letter(NamedTuple):
 
     names: Names
     octets: bytes
+    traits: Traits
     targets: "tuple[Queue, ...]"
 
 
@@ -161,7 +165,16 @@ def _letter(queue: "Queue", died: Names, octets: bytes, reason: str) -> Letter |
         # Differs from RabbitMQ: it sends a header frame above frame_max, and the consumer closes its connection.
         warn(f"deaths {vhost.name}/{queue.name}", f"Message dropped: it died too often, last in {queue!r}")
         return None
-    return Letter(names_of(limits.dead_letter_exchange, routing_keys[0]), octets, targets) if targets else None
+    try:
+        traits = properties.traits_of(octets, GROWN)
+    except AmqpError as error:
+        # Headers that no peer would be allowed to send: nobody downstream has to read them.
+        warn(
+            f"deaths {vhost.name}/{queue.name}",
+            f"Message dropped: its headers grew too large in {queue!r}: {error.text}",
+        )
+        return None
+    return Letter(names_of(limits.dead_letter_exchange, routing_keys[0]), octets, traits, targets) if targets else None
 
 
 def _routes(headers: Table, key: str) -> list[str]:

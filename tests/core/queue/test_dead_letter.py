@@ -279,3 +279,18 @@ def test_whatever_headers_a_client_made_its_letter_arrives(table, key):
     (message,) = letters(dead)
     newest = headers(message)["x-death"][0]
     assert ("q0", "expired", 1) == (newest["queue"], newest["reason"], newest["count"])
+
+
+def test_a_letter_whose_headers_have_more_entries_than_can_be_read_is_dropped_and_told_of_once(caplog):
+    (bench,), dead = dying(1)
+    grown = Table({f"{i:x}": None for i in range(16_383)})
+    content = b"".join(content_frames(0, b"x", encode_properties(Properties(headers=grown))))
+    for _ in range(3):
+        run = run_of([b"x"], bench.broker.log.take(1))
+        run.contents = [content]
+        depart(bench.queue, [Entry(run, range(1))], "expired")
+    bench.flood(1)
+    dead.turn()
+    assert [b"x"] == dead.bodies()
+    said = "Message dropped: its headers grew too large in queue 'q0' in vhost '/': table of more than 16384 entries"
+    assert [said] == [record.getMessage() for record in caplog.records]
