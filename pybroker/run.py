@@ -106,6 +106,30 @@ class Run:
         self._blob = b""
         self._ends: array[int] | None = None
 
+    @classmethod
+    def of_block(
+        cls,
+        names: Names,
+        traits: Traits,
+        first_seq: int,
+        block: bytes,
+        ends: "array[int]",
+        body_octets: int,
+        body_size: int,
+        arrived_ms: int,
+        channel: int,
+        frame_octets_max: int,
+    ) -> "Run":
+        """Return a packed run: content i is `block[ends[i] : ends[i + 1]]`."""
+        run = cls(
+            names, traits, first_seq, [], len(block), body_octets, body_size, arrived_ms, channel, frame_octets_max
+        )
+        run.count = len(ends) - 1
+        run.contents = None
+        run._blob = block
+        run._ends = ends
+        return run
+
     def extend(self, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
         """Append messages whose seqs follow the last one's; the caller has checked names, traits and limits."""
         assert self.contents is not None

@@ -1,0 +1,205 @@
+"""Disk: one folder of files, and the only place in the store that touches the operating system.
+
+Every OSError becomes a DiskError, so that nobody above has to know one. `tests/store/faulty_disk.py` is its twin that
+loses power, tears writes and fails on demand: what the store may believe of a disk is what both of them keep.
+Knows names and octets, not what they mean. Files are named by the ints that `create` and `open` give.
+"""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+# Zeros are written in pieces of this size: as fast as larger ones, and small beside everything else in memory.
+FILL_OCTETS: Final = 1 << 20
+# What write_file writes first, until it is whole.
+NEW_SUFFIX: Final = ".new"
+
+
+class DiskError(Exception):
+    """The system refused `operation` on the file `name`, with this `errno`. Its text is a sentence for the operator."""
+
+    def __init__(self, operation: str, name: str, number: int) -> None:
+        super().__init__(operation, name, number)
+        self.operation = operation
+        self.name = name
+        self.errno = number
+
+    @property
+    def full(self) -> bool:
+        """Tell whether there is no room: it goes by when space is made, which other errors do not."""
+        return self.errno in FULL
+
+    def __str__(self) -> str:
+        return f"cannot {self.operation} {self.name}: {os.strerror(self.errno)}"
+
+
+class Disk:
+    """The files of the folder `root`, which exists. Any thread may use it; a file is written by one at a time.
+
+    What is written survives a loss of power once `sync` of its file returned; that the file has its name, or has lost
+    it, once `sync_folder` returned.
+    """
+
+    __slots__ = ("_names", "root")
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._names: dict[int, Path] = {}
+
+    def below(self, name: str) -> "Disk":
+        """Return the folder `name` inside this one as a disk, made if there is none."""
+        path = self.root / name
+        if not path.is_dir():
+            with _told("make the folder", path):
+                path.mkdir(mode=0o700, exist_ok=True)
+            self.sync_folder()
+        return Disk(path)
+
+    def names(self) -> list[str]:
+        """Return the names of all files, sorted; folders are none."""
+        with _told("list", self.root), os.scandir(self.root) as entries:
+            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
+
+    def create(self, name: str, octets: int = 0) -> int:
+        """Make a file that was not there, with `octets` zeros on disk, and open it for writing.
+
+        Zeros are written, not only reserved: a sync of what is later written over them has no metadata to write.
+        Nothing stays of a file that could not be made whole.
+        """
+        path = self._path(name)
+        with _told("create", path):
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            if octets:
+                with _told(f"reserve {octets} octets for", path):
+                    os.posix_fallocate(file, 0, octets)
+                    zeros = bytes(min(octets, FILL_OCTETS))
+                    for at in range(0, octets, FILL_OCTETS):
+                        _write(file, at, zeros[: octets - at])
+            with _told("sync", path):
+                os.fsync(file)
+        except DiskError:
+            os.close(file)
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
+        self._names[file] = path
+        return file
+
+    def open(self, name: str, write: bool = False) -> int:
+        """Open a file that is there."""
+        path = self._path(name)
+        with _told("open", path):
+            file = os.open(path, (os.O_RDWR if write else os.O_RDONLY) | os.O_CLOEXEC)
+        self._names[file] = path
+        return file
+
+    def close(self, file: int) -> None:
+        """Give a file back. What was written and not synced may still be lost."""
+        with _told("close", self._names.pop(file)):
+            os.close(file)
+
+    def size(self, file: int) -> int:
+        """Return the file's length in octets."""
+        with self._told("measure", file):
+            return os.fstat(file).st_size
+
+    def write_at(self, file: int, offset: int, octets: bytes) -> None:
+        """Write all of `octets`."""
+        with self._told("write", file):
+            _write(file, offset, octets)
+
+    def read_at(self, file: int, offset: int, octets: int) -> bytes:
+        """Return `octets` octets from `offset` on; fewer where the file ends."""
+        with self._told("read", file):
+            read = os.pread(file, octets, offset)
+            if not read or len(read) == octets:
+                return read
+            parts = [read]
+            left = octets - len(read)
+            while left and (read := os.pread(file, left, offset + octets - left)):
+                parts.append(read)
+                left -= len(read)
+            return b"".join(parts)
+
+    def truncate(self, file: int, octets: int) -> None:
+        """Let the file end after `octets`."""
+        with self._told("truncate", file):
+            os.ftruncate(file, octets)
+
+    def sync(self, file: int) -> None:
+        """Return when all that was written to the file is on disk."""
+        with self._told("sync", file):
+            os.fdatasync(file)
+
+    def sync_folder(self) -> None:
+        """Return when all that was created, renamed and unlinked is on disk."""
+        with _told("sync the folder", self.root):
+            folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name; the file that had it is gone."""
+        with _told(f"rename to {new}", self._path(old)):
+            self._path(old).rename(self._path(new))
+
+    def unlink(self, name: str) -> None:
+        """Remove a file; who has it open may go on reading."""
+        path = self._path(name)
+        with _told("remove", path):
+            path.unlink()
+
+    def free_octets(self) -> int:
+        """Return how much the file system still has for us."""
+        with _told("ask for the free space of", self.root):
+            at = os.statvfs(self.root)
+            return at.f_bavail * at.f_frsize
+
+    def read_file(self, name: str) -> bytes:
+        """Return all octets of a file."""
+        file = self.open(name)
+        try:
+            return self.read_at(file, 0, self.size(file))
+        finally:
+            self.close(file)
+
+    def write_file(self, name: str, octets: bytes) -> None:
+        """Have a file with exactly these octets, on disk: after a crash there is the old one or the new one."""
+        new = name + NEW_SUFFIX
+        path = self._path(new)
+        with _told("write", path):
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                _write(file, 0, octets)
+                os.fsync(file)
+            finally:
+                os.close(file)
+        self.rename(new, name)
+        self.sync_folder()
+
+    def _path(self, name: str) -> Path:
+        return self.root / name
+
+    def _told(self, operation: str, file: int) -> "contextlib.AbstractContextManager[None]":
+        return _told(operation, self._names[file])
+
+
+@contextlib.contextmanager
+def _told(operation: str, name: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DiskError(operation, str(name), error.errno or errno.EIO) from error
+
+
+def _write(file: int, offset: int, octets: bytes) -> None:
+    written = os.pwrite(file, octets, offset)
+    while written < len(octets):  # the kernel may stop at 2 GiB, or where the disk is full
+        written += os.pwrite(file, memoryview(octets)[written:], offset + written)

@@ -1,0 +1,372 @@
+"""The octets of a segment file: records, the header in front of them and the trailer behind. Pure functions.
+
+Little-endian everywhere. Drawn for people in pybroker-store(5).
+
+    segment   header (64) | record | record | ... | zeros up to the size it was made with
+    sealed    header (64) | record | ... | FOOTER record | trailer (16)
+
+    header    magic "pybroker" | version u16 | 0 u16 | epoch u32 | number u64 | size u64 | created, wall ms u64 |
+              20 zeros | crc u32
+    record    crc u32 | length u32 | type u8 | flags u8 | check u16 | payload of `length` octets
+    trailer   offset of the FOOTER u64 | magic "pbft" | crc u32
+
+    BATCH     ticket u64 | wall ms u64 | records u32 | octets u32                       (of the records that follow)
+    TARGETS   set u32 | priority u8 | timed u8 | 0 u16 | n u32 | n * queue id u64
+    PUBLISH   set u32 | n u32 | first seq u64 | arrived, steady wall ms u64 | ttl ms u64 (all ones: none) |
+              frame_octets_max u32 | content size u32 (0: they differ) | body size u32 (all ones: they differ) |
+              channel u16 | priority u8 | wants u8 | exchange and routing key, each u8 and octets |
+              n * content size u32 if they differ | n contents
+    SETTLE    groups: queue id u64 | n u32 | 0 u32 | n * (first seq u64, last seq u64)
+    PROVEN    ticket u64
+    FOOTER    footer.py
+
+A record's crc is CRC-32C of all that follows it, the length too. It starts from `seed`, so that octets of another
+segment, or of another life of the data folder, never pass for ours. `check` follows from length, type and seed: by it a
+record whose payload is damaged still tells where the next one begins. Twelve zeros where a record would begin are the
+end.
+
+This file opens nothing: `segment.py` and the writer do.
+"""
+
+import sys
+from array import array
+from functools import lru_cache
+from itertools import accumulate
+from struct import Struct
+from typing import Final, NamedTuple
+
+from google_crc32c import extend, value
+
+from pybroker.run import Names, Run, Traits
+
+VERSION: Final = 1
+# Of the group, for its logs on several nodes: one that lives on one node has no other.
+EPOCH: Final = 0
+MAGIC: Final = b"pybroker"
+SEGMENT_PREFIX: Final = "seg."
+FOOTER_MAGIC: Final = b"pbft"
+
+BATCH: Final = 1
+TARGETS: Final = 2
+PUBLISH: Final = 3
+SETTLE: Final = 4
+PROVEN: Final = 5
+FOOTER: Final = 6
+TYPE_NAMES: Final = ("unknown", "BATCH", "TARGETS", "PUBLISH", "SETTLE", "PROVEN", "FOOTER")
+
+HEADER_OCTETS: Final = 64
+TRAILER_OCTETS: Final = 16
+RECORD_OCTETS: Final = 12  # in front of a payload
+# No record is larger: what claims to be is damaged. A content is at most a message of 128 MiB and its frames.
+PAYLOAD_MAX: Final = (1 << 28) - 1
+
+# The sparse index of a segment has a point this often.
+INDEX_EVERY_OCTETS: Final = 4_096
+
+_SEED: Final = Struct("<IQ")
+_HEADER: Final = Struct("<8sHHIQQQ20x")
+_TRAILER: Final = Struct("<Q4s")
+_U32: Final = Struct("<I")
+_U64: Final = Struct("<Q")
+RECORD: Final = Struct("<IIBBH")
+_FRONT: Final = Struct("<IBBH")  # of a record, behind its crc
+_BATCH: Final = Struct("<QQII")
+_TARGETS: Final = Struct("<IBBHI")
+_PUBLISH: Final = Struct("<IIQQQIIIHBB")
+_FRONT_PUBLISH: Final = Struct("<IBBHIIQQQIIIHBB")
+_BRIEF: Final = Struct("<IIQ24xI")  # of a PUBLISH: set, count, first seq, body size
+_GROUP: Final = Struct("<QII")
+BATCH_RECORD_OCTETS: Final = RECORD_OCTETS + _BATCH.size
+PROVEN_RECORD_OCTETS: Final = RECORD_OCTETS + _U64.size
+_DIFFER: Final = 0xFFFFFFFF
+_NO_TTL: Final = 0xFFFFFFFFFFFFFFFF
+
+
+class FormatError(Exception):
+    """These octets are not what this program, or an older one, wrote. Its text is a sentence for the operator."""
+
+
+class VersionError(FormatError):
+    """A newer program wrote them."""
+
+
+class SegmentHeader(NamedTuple):
+    """The first 64 octets of a segment. `size` is how large the file was made, `created_ms` wall time."""
+
+    epoch: int
+    number: int
+    size: int
+    created_ms: int
+
+    def encode(self) -> bytes:
+        """Return the octets."""
+        octets = _HEADER.pack(MAGIC, VERSION, 0, self.epoch, self.number, self.size, self.created_ms)
+        return octets + _U32.pack(value(octets))
+
+    @classmethod
+    def decode(cls, octets: bytes) -> "SegmentHeader":
+        """Read them back.
+
+        Magic, version and crc keep their places for ever, so that a damaged version is not taken for a newer one.
+        Raises FormatError.
+        """
+        if len(octets) < HEADER_OCTETS or octets[:8] != MAGIC:
+            raise FormatError("this is not a segment of pybroker's log")
+        if value(octets[:60]) != _U32.unpack_from(octets, 60)[0]:
+            raise FormatError("the header of the segment is damaged")
+        _, version, _, epoch, number, size, created_ms = _HEADER.unpack_from(octets)
+        check_version(version)
+        return cls(epoch, number, size, created_ms)
+
+
+def check_version(version: int) -> None:
+    """Raise VersionError if this program cannot read what has this version."""
+    if version > VERSION:
+        raise VersionError(f"the log has version {version}, this program reads up to {VERSION}: start a newer one")
+
+
+class Batch(NamedTuple):
+    """What is committed at once: it counts whole or not at all. `octets` are those of the `records` that follow."""
+
+    ticket: int
+    wall_ms: int
+    records: int
+    octets: int
+
+
+class Targets(NamedTuple):
+    """Queues that the same messages reached: named once in a segment. `timed`: one of them may let messages expire."""
+
+    set_id: int
+    priority: int
+    timed: bool
+    queue_ids: tuple[int, ...]
+
+
+def segment_name(number: int) -> str:
+    """Return the name of a segment's file."""
+    return f"{SEGMENT_PREFIX}{number:016x}"
+
+
+def segment_number(name: str) -> int | None:
+    """Return the number of the segment whose file has this name; None if it is none."""
+    digits = name.removeprefix(SEGMENT_PREFIX)
+    if digits == name or len(digits) != 16 or digits.strip("0123456789abcdef"):
+        return None
+    return int(digits, 16)
+
+
+def segment_header(number: int, epoch: int, size: int, created_ms: int = 0) -> bytes:
+    """Return the first octets of a segment."""
+    return SegmentHeader(epoch, number, size, created_ms).encode()
+
+
+def seed(epoch: int, number: int) -> int:
+    """Return what the crc of each record of this segment starts from."""
+    started: int = value(_SEED.pack(epoch, number))
+    return started
+
+
+def record(kind: int, payload: bytes, seed: int) -> bytes:
+    """Return the record of type `kind` with this payload."""
+    length = len(payload)
+    octets = _FRONT.pack(length, kind, 0, check(length, kind, seed)) + payload
+    return _U32.pack(extend(seed, octets)) + octets
+
+
+def check(length: int, kind: int, seed: int) -> int:
+    """Return the two octets that say that the length before them can be trusted."""
+    return (length ^ length >> 16 ^ kind << 8 ^ seed) & 0xFFFF
+
+
+def batch_header(ticket: int, wall_ms: int, records: int, octets: int, seed: int) -> bytes:
+    """Return the record in front of a batch."""
+    return record(BATCH, _BATCH.pack(ticket, wall_ms, records, octets), seed)
+
+
+def decode_batch(payload: bytes) -> Batch:
+    """Read a BATCH."""
+    return Batch(*_BATCH.unpack(payload))
+
+
+def targets(set_id: int, priority: int, timed: bool, queue_ids: tuple[int, ...], seed: int) -> bytes:
+    """Return the record that says what `set_id` stands for in this segment."""
+    payload = _TARGETS.pack(set_id, priority, timed, 0, len(queue_ids)) + little(array("Q", queue_ids))
+    return record(TARGETS, payload, seed)
+
+
+def decode_targets(payload: bytes) -> Targets:
+    """Read a TARGETS."""
+    set_id, priority, timed, _, count = _TARGETS.unpack_from(payload)
+    return Targets(set_id, priority, bool(timed), tuple(column("Q", payload, _TARGETS.size, count)))
+
+
+def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -> bytes:
+    """Return the record of consecutive messages of a run, which reached the queues of `set_id`."""
+    contents = run.take(indexes)
+    count = len(contents)
+    body_size = run.body_size
+    sizes = b""
+    if count == 1:
+        (content,) = contents
+        size = octets = len(content)
+        if body_size < 0:
+            body_size = int.from_bytes(content[11:19])
+    else:
+        lengths = array("I", map(len, contents))
+        octets = sum(lengths)
+        size = lengths[0]
+        if lengths.count(size) != count:
+            size = 0
+            sizes = little(lengths)
+        if body_size < 0:
+            body_size = _DIFFER
+    names = run.names.tail[:-1]
+    traits = run.traits
+    ttl_ms = traits.ttl_ms
+    length = _PUBLISH.size + len(names) + len(sizes) + octets
+    front = _FRONT_PUBLISH.pack(
+        length,
+        PUBLISH,
+        0,
+        (length ^ length >> 16 ^ PUBLISH << 8 ^ seed) & 0xFFFF,
+        set_id,
+        count,
+        run.first_seq + indexes.start,
+        arrived_ms,
+        _NO_TTL if ttl_ms is None else ttl_ms,
+        run.frame_octets_max,
+        size,
+        body_size,
+        run.channel,
+        traits.priority,
+        traits.wants,
+    )
+    body = b"".join((front, names, sizes, *contents))
+    return _U32.pack(extend(seed, body)) + body
+
+
+def publish_range(payload: bytes) -> tuple[int, int]:
+    """Return the first seq of a PUBLISH, and how many messages it has."""
+    _, count, first, _ = _BRIEF.unpack_from(payload)
+    return first, count
+
+
+def publish_stretch(payload: bytes) -> tuple[int, list[tuple[int, int, int]]]:
+    """Return the target set of a PUBLISH and its messages: first seq, count, body size. Contents are not copied."""
+    set_id, count, first, body_size = _BRIEF.unpack_from(payload)
+    if body_size != _DIFFER:
+        return set_id, [(first, count, body_size)]
+    at, sizes = _contents(payload, count)
+    sizes_of = int.from_bytes
+    return set_id, [
+        (seq, 1, sizes_of(payload[start + 11 : start + 19]))
+        for seq, start in zip(range(first, first + count), accumulate(sizes, initial=at), strict=False)
+    ]
+
+
+def decode_publish(payload: bytes) -> Run:
+    """Read a PUBLISH: a run with `arrived_ms` as it was stored, in steady wall time, and no origin."""
+    _, count, first, arrived_ms, ttl_ms, frame_octets_max, size, body_size, channel, priority, wants = (
+        _PUBLISH.unpack_from(payload)
+    )
+    at, sizes = _contents(payload, count)
+    names = _names(payload[_PUBLISH.size : at - (0 if size else 4 * count)])
+    traits = _traits(priority, ttl_ms, wants)
+    blob = payload[at:]
+    octets = len(blob)
+    if body_size == _DIFFER:
+        body_octets = sum([int.from_bytes(blob[end + 11 : end + 19]) for end in accumulate(sizes[:-1], initial=0)])
+        body_size = -1
+    else:
+        body_octets = count * body_size
+    if count == 1:
+        return Run(names, traits, first, [blob], octets, body_octets, body_size, arrived_ms, channel, frame_octets_max)
+    ends = array("I", range(0, octets + 1, size) if size else accumulate(sizes, initial=0))
+    return Run.of_block(names, traits, first, blob, ends, body_octets, body_size, arrived_ms, channel, frame_octets_max)
+
+
+def _contents(payload: bytes, count: int) -> "tuple[int, array[int]]":
+    """Return where the contents of a PUBLISH begin, and how long each is; nothing if they are equally long."""
+    at = _PUBLISH.size
+    at += 1 + payload[at]
+    at += 1 + payload[at]
+    if _U32.unpack_from(payload, 36)[0]:
+        return at, array("I")
+    return at + 4 * count, column("I", payload, at, count)
+
+
+@lru_cache(1024)
+def _names(octets: bytes) -> Names:
+    """Return the two names, one object for all runs of a route; the tail is what `core/publish.names_of` makes."""
+    split = 1 + octets[0]
+    return Names(octets[1:split].decode(), octets[split + 1 :].decode(), octets + b"\xce")
+
+
+@lru_cache(1024)
+def _traits(priority: int, ttl_ms: int, wants: int) -> Traits:
+    return Traits(persistent=True, priority=priority, ttl_ms=None if ttl_ms == _NO_TTL else ttl_ms, wants=wants)
+
+
+def settle(groups: "list[tuple[int, array[int]]]", seed: int) -> bytes:
+    """Return the record of what queues have done with: for each, first and last seqs in turn."""
+    parts: list[bytes] = []
+    for queue_id, pairs in groups:
+        parts += (_GROUP.pack(queue_id, len(pairs) // 2, 0), little(pairs))
+    return record(SETTLE, b"".join(parts), seed)
+
+
+def decode_settle(payload: bytes) -> "list[tuple[int, array[int]]]":
+    """Read a SETTLE."""
+    groups = []
+    at = 0
+    while at < len(payload):
+        queue_id, count, _ = _GROUP.unpack_from(payload, at)
+        at += _GROUP.size
+        groups.append((queue_id, column("Q", payload, at, 2 * count)))
+        at += 16 * count
+    return groups
+
+
+def proven(ticket: int, seed: int) -> bytes:
+    """Return the record that says that all batches up to `ticket` are on disk."""
+    return record(PROVEN, _U64.pack(ticket), seed)
+
+
+def decode_proven(payload: bytes) -> int:
+    """Read a PROVEN."""
+    ticket: int = _U64.unpack(payload)[0]
+    return ticket
+
+
+def trailer(footer_offset: int) -> bytes:
+    """Return the last octets of a sealed segment."""
+    octets = _TRAILER.pack(footer_offset, FOOTER_MAGIC)
+    return octets + _U32.pack(value(octets))
+
+
+def decode_trailer(octets: bytes) -> int | None:
+    """Return where the FOOTER begins; None if this is no trailer."""
+    if len(octets) != TRAILER_OCTETS or octets[8:12] != FOOTER_MAGIC:
+        return None
+    if value(octets[:12]) != _U32.unpack_from(octets, 12)[0]:
+        return None
+    offset: int = _U64.unpack_from(octets)[0]
+    return offset
+
+
+def little(values: "array[int]") -> bytes:
+    """Return an array's octets, little-endian."""
+    if sys.byteorder == "big":
+        values = values[:]
+        values.byteswap()
+    return values.tobytes()
+
+
+def column(typecode: str, octets: bytes, at: int, count: int) -> "array[int]":
+    """Read `count` values of an array from `at` on."""
+    values: array[int] = array(typecode)
+    values.frombytes(octets[at : at + count * values.itemsize])
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values
