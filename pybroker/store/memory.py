@@ -1,11 +1,13 @@
-"""MemoryLog: the null engine. Nothing outlives the process, so nothing has to be waited for."""
+"""The null engines. Nothing outlives the process, so nothing has to be waited for."""
 
 from typing import TYPE_CHECKING
 
+from pybroker.store.definitions import Definitions
 from pybroker.store.log import Log
 
 if TYPE_CHECKING:
     from pybroker.run import Run
+    from pybroker.store.definitions import Key, Value
 
 
 class MemoryLog(Log):
@@ -19,3 +21,21 @@ class MemoryLog(Log):
 
     def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
         """Forget nothing, since nothing was kept."""
+
+
+class MemoryDefinitions(Definitions):
+    """Definitions that live in the broker's objects alone."""
+
+    __slots__ = ()
+
+    def put(self, kind: str, key: "Key", value: "Value") -> int:  # noqa: ARG002 - nothing is kept
+        """Return ticket 0: there is nothing to wait for."""
+        return 0
+
+    def remove(self, kind: str, key: "Key") -> int:  # noqa: ARG002 - nothing was kept
+        """Return ticket 0, as `put`."""
+        return 0
+
+    def clear(self) -> int:
+        """Return ticket 0, as `put`."""
+        return 0
