@@ -1,4 +1,4 @@
-"""Test 14: a long backlog lies on the disk, not in memory; a restart reads no more than it must; the disk comes back."""
+"""Test 14: a long backlog lies on the disk, not in memory; a restart reads what it must; the disk comes back."""
 
 import json
 import os
