@@ -81,7 +81,11 @@ def open_definitions(disk: "Disk") -> Opened:
     names = set(disk.names())
     if NEW_NAME in names:
         _unlink(disk, names, NEW_NAME)
-    snapshots, faults = read_snapshots(disk)
+    snapshots, bad = read_snapshots(disk)
+    for name in bad:
+        # It must not take the place of the one before it.
+        disk.rename(name, f"{name}.damaged")
+    faults = list(bad.values())
     proof = read_proof(disk)
     if NAME not in names or not _size(disk, NAME):
         if not snapshots and not faults and not proof:

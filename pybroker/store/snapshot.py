@@ -52,24 +52,25 @@ class Snapshot:
         return {(row.kind, row.key): row for row in found}
 
 
-def read_snapshots(disk: "Disk") -> tuple[list[Snapshot], list[str]]:
-    """Return what can be trusted, the newest first, and a sentence about each file that cannot.
+def read_snapshots(disk: "Disk") -> tuple[list[Snapshot], dict[str, str]]:
+    """Return what can be trusted, the newest first, and a sentence about each file that cannot, by its name.
 
     Raises DiskError only if the folder itself cannot be read.
     """
     there = set(disk.names())
-    found, faults = [], []
+    found: list[Snapshot] = []
+    faults: dict[str, str] = {}
     for name in NAMES:
         if name not in there:
             continue
         try:
             octets = disk.read_file(name)
         except DiskError as error:
-            faults.append(str(error))
+            faults[name] = str(error)
             continue
         ours = _trusted(octets)
         if ours is None:
-            faults.append(f"{name} is damaged: its checksum does not fit")
+            faults[name] = f"{name} is damaged: its checksum does not fit"
         else:
             found.append(Snapshot(name, octets, ours))
     return sorted(found, key=lambda snapshot: -snapshot.changes), faults
