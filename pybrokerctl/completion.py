@@ -11,6 +11,7 @@ from click.shell_completion import (
     ShellComplete,
     add_completion_class,
     get_completion_class,
+    shell_complete,
     split_arg_string,
 )
 
@@ -18,8 +19,9 @@ from pybroker import paths
 from pybroker.control import commands
 from pybroker.control.spec import Refused
 from pybrokerctl import render
+from pybrokerctl.click_commands import CommandTable
 from pybrokerctl.client import Connection, TimedOut, Unreachable
-from pybrokerctl.command_line import COMPLETION_VARIABLE, LOCAL_NAMES, PROGRAM, CommandTable
+from pybrokerctl.command_line import COMPLETION_VARIABLE, LOCAL_NAMES, PROGRAM
 from pybrokerctl.locate import locate
 
 Item = CompletionItem[str]
@@ -38,6 +40,12 @@ LISTINGS: Final = {
 }
 # What no shell takes for more than itself within a word.
 SAFE: Final = frozenset("_-+.,/:@%=^")
+
+
+def answer() -> int:
+    """Write what a shell asks for by its environment variable; return the exit code."""
+    asked = os.environ[COMPLETION_VARIABLE]
+    return shell_complete(CommandTable(complete), {}, PROGRAM, COMPLETION_VARIABLE, asked)
 
 
 def complete(names: str, words: Sequence[str], given: Mapping[str, Any], incomplete: str) -> list[Item]:
@@ -70,7 +78,7 @@ def script(shell: str) -> str:
     completion = get_completion_class(shell)
     assert completion is not None, shell
     # Not click's own source() of bash, which asks for its version.
-    return ShellComplete.source(completion(CommandTable(), {}, PROGRAM, COMPLETION_VARIABLE))
+    return ShellComplete.source(completion(CommandTable(complete), {}, PROGRAM, COMPLETION_VARIABLE))
 
 
 def _columns(columns: Sequence[str], incomplete: str) -> Iterator[str]:

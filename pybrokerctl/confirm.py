@@ -2,8 +2,6 @@
 
 import sys
 
-import click
-
 from pybroker.control.spec import Command
 from pybrokerctl import terminal
 
@@ -14,10 +12,12 @@ def is_asked(command: Command, *, yes: bool) -> bool:
 
 
 def is_confirmed(what: str) -> bool:
-    """Ask on stderr, so that what goes to stdout stays an answer. Raises click.Abort at Ctrl-C and Ctrl-D."""
+    """Ask on stderr, so that what goes to stdout stays an answer. Raises KeyboardInterrupt at Ctrl-C and Ctrl-D."""
+    import click  # noqa: PLC0415 - it costs as much as all the rest of a call
+
     subject = what.strip().rstrip(".").rstrip()
     try:
         return click.confirm(f"{subject}: are you sure?", err=True)
     except click.Abort:
         sys.stderr.write("\n")
-        raise
+        raise KeyboardInterrupt from None

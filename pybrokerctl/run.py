@@ -1,14 +1,13 @@
 """One command line from its words to its exit code: parse, then help, a local answer, or a call to the node."""
 
+import os
 import sys
 from typing import Any, cast
-
-import click
 
 from pybroker.control.spec import BadArguments, Command, Node, Refused
 from pybrokerctl import exit_codes, terminal
 from pybrokerctl.call import Call, perform
-from pybrokerctl.command_line import LOCAL_NAMES, CommandTable, Parsed, UnknownCommand, parse
+from pybrokerctl.command_line import COMPLETION_VARIABLE, LOCAL_NAMES, CommandLine, Parsed, UnknownCommand
 from pybrokerctl.options import Options
 from pybrokerctl.render import cell
 
@@ -19,19 +18,21 @@ def run(words: list[str]) -> int:
         # A name that the terminal's encoding lacks is shown escaped, never as a traceback.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    table = CommandTable()
+    if os.environ.get(COMPLETION_VARIABLE):
+        from pybrokerctl import completion  # noqa: PLC0415 - it loads click, which a call does without
+
+        return completion.answer()
+    line = CommandLine(words)
     try:
-        code = _act(parse(words, table))
+        code = _act(line.parse())
         sys.stdout.flush()
-    except click.Abort:
-        return exit_codes.INTERRUPTED
     except UnknownCommand as unknown:
         from pybrokerctl import usage  # noqa: PLC0415 - it loads every command
 
         sys.stderr.write(usage.unknown_command(unknown.name, sys.stderr))
         return exit_codes.USAGE
     except BadArguments as error:
-        _complain(error, words, table.chosen)
+        _complain(error, words, line.chosen)
         return error.exit_code
     return code
 

@@ -67,5 +67,12 @@ def complaint(text: str) -> str:
     return red(word, sys.stderr) + text.removeprefix(word) if text.startswith(word) else text
 
 
+def wrap(text: str, columns: int, first: str, others: str) -> list[str]:
+    """Return the lines of a text in so many columns, the first and the others indented."""
+    from textwrap import wrap  # noqa: PLC0415 - people only
+
+    return wrap(text.expandtabs(), columns, initial_indent=first, subsequent_indent=others, replace_whitespace=False)
+
+
 def _styled(text: str, code: str, stream: TextIO) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if has_colour(stream) else text

@@ -6,8 +6,6 @@ On a terminal lines are wrapped at its width; in a pipe they are as long as they
 from collections.abc import Iterable, Iterator
 from typing import Final, TextIO
 
-import click
-
 from pybroker.control import commands
 from pybroker.control.spec import Command, Field
 from pybrokerctl import terminal
@@ -129,8 +127,7 @@ class _Page:
             yield first + text
         else:
             # One column stays free: a full line makes some terminals add an empty one.
-            indents = first.expandtabs(), others.expandtabs()
-            yield from click.wrap_text(text, self._columns - 1, *indents).splitlines()
+            yield from terminal.wrap(text, self._columns - 1, first.expandtabs(), others.expandtabs())
 
     def entries(self, entries: Iterable[tuple[str, str]]) -> Iterator[str]:
         """Yield names with their texts beside them."""

@@ -4,8 +4,6 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from click import wrap_text
-
 from pybrokerctl import terminal
 from pybrokerctl.render.pretty_table import width
 
@@ -35,7 +33,7 @@ def _wrapped(lines: Sequence[str], room: int) -> Iterator[str]:
     for line in lines:
         text = line.strip()
         indent = "  " + " " * (len(line) - len(line.lstrip()))
-        yield from wrap_text(text, room, indent, f"{indent}  ").splitlines() or [""]
+        yield from terminal.wrap(text, room, indent, f"{indent}  ") or [""]
 
 
 def _halves(blocks: list[list[str]]) -> tuple[list[list[str]], list[list[str]]]:

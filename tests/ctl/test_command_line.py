@@ -1,4 +1,4 @@
-"""Words to `Parsed`: what click makes of them, and what it finds wrong in rabbitmqctl's words."""
+"""Words to `Parsed`, and what is wrong with them in rabbitmqctl's words."""
 
 import sys
 
@@ -6,17 +6,17 @@ import pytest
 
 from pybroker.control import commands
 from pybroker.control.spec import BadArguments
-from pybrokerctl.command_line import CommandTable, Parsed, UnknownCommand, find, parse
+from pybrokerctl.command_line import CommandLine, Parsed, UnknownCommand, find
 
 
 def parsed(*words: str) -> tuple[str | None, dict, dict]:
-    command, given, general = parse(list(words), CommandTable())
+    command, given, general = CommandLine(words).parse()
     return command and command.name, given, general
 
 
 def refusal(*words: str) -> tuple[int, str]:
     with pytest.raises(BadArguments) as refused:
-        parse(list(words), CommandTable())
+        CommandLine(words).parse()
     return refused.value.exit_code, refused.value.text
 
 
@@ -35,11 +35,16 @@ def test_arguments_and_options_may_be_mixed():
 def test_values_may_be_joined_to_their_flags():
     assert parsed("list_queues", "-pv")[1] == {"vhost": "v"}
     assert parsed("list_queues", "--vhost=v")[1] == {"vhost": "v"}
-    assert parsed("list_queues", "-p", "")[1] == {"vhost": ""}
+    assert parsed("list_queues", "-p=v")[1] == {"vhost": "v"}
+    assert parsed("list_queues", "-qp", "v")[1:] == ({"vhost": "v"}, {"quiet": True})
+    assert parsed("list_queues", "-qpv")[1:] == ({"vhost": "v"}, {"quiet": True})
+    assert parsed("list_queues", "-p", "")[1] == parsed("list_queues", "--vhost=")[1] == {"vhost": ""}
 
 
 def test_after_two_dashes_everything_is_an_argument():
     assert parsed("delete_user", "--", "-q") == ("delete_user", {"username": "-q"}, {})
+    assert parsed("-q", "--", "delete_user", "a") == ("delete_user", {"username": "a"}, {"quiet": True})
+    assert parsed("delete_user", "-") == ("delete_user", {"username": "-"}, {})
 
 
 def test_negative_numbers_are_no_options():
@@ -95,13 +100,13 @@ def test_help_asks_for_no_arguments():
 
 
 def test_without_a_command_there_are_only_options():
-    assert parse([], CommandTable()) == Parsed(None, {}, {})
+    assert CommandLine([]).parse() == Parsed(None, {}, {})
     assert parsed("--version") == (None, {}, {"version": True})
 
 
 def test_what_is_no_command_is_told_apart():
     with pytest.raises(UnknownCommand) as unknown:
-        parse(["nosuch", "--bogus"], CommandTable())
+        CommandLine(["nosuch", "--bogus"]).parse()
     assert unknown.value.name == "nosuch"
     assert find("nosuch") is None
 
@@ -109,11 +114,11 @@ def test_what_is_no_command_is_told_apart():
 def test_only_the_chosen_commands_file_is_loaded(monkeypatch):
     for name in commands.NAMES:
         monkeypatch.delitem(sys.modules, f"pybroker.control.commands.{name}", raising=False)
-    table = CommandTable()
-    parse(["list_users"], table)
+    line = CommandLine(["list_users"])
+    line.parse()
     loaded = {name for name in commands.NAMES if f"pybroker.control.commands.{name}" in sys.modules}
     assert loaded == {"list_users"}
-    assert table.chosen is commands.load("list_users")
+    assert line.chosen is commands.load("list_users")
 
 
 @pytest.mark.parametrize("name", commands.NAMES)
@@ -126,4 +131,4 @@ def test_every_command_can_be_parsed_with_all_its_options(name):
         words += [] if field.kind is bool else [value]
         read = True if field.kind is bool else field.kind(value)
         expected[field.name] = [read] if field.many else read
-    assert parse([name, *words], CommandTable())[1] == expected
+    assert CommandLine([name, *words]).parse().given == expected

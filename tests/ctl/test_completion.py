@@ -24,10 +24,9 @@ def tab(monkeypatch, capfdbinary):
         monkeypatch.setenv("COMP_LINE", line)
         monkeypatch.setenv("COMP_WORDBREAKS", BORDERS)
         monkeypatch.setenv("_PYBROKERCTL_COMPLETE", "bash_complete")
-        with pytest.raises(SystemExit) as done:
-            main([])
+        code = main([])
         out, err = capfdbinary.readouterr()
-        assert (done.value.code, err) == (0, b"")
+        assert (code, err) == (0, b"")
         return [item.partition(",")[2] for item in out.decode().split("\n") if item]
 
     return tab

@@ -9,6 +9,7 @@ import pytest
 HEAVY = {
     *(
         "asyncio",
+        "click",
         "concurrent.futures",
         "dataclasses",
         "difflib",
@@ -19,7 +20,18 @@ HEAVY = {
         "logging",
         "re2",
     ),
-    *("importlib.metadata", "multiprocessing", "pamqp", "rich", "shutil", "ssl", "subprocess", "tempfile", "unittest"),
+    *(
+        "importlib.metadata",
+        "multiprocessing",
+        "pamqp",
+        "platform",
+        "rich",
+        "shutil",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "unittest",
+    ),
 }
 LOADED = """
 import sys

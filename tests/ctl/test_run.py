@@ -1,9 +1,9 @@
-from pybrokerctl.command_line import CommandTable, parse
+from pybrokerctl.command_line import CommandLine
 from pybrokerctl.run import make_call
 
 
 def call(*words: str):
-    return make_call(parse(list(words), CommandTable()))
+    return make_call(CommandLine(words).parse())
 
 
 def test_a_virtual_host_before_the_command_is_the_commands_own_unless_it_has_another():
