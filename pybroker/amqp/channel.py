@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Final
 
 from pamqp import commands
 
+from pybroker.amqp.line import NEVER, REPLIES_MAX, Line
 from pybroker.amqp.publishing import LARGE_READ_OCTETS, Assembly, finish_content, open_route
 from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
 from pybroker.core.trace import Party
-from pybroker.errors import AmqpError, PreconditionFailed, UnexpectedFrame
+from pybroker.errors import AmqpError, InternalError, PreconditionFailed, UnexpectedFrame
 from pybroker.wire import frame
-from pybroker.wire.methods import make_method
+from pybroker.wire.methods import encode_method, make_method
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pamqp import base
 
+    from pybroker.amqp.line import Reply, Source
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.confirm import ConfirmLine
     from pybroker.core.queue.queue import Queue
@@ -35,7 +39,11 @@ _NACK_FRAME: Final = b"\x00\x00\x00\x0d\x00\x3c\x00\x78"
 
 
 class AmqpChannel(ChannelState):
-    """States: `starting` until channel.open is answered, `closing` between our channel.close and its close-ok."""
+    """States: `starting` until channel.open is answered, `closing` between our channel.close and its close-ok.
+
+    While a reply waits for the disk there is a `line`, and nothing is delivered: what the channel says keeps its order.
+    Confirms and returns have one of their own, and do not stand in it.
+    """
 
     __slots__ = (
         "assembly",
@@ -43,6 +51,7 @@ class AmqpChannel(ChannelState):
         "confirms",
         "flow_active",
         "last_queue",
+        "line",
         "number",
         "prefetch",
         "publisher",
@@ -65,7 +74,8 @@ class AmqpChannel(ChannelState):
         self.transaction: Transaction | None = None
         self.last_queue = ""  # F5: the queue that an empty name means
         self.prefetch = session.broker.settings.default_consumer_prefetch
-        self.flow_active = True
+        self.flow_active = True  # the peer's wish (channel.flow)
+        self.line: Line | None = None
         self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to
         self.routes_open = 0  # how many of the session's remembered routes are this channel's
         self.publisher = Publisher(session.vhost, session.id, session.frame_octets_max)
@@ -80,20 +90,112 @@ class AmqpChannel(ChannelState):
 
     def send(self, method: "base.Frame") -> None:
         """Send a method on this channel."""
-        self.session.send_method(self.number, method)
+        self.send_octets(encode_method(self.number, method))
+
+    def send_octets(self, octets: bytes) -> None:
+        """Send whole frames, behind the replies that wait for the disk."""
+        if self.line is None:
+            self.session.send(octets)
+        else:
+            self._stand_in_line(octets)
 
     def send_confirms(self) -> None:
-        """Send what may be confirmed now, coalesced ([rmq confirms])."""
-        if self.confirms is None or self.closing:
+        """Send what may be confirmed now, coalesced ([rmq confirms]); what the log will never have is refused."""
+        confirms = self.confirms
+        if confirms is None or self.closing:
             return
         broker = self.session.broker
-        for ack, seq, multiple in self.confirms.take(broker.log.completed):
+        log = broker.log
+        told = confirms.take(log.completed)
+        if confirms.unconfirmed:
+            if log.failed:
+                told += confirms.give_up()
+            else:
+                log.want(confirms.ticket)
+        for ack, seq, multiple in told:
             head = b"\x01" + self.number.to_bytes(2) + (_ACK_FRAME if ack else _NACK_FRAME)
             self.session.send(head + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
-        if self.confirms.unconfirmed:
+        if confirms.unconfirmed:
             broker.unconfirmed[self] = None
         else:
             broker.unconfirmed.pop(self, None)
+
+    # -- replies that wait --------------------------------------------------------------------------------------------
+
+    def send_when(self, method: "base.Frame", source: "Source", ticket: int) -> None:
+        """Send a method when `source` has completed `ticket`. Raises InternalError (541) if it never will."""
+        if ticket <= source.completed:
+            self.send(method)
+        else:
+            self.wait_for(encode_method(self.number, method), source, ticket)
+
+    def send_defined(self, method: "base.Frame", before: int) -> None:
+        """Send a method when the changes of definitions are on disk, if their ticket was `before` and is not now."""
+        definitions = self.session.broker.definitions
+        ticket = definitions.ticket
+        self.send_when(method, definitions, ticket if ticket > before else 0)
+
+    def reserve(self, method: "base.Frame") -> "Reply":
+        """Keep the place of a method that is sent before what its change of definitions brings about."""
+        return self._stand_in_line(encode_method(self.number, method), NEVER)
+
+    def release(self, reply: "Reply", before: int) -> None:
+        """Let a reply go whose place was kept, as `send_defined` does."""
+        definitions = self.session.broker.definitions
+        ticket = definitions.ticket
+        reply.source, reply.ticket = definitions, ticket if ticket > before else 0
+        self.advance()
+
+    def wait_for(self, say: "bytes | Callable[[], None]", source: "Source", ticket: int) -> "Reply":
+        """Keep the place of a reply, and say it when `source` has completed `ticket`. Raises InternalError (541)."""
+        if source.failed:
+            raise InternalError(source.failed)
+        return self._stand_in_line(say, source, ticket)
+
+    def _stand_in_line(
+        self, say: "bytes | Callable[[], None]", source: "Source | None" = None, ticket: int = 0
+    ) -> "Reply":
+        line = self.line
+        if line is None:
+            line = self.line = Line()
+            self.may_deliver = False
+            self.session.broker.waiting[self] = None
+        reply = line.add(say, source, ticket)
+        if len(line) >= REPLIES_MAX:
+            self.session.stop_reading(line)
+        return reply
+
+    def advance(self) -> None:
+        """Say what has not to wait any longer. What never can be said closes the connection with 541."""
+        line, session = self.line, self.session
+        if line is None:
+            return
+        while (say := line.take()) is not None:
+            if isinstance(say, bytes):
+                session.send(say)
+            else:
+                say()
+        if line.failed:
+            # The connection, not the channel: what RabbitMQ's clients take for the node's fault, and recover from.
+            session.fail(InternalError(line.failed))
+        elif not line:
+            self.drop_line()
+            self.pause_or_resume()
+        elif len(line) <= REPLIES_MAX // 2:
+            session.resume_reading(line)
+
+    def drop_line(self) -> None:
+        """Forget what was to be said: nobody listens any more, or all of it was."""
+        line, self.line = self.line, None
+        if line is not None:
+            self.session.broker.waiting.pop(self, None)
+            self.session.resume_reading(line)
+
+    def pause_or_resume(self) -> None:
+        """Deliver if the peer wants it and no reply waits."""
+        self.may_deliver = self.flow_active and self.line is None
+        if self.may_deliver:
+            self.resume_consumers()
 
     # -- contents, frame by frame -------------------------------------------------------------------------------------
 

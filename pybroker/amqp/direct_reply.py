@@ -49,7 +49,8 @@ def deliver_reply(publisher: "AmqpSession", route: Route, content: bytes) -> boo
     assert channel.reply_consumer is not None
     session = channel.session
     # Differs from RabbitMQ: it keeps replies without bound for who does not read them.
-    if session.send_pend > REPLIES_OCTETS_MAX:
+    held_octets = 0 if channel.line is None else channel.line.octets
+    if session.send_pend + held_octets > REPLIES_OCTETS_MAX:
         session.broker.warn(f"replies {session.id}", f"Replies to {channel!r} are dropped: it does not read them")
         return False
     tag = channel.next_tag
@@ -66,7 +67,7 @@ def deliver_reply(publisher: "AmqpSession", route: Route, content: bytes) -> boo
     )
     theirs, ours = session.frame_octets_max, publisher.frame_octets_max
     if theirs and (not ours or ours > theirs):
-        session.send(reframe(content, channel.number, theirs))
+        channel.send_octets(reframe(content, channel.number, theirs))
     else:
-        session.send(on_channel([content], channel.number)[0])
+        channel.send_octets(on_channel([content], channel.number)[0])
     return True

@@ -196,6 +196,8 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         ticket = channel.publisher.publish(route, contents, queues, receipt)
         session.sharing = route
         session.sharing_octets = contents.octets // n
+    if ticket:
+        session.owe(ticket, contents.octets * n // len(contents.contents))
     session.broker.published += n
     assert route.exchange is not None
     route.exchange.publish_in += n
@@ -347,18 +349,28 @@ def _able(queues: "tuple[Queue, ...]") -> "tuple[Queue, ...]":
     return tuple(queue for queue in queues if not queue.messages_ready and queue.consumers.next() is not None)
 
 
-def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, queues: "tuple[Queue, ...]") -> None:
-    """Make a publish of a transaction visible; its queues were found when it was made, some may have gone since."""
+def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, queues: "tuple[Queue, ...]") -> int:
+    """Make a publish of a transaction visible; its queues were found when it was made, some may have gone since.
+
+    Return the ticket of the log that tx.commit-ok has to wait for, 0 if there is nothing to wait for.
+    """
     present = tuple(queue for queue in queues if not queue.deleted)
+    ticket = 0
     if present and route.immediate:
         for index in range(len(contents.contents)):
             single = contents.single(index)
-            if _immediate(channel, route, single, present, NO_RECEIPT) is None:
+            committed = _immediate(channel, route, single, present, NO_RECEIPT)
+            if committed is None:
                 _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
+            else:
+                ticket = max(ticket, committed)
     elif present:
-        channel.publisher.publish(route, contents, present, NO_RECEIPT)
+        ticket = channel.publisher.publish(route, contents, present, NO_RECEIPT)
     elif not queues and route.mandatory:
         send_returns(channel, route, contents.contents, 312, "NO_ROUTE")
+    if ticket:
+        channel.session.owe(ticket, contents.octets)
+    return ticket
 
 
 def _unroutable(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:
@@ -375,7 +387,10 @@ def _unroutable(channel: "AmqpChannel", route: Route, contents: list[bytes], cod
 
 
 def send_returns(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:
-    """Send basic.return for each, with the original exchange and key (A9), before any confirm of them."""
+    """Send basic.return for each, with the original exchange and key (A9), before any confirm of them.
+
+    Like confirms they do not stand behind replies that wait for the disk.
+    """
     session = channel.session
     session.broker.returned += len(contents)
     method = make_method(
@@ -386,5 +401,5 @@ def send_returns(channel: "AmqpChannel", route: Route, contents: list[bytes], co
         routing_key=route.names.routing_key,
     )
     for content in contents:
-        channel.send(method)
+        session.send_method(channel.number, method)
         session.send(content)

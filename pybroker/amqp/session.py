@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import base, commands
 
 from pybroker.amqp import receiving
-from pybroker.core.link import SessionState, give_back
+from pybroker.core.link import JOURNAL, SessionState, give_back
 from pybroker.wire import frame
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 OUTBOX_OCTETS_MAX: Final = 262_144
 # Replies, confirms and returns may come on top; above this the peer is not read until it reads.
 REPLY_OCTETS_MAX: Final = 1_048_576
+# Why a session is not read: it leaves its replies unread.
+PEER: Final = "peer"
+# A connection is shown in flow for so long after it was, as in RabbitMQ: who looks once would rarely see it.
+FLOW_SHOWN_MS: Final = 5_000
 # How long a peer may take to answer connection.close before the socket is closed under it.
 CLOSE_TIMEOUT_MS: Final = 10_000
 CLOSE_TIMEOUT_UNAUTHENTICATED_MS: Final = 1_000
@@ -52,6 +56,7 @@ class AmqpSession(SessionState):
         "deadline_ms",
         "deaf",
         "events",
+        "flow_ended_ms",
         "frame_octets_max",
         "heartbeat_s",
         "host",
@@ -98,6 +103,7 @@ class AmqpSession(SessionState):
         self.connected_at_ms = broker.clock.timestamp_ms
         self.deadline_ms = now_ms + settings.handshake_timeout_ms
         self.last_recv_ms = self.last_send_ms = now_ms
+        self.flow_ended_ms = now_ms - FLOW_SHOWN_MS
         self.rest = b""
         self.deaf = False  # a frame was cut wrong: where the next one begins is not known
         self.routes: dict[bytes, Route] = {}
@@ -129,6 +135,12 @@ class AmqpSession(SessionState):
     def send_pend(self) -> int:
         """Return the octets that wait to be sent."""
         return self.queued_octets + self.unsent_octets
+
+    @property
+    def shown_state(self) -> str:
+        """Return the state for list_connections: `flow` while the disk cannot follow, and some seconds after."""
+        in_flow = JOURNAL in self.stops or self.broker.clock.now_ms - self.flow_ended_ms < FLOW_SHOWN_MS
+        return "flow" if in_flow and self.state == "running" else self.state
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -201,6 +213,7 @@ class AmqpSession(SessionState):
         queues: dict[Queue, None] = {}
         batches: list[Batch] = []
         for channel in channels.values():
+            channel.drop_line()
             channel.routes_open = 0  # they all go, below
             left, had = channel.leave()
             queues |= left
@@ -239,6 +252,7 @@ class AmqpSession(SessionState):
         elif self.state == "closed" and self.user is not None:
             log.info("closing AMQP connection %s (%s): %s", self.pid, self.name, self.reason or reason)
         self.end_channels()
+        self.broker.owing.pop(self, None)
         self.state = "closed"
         self.closing = self.finished = self.cut = True
         self.outbox.clear()
@@ -273,6 +287,17 @@ class AmqpSession(SessionState):
         if self.readable and now_ms - self.last_recv_ms > 2 * interval_ms:
             self.cut_off(f"missed heartbeats from client, timeout: {self.heartbeat_s}s")
 
+    def resume_reading(self, cause: object) -> None:
+        """Learn that this cause not to read the peer is gone."""
+        if cause is JOURNAL and cause in self.stops:
+            self.flow_ended_ms = self.broker.clock.now_ms
+        super().resume_reading(cause)
+
+    def reading_resumed(self) -> None:
+        """Read the peer again; what it sent meanwhile has not been seen, so it was not silent."""
+        self.last_recv_ms = self.broker.clock.now_ms
+        super().reading_resumed()
+
     # -- out ----------------------------------------------------------------------------------------------------------
 
     def send(self, octets: bytes) -> None:
@@ -291,7 +316,7 @@ class AmqpSession(SessionState):
         if total > OUTBOX_OCTETS_MAX:
             self.outbox_full = True
             if total > REPLY_OCTETS_MAX:
-                self.readable = False
+                self.stop_reading(PEER)
         if not self.dirty:
             self.mark_dirty()
 
@@ -309,8 +334,7 @@ class AmqpSession(SessionState):
         self.last_send_ms = self.broker.clock.now_ms
         total = octets_left + self.queued_octets
         if not self.readable and total <= REPLY_OCTETS_MAX // 2:
-            self.readable = True
-            self.last_recv_ms = self.last_send_ms  # what it sent meanwhile has not been read
+            self.resume_reading(PEER)
         if self.outbox_full and total <= OUTBOX_OCTETS_MAX // 2:
             self.outbox_full = False
             for channel in list(self.channels.values()):

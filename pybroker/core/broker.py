@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.clock import Clock
 from pybroker.core import footprint
 from pybroker.core.definitions import declare_default_exchanges
+from pybroker.core.queue.away import Backlogs
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.queue.remains import Remains
 from pybroker.core.ticks import Ticks
@@ -17,7 +18,7 @@ from pybroker.core.trace import Traces
 from pybroker.core.users import Users
 from pybroker.core.vhost import VHost
 from pybroker.session import Turn
-from pybroker.store.memory import MemoryLog
+from pybroker.store.memory import MemoryDefinitions, MemoryLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pybroker.core.link import SessionState
     from pybroker.core.publish import Route
     from pybroker.core.settings import Settings
+    from pybroker.store.definitions import Definitions
     from pybroker.store.log import Log
 
 # One line a minute for each thing that goes wrong again and again.
@@ -51,14 +53,20 @@ class Broker:
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
         self.listeners: list[Any] = []
+        self.alarms: dict[str, str] = {}  # what is short, and the sentence that says why
+        self.notices: list[str] = []  # what an operator must know and the log said
         self.departures = Departures(turn)
         self.remains = Remains(turn)
+        self.backlogs = Backlogs(turn)
         self.ticks = Ticks(turn)
         self.traces = Traces(turn)
         self.log: Log = MemoryLog()
+        self.definitions: Definitions = MemoryDefinitions()
         self.growing: Route | None = None  # the one whose run has the last seq
         self.next_queue = 1
         self.unconfirmed: dict[Any, None] = {}  # channels whose confirms wait for the log
+        self.waiting: dict[Any, None] = {}  # channels with replies that wait, for the log or another
+        self.owing: dict[SessionState, None] = {}  # those whose publishes the log has not completed
         self.next_session = 1
         self.epoch = clock.timestamp_ms // 1000
         self.started_ms = clock.now_ms
@@ -129,10 +137,38 @@ class Broker:
                     return
 
     def log_completed(self, ticket: int) -> None:
-        """Learn that the log has everything up to `ticket` on disk: confirms that waited for it leave."""
+        """Learn that the log has everything up to `ticket` on disk: confirms and replies that waited for it leave."""
         self.log.completed = ticket
+        self.backlogs.log_completed()
+        self._log_moved()
+
+    def log_failed(self, text: str) -> None:
+        """Learn that the log will complete nothing any more: confirms become refusals, replies errors."""
+        self.log.failed = text
+        self._log_moved()
+
+    def _log_moved(self) -> None:
         for channel in list(self.unconfirmed):
             channel.send_confirms()
+        self.advance_replies()
+        for session in list(self.owing):
+            session.committed()
+
+    def definitions_completed(self, ticket: int) -> None:
+        """Learn that the definitions are on disk up to `ticket`: replies that waited for it leave."""
+        self.definitions.completed = ticket
+        self.log.gate_moved()
+        self.advance_replies()
+
+    def definitions_failed(self, text: str) -> None:
+        """Learn that no more definitions can be written: replies that wait for them become errors."""
+        self.definitions.failed = text
+        self.advance_replies()
+
+    def advance_replies(self) -> None:
+        """Say what has not to wait for the disk any longer, on the channels where something does."""
+        for channel in list(self.waiting):
+            channel.advance()
 
     def footprint(self, pause: "Callable[[float], object]") -> footprint.Footprint:
         """Count what messages and buffers take in memory; `pause` lets others go on meanwhile."""

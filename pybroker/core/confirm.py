@@ -23,6 +23,11 @@ class ConfirmLine:
         """Return how many publishes still wait for their confirm."""
         return self.next_seq - 1 - self._confirmed
 
+    @property
+    def ticket(self) -> int:
+        """Return the highest ticket that a publish in the line waits for."""
+        return self._line[-1][0] if self._line else 0
+
     def add(self, count: int, ticket: int = 0) -> int:
         """Take `count` publishes that wait for `ticket`; return the publish seq of the first."""
         first = self.next_seq
@@ -60,3 +65,13 @@ class ConfirmLine:
             out.append((True, upto, upto > done + 1))
         self._confirmed = upto
         return out
+
+    def give_up(self) -> list[tuple[bool, int, bool]]:
+        """Return the refusal of everything in the line, as `take` does: its tickets will never be completed."""
+        first, last = self._confirmed + 1, self.next_seq - 1
+        if last < first:
+            return []
+        self._line.clear()
+        self._rejected.clear()
+        self._confirmed = last
+        return [(False, last, last > first)]

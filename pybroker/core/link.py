@@ -3,8 +3,9 @@
 The door's own classes extend these; the core knows neither methods nor sockets.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from pybroker.core.credit import NODE_OCTETS_MAX, PEER_OCTETS_MAX, Credit
 from pybroker.core.unacked import Batch, Unacked
 from pybroker.session import Session, Turn
 
@@ -15,11 +16,17 @@ if TYPE_CHECKING:
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
 
+# Why a session is not read: it is ahead of the disk (credit).
+JOURNAL: Final = "journal"
+
 
 class SessionState(Session):
-    """A session that can own exclusive queues. While `outbox_full` nothing is delivered to any of its channels."""
+    """A session that can own exclusive queues. While `outbox_full` nothing is delivered to any of its channels.
 
-    __slots__ = ("broker", "exclusive_queues", "id", "outbox_full", "user", "vhost")
+    `stops` are the reasons for which it is not read, and `readable` says that there are none.
+    """
+
+    __slots__ = ("broker", "credit", "exclusive_queues", "id", "outbox_full", "stops", "user", "vhost")
 
     def __init__(self, broker: "Broker", turn: Turn, session_id: int) -> None:
         super().__init__(turn)
@@ -29,6 +36,49 @@ class SessionState(Session):
         self.user: User | None = None
         self.vhost: VHost | None = None
         self.exclusive_queues: dict[Queue, None] = {}
+        self.stops: dict[object, None] = {}
+        self.credit = Credit()
+
+    # -- when it is not read (flow control) ---------------------------------------------------------------------------
+
+    def stop_reading(self, cause: object) -> None:
+        """Have nothing read from the peer until this cause, and all others, are gone."""
+        self.stops[cause] = None
+        self.readable = False
+
+    def resume_reading(self, cause: object) -> None:
+        """Learn that this cause is gone, if it was one."""
+        if cause in self.stops:
+            del self.stops[cause]
+            if not self.stops:
+                self.readable = True
+                self.reading_resumed()
+
+    def reading_resumed(self) -> None:
+        """Learn that the peer is read again."""
+        self.mark_dirty()  # its driver looks at the end of the turn
+
+    def owe(self, ticket: int, octets: int) -> None:
+        """Count octets that were accepted and wait for `ticket` of the log; too many, and the peer is not read."""
+        broker, credit = self.broker, self.credit
+        credit.owe(ticket, octets)
+        broker.owing[self] = None
+        if credit.octets > PEER_OCTETS_MAX or broker.log.uncommitted_octets > NODE_OCTETS_MAX:
+            self.stop_reading(JOURNAL)
+
+    def committed(self) -> None:
+        """Learn that the log has completed something, or failed: then there is nothing left to wait for."""
+        broker, credit = self.broker, self.credit
+        log = broker.log
+        if log.failed:
+            credit.clear()
+        else:
+            credit.completed(log.completed)
+        node_octets = 0 if log.failed else log.uncommitted_octets
+        if credit.octets <= PEER_OCTETS_MAX // 2 and node_octets <= NODE_OCTETS_MAX // 2:
+            self.resume_reading(JOURNAL)
+        if not credit.octets and JOURNAL not in self.stops:
+            broker.owing.pop(self, None)
 
     def queued(self, octets: int) -> None:
         """Count octets that a consumer put into the outbox."""

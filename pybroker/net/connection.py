@@ -156,12 +156,12 @@ class Connection:
         if self._sock is None:
             return
         session = self.session
-        if self._pending and not session.cut:
-            return
-        if session.finished:
+        if not session.finished:
+            # Also while output waits: a peer that writes may not read before it has been read.
+            if not self._reader.active:
+                self._listen()
+        elif not self._pending or session.cut:
             self.close("closed")
-        elif not self._reader.active:
-            self._listen()
 
     def _send(self, parts: list[Any]) -> None:
         """Send `parts` as far as the kernel takes them; keep the rest and arm the write watcher."""

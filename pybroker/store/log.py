@@ -32,6 +32,11 @@ class Log:
         self.uncommitted_octets = 0
         self.failed = ""
 
+    @property
+    def ticket(self) -> int:
+        """Return the ticket of what is being gathered; 0 when nothing is."""
+        return 0
+
     def take(self, count: int) -> int:
         """Return the first of `count` seqs that nobody has."""
         first = self.next_seq
@@ -44,6 +49,12 @@ class Log:
 
     def want(self, ticket: int) -> None:
         """Learn that somebody waits for `ticket`: it is committed at the end of this turn, not when it suits."""
+
+    def turn_ended(self) -> None:
+        """Learn that a turn's calls are over: what somebody waits for goes to the disk."""
+
+    def gate_moved(self) -> None:
+        """Learn that definitions are on disk: tickets may have waited for them."""
 
     def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
         """Record that a durable queue has done with messages of `run`."""

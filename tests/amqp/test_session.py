@@ -6,7 +6,7 @@ import pytest
 from fakes import Basic, Channel, Connection, FakePeer, Queue, World
 from pamqp import frame
 
-from pybroker.amqp.session import OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
+from pybroker.amqp.session import OUTBOX_OCTETS_MAX, PEER, REPLY_OCTETS_MAX
 from pybroker.core.queue.dealing import POUR_OCTETS_MAX
 from pybroker.run import RUN_OCTETS_MAX
 
@@ -85,7 +85,7 @@ def test_without_heartbeats_silence_is_golden(world):
 
 def test_e3_a_peer_that_we_do_not_read_is_not_taken_for_silent(world):
     peer = world.connect(heartbeat_s=5)
-    peer.session.readable = False
+    peer.session.stop_reading(PEER)
     for _ in range(100):
         world.clock.advance(1_000)
         peer.session.tick()

@@ -10,6 +10,7 @@ from hypothesis import given, strategies as st
 from loop import until
 from pamqp import body, commands, header
 
+from pybroker.amqp.session import PEER
 from pybroker.net.connection import PARTS_MAX, Connection as Link, _without
 from pybroker.session import Session, Turn
 
@@ -199,7 +200,7 @@ def test_a_peer_that_we_do_not_read_is_read_again_when_its_replies_have_left(con
     client = connect().open()
     (connection,) = server.connections
     session = connection.session
-    session.readable = False
+    session.stop_reading(PEER)
     client.send(Basic.Qos(prefetch_count=1))
     gevent.sleep(0.05)
     assert not connection._reader.active

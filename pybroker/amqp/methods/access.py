@@ -20,4 +20,4 @@ def access_request(channel: "AmqpChannel", payload: bytes) -> None:
     """
     if len(payload) < 6 or len(payload) != 6 + payload[4]:
         raise ProtocolSyntaxError("access.request is malformed", (30, 10))
-    channel.session.send(frame.frame(frame.METHOD, channel.number, _REQUEST_OK))
+    channel.send_octets(frame.frame(frame.METHOD, channel.number, _REQUEST_OK))

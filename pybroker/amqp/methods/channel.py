@@ -21,7 +21,10 @@ def channel_open(channel: "AmqpChannel", _method: Any) -> None:
 
 def channel_close(channel: "AmqpChannel", _method: Any) -> None:
     """Close the channel at the peer's wish [channel.close]."""
-    collision = channel.closing  # ours is on its way: the number is free when that is answered
+    # Ours is on its way: the number is free when that is answered. If it still waits in the line it never will be.
+    collision = channel.closing and channel.line is None
+    # What the peer has not heard by now it would not listen to (AMQP §1.5.2.5), so it need not wait for the disk.
+    channel.drop_line()
     channel.end()
     channel.send(make_method(commands.Channel.CloseOk))
     if not collision:
@@ -31,6 +34,7 @@ def channel_close(channel: "AmqpChannel", _method: Any) -> None:
 def channel_close_ok(channel: "AmqpChannel", _method: Any) -> None:
     """Forget a channel that we closed; one that we did not stays as it is [channel.close-ok]."""
     if channel.closing:
+        channel.drop_line()
         channel.session.channels.pop(channel.number, None)
 
 
@@ -42,10 +46,9 @@ def channel_flow(channel: "AmqpChannel", method: Any) -> None:
     # Differs from RabbitMQ: it answers active=false with 540.
     if not method.active and channel.session.broker.settings.refuse_flow:
         raise MethodNotImplemented("active=false")
-    channel.may_deliver = method.active
+    channel.flow_active = method.active
     channel.send(make_method(commands.Channel.FlowOk, active=method.active))
-    if method.active:
-        channel.resume_consumers()
+    channel.pause_or_resume()
 
 
 def channel_flow_ok(_channel: "AmqpChannel", _method: Any) -> None:

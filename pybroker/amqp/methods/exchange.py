@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 def exchange_declare(channel: "AmqpChannel", method: Any) -> None:
     """Make an exchange, or compare with the one that exists [exchange.declare]."""
+    before = channel.session.broker.definitions.ticket
     declare_exchange(
         channel.publisher.vhost,
         channel.session.user,
@@ -25,28 +26,31 @@ def exchange_declare(channel: "AmqpChannel", method: Any) -> None:
         arguments=method.arguments,
     )
     if not method.nowait:
-        channel.send(make_method(commands.Exchange.DeclareOk))
+        channel.send_defined(make_method(commands.Exchange.DeclareOk), before)
 
 
 def exchange_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete an exchange [exchange.delete]."""
+    before = channel.session.broker.definitions.ticket
     delete_exchange(channel.publisher.vhost, channel.session.user, method.exchange, if_unused=method.if_unused)
     if not method.nowait:
-        channel.send(make_method(commands.Exchange.DeleteOk))
+        channel.send_defined(make_method(commands.Exchange.DeleteOk), before)
 
 
 def exchange_bind(channel: "AmqpChannel", method: Any) -> None:
     """Bind an exchange to an exchange [rmq exchange.bind]."""
+    before = channel.session.broker.definitions.ticket
     bind(*_ends(channel, method))
     if not method.nowait:
-        channel.send(make_method(commands.Exchange.BindOk))
+        channel.send_defined(make_method(commands.Exchange.BindOk), before)
 
 
 def exchange_unbind(channel: "AmqpChannel", method: Any) -> None:
     """Take such a binding away [rmq exchange.unbind]."""
+    before = channel.session.broker.definitions.ticket
     unbind(*_ends(channel, method))
     if not method.nowait:
-        channel.send(make_method(commands.Exchange.UnbindOk))
+        channel.send_defined(make_method(commands.Exchange.UnbindOk), before)
 
 
 def _ends(channel: "AmqpChannel", method: Any) -> tuple[Any, ...]:

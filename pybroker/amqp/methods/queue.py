@@ -30,6 +30,7 @@ def queue_name(channel: "AmqpChannel", name: str) -> str:
 def queue_declare(channel: "AmqpChannel", method: Any) -> None:
     """Make a queue, or compare with the one that exists [queue.declare]."""
     vhost, session = channel.publisher.vhost, channel.session
+    before = session.broker.definitions.ticket
     if method.queue.startswith(REPLY_TO):
         _declare_reply_to(channel, method)
         return
@@ -51,14 +52,13 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
     queue.touch()
     channel.last_queue = queue.name
     if not method.nowait:
-        channel.send(
-            make_method(
-                commands.Queue.DeclareOk,
-                queue=queue.name,
-                message_count=queue.messages_ready,
-                consumer_count=queue.consumer_count,
-            )
+        answer = make_method(
+            commands.Queue.DeclareOk,
+            queue=queue.name,
+            message_count=queue.messages_ready,
+            consumer_count=queue.consumer_count,
         )
+        channel.send_defined(answer, before)
 
 
 def _create(channel: "AmqpChannel", name: str, method: Any) -> Queue:
@@ -99,18 +99,20 @@ def _declare_reply_to(channel: "AmqpChannel", method: Any) -> None:
 def queue_bind(channel: "AmqpChannel", method: Any) -> None:
     """Bind a queue to an exchange [queue.bind]."""
     session = channel.session
+    before = session.broker.definitions.ticket
     queue, key = _queue_and_key(channel, method.queue, method.routing_key)
     bind(channel.publisher.vhost, session.user, session, method.exchange, "queue", queue, key, method.arguments)
     if not method.nowait:
-        channel.send(make_method(commands.Queue.BindOk))
+        channel.send_defined(make_method(commands.Queue.BindOk), before)
 
 
 def queue_unbind(channel: "AmqpChannel", method: Any) -> None:
     """Take a binding away [queue.unbind]."""
     session = channel.session
+    before = session.broker.definitions.ticket
     queue, key = _queue_and_key(channel, method.queue, method.routing_key)
     unbind(channel.publisher.vhost, session.user, session, method.exchange, "queue", queue, key, method.arguments)
-    channel.send(make_method(commands.Queue.UnbindOk))
+    channel.send_defined(make_method(commands.Queue.UnbindOk), before)
 
 
 def _queue_and_key(channel: "AmqpChannel", name: str, key: str) -> tuple[str, str]:
@@ -134,6 +136,7 @@ def queue_purge(channel: "AmqpChannel", method: Any) -> None:
 def queue_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete a queue; one that is not there counts as deleted with no messages [queue.delete]."""
     vhost, session = channel.publisher.vhost, channel.session
+    before = session.broker.definitions.ticket
     name = strip_line_ends(queue_name(channel, method.queue))
     check(session.user, vhost.name, "configure", "queue", name)
     queue = vhost.queues.get(name)
@@ -147,7 +150,14 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
             raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' in use")
         count = queue.messages_ready
     # The reply goes first: py-amqp takes a basic.cancel for a consumer of this channel before delete-ok for an error.
+    place = None
     if not method.nowait:
-        channel.send(make_method(commands.Queue.DeleteOk, message_count=count))
+        answer = make_method(commands.Queue.DeleteOk, message_count=count)
+        if queue is not None and queue.durable:
+            place = channel.reserve(answer)
+        else:
+            channel.send(answer)
     if queue is not None:
         vhost.delete_queue(queue)
+    if place is not None:
+        channel.release(place, before)

@@ -26,14 +26,21 @@ def tx_commit(channel: "AmqpChannel", _method: commands.Tx.Commit) -> None:
     """Enqueue and settle what the transaction gathered. Raises PreconditionFailed (406) without one [tx.commit]."""
     transaction = _transaction(channel)
     channel.transaction = Transaction()
+    log = channel.session.broker.log
+    ticket = 0
+    # One call, so one batch of the log: after a crash there is all of it or nothing.
     for route, contents, queues in transaction.publishes:
-        commit_publish(channel, route, contents, queues)
+        ticket = max(ticket, commit_publish(channel, route, contents, queues))
     for what, batches in transaction.acks:
         if what == "ack":
             channel.settle(batches)
         else:
             channel.give_back(batches, requeue=what == "requeue")
-    channel.send(make_method(commands.Tx.CommitOk))
+        if what != "requeue" and any(batch.queue.durable and batch.run.traits.persistent for batch in batches):
+            ticket = max(ticket, log.ticket)
+    if ticket:
+        log.want(ticket)
+    channel.send_when(make_method(commands.Tx.CommitOk), log, ticket)
 
 
 def tx_rollback(channel: "AmqpChannel", _method: commands.Tx.Rollback) -> None:

@@ -45,7 +45,7 @@ COLUMNS = (
     Column("peer_cert_issuer", lambda _: "", "its issuer; empty"),
     Column("peer_cert_serial_number", lambda _: "", "its serial number; empty"),
     Column("peer_cert_validity", lambda _: "", "its validity; empty"),
-    Column("state", lambda s: s.state, "starting, tuning, opening, running, flow, blocking, blocked or closing"),
+    Column("state", lambda s: s.shown_state, "starting, tuning, opening, running, flow, blocking, blocked or closing"),
     Column("channels", lambda s: len(s.channels), "open channels"),
     Column("protocol", lambda _: "{0,9,1}", "AMQP version"),
     Column("auth_mechanism", lambda s: s.auth_mechanism, "SASL mechanism"),
