@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
 
-from pybroker.amqp.consumer import AmqpConsumer, adapt
+from pybroker.amqp.consumer import AmqpConsumer
 from pybroker.amqp.direct_reply import REPLY_TO
+from pybroker.amqp.get import Get
 from pybroker.amqp.methods.queue import queue_name
 from pybroker.core.access import find_accessible_queue
 from pybroker.core.arguments import check_consume_arguments, consumer_priority
 from pybroker.core.permissions import check
-from pybroker.core.unacked import Batch
 from pybroker.errors import AccessRefused, MethodNotImplemented, NotAllowed, PreconditionFailed
 from pybroker.wire.methods import make_method
 
@@ -123,29 +123,11 @@ def basic_get(channel: "AmqpChannel", method: Any) -> None:
     check(session.user, vhost.name, "read", "queue", name)
     queue = find_accessible_queue(vhost, session, name)
     queue.catch_up()
-    entry = queue.get(no_ack=method.no_ack)
-    if entry is None:
-        channel.send(make_method(commands.Basic.GetEmpty))
-        return
-    tag = channel.next_tag
-    channel.next_tag = tag + 1
-    run = entry.run
-    if not method.no_ack:
-        now_ms = session.broker.clock.now_ms
-        channel.unacked.append(Batch(tag, queue, None, run, entry.indexes, entry.deliveries, now_ms))
-    channel.send(
-        make_method(
-            commands.Basic.GetOk,
-            delivery_tag=tag,
-            redelivered=entry.deliveries > 0,
-            exchange=run.names.exchange,
-            routing_key=run.names.routing_key,
-            message_count=queue.messages_ready,
-        )
-    )
-    session.send(adapt(run, entry.indexes, entry.deliveries, channel, queue)[0])
-    if vhost.tracing:
-        session.broker.traces.add(queue, run, entry.indexes, entry.deliveries, channel.party)
+    get = Get(channel, queue, no_ack=method.no_ack)
+    if channel.line is None and get.completed:
+        get.answer()
+    else:
+        channel.wait_for(get.answer, get, 1)
 
 
 def basic_ack(channel: "AmqpChannel", method: Any) -> None:

@@ -1,0 +1,77 @@
+"""Get: one basic.get and its answer, which waits in the channel's line while the queue's head is on disk.
+
+The message is taken when the answer is given: a channel that was closed meanwhile takes none.
+"""
+
+from typing import TYPE_CHECKING
+
+from pamqp import commands
+
+from pybroker.amqp.consumer import adapt
+from pybroker.core.unacked import Batch
+from pybroker.wire.methods import make_method
+
+if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Entry
+
+
+class Get:
+    """A source that its own answer waits for, and that asks the queue when it is the first in the line."""
+
+    failed = ""
+
+    __slots__ = ("_asked", "_channel", "_no_ack", "_queue")
+
+    def __init__(self, channel: "AmqpChannel", queue: "Queue", *, no_ack: bool) -> None:
+        self._channel = channel
+        self._queue = queue
+        self._no_ack = no_ack
+        self._asked = False
+
+    @property
+    def completed(self) -> int:
+        """Return 1 if the queue has an answer at hand; else it calls back."""
+        if self._asked:
+            return 0
+        if self._channel.closing or self._queue.deleted or self._queue.wait_for_head(self._head_came):
+            return 1
+        self._asked = True
+        return 0
+
+    def _head_came(self) -> None:
+        self._asked = False
+        self._channel.advance()
+
+    def answer(self) -> None:
+        """Take one message, or say that there is none (G20). It goes past the line, in which it was the first."""
+        channel = self._channel
+        if channel.closing:
+            return
+        entry = None if self._queue.deleted else self._queue.get(no_ack=self._no_ack)
+        if entry is None:
+            channel.session.send_method(channel.number, make_method(commands.Basic.GetEmpty))
+        else:
+            self._hand_over(entry)
+
+    def _hand_over(self, entry: "Entry") -> None:
+        channel, queue, run = self._channel, self._queue, entry.run
+        session = channel.session
+        tag = channel.next_tag
+        channel.next_tag = tag + 1
+        if not self._no_ack:
+            now_ms = session.broker.clock.now_ms
+            channel.unacked.append(Batch(tag, queue, None, run, entry.indexes, entry.deliveries, now_ms))
+        method = make_method(
+            commands.Basic.GetOk,
+            delivery_tag=tag,
+            redelivered=entry.deliveries > 0,
+            exchange=run.names.exchange,
+            routing_key=run.names.routing_key,
+            message_count=queue.messages_ready,
+        )
+        session.send_method(channel.number, method)
+        session.send(adapt(run, entry.indexes, entry.deliveries, channel, queue)[0])
+        if queue.vhost.tracing:
+            session.broker.traces.add(queue, run, entry.indexes, entry.deliveries, channel.party)
