@@ -115,3 +115,17 @@ def test_many_acks_at_once_look_for_who_may_go_on_once(monkeypatch):
     assert 2 == len(calls)
     bench.turn()
     assert (40, 0) == (channel.unacked_consumed, bench.queue.messages_ready)
+
+
+def test_a_session_is_read_while_there_is_no_reason_not_to():
+    vhost = new_vhost()
+    session = Peer(vhost)
+    session.resume_reading("one")
+    assert (True, False) == (session.readable, session.dirty)
+    session.stop_reading("one")
+    session.stop_reading("other")
+    session.stop_reading("one")
+    session.resume_reading("one")
+    assert (False, False) == (session.readable, session.dirty)
+    session.resume_reading("other")
+    assert (True, True) == (session.readable, session.dirty)

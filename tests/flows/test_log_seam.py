@@ -2,6 +2,7 @@
 
 import pytest
 from fakes import Basic, Confirm
+from slow import GatheringLog
 
 from pybroker.store.log import Log
 
@@ -118,3 +119,31 @@ def test_an_immediate_message_is_confirmed_when_the_log_has_it(world, peer, log)
     world.broker.log_completed(1)
     world.run()
     assert [(1, False)] == acks(peer)
+
+
+def test_the_copy_of_a_dead_letter_and_the_settling_of_the_original_are_in_one_batch(world, peer):
+    log = world.broker.log = GatheringLog()
+    peer.declare("dlq", durable=True)
+    peer.declare("q", {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dlq"}, durable=True)
+    for body in (b"1", b"2"):
+        peer.publish("", "q", body, delivery_mode=2)
+    for _ in range(2):
+        got = peer.get("q", no_ack=False)
+        log.seal()
+        peer.send(Basic.Reject(got.method.delivery_tag, requeue=False))
+        world.run()
+        records = log.batches[max(log.batches)]
+        assert ["publish", "settle"] == [record[0] for record in records]
+
+
+def test_who_waits_for_a_confirm_has_the_log_commit_at_the_end_of_the_turn(world, peer):
+    log = world.broker.log = GatheringLog()
+    peer.declare("q", durable=True)
+    peer.publish("", "q", b"nobody waits", delivery_mode=2)
+    assert [] == log.wanted
+    peer.call(Confirm.Select())
+    peer.publish("", "q", b"transient")
+    assert [] == log.wanted
+    many = [frame for _ in range(20) for frame in peer.publish_frames("", "q", b"m", delivery_mode=2)]
+    peer.send(*many)
+    assert [1] == log.wanted

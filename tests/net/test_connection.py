@@ -11,6 +11,7 @@ from loop import until
 from pamqp import body, commands, header
 
 from pybroker.amqp.session import PEER
+from pybroker.core.link import JOURNAL
 from pybroker.net.connection import PARTS_MAX, Connection as Link, _without
 from pybroker.session import Session, Turn
 
@@ -358,3 +359,18 @@ def test_a_broken_pipe_ends_the_session_once():
     assert session.gone == ["Broken pipe"]
     assert not link.peer_alive()
     assert session.link is None
+
+
+def test_a_peer_that_does_not_read_is_read_again_when_there_is_no_reason_left_not_to(connect, server):
+    # It may be one that writes first and reads then: while it is not read it would never come to reading.
+    client, connection = stuck(connect, server)
+    session = connection.session
+    connection._reader.stop()
+    session.stop_reading(JOURNAL)
+    client.send(Queue.Declare(queue="asked for"))
+    gevent.sleep(0.05)
+    assert "asked for" not in server.broker.vhosts["/"].queues
+    for cause in list(session.stops):
+        session.resume_reading(cause)
+    until(lambda: "asked for" in server.broker.vhosts["/"].queues)
+    assert connection._pending
