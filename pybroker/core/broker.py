@@ -7,8 +7,9 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.clock import Clock
-from pybroker.core import footprint
+from pybroker.core import durable, footprint
 from pybroker.core.definitions import declare_default_exchanges
+from pybroker.core.durable import Commit
 from pybroker.core.queue.away import Backlogs
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.queue.remains import Remains
@@ -44,12 +45,16 @@ log = logging.getLogger("pybroker")
 class Broker:
     """`epoch` tells this start from others in connection ids; `next_queue` is the next queue's id, never reused."""
 
-    def __init__(self, settings: "Settings", clock: Clock, turn: Turn) -> None:
+    def __init__(
+        self, settings: "Settings", clock: Clock, turn: Turn, definitions: "Definitions | None" = None
+    ) -> None:
         self.settings = settings
         self.clock = clock
         self.turn = turn
         self.timers = Timers()
-        self.users = Users()
+        self.definitions = MemoryDefinitions() if definitions is None else definitions
+        self.commit = Commit(turn, self.definitions)
+        self.users = Users(self.definitions)
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
         self.listeners: list[Any] = []
@@ -61,7 +66,6 @@ class Broker:
         self.ticks = Ticks(turn)
         self.traces = Traces(turn)
         self.log: Log = MemoryLog()
-        self.definitions: Definitions = MemoryDefinitions()
         self.growing: Route | None = None  # the one whose run has the last seq
         self.next_queue = 1
         self.unconfirmed: dict[Any, None] = {}  # channels whose confirms wait for the log
@@ -74,7 +78,9 @@ class Broker:
         self.returned = self.unroutable = 0
         self.reply_consumers: dict[str, Any] = {}
         self._warned: dict[str, int] = {}
-        self.create_defaults()
+        self._cluster_name = settings.cluster_name  # as configured
+        if self.definitions.is_new:
+            self.create_defaults()
 
     def create_defaults(self) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""
@@ -93,9 +99,21 @@ class Broker:
         """Create a virtual host with RabbitMQ's exchanges; an existing one is returned as it is."""
         vhost = self.vhosts.get(name)
         if vhost is None:
-            vhost = self.vhosts[name] = VHost(self, name, description, tags, default_queue_type)
-            declare_default_exchanges(vhost)
+            vhost = self.make_vhost(name, description, tags, default_queue_type)
+            durable.keep_vhost(vhost)
         return vhost
+
+    def make_vhost(self, name: str, description: str, tags: tuple[str, ...], default_queue_type: str) -> VHost:
+        """Make a virtual host that the definitions have already."""
+        vhost = self.vhosts[name] = VHost(self, name, description, tags, default_queue_type)
+        declare_default_exchanges(vhost)
+        return vhost
+
+    def name_cluster(self, name: str) -> None:
+        """Take a name for the cluster that is told to clients from now on, also after a restart."""
+        self.settings.cluster_name = name
+        self.settings.changed(durable.CLUSTER_NAME, name)
+        durable.keep_cluster_name(self.definitions, name)
 
     def delete_vhost(self, name: str) -> None:
         """Delete a virtual host with everything in it; its connections are closed with 320."""
@@ -106,6 +124,7 @@ class Broker:
                 session.close(320, f"vhost '{name}' is deleted")
         for queue in list(vhost.queues.values()):
             vhost.delete_queue(queue)
+        durable.forget_vhost(vhost)
         vhost.exchanges.clear()
         self.users.forget_vhost(name)
 
@@ -113,11 +132,15 @@ class Broker:
         """Become a fresh node: no definitions but the default ones, no messages. Sessions have been closed before."""
         for name in list(self.vhosts):
             self.delete_vhost(name)
-        self.users = Users()
+        self.definitions.clear()
+        self.users = Users(self.definitions)
+        self.settings.cluster_name = self._cluster_name
+        self.settings.set_at_run_time.pop(durable.CLUSTER_NAME, None)
         self.create_defaults()
 
     def tick(self) -> None:
-        """Do what is due about once a second: heartbeats and deadlines of every session."""
+        """Do what is due about once a second: the definitions' snapshot, heartbeats and deadlines of every session."""
+        self.definitions.tick()
         self.ticks.start(self.sessions.values())
 
     def pump(self) -> None:

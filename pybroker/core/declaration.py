@@ -1,7 +1,4 @@
-"""queue.declare: everything that must be right before a queue is made, in RabbitMQ's order (rabbit_channel).
-
-Making the queue is the caller's.
-"""
+"""queue.declare: all that must be right before a queue is made, in RabbitMQ's order (rabbit_channel); making it."""
 
 import secrets
 from base64 import urlsafe_b64encode
@@ -13,15 +10,17 @@ from pybroker.core.arguments import (
     QUEUE_TYPE,
     check_declare_arguments,
     check_queue_properties,
+    queue_limits,
     queue_type_of,
 )
+from pybroker.core.durable import keep_queue
 from pybroker.core.equivalence import assert_equivalent
 from pybroker.core.permissions import CONFIGURE, check
+from pybroker.core.queue.queue import Queue
 from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
     from pybroker.core.link import SessionState
-    from pybroker.core.queue.queue import Queue
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
     from pybroker.wire.table import Table
@@ -37,7 +36,7 @@ def check_queue_declare(
     exclusive: bool,
     auto_delete: bool,
     arguments: "Table",
-) -> tuple[str, "Queue | None"]:
+) -> tuple[str, Queue | None]:
     """Check an active queue.declare to the end; return the name, made up if none was given, and the queue if it exists.
 
     With None the caller makes it, durable only if not `exclusive` (F7). What the vhost declares by default is put into
@@ -68,6 +67,41 @@ def check_queue_declare(
     queue_type = check_declare_arguments(vhost, name, arguments)
     check_queue_properties(vhost, name, queue_type, durable=durable, exclusive=exclusive, auto_delete=auto_delete)
     return name, None
+
+
+def create_queue(
+    vhost: "VHost",
+    user: "User | None",
+    session: "SessionState | None",
+    name: str,
+    *,
+    durable: bool,
+    exclusive: bool,
+    auto_delete: bool,
+    arguments: "Table",
+) -> Queue:
+    """Make a queue that has been checked; one that is durable, and not exclusive (F7), is kept."""
+    owner = session if exclusive else None
+    queue = vhost.queues[name] = Queue(
+        vhost,
+        name,
+        durable=durable and owner is None,
+        auto_delete=auto_delete,
+        owner=owner,
+        arguments=arguments,
+        limits=queue_limits(arguments, queue_type_of(arguments)),
+        user=user.name if user is not None else "",
+    )
+    if owner is not None:
+        owner.exclusive_queues[queue] = None
+    elif not durable:
+        vhost.broker.warn(
+            f"transient {vhost.name}/{name}",
+            f"{queue!r} is transient and not exclusive: permitted, but deprecated in RabbitMQ 4",
+        )
+    keep_queue(queue)
+    vhost.bump()
+    return queue
 
 
 def _add_default_type(vhost: "VHost", arguments: "Table", *, fits: bool) -> None:

@@ -16,6 +16,7 @@ from pybroker.core.access import (
     strip_line_ends,
 )
 from pybroker.core.binding import Binding
+from pybroker.core.durable import forget_binding, forget_exchange, keep_binding, keep_exchange
 from pybroker.core.equivalence import assert_same_arguments, assert_same_field
 from pybroker.core.exchange import EXCHANGE_TYPES
 from pybroker.core.exchange.default import DefaultExchange
@@ -105,6 +106,7 @@ def declare_exchange(
             arguments=arguments,
             user=user.name if user is not None else BROKER_USER,
         )
+        keep_exchange(exchange)
         vhost.bump()
         return exchange
     resource = describe("exchange", name, vhost.name)
@@ -167,6 +169,7 @@ def bind(
     binding = Binding(source, destination, routing_key, arguments)
     if source.add(binding):
         vhost.bound.setdefault(destination, {})[binding.key] = binding
+        keep_binding(binding)
         vhost.bump()
 
 
@@ -224,6 +227,7 @@ def _detach(vhost: "VHost", bindings: list[Binding]) -> list[Exchange]:
     for binding in bindings:
         source = binding.source
         source.remove(binding)
+        forget_binding(binding)
         bound = vhost.bound.get(binding.destination)
         if bound is not None:
             bound.pop(binding.key, None)
@@ -241,6 +245,7 @@ def _drop_exchanges(vhost: "VHost", exchanges: list[Exchange]) -> None:
         if vhost.exchanges.get(exchange.name) is not exchange:
             continue
         del vhost.exchanges[exchange.name]
+        forget_exchange(exchange)
         # Those that leave it first: an exchange that goes was not "left without bindings" by its own deletion.
         _detach(vhost, list(exchange.bindings()))
         exchanges.extend(_detach(vhost, list(vhost.bound.get(exchange, {}).values())))

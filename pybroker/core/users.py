@@ -1,7 +1,7 @@
 """Users: names, password hashes in RabbitMQ's format, tags, and what each may do where.
 
-Kept in memory; a store may load and save them by the same calls. Whether a password was sent in clear or over which
-mechanism is the door's business; what a permission means is `permissions.py`.
+Every change is kept in the definitions. Whether a password was sent in clear or over which mechanism is the door's
+business; what a permission means is `permissions.py`.
 """
 
 import hashlib
@@ -10,10 +10,14 @@ import secrets
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core import durable
 from pybroker.core.permissions import Permission, TopicPermission
+from pybroker.store.memory import MemoryDefinitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from pybroker.store.definitions import Definitions
 
 SALT_OCTETS: Final = 4
 
@@ -69,9 +73,10 @@ class User:
 class Users:
     """All users. `generation` grows with every change of anybody's permissions; verdicts kept elsewhere end with it."""
 
-    __slots__ = ("_nobody", "_users", "generation")
+    __slots__ = ("_definitions", "_nobody", "_users", "generation")
 
-    def __init__(self) -> None:
+    def __init__(self, definitions: "Definitions | None" = None) -> None:
+        self._definitions = MemoryDefinitions() if definitions is None else definitions
         self._users: dict[str, User] = {}
         self._nobody = hash_password(secrets.token_hex())
         self.generation = 0
@@ -104,13 +109,20 @@ class Users:
         if hashing_algorithm not in HASHES:
             text = f"unknown password hashing algorithm {hashing_algorithm!r:.80}"
             raise ValueError(text)
-        user = self._users[name] = User(name, password_hash, hashing_algorithm, tags)
+        user = User(name, password_hash, hashing_algorithm, tags)
+        self.take(user)
+        durable.keep_user(self._definitions, user)
         return user
+
+    def take(self, user: User) -> None:
+        """Have a user that the definitions have already."""
+        self._users[user.name] = user
 
     def delete(self, name: str) -> None:
         """Forget a user; sessions that still hold the object find it without any permission. Raises NoSuchUserError."""
         user = self.named(name)
         del self._users[name]
+        durable.forget_user(self._definitions, user)
         user.permissions.clear()
         user.topic_permissions.clear()
         self._changed(user)
@@ -120,6 +132,7 @@ class Users:
         user = self.named(name)
         user.password_hash = hash_password(password) if password else b""
         user.hashing_algorithm = SHA256
+        durable.keep_user(self._definitions, user)
 
     def hashed(self, password: str) -> bytes:
         """Return salt and hash of a password as a user of this node gets them; nobody has it yet."""
@@ -127,7 +140,9 @@ class Users:
 
     def set_tags(self, name: str, tags: "Iterable[str]") -> None:
         """Replace the tags. Raises NoSuchUserError."""
-        self.named(name).tags = tuple(tags)
+        user = self.named(name)
+        user.tags = tuple(tags)
+        durable.keep_user(self._definitions, user)
 
     def authenticate(self, name: str, password: str) -> User | None:
         """Return the user if the password is right. A name that does not exist costs the same work as one that does."""
@@ -141,18 +156,21 @@ class Users:
         """Grant what matches the three patterns in one vhost. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.permissions[vhost_name] = Permission(configure, write, read)
+        durable.keep_permission(self._definitions, user, vhost_name)
         self._changed(user)
 
     def clear_permissions(self, name: str, vhost_name: str) -> None:
         """Take all permissions in one vhost away; the user cannot enter it any more. Raises NoSuchUserError."""
         user = self.named(name)
-        user.permissions.pop(vhost_name, None)
+        if user.permissions.pop(vhost_name, None) is not None:
+            durable.forget_permission(self._definitions, user, vhost_name)
         self._changed(user)
 
     def set_topic_permissions(self, name: str, vhost_name: str, exchange_name: str, write: str, read: str) -> None:
         """Restrict routing keys at one topic exchange. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.topic_permissions[vhost_name, exchange_name] = TopicPermission(vhost_name, name, write, read)
+        durable.keep_topic_permission(self._definitions, user, vhost_name, exchange_name)
         self._changed(user)
 
     def clear_topic_permissions(self, name: str, vhost_name: str, exchange_name: str | None = None) -> None:
@@ -161,6 +179,7 @@ class Users:
         for key in list(user.topic_permissions):
             if key[0] == vhost_name and exchange_name in (None, key[1]):
                 del user.topic_permissions[key]
+                durable.forget_topic_permission(self._definitions, user, *key)
         self._changed(user)
 
     def forget_vhost(self, vhost_name: str) -> None:

@@ -3,6 +3,8 @@
 import logging
 from typing import TYPE_CHECKING
 
+from pybroker.core import durable
+
 if TYPE_CHECKING:
     from pybroker.core.binding import Binding, BindingKey, Destination
     from pybroker.core.broker import Broker
@@ -75,6 +77,7 @@ class VHost:
         del self.queues[queue.name]
         self.broker.timers.forget(queue)
         remove_queue_bindings(queue)
+        durable.forget_queue(queue)
         self.bump()
         if queue.owner is not None:
             queue.owner.exclusive_queues.pop(queue, None)

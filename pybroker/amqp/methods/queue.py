@@ -6,11 +6,9 @@ from pamqp import commands
 
 from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.core.access import check_exclusive_access, find_accessible_queue, strip_line_ends
-from pybroker.core.arguments import queue_limits, queue_type_of
-from pybroker.core.declaration import check_queue_declare
+from pybroker.core.declaration import check_queue_declare, create_queue
 from pybroker.core.definitions import bind, unbind
 from pybroker.core.permissions import check
-from pybroker.core.queue.queue import Queue
 from pybroker.errors import NotFound, PreconditionFailed
 from pybroker.wire.methods import make_method
 
@@ -37,17 +35,17 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
     if method.passive:
         queue = find_accessible_queue(vhost, session, method.queue)
     else:
-        name, existing = check_queue_declare(
-            vhost,
-            session.user,
-            session,
-            method.queue,
-            durable=method.durable,
-            exclusive=method.exclusive,
-            auto_delete=method.auto_delete,
-            arguments=method.arguments,
-        )
-        queue = existing if existing is not None else _create(channel, name, method)
+        properties = {
+            "durable": method.durable,
+            "exclusive": method.exclusive,
+            "auto_delete": method.auto_delete,
+            "arguments": method.arguments,
+        }
+        name, existing = check_queue_declare(vhost, session.user, session, method.queue, **properties)
+        if existing is None:
+            queue = create_queue(vhost, session.user, session, name, **properties)
+        else:
+            queue = existing
     queue.catch_up()
     queue.touch()
     channel.last_queue = queue.name
@@ -59,31 +57,6 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
             consumer_count=queue.consumer_count,
         )
         channel.send_defined(answer, before)
-
-
-def _create(channel: "AmqpChannel", name: str, method: Any) -> Queue:
-    vhost, session = channel.publisher.vhost, channel.session
-    owner = session if method.exclusive else None
-    queue = Queue(
-        vhost,
-        name,
-        durable=method.durable and owner is None,
-        auto_delete=method.auto_delete,
-        owner=owner,
-        arguments=method.arguments,
-        limits=queue_limits(method.arguments, queue_type_of(method.arguments)),
-        user=session.user.name if session.user is not None else "",
-    )
-    vhost.queues[name] = queue
-    if owner is not None:
-        owner.exclusive_queues[queue] = None
-    elif not method.durable:
-        vhost.broker.warn(
-            f"transient {vhost.name}/{name}",
-            f"{queue!r} is transient and not exclusive: permitted, but deprecated in RabbitMQ 4",
-        )
-    vhost.bump()
-    return queue
 
 
 def _declare_reply_to(channel: "AmqpChannel", method: Any) -> None:

@@ -12,17 +12,16 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> None:
-    """Set it, until the node stops; connections that stand were told the old one. Raises Refused."""
+    """Set it; connections that stand were told the old one. Raises Refused."""
     if not args.cluster_name or len(args.cluster_name.encode()) > 255:
         raise Refused("the name of a cluster has 1 to 255 octets")
-    node.broker.settings.cluster_name = args.cluster_name
-    node.broker.settings.changed("cluster_name", args.cluster_name)
+    node.broker.name_cluster(args.cluster_name)
 
 
 COMMAND = Command(
     name="set_cluster_name",
     section="Cluster",
-    summary="Sets the name of the cluster that clients are told, until the node stops",
+    summary="Sets the name of the cluster that clients are told, unless the configuration does at the next start",
     args=Args,
     effect="write",
     run=run,

@@ -1,0 +1,211 @@
+"""Durable: nouns as rows of the definitions, kept when they are made or changed, forgotten when they go.
+
+Whoever makes or removes such a noun calls here, in the same breath; what is transient or exclusive gets no row and is
+gone after a restart (F19, F20). `restore.py` is the way back. What a row's file is made of is not known here.
+
+A value is what RabbitMQ's definitions files have; `arguments_amqp` beside `arguments` are the octets of the table in
+hex, since JSON does not tell a `short` from a `long`.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.core.access import RESERVED
+from pybroker.core.chore import Chore
+from pybroker.core.permissions import CONFIGURE, READ, WRITE
+from pybroker.wire.table import encode_table
+
+if TYPE_CHECKING:
+    from pybroker.core.binding import Binding
+    from pybroker.core.exchange.exchange import Exchange
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.users import User
+    from pybroker.core.vhost import VHost
+    from pybroker.session import Turn
+    from pybroker.store.definitions import Definitions, Key
+
+CLUSTER_NAME: Final = "cluster_name"
+
+
+class Commit(Chore):
+    """What a turn changed in the definitions is handed over at its end, as one transaction."""
+
+    __slots__ = ("definitions",)
+
+    def __init__(self, turn: "Turn", definitions: "Definitions") -> None:
+        super().__init__(turn)
+        self.definitions = definitions
+
+    def deliver(self, _now_ms: int) -> None:
+        """Hand over."""
+        self.definitions.commit()
+
+
+# -- what is in a virtual host ----------------------------------------------------------------------------------------
+
+
+def keep_exchange(exchange: "Exchange") -> None:
+    """Keep a durable exchange, unless every vhost has it from the start."""
+    if not exchange.durable or _predeclared(exchange):
+        return
+    value = {
+        "type": exchange.TYPE,
+        "durable": True,
+        "auto_delete": exchange.auto_delete,
+        "internal": exchange.internal,
+        **_arguments(exchange.arguments),
+        "user": exchange.user,
+    }
+    exchange.vhost.broker.definitions.put("exchange", (exchange.vhost.name, exchange.name), value)
+
+
+def forget_exchange(exchange: "Exchange") -> None:
+    """Forget an exchange that is deleted; its bindings go one by one."""
+    if exchange.durable and not _predeclared(exchange):
+        exchange.vhost.broker.definitions.remove("exchange", (exchange.vhost.name, exchange.name))
+
+
+def keep_queue(queue: "Queue") -> None:
+    """Keep a durable queue, and its id for ever."""
+    if not queue.durable:
+        return
+    value = {
+        "id": queue.id,
+        "durable": True,
+        "auto_delete": queue.auto_delete,
+        "type": queue.type,
+        **_arguments(queue.arguments),
+        "user": queue.user,
+    }
+    queue.vhost.broker.definitions.put("queue", (queue.vhost.name, queue.name), value)
+
+
+def forget_queue(queue: "Queue") -> None:
+    """Forget a queue that is deleted."""
+    if queue.durable:
+        queue.vhost.broker.definitions.remove("queue", (queue.vhost.name, queue.name))
+
+
+def keep_binding(binding: "Binding") -> None:
+    """Keep a binding between two durable ends."""
+    if binding.durable:
+        binding.source.vhost.broker.definitions.put("binding", _binding_key(binding), _arguments(binding.arguments))
+
+
+def forget_binding(binding: "Binding") -> None:
+    """Forget a binding that is taken away, or that one of its ends takes along."""
+    if binding.durable:
+        binding.source.vhost.broker.definitions.remove("binding", _binding_key(binding))
+
+
+# -- virtual hosts and what is told of the whole node -----------------------------------------------------------------
+
+
+def keep_vhost(vhost: "VHost") -> None:
+    """Keep a virtual host. Its tracing is not kept, as in RabbitMQ."""
+    value = {
+        "description": vhost.description,
+        "tags": list(vhost.tags),
+        "default_queue_type": vhost.default_queue_type or None,
+    }
+    vhost.broker.definitions.put("vhost", (vhost.name,), value)
+
+
+def forget_vhost(vhost: "VHost") -> None:
+    """Forget a virtual host that is deleted, with its exchanges; its queues have gone one by one."""
+    for exchange in vhost.exchanges.values():
+        for binding in exchange.bindings():
+            forget_binding(binding)
+        forget_exchange(exchange)
+    vhost.broker.definitions.remove("vhost", (vhost.name,))
+
+
+def keep_cluster_name(definitions: "Definitions", name: str) -> None:
+    """Keep the name that set_cluster_name gave."""
+    definitions.put("global_parameter", (CLUSTER_NAME,), {"value": name})
+
+
+# -- users ------------------------------------------------------------------------------------------------------------
+
+
+def keep_user(definitions: "Definitions", user: "User") -> None:
+    """Keep a user's name, password hash and tags."""
+    value = {
+        "password_hash": b64encode(user.password_hash).decode(),
+        "hashing_algorithm": user.hashing_algorithm,
+        "tags": list(user.tags),
+    }
+    definitions.put("user", (user.name,), value)
+
+
+def forget_user(definitions: "Definitions", user: "User") -> None:
+    """Forget a user that is deleted, with all permissions."""
+    for vhost_name in user.permissions:
+        forget_permission(definitions, user, vhost_name)
+    for vhost_name, exchange_name in user.topic_permissions:
+        forget_topic_permission(definitions, user, vhost_name, exchange_name)
+    definitions.remove("user", (user.name,))
+
+
+def keep_permission(definitions: "Definitions", user: "User", vhost_name: str) -> None:
+    """Keep what a user may do in a virtual host."""
+    permission = user.permissions[vhost_name]
+    value = {each: permission.text(each) for each in (CONFIGURE, WRITE, READ)}
+    definitions.put("permission", (user.name, vhost_name), value)
+
+
+def forget_permission(definitions: "Definitions", user: "User", vhost_name: str) -> None:
+    """Forget what a user may do in a virtual host."""
+    definitions.remove("permission", (user.name, vhost_name))
+
+
+def keep_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> None:
+    """Keep which routing keys a user may use at a topic exchange."""
+    permission = user.topic_permissions[vhost_name, exchange_name]
+    value = {each: permission.text(each) for each in (WRITE, READ)}
+    definitions.put("topic_permission", (user.name, vhost_name, exchange_name), value)
+
+
+def forget_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> None:
+    """Forget which routing keys a user may use at a topic exchange."""
+    definitions.remove("topic_permission", (user.name, vhost_name, exchange_name))
+
+
+# -- parts of rows ----------------------------------------------------------------------------------------------------
+
+
+def _predeclared(exchange: "Exchange") -> bool:
+    return not exchange.name or exchange.name.startswith(RESERVED)
+
+
+def _binding_key(binding: "Binding") -> "Key":
+    source, kind, destination, routing_key, octets = binding.key
+    return binding.source.vhost.name, source, kind, destination, routing_key, octets.hex()
+
+
+def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if not arguments:
+        return {"arguments": {}}
+    return {"arguments": _plain(arguments), "arguments_amqp": encode_table(arguments).hex()}
+
+
+def _plain(value: Any) -> Any:
+    """Return a field value as JSON has it, for a reader; exactness is the octets'."""
+    match value:
+        case Mapping():
+            return {str(key): _plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case bytes() | bytearray():
+            return value.decode(errors="replace")
+        case datetime():
+            return int(value.timestamp())
+        case Decimal():
+            return str(value)
+        case float() if not isfinite(value):
+            return str(value)
+    return value
