@@ -54,7 +54,9 @@ class Session:
         "link",
         "read_octets",
         "readable",
+        "recv_count",
         "recv_octets",
+        "send_count",
         "send_octets",
         "turn",
     )
@@ -72,7 +74,9 @@ class Session:
         self.held_octets = 0
         self.read_octets = 0
         self.recv_octets = 0
+        self.recv_count = 0  # reads and writes of the socket, whatever came with each
         self.send_octets = 0
+        self.send_count = 0
 
     def receive(self, data: bytes) -> None:
         """Take octets as they came from the peer. Never raises for what a peer may send."""

@@ -136,20 +136,17 @@ knows only the expressions that client suites set a node up with.
 does not repeat the password.
 .br
 A log level that does not exist is a usage error, 64.
+.br
+.B consumer_capacity
+and
+.B consumer_utilisation
+say whether a consumer could take a message at the moment of asking, rather than the share of the time before it.
 .PP
 Columns that do not exist here, because keeping their figures would cost every message something:
 .B messages_persistent
 and
 .B message_bytes_persistent
-(persistent messages are not counted apart),
-.B consumer_utilisation
-and
-.B consumer_capacity
-(nobody times how long a queue waits for its consumers),
-.B recv_cnt
-and
-.B send_cnt
-(frames are not counted).
+(persistent messages are not counted apart).
 .SH SEE ALSO
 .BR pybroker (8),
 .BR pybroker.conf (5),

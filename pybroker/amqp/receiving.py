@@ -29,7 +29,9 @@ JOIN_OCTETS: Final = 135_168
 
 def receive(session: "AmqpSession", data: bytes) -> None:
     """Take octets as they came from the peer."""
-    session.recv_octets += len(data)
+    if data:
+        session.recv_octets += len(data)
+        session.recv_count += 1
     session.last_recv_ms = now_ms = session.broker.clock.now_ms
     if session.deaf:
         return

@@ -330,6 +330,7 @@ class AmqpSession(SessionState):
     def output_sent(self, octets_left: int) -> None:
         """Learn what the kernel did not accept; let deliveries go on when the peer has caught up."""
         self.send_octets += self.unsent_octets - octets_left
+        self.send_count += 1
         self.unsent_octets = octets_left
         self.last_send_ms = self.broker.clock.now_ms
         total = octets_left + self.queued_octets

@@ -55,6 +55,11 @@ def _head_timestamp(queue: "Queue") -> Any:
     return "" if timestamp is None else timestamp
 
 
+def _capacity(queue: "Queue") -> float:
+    # Differs from RabbitMQ: the moment of asking stands for the time before it, which nobody measures.
+    return float(any(consumer.active and consumer.credit() for consumer in queue.consumers))
+
+
 COLUMNS = (
     Column("name", lambda q: q.name, "name"),
     Column("durable", lambda q: q.durable, "whether it is there again after a restart"),
@@ -85,6 +90,8 @@ COLUMNS = (
     Column("disk_reads", lambda _: 0, "how often messages were read from disk: never, they are held in memory"),
     Column("disk_writes", lambda _: 0, "how often messages were written to disk: never likewise"),
     Column("consumers", lambda q: q.consumer_count, "consumers"),
+    Column("consumer_capacity", _capacity, "1.0 while a consumer could take a message at once, else 0.0"),
+    Column("consumer_utilisation", _capacity, "the same"),
     Column("state", lambda q: q.state, "always running"),
     Column("type", lambda q: q.type, "classic"),
     Column("leader", _node, "node that runs it"),

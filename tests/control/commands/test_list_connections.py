@@ -43,3 +43,9 @@ def test_octets_are_counted(operator, peer):
     assert received > 100
     assert sent > 100
     assert pending == 0
+
+
+def test_reads_and_writes_are_counted_apart_from_their_octets(operator, peer):
+    before = operator.list("list_connections", "recv_cnt", "send_cnt")[0]
+    peer.declare("q")
+    assert operator.list("list_connections", "recv_cnt", "send_cnt") == [[count + 1 for count in before]]

@@ -52,6 +52,17 @@ def test_the_single_active_consumer_is_named(operator, peer):
     assert operator.list("list_queues", "single_active_consumer_tag") == ["first"]
 
 
+def test_capacity_is_whether_a_consumer_could_take_a_message_now(operator, peer):
+    columns = ("consumer_capacity", "consumer_utilisation")
+    peer.declare("q")
+    assert operator.list("list_queues", *columns) == [[0.0, 0.0]]
+    peer.call(Basic.Qos(prefetch_count=1))
+    peer.consume("q", no_ack=False)
+    assert operator.list("list_queues", *columns) == [[1.0, 1.0]]
+    peer.publish("", "q")
+    assert operator.list("list_queues", *columns) == [[0.0, 0.0]]
+
+
 def test_a_single_nodes_queues_are_online_and_local(operator, peer):
     peer.declare("q")
     assert operator.list("list_queues", "name", online=True, local=True) == ["q"]
