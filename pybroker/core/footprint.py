@@ -5,9 +5,11 @@ counted here: it is what is left of the resident set. It walks over every entry,
 """
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.core.queue.behind import Away
 from pybroker.run import PLAIN_TRAITS, Entry, Names, Run
 
 if TYPE_CHECKING:
@@ -17,10 +19,15 @@ if TYPE_CHECKING:
 # Between two pauses: about a millisecond.
 ENTRIES_PER_SLICE: Final = 5_000
 PAUSE_S: Final = 0.000_1
+# Looked at to estimate what is kept of messages that are away: a part has up to 65,536 elements.
+AWAY_PARTS: Final = 1_024
 
 _EMPTY_RUN: Final = Run(Names("", "", b""), PLAIN_TRAITS, 0, [], 0, 0, 0, 0)
 RUN_OCTETS: Final = getsizeof(_EMPTY_RUN)
 ENTRY_OCTETS: Final = getsizeof(Entry(_EMPTY_RUN, range(0))) + getsizeof(range(0))
+# Of messages that are away: an element of their stretch, and what is around those of one part.
+ELEMENT_OCTETS: Final = 16
+AWAY_OCTETS: Final = 450
 BYTES_OCTETS: Final = getsizeof(b"")
 POINTER_OCTETS: Final = 8
 # An empty queue with what belongs to it: tracemalloc over 3,000 of them.
@@ -48,6 +55,8 @@ def measure(broker: "Broker", pause: Callable[[float], object]) -> Footprint:
             entries += RUN_OCTETS
         if count % ENTRIES_PER_SLICE == 0:
             pause(PAUSE_S)
+    for vhost in list(broker.vhosts.values()):
+        entries += sum(map(_away_octets, list(vhost.queues.values())))
     return Footprint(contents, entries, sum(map(_buffered, list(broker.sessions.values()))))
 
 
@@ -57,12 +66,28 @@ def of_queue(queue: "Queue") -> int:
     It costs nothing like a walk over the entries, so a listing of many queues can show it.
     """
     entries = sum(len(level.ready) + len(level.returned) for level in queue.levels)
+    entries += sum(len(level.behind.fresh) for level in queue.levels if level.behind is not None)
     around = BYTES_OCTETS + POINTER_OCTETS
     head = queue.head()
     if head is not None:
         around += (head.run.octets - head.run.body_octets) // head.run.count
-    bodies = queue.octets_ready + queue.octets_unacknowledged
-    return QUEUE_OCTETS + entries * (ENTRY_OCTETS + RUN_OCTETS) + queue.messages * around + bodies
+    bodies = queue.octets_ready - queue.octets_away + queue.octets_unacknowledged
+    messages = (queue.messages - queue.messages_away) * around
+    return QUEUE_OCTETS + entries * (ENTRY_OCTETS + RUN_OCTETS) + messages + bodies + _away_octets(queue)
+
+
+def _away_octets(queue: "Queue") -> int:
+    """Return about what is kept of messages that are away; what lies far back counts like what is before it."""
+    if not queue.messages_away:
+        return 0
+    octets = 0
+    for level in queue.levels:
+        if level.behind is not None:
+            parts = level.behind.parts
+            some = [part for part in islice(parts, AWAY_PARTS) if isinstance(part, Away)]
+            found = sum([AWAY_OCTETS + ELEMENT_OCTETS * len(part.stretch) for part in some])
+            octets += found * len(parts) // min(len(parts), AWAY_PARTS) if parts else 0
+    return octets
 
 
 def octets_of(run: Run) -> int:

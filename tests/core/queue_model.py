@@ -26,6 +26,7 @@ class Limits:
     priority_max: int = 0
     delivery_limit: int | None = None
     single_active: bool = False
+    dead_letters: bool = True
 
     def arguments(self) -> dict[str, object]:
         """Return them as queue.declare has them."""
@@ -36,9 +37,9 @@ class Limits:
             "x-max-priority": self.priority_max or None,
             "x-overflow": self.overflow,
             "x-single-active-consumer": self.single_active or None,
-            "x-dead-letter-exchange": "",
-            "x-dead-letter-routing-key": "dead",
         }
+        if self.dead_letters:
+            found |= {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
         if self.delivery_limit is not None:
             found |= {"x-queue-type": "quorum", "x-delivery-limit": self.delivery_limit}
         return {key: value for key, value in found.items() if value is not None}

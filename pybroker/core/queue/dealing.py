@@ -1,18 +1,19 @@
 """Dealing: what is ready in a queue goes to the consumers that are able, whose turn it is, as far as their credit goes.
 
-Entries are dealt in strides to several consumers of a ring, and poured as they are into a lonely one. Costs are per
-entry. It knows consumers by their base class; what counts as able is theirs to say.
+Entries are dealt in strides to several consumers of a ring, and poured as they are into a lonely one. What comes back
+goes to its place. Costs are per entry. It knows consumers by their base class; what counts as able is theirs to say.
 """
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.queue import expiry
+from pybroker.core.queue import dead_letter, expiry
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
     from pybroker.core.consumer import Consumer
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
+    from pybroker.core.unacked import Batch
     from pybroker.run import Run
 
 # One queue's share of a turn: 4,096 messages of a flood are about a millisecond, so a hot queue cannot starve the rest.
@@ -40,6 +41,8 @@ def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
             queue.wake()
             return
         level = queue.levels[0] if len(queue.levels) == 1 else next(level for level in queue.levels if level.count)
+        if not level.ready and not level.returned:
+            return  # its head is away: whoever brings that back wakes the queue
         if consumers.alone and not queue.timed:
             budget -= _pour(queue, first, level, budget, now_ms)
             continue
@@ -63,7 +66,7 @@ def _pour(queue: "Queue", consumer: "Consumer", level: "Level", budget: int, now
     count, credit = 0, min(consumer.credit(), budget)
     octets = frames = 0
     entries: list[Entry] = []
-    while count < credit and level.count and frames < POUR_OCTETS_MAX:
+    while count < credit and (level.ready or level.returned) and frames < POUR_OCTETS_MAX:
         entry = level.take(credit - count)
         entries.append(entry)
         n = len(entry.indexes)
@@ -125,3 +128,25 @@ def _hand(queue: "Queue", consumer: "Consumer", run: "Run", indexes: range, deli
     entry = Entry(run, indexes, deliveries)
     _handed(queue, [entry], n, run.body_octets_of(indexes), no_ack=consumer.no_ack, now_ms=now_ms)
     consumer.take(run, indexes, deliveries, now_ms)
+
+
+def take_back(queue: "Queue", batches: "list[Batch]") -> None:
+    """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
+    limit = queue.limits.delivery_limit
+    over: list[Entry] = []
+    by_level: dict[Level, list[Entry]] = {}
+    for batch in batches:
+        run, indexes, deliveries = batch.run, batch.indexes, batch.deliveries + 1
+        n, octets = len(indexes), run.body_octets_of(indexes)
+        queue.messages_unacknowledged -= n
+        queue.octets_unacknowledged -= octets
+        if limit is not None and deliveries > limit:
+            over.append(Entry(run, indexes, deliveries))
+            continue
+        queue.messages_ready += n
+        queue.octets_ready += octets
+        by_level.setdefault(queue.level_of(run.traits.priority), []).append(Entry(run, indexes, deliveries))
+    for level, entries in by_level.items():
+        level.give_back(entries)
+    if over:
+        dead_letter.depart(queue, over, "delivery_limit")

@@ -6,7 +6,7 @@ Unacknowledged messages do not expire; returned ones do at once.
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.queue import dead_letter
+from pybroker.core.queue import away, dead_letter
 
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
@@ -48,6 +48,8 @@ def expire(queue: "Queue", now_ms: int) -> None:
                 queue.wake()
                 break
             gone.append(level.take(len(head.indexes)))
+        if head is None and level.count:
+            away.refill(queue, level)  # when it comes, it is looked at
     queue.timer_ms = next_due
     if next_due:
         queue.vhost.broker.timers.add(next_due, queue)

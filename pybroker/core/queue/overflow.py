@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pybroker.core.limits import DROP_HEAD, REJECT_PUBLISH_DLX
-from pybroker.core.queue import dead_letter
+from pybroker.core.queue import away, dead_letter
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
@@ -54,6 +54,14 @@ def drop_heads(queue: "Queue") -> None:
         return
     while (excess := _excess(queue)) > 0:
         level = next(level for level in queue.levels if level.count)
+        if level.head() is None:
+            # A dead letter needs its contents; until they are here there are more messages than the limit allows.
+            dropped = 0 if limits.dead_letter_exchange is not None else away.drop_front(queue, level, excess)
+            if not dropped:
+                away.refill(queue, level)
+                return
+            queue.dropped += dropped
+            continue
         entry = level.take(excess)
         queue.removed([entry])
         queue.dropped += len(entry.indexes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pybroker.core import footprint
 from pybroker.core.limits import DROP_HEAD
-from pybroker.core.queue import dead_letter, dealing, expiry, overflow
+from pybroker.core.queue import away, dead_letter, dealing, expiry, getting, overflow, recovered
 from pybroker.core.queue.ready import Level
 from pybroker.core.queue.ring import Consumers
 from pybroker.message import Message
@@ -17,6 +17,8 @@ from pybroker.run import Entry
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.core.limits import QueueLimits
     from pybroker.core.link import SessionState
     from pybroker.core.publish import Receipt
@@ -59,9 +61,11 @@ class Queue:
         "id",
         "levels",
         "limits",
+        "messages_away",
         "messages_ready",
         "messages_unacknowledged",
         "name",
+        "octets_away",
         "octets_ready",
         "octets_unacknowledged",
         "one_by_one",
@@ -74,8 +78,10 @@ class Queue:
         "timed",
         "timer_ms",
         "type",
+        "unreadable",
         "user",
         "vhost",
+        "waiting",
     )
 
     def __init__(
@@ -109,6 +115,8 @@ class Queue:
         self.messages_unacknowledged = 0
         self.octets_ready = 0
         self.octets_unacknowledged = 0
+        self.messages_away = self.octets_away = 0  # of those that are ready: their contents are on disk only
+        self.waiting: list[Callable[[], None]] = []  # gets, until a head that is away is back
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
         self.timed = False  # a message may have a TTL
         self.timer_ms = 0  # when the timer is to look at the head; 0: not set
@@ -117,7 +125,7 @@ class Queue:
         self.expires_at_ms = 0  # x-expires: when the queue goes if nobody uses it; 0: never
         self.set_limits(limits)
         self.published = self.delivered = self.delivered_no_ack = self.redelivered = 0
-        self.acked = self.got = self.expired = self.dropped = 0
+        self.acked = self.got = self.expired = self.dropped = self.unreadable = 0
 
     # -- what others ask ----------------------------------------------------------------------------------------------
 
@@ -149,17 +157,29 @@ class Queue:
         return self.vhost.broker.clock.now_ms - self.delivered_ms < BUSY_MS
 
     def head(self) -> Entry | None:
-        """Return the entry that leaves next."""
+        """Return the entry that leaves next; None also while it is away."""
+        level = self.first_level()
+        return None if level is None else level.head()
+
+    def first_level(self) -> Level | None:
+        """Return the level whose head leaves next."""
         for level in self.levels:
             if level.count:
-                return level.head()
+                return level
         return None
 
     @property
     def head_timestamp(self) -> int | None:
-        """Return the timestamp property of the message that leaves next, in seconds; None without (list_queues)."""
-        head = self.head()
+        """Return the timestamp property of the message that leaves next, in seconds; None without (list_queues).
+
+        None also while that is away: who asks again is told.
+        """
+        level = self.first_level()
+        if level is None:
+            return None
+        head = level.head()
         if head is None:
+            away.refill(self, level)
             return None
         return decode_properties(Message(head.run, head.indexes[0]).property_octets).timestamp
 
@@ -202,7 +222,7 @@ class Queue:
             if self.rejecting and overflow.refused(self, run, indexes, receipt):
                 return
         self.published += n
-        level = self.levels[0] if not self.limits.priority_max else self._level(run.traits.priority)
+        level = self.levels[0] if not self.limits.priority_max else self.level_of(run.traits.priority)
         level.push(run, indexes)
         self.messages_ready += n
         self.octets_ready += run.body_octets if n == run.count else run.body_octets_of(indexes)
@@ -210,8 +230,8 @@ class Queue:
             self._keep_limits(level, n, receipt)
         elif self.consumers:
             self.wake()
-        if self.messages_ready > PACK_BEHIND_MESSAGES:
-            self._pack_behind()
+        if self.messages_ready > PACK_BEHIND_MESSAGES or self.octets_ready > away.RESIDENT_OCTETS:
+            self._save_memory(level)
 
     def _keep_limits(self, level: Level, new: int, receipt: "Receipt") -> None:
         """Let consumers take what they can before anything counts as too much or too old."""
@@ -240,30 +260,16 @@ class Queue:
     def deliver(self, now_ms: int, *, expire: bool = True) -> None:
         """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
         dealing.deliver(self, now_ms, expire=expire)
+        if self.messages_away:
+            away.bring_back(self, now_ms)
 
     def get(self, *, no_ack: bool) -> Entry | None:
         """Take one message from the head for basic.get; None if nothing is ready."""
-        if self.timed:
-            expiry.expire_all(self)
-        self.touch()
-        level = next((level for level in self.levels if level.count), None)
-        if level is None:
-            return None
-        entry = level.take(1)
-        octets = entry.body_octets
-        self.messages_ready -= 1
-        self.octets_ready -= octets
-        self.got += 1
-        if entry.deliveries:
-            self.redelivered += 1
-        if no_ack:
-            self.forget(entry.run, entry.indexes)
-        else:
-            self.messages_unacknowledged += 1
-            self.octets_unacknowledged += octets
-        if self.timed:
-            expiry.expire_all(self)
-        return entry
+        return getting.get(self, no_ack=no_ack)
+
+    def wait_for_head(self, call_back: "Callable[[], None]") -> bool:
+        """Tell whether `get` has its answer now; else call back once, when it has, in the order of the calls."""
+        return getting.wait_for_head(self, call_back)
 
     # -- settled, returned --------------------------------------------------------------------------------------------
 
@@ -274,7 +280,7 @@ class Queue:
 
     def forget(self, run: "Run", indexes: range) -> None:
         """Tell the log that these messages are done with: acknowledged, dropped or sent on."""
-        if self.durable and run.traits.persistent:
+        if self.durable and run.traits.persistent and not self.deleted:
             self.vhost.broker.log.settle(self.id, run, indexes)
 
     def _taken_back(self, run: "Run", indexes: range) -> None:
@@ -283,26 +289,21 @@ class Queue:
 
     def give_back(self, batches: "list[Batch]") -> None:
         """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
+        if not self.deleted:
+            dealing.take_back(self, batches)
+            self._look_at_heads()
+
+    def head_came(self) -> None:
+        """Go on with what waited for a head that was away, or learn that it will not come."""
+        getting.answer(self)
         if self.deleted:
             return
-        limit = self.limits.delivery_limit
-        over: list[Entry] = []
-        by_level: dict[Level, list[Entry]] = {}
-        for batch in batches:
-            run, indexes, deliveries = batch.run, batch.indexes, batch.deliveries + 1
-            n, octets = len(indexes), run.body_octets_of(indexes)
-            self.messages_unacknowledged -= n
-            self.octets_unacknowledged -= octets
-            if limit is not None and deliveries > limit:
-                over.append(Entry(run, indexes, deliveries))
-                continue
-            self.messages_ready += n
-            self.octets_ready += octets
-            by_level.setdefault(self._level(run.traits.priority), []).append(Entry(run, indexes, deliveries))
-        for level, entries in by_level.items():
-            level.give_back(entries)
-        if over:
-            dead_letter.depart(self, over, "delivery_limit")
+        if self.bounded:
+            self.deliver(self.vhost.broker.clock.now_ms)
+        self._look_at_heads()
+
+    def _look_at_heads(self) -> None:
+        """Do what other heads than before may mean."""
         if self.bounded:
             overflow.drop_heads(self)
         if self.timed:
@@ -325,13 +326,16 @@ class Queue:
             self.octets_ready -= entry.body_octets
 
     def purge(self) -> int:
-        """Drop what is ready; return how many messages that were."""
-        count = 0
+        """Drop what is ready; return how many messages that were. A deleted queue leaves nothing in the log."""
+        broker = self.vhost.broker
+        if self.deleted and self.durable:
+            broker.log.forget_queue(self.id)
+        count = self.messages_ready
         for level in self.levels:
-            count += level.count
-            self.vhost.broker.remains.add(self, level.clear())
-        self.messages_ready = 0
-        self.octets_ready = 0
+            broker.remains.add(self, level.clear())
+        self.messages_ready = self.messages_away = 0
+        self.octets_ready = self.octets_away = 0
+        getting.answer(self)
         return count
 
     def consumer_left(self) -> None:
@@ -357,7 +361,7 @@ class Queue:
 
     # -- its levels ---------------------------------------------------------------------------------------------------
 
-    def _level(self, priority: int) -> Level:
+    def level_of(self, priority: int) -> Level:
         """Return the level of `priority` (above the maximum: the maximum), made when first used."""
         maximum = self.limits.priority_max
         if not maximum:
@@ -372,13 +376,19 @@ class Queue:
                 return level
         raise AssertionError("level 0 always exists")
 
-    def _pack_behind(self) -> None:
-        """Pack the last but one run of a backlog: the last one may still grow."""
-        ready = self.levels[0].ready
-        if len(ready) > 1:
-            run = ready[-2].run
+    def _save_memory(self, level: Level) -> None:
+        """Let go of what lies far behind the head; else pack the last but one run: the last one may still grow."""
+        tail = level.tail
+        if len(tail) > 1 and self.messages_ready > PACK_BEHIND_MESSAGES:
+            run = tail[-2].run
             if run.contents is not None and run.count > 1:
                 run.pack()
+        if self.durable:
+            away.send_away(self, level)
+
+    def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:
+        """Take what the log had for this queue when the broker started."""
+        recovered.restore(self, parts, deliveries)
 
     def __repr__(self) -> str:
         return f"queue '{self.name}' in vhost '{self.vhost.name}'"

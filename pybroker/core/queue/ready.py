@@ -1,17 +1,23 @@
 """Messages of one priority that are ready: entries in the order of their seqs, returned ones at their original place.
 
 Invariant: every seq in `returned` is below every seq in `ready`, because messages leave in order and nothing but a
-return brings a lower seq back. `returned` is kept descending (its end is the head) and free of overlaps.
+return brings a lower seq back. `returned` is kept descending (its end is the head) and free of overlaps. The seqs
+`behind` the head window are above those of both; messages may be away there, without contents (`away`).
 """
 
 from bisect import bisect_left
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pybroker.run import Entry, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, MutableSequence
+
+    from pybroker.core.queue.behind import Away, Behind
+
+# Taken from behind in one go.
+ADVANCE_ENTRIES: Final = 4_096
 
 
 def _first_seq(entry: Entry) -> int:
@@ -23,39 +29,48 @@ def _key(entry: Entry) -> int:
 
 
 class Level:
-    """`count` messages, first in first out by seq."""
+    """`count` messages, first in first out by seq. `tail` is where new ones go: `ready`, or what is fresh `behind` it.
 
-    __slots__ = ("count", "priority", "ready", "returned")
+    Where there are messages and no `head`, those that come first are away: nothing can be taken before they are back.
+    """
+
+    __slots__ = ("behind", "count", "priority", "ready", "returned", "tail", "tried_at")
 
     def __init__(self, priority: int = 0) -> None:
         self.priority = priority
         self.ready: deque[Entry] = deque()
+        self.tail = self.ready
         self.returned: list[Entry] = []
+        self.behind: Behind | None = None
         self.count = 0
+        self.tried_at = 0  # what the queue had taken when a head window was measured last
 
     def __iter__(self) -> "Iterator[Entry]":
+        """Yield the entries whose contents are in memory."""
         yield from reversed(self.returned)
         yield from self.ready
+        if self.behind is not None:
+            yield from self.behind.entries()
 
     def push(self, run: Run, indexes: range) -> None:
         """Append new messages: the last entry grows if it ends where `indexes` begin."""
         self.count += len(indexes)
-        ready = self.ready
-        if ready:
-            last = ready[-1]
+        tail = self.tail
+        if tail:
+            last = tail[-1]
             if last.run is run and last.indexes.stop == indexes.start and not last.deliveries:
                 last.indexes = range(last.indexes.start, indexes.stop)
                 return
-        ready.append(Entry(run, indexes))
+        tail.append(Entry(run, indexes))
 
     def head(self) -> Entry | None:
-        """Return the entry that leaves first."""
+        """Return the entry that leaves first; None while it is away."""
         if self.returned:
             return self.returned[-1]
         return self.ready[0] if self.ready else None
 
     def take(self, count: int) -> Entry:
-        """Remove up to `count` messages of the head entry and return them; the level is not empty."""
+        """Remove up to `count` messages of the head entry, which there is, and return them."""
         from_returned = bool(self.returned)
         entry = self.returned[-1] if from_returned else self.ready[0]
         n = len(entry.indexes)
@@ -64,6 +79,8 @@ class Level:
                 self.returned.pop()
             else:
                 self.ready.popleft()
+                if self.behind is not None and not self.ready:
+                    self.advance()
             self.count -= n
             return entry
         self.count -= count
@@ -72,16 +89,17 @@ class Level:
         return taken
 
     def take_tail(self, count: int) -> list[Entry]:
-        """Remove the `count` youngest messages of `ready` (a publish that is rejected), oldest first."""
+        """Remove the `count` youngest messages of `tail` (a publish that is rejected), oldest first."""
         taken: list[Entry] = []
-        while count and self.ready:
-            entry = self.ready[-1]
+        tail = self.tail
+        while count and tail:
+            entry = tail[-1]
             n = len(entry.indexes)
             if n <= count:
-                self.ready.pop()
+                tail.pop()
             else:
                 entry = Entry(entry.run, entry.indexes[n - count :], entry.deliveries)
-                self.ready[-1].indexes = self.ready[-1].indexes[: n - count]
+                tail[-1].indexes = tail[-1].indexes[: n - count]
                 n = count
             taken.append(entry)
             count -= n
@@ -96,12 +114,29 @@ class Level:
             return
         self.returned = _without_overlaps(sorted([*self.returned, *entries], key=_first_seq))
 
-    def clear(self) -> "tuple[list[Entry], deque[Entry]]":
+    def clear(self) -> "list[MutableSequence[Entry] | MutableSequence[Entry | Away]]":
         """Remove everything and return it."""
-        removed = self.returned, self.ready
+        removed: list[MutableSequence[Entry] | MutableSequence[Entry | Away]] = [self.returned, self.ready]
+        if self.behind is not None:
+            removed += [self.behind.parts, self.behind.fresh]
         self.returned, self.ready = [], deque()
+        self.tail = self.ready
+        self.behind = None
         self.count = 0
         return removed
+
+    def advance(self) -> None:
+        """Let what comes next behind the head window move up, as far as it is in memory."""
+        behind = self.behind
+        assert behind is not None
+        self.ready.extend(behind.take_front(ADVANCE_ENTRIES))
+        if not behind.parts and not (self.ready and behind.fresh):
+            if not self.ready:
+                self.ready = behind.fresh
+            self.tail = self.ready
+            self.behind = None
+        else:
+            behind.mark_low(self.ready)
 
     def _insert(self, entry: Entry) -> bool:
         """Insert one entry that overlaps no other; False if it does."""

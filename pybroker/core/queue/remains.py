@@ -4,18 +4,22 @@ To free a million of them takes Python a third of a second. Few of them are forg
 """
 
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.chore import Chore
+from pybroker.core.queue.behind import Away
 
 if TYPE_CHECKING:
-    from collections.abc import MutableSequence
+    from collections.abc import Iterable, Iterator, MutableSequence
 
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry
     from pybroker.session import Turn
 
-# Entries forgotten in one go, some milliseconds.
+    Removed = MutableSequence[Entry] | MutableSequence[Entry | Away]
+
+# Entries, or elements of stretches, forgotten in one go, some milliseconds.
 TURN_ENTRIES_MAX: Final = 8_192
 
 
@@ -26,31 +30,46 @@ class Remains(Chore):
 
     def __init__(self, turn: "Turn") -> None:
         super().__init__(turn)
-        self._waiting: deque[tuple[Queue, MutableSequence[Entry]]] = deque()
+        self._waiting: deque[tuple[Removed, Iterator[None]]] = deque()
 
     def __len__(self) -> int:
-        return sum(len(entries) for _, entries in self._waiting)
+        return sum(len(entries) for entries, _ in self._waiting)
 
-    def add(self, queue: "Queue", removed: "tuple[MutableSequence[Entry], ...]") -> None:
+    def add(self, queue: "Queue", removed: "Iterable[Removed]") -> None:
         """Take what was removed from `queue`."""
         for entries in removed:
-            if len(entries) <= TURN_ENTRIES_MAX:
-                _forget(queue, entries)
-            else:
-                self._waiting.append((queue, entries))
+            steps = _forget(queue, entries)
+            if len(entries) > TURN_ENTRIES_MAX or any(isinstance(entry, Away) for entry in entries):
+                self._waiting.append((entries, steps))
                 self.wake()
+            else:
+                deque(steps, 0)
 
     def deliver(self, _now_ms: int) -> None:
         """Forget a turn's share."""
-        queue, entries = self._waiting[0]
-        _forget(queue, entries)
-        if not entries:
+        entries, steps = self._waiting[0]
+        deque(islice(steps, TURN_ENTRIES_MAX), 0)
+        if not entries and next(steps, _AT_END) is _AT_END:
             self._waiting.popleft()
         if self._waiting:
             self.wake()
 
 
-def _forget(queue: "Queue", entries: "MutableSequence[Entry]") -> None:
-    for _ in range(min(len(entries), TURN_ENTRIES_MAX)):
+_AT_END: Final = object()
+
+
+def _forget(queue: "Queue", entries: "Removed") -> "Iterator[None]":
+    """Forget one entry, or one range of seqs, in each step."""
+    log = queue.vhost.broker.log
+    while entries:
         entry = entries.pop()
-        queue.forget(entry.run, entry.indexes)
+        if not isinstance(entry, Away):
+            queue.forget(entry.run, entry.indexes)
+        elif entry.found is not None:
+            for each in entry.found:
+                queue.forget(each.run, each.indexes)
+        elif not queue.deleted:
+            for first, last in entry.spans():
+                log.settle_seqs(queue.id, first, last)
+                yield
+        yield

@@ -1,0 +1,292 @@
+"""Away: contents of persistent messages that are safely in the log leave the memory, and come back before they are due.
+
+What lies behind the head window of a durable queue goes when much of it is in memory; it is read back a window or two
+at a time, while somebody can use it. It is counted all the while: only the contents are away. Costs are per entry, or
+per element of a stretch. Knows the log by its seam; what a head that came back means is the queue's to say.
+"""
+
+from array import array
+from collections import deque
+from functools import partial
+from itertools import groupby
+from operator import eq
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.chore import Chore
+from pybroker.core.queue.behind import Away, Behind, fills_window
+from pybroker.run import Entry, Run
+from pybroker.stretch import Stretch
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.ready import Level
+    from pybroker.session import Turn
+
+# A queue with this much in memory sends away what lies behind its windows: far more than these, so that it is done
+# rarely, and a small backlog costs nothing.
+RESIDENT_MESSAGES: Final = 10_240
+RESIDENT_OCTETS: Final = 5_242_880
+# Sent away in one go: about a millisecond.
+SEND_ENTRIES: Final = 1_024
+# A part of a stretch costs a copy of the rest, so none is arbitrarily long.
+AWAY_ELEMENTS: Final = 65_536
+# Read back at a time: two windows.
+FETCH_MESSAGES: Final = 4_096
+FETCH_OCTETS: Final = 2_097_152
+# What is looked through for that: transient messages may lie between persistent ones.
+FETCH_PARTS: Final = 1_024
+# What was read back and has gone within this time: the next is read before it is needed.
+FAST_MS: Final = 200
+# Heads that are dropped unseen are cut off so many at a time.
+DROP_MESSAGES: Final = 512
+# Queues tried again in one turn, when the log has completed something.
+TURN_QUEUES: Final = 64
+
+
+class Backlogs(Chore):
+    """Queues with much in memory that was not in the log yet: they are tried again, some in each turn, when it is."""
+
+    __slots__ = ("_due", "_waiting")
+
+    def __init__(self, turn: "Turn") -> None:
+        super().__init__(turn)
+        self._waiting: dict[Queue, None] = {}
+        self._due: deque[Queue] = deque()
+
+    def wait(self, queue: "Queue") -> None:
+        """Try `queue` again when the log has completed more."""
+        self._waiting[queue] = None
+
+    def go_on(self, queue: "Queue") -> None:
+        """Try `queue` again in the next turn."""
+        self._due.append(queue)
+        self.wake()
+
+    def log_completed(self) -> None:
+        """Try all that wait for the log."""
+        if self._waiting:
+            self._due.extend(self._waiting)
+            self._waiting.clear()
+            self.wake()
+
+    def deliver(self, _now_ms: int) -> None:
+        """Try a turn's share."""
+        for _ in range(min(TURN_QUEUES, len(self._due))):
+            queue = self._due.popleft()
+            if not queue.deleted:
+                for level in list(queue.levels):
+                    send_away(queue, level)
+        if self._due:
+            self.wake()
+
+
+def send_away(queue: "Queue", level: "Level") -> None:
+    """Let go of contents behind a level's head window, if the queue, a durable one, has much in memory."""
+    broker = queue.vhost.broker
+    safe_seq = broker.log.safe_seq
+    if not safe_seq or not _crowded(queue):
+        return
+    behind = level.behind
+    if behind is None and (behind := _part_window(queue, level)) is None:
+        return
+    fresh, parts = behind.fresh, behind.parts
+    for _ in range(SEND_ENTRIES):
+        if not fresh:
+            return
+        entry = fresh[0]
+        if not entry.run.traits.persistent:
+            if len(fresh) == 1:
+                return  # it may still grow
+            parts.append(fresh.popleft())
+        elif entry.last_seq < safe_seq:
+            _append(queue, parts, fresh.popleft())
+        else:
+            if _crowded(queue):
+                broker.backlogs.wait(queue)
+            return
+    broker.backlogs.go_on(queue)
+
+
+def _crowded(queue: "Queue") -> bool:
+    resident = queue.messages_ready - queue.messages_away
+    return resident > RESIDENT_MESSAGES or queue.octets_ready - queue.octets_away > RESIDENT_OCTETS
+
+
+def _part_window(queue: "Queue", level: "Level") -> Behind | None:
+    """Part the head window from what lies behind it; None if nothing does."""
+    ready = level.ready
+    # What is crowded may be another level, or what came back: to measure this one each time would be for nothing.
+    if queue.published - level.tried_at < len(ready) // 4:
+        return None
+    level.tried_at = queue.published
+    stay = fills_window(ready)
+    if not stay or stay == len(ready):
+        return None
+    behind = level.behind = Behind()
+    level.tail = fresh = behind.fresh
+    while len(ready) > stay:
+        fresh.appendleft(ready.pop())
+    behind.mark_low(ready)
+    return behind
+
+
+def _append(queue: "Queue", parts: "deque[Entry | Away]", entry: Entry) -> None:
+    """Let an entry go: its seqs join those of the last part, if that is away as well."""
+    last = parts[-1] if parts else None
+    if (
+        not isinstance(last, Away)
+        or last.asked
+        or last.deliveries != entry.deliveries
+        or len(last.stretch) >= AWAY_ELEMENTS
+    ):
+        last = Away(Stretch(), entry.deliveries)
+        parts.append(last)
+    run, indexes = entry.run, entry.indexes
+    queue.messages_away += len(indexes)
+    queue.octets_away += run.body_octets_of(indexes)
+    if run.body_size >= 0:
+        last.stretch.add(entry.first_seq, len(indexes), run.body_size)
+    else:
+        _add_sizes(last.stretch, entry.first_seq, [int.from_bytes(content[11:19]) for content in run.take(indexes)])
+
+
+def _add_sizes(stretch: Stretch, first: int, sizes: list[int]) -> None:
+    """Append consecutive messages of different sizes."""
+    n = len(sizes)
+    if 2 * sum(map(eq, sizes, sizes[1:])) < n:
+        stretch.extend(Stretch.of(array("Q", range(first, first + n)), array("I", [1]) * n, array("I", sizes)))
+        return
+    for size, equal in groupby(sizes):
+        count = len(list(equal))
+        stretch.add(first, count, size)
+        first += count
+
+
+def bring_back(queue: "Queue", now_ms: int) -> None:
+    """Read on for consumers that took something, or could."""
+    if queue.delivered_ms == now_ms or queue.consumers.next() is not None:
+        level = queue.first_level()
+        if level is not None:
+            refill(queue, level)
+
+
+def refill(queue: "Queue", level: "Level") -> None:
+    """Read on for whoever needs this level's head, if that is away or what follows it will soon be needed."""
+    behind = level.behind
+    if behind is not None and not behind.fetching:
+        head = level.head()
+        if head is None or head.first_seq >= behind.low_seq:
+            ask(queue, level, behind)
+
+
+def ask(queue: "Queue", level: "Level", behind: Behind, messages: int = FETCH_MESSAGES) -> None:
+    """Have up to `messages` read that come first of those that are away, at least one of them."""
+    group: list[Away] = []
+    wanted = Stretch()
+    octets = FETCH_OCTETS
+    for at, part in enumerate(behind.parts):
+        if messages <= 0 or octets <= 0 or at >= FETCH_PARTS:
+            break
+        if isinstance(part, Away) and not part.asked:
+            mine = _front(part, messages, octets)
+            mine.asked = True
+            group.append(mine)
+            wanted.extend(mine.stretch)
+            messages -= mine.stretch.count
+            octets -= mine.stretch.octets
+            if mine is not part:
+                behind.parts.insert(at, mine)
+                break
+        elif not isinstance(part, Away):
+            messages -= len(part.indexes)
+            octets -= part.body_octets
+    if not group:
+        return
+    broker = queue.vhost.broker
+    now_ms = broker.clock.now_ms
+    behind.fast = behind.asked_ms is not None and now_ms - behind.asked_ms < FAST_MS
+    behind.asked_ms = now_ms
+    behind.fetching = True
+    broker.log.fetch(queue.id, wanted, partial(_came, queue, level, behind, group))
+
+
+def _front(away: Away, messages: int, octets: int) -> Away:
+    """Return the first messages of `away` within both limits, at least one, as a part of their own if not all."""
+    count = 0
+    for _, n, size in away.stretch.ranges():
+        fit = min(n, messages - count, octets // size if size else n)
+        count += fit
+        octets -= fit * size
+        if fit < n:
+            break
+    count = max(count, 1)
+    return away if count == away.stretch.count else Away(away.stretch.take_front(count), away.deliveries)
+
+
+def _came(queue: "Queue", level: "Level", behind: Behind, group: list[Away], found: list[tuple[Run, range]]) -> None:
+    """Put what was read where it belongs; what could not be read is not in the queue any more."""
+    if level.behind is behind:  # else the queue was purged meanwhile
+        behind.fetching = False
+        count = sum([away.stretch.count for away in group])
+        octets = sum([away.stretch.octets for away in group])
+        _share_out(group, found)
+        queue.messages_away -= count
+        queue.octets_away -= octets
+        missing = count - sum([len(indexes) for _, indexes in found])
+        if missing:
+            octets -= sum([run.body_octets_of(indexes) for run, indexes in found])
+            _miss(queue, level, missing, octets)
+        level.advance()
+    queue.head_came()
+
+
+def _share_out(group: list[Away], found: list[tuple[Run, range]]) -> None:
+    """Give each its entries; one run may have messages of several."""
+    left = deque(found)
+    for away in group:
+        away.found = []
+        last_seq = away.stretch.last_seq
+        while left and left[0][0].first_seq + left[0][1].start <= last_seq:
+            run, indexes = left.popleft()
+            after = indexes[last_seq - run.first_seq - indexes.start + 1 :]
+            if after:
+                left.appendleft((run, after))
+                indexes = indexes[: len(indexes) - len(after)]
+            if run.pins(indexes):
+                run, indexes = run.part(indexes), range(len(indexes))
+            away.found.append(Entry(run, indexes, away.deliveries))
+
+
+def _miss(queue: "Queue", level: "Level", count: int, octets: int) -> None:
+    """Go on without messages that could not be read. They are not settled: the log keeps what there is of them."""
+    level.count -= count
+    queue.messages_ready -= count
+    queue.octets_ready -= octets
+    queue.unreadable += count
+    queue.vhost.broker.warn(f"unreadable {queue.id}", f"{queue!r} goes on without {count} messages that cannot be read")
+
+
+def drop_front(queue: "Queue", level: "Level", count: int) -> int:
+    """Drop up to `count` heads that are away, unseen; return how many, 0 if they are on their way back."""
+    behind = level.behind
+    assert behind is not None
+    away = behind.parts[0]
+    assert isinstance(away, Away)
+    if away.asked:
+        return 0
+    if len(away.stretch) > DROP_MESSAGES > count:
+        away = Away(away.stretch.take_front(DROP_MESSAGES), away.deliveries)
+        behind.parts.appendleft(away)
+    gone = Away(away.stretch.take_front(count))
+    if not away.stretch.count:
+        behind.parts.popleft()
+    for first, last in gone.spans():
+        queue.vhost.broker.log.settle_seqs(queue.id, first, last)
+    n, octets = gone.stretch.count, gone.stretch.octets
+    level.count -= n
+    queue.messages_ready -= n
+    queue.messages_away -= n
+    queue.octets_ready -= octets
+    queue.octets_away -= octets
+    level.advance()
+    return n

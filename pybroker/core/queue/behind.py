@@ -1,0 +1,106 @@
+"""Behind: what a level has behind its head window: messages that are away, and entries that keep their contents.
+
+The nouns only. What goes away and when it comes back is decided in `away`; `ready` keeps the level's order.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pybroker.run import Entry
+    from pybroker.stretch import Stretch
+
+# What stays in memory at the head of each level.
+WINDOW_MESSAGES: Final = 2_048
+WINDOW_OCTETS: Final = 1_048_576
+
+
+def fills_window(entries: "Iterable[Entry]", halves: int = 2) -> int:
+    """Return how many of `entries` it takes to fill so many halves of a window; 0 if they do not."""
+    messages = octets = 0
+    for count, entry in enumerate(entries, 1):
+        messages += len(entry.indexes)
+        octets += entry.body_octets
+        if 2 * messages >= halves * WINDOW_MESSAGES or 2 * octets >= halves * WINDOW_OCTETS:
+            return count
+    return 0
+
+
+class Away:
+    """Messages of one queue whose contents are on disk. `deliveries` as in Entry.
+
+    Once `asked` for they stay as they are until they come as `found`, which may lack some, or all, of them.
+    """
+
+    __slots__ = ("asked", "deliveries", "found", "stretch")
+
+    def __init__(self, stretch: "Stretch", deliveries: int = 0) -> None:
+        self.stretch = stretch
+        self.deliveries = deliveries
+        self.asked = False
+        self.found: list[Entry] | None = None
+
+    def spans(self) -> "Iterator[tuple[int, int]]":
+        """Yield its seqs as ranges, first and last: what a log settles. Sizes do not part them."""
+        first = stop = 0
+        for start, count, _ in self.stretch.ranges():
+            if start != stop:
+                if stop:
+                    yield first, stop - 1
+                first = start
+            stop = start + count
+        if stop:
+            yield first, stop - 1
+
+    def __repr__(self) -> str:
+        return f"Away({self.stretch}, deliveries {self.deliveries})"
+
+
+class Behind:
+    """`parts` have been looked at: what could go is away. `fresh` may go when the log has it. Both ascend by seq.
+
+    While `fetching`, which began at `asked_ms`, some of the first parts are on their way back. When the level's head
+    reaches `low_seq` it is time for the next ones: half a window before these are needed, or two where messages leave
+    `fast`.
+    """
+
+    __slots__ = ("asked_ms", "fast", "fetching", "fresh", "low_seq", "parts")
+
+    def __init__(self) -> None:
+        self.parts: deque[Entry | Away] = deque()
+        self.fresh: deque[Entry] = deque()
+        self.asked_ms: int | None = None
+        self.fast = False
+        self.fetching = False
+        self.low_seq = 0
+
+    def entries(self) -> "Iterator[Entry]":
+        """Yield those whose contents are in memory."""
+        for part in self.parts:
+            if not isinstance(part, Away):
+                yield part
+            elif part.found:
+                yield from part.found
+        yield from self.fresh
+
+    def take_front(self, count: int) -> "list[Entry]":
+        """Remove what leads and is in memory: all that was read back, or about `count` entries."""
+        taken: list[Entry] = []
+        parts = self.parts
+        while parts and len(taken) < count:
+            part = parts[0]
+            if not isinstance(part, Away):
+                taken.append(part)
+            elif part.found is not None:
+                taken += part.found
+            else:
+                break
+            parts.popleft()
+        return taken
+
+    def mark_low(self, ready: "Sequence[Entry]") -> None:
+        """Note from which seq on little is left in `ready`."""
+        count = fills_window(reversed(ready), 4 if self.fast else 1) or len(ready)
+        self.low_seq = ready[-count].first_seq if ready else 0

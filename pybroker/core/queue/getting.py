@@ -1,0 +1,67 @@
+"""basic.get ([basic.get]), and those who wait until a head that is away is back, in the order in which they asked."""
+
+from typing import TYPE_CHECKING
+
+from pybroker.core.queue import away, expiry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Entry
+
+
+def get(queue: "Queue", *, no_ack: bool) -> "Entry | None":
+    """Take one message from the head; None if nothing is ready. `wait_for_head` has returned True, or called back."""
+    if queue.timed:
+        expiry.expire_all(queue)
+    queue.touch()
+    level = queue.first_level()
+    if level is None or level.head() is None:
+        return None
+    entry = level.take(1)
+    octets = entry.body_octets
+    queue.messages_ready -= 1
+    queue.octets_ready -= octets
+    queue.got += 1
+    if entry.deliveries:
+        queue.redelivered += 1
+    if no_ack:
+        queue.forget(entry.run, entry.indexes)
+    else:
+        queue.messages_unacknowledged += 1
+        queue.octets_unacknowledged += octets
+    if queue.timed:
+        expiry.expire_all(queue)
+    if queue.messages_away:
+        away.refill(queue, level)
+    return entry
+
+
+def wait_for_head(queue: "Queue", call_back: "Callable[[], None]") -> bool:
+    """Tell whether the head can be taken, or nothing is ready; else call back once, when one of these is so."""
+    if not queue.waiting and _is_at_hand(queue):
+        return True
+    queue.waiting.append(call_back)
+    return False
+
+
+def answer(queue: "Queue") -> None:
+    """Call back those who waited, as far as there are heads for them."""
+    waiting, queue.waiting = queue.waiting, []
+    for at, call_back in enumerate(waiting):
+        if not _is_at_hand(queue):
+            queue.waiting = waiting[at:] + queue.waiting
+            return
+        call_back()
+
+
+def _is_at_hand(queue: "Queue") -> bool:
+    """Tell whether the queue's head is in memory, or there is none; else it is on its way."""
+    if queue.timed:
+        expiry.expire_all(queue)
+    level = queue.first_level()
+    if level is None or level.head() is not None:
+        return True
+    away.refill(queue, level)
+    return False

@@ -1,0 +1,155 @@
+"""A durable queue whose contents go to disk and come back against the same naive twin: nobody can tell the difference.
+
+The windows are tiny, so that almost everything is away at some time; what is read comes back a turn later.
+"""
+
+import pytest
+from disk_log import DiskLog
+from fakes import World
+from hypothesis import settings, strategies as st
+from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
+from queue_model import Limits
+from test_queue_model import ADMIN, QUICK, READERS, QueueMachine
+
+from pybroker.core.queue import away, behind, queue, ready
+from pybroker.core.queue.behind import Away
+
+SMALL = {
+    behind: {"WINDOW_MESSAGES": 2, "WINDOW_OCTETS": 30},
+    ready: {"ADVANCE_ENTRIES": 2},
+    queue: {"PACK_BEHIND_MESSAGES": 1},
+    away: {
+        "RESIDENT_MESSAGES": 3,
+        "RESIDENT_OCTETS": 40,
+        "SEND_ENTRIES": 2,
+        "AWAY_ELEMENTS": 3,
+        "FETCH_MESSAGES": 3,
+        "FETCH_OCTETS": 40,
+        "FETCH_PARTS": 4,
+        "DROP_MESSAGES": 1,
+    },
+}
+LIMITS = st.one_of(
+    st.builds(Limits, priority_max=st.sampled_from([0, 0, 3]), single_active=st.booleans()),
+    st.builds(
+        Limits,
+        length=st.none() | st.integers(5, 30),
+        octets=st.none() | st.integers(50, 300),
+        overflow=st.sampled_from(["drop-head", "drop-head", "reject-publish", "reject-publish-dlx"]),
+        ttl_ms=st.none() | st.sampled_from([50, 100, 100_000]),
+        priority_max=st.sampled_from([0, 0, 3]),
+        dead_letters=st.booleans(),
+    ),
+    st.builds(Limits, length=st.none() | st.integers(5, 30), delivery_limit=st.integers(0, 3)),
+)
+# Whether a message is persistent, by its number.
+PATTERNS = {"all": (True,), "most": (True, True, True, False), "runs": (True, True, False, False), "few": (False, True)}
+
+
+class DiskWorld(World):
+    """The log completes what it has, and answers, when the loop has come to rest."""
+
+    def __init__(self):
+        super().__init__()
+        self.broker.log = DiskLog()
+
+    def run(self):
+        log = self.broker.log
+        super().run()
+        while log.answer() or log.complete(self.broker):
+            super().run()
+
+
+class AwayMachine(QueueMachine):
+    """The same stories."""
+
+    durable = True
+    pattern = PATTERNS["all"]
+    seen = 0  # messages read back, in all stories
+
+    def new_world(self):
+        return DiskWorld()
+
+    def traits_of(self, number):
+        return {"delivery_mode": 2} if self.pattern[number % len(self.pattern)] else {}
+
+    @initialize(limits=LIMITS, pattern=st.sampled_from(sorted(PATTERNS)))
+    def begin(self, limits, pattern):
+        self.pattern = PATTERNS[pattern]
+        super().begin(limits)
+
+    @rule(
+        counts=st.lists(st.integers(3, 12), min_size=1, max_size=4),
+        padding=st.lists(st.integers(0, 20), min_size=1, max_size=3),
+        priority=st.none() | st.integers(0, 5),
+        at_once=st.booleans(),
+    )
+    def flood(self, counts, padding, priority, at_once):
+        """Publish while nobody may take it."""
+        self.flow(READERS, active=False)
+        for count in counts:
+            self.publish(count, padding, priority, None, at_once)
+
+    @rule(no_ack=st.booleans(), channel=st.sampled_from((ADMIN, *READERS)))
+    def get(self, no_ack, channel):
+        self.queue.wait_for_head(lambda: None)
+        self.world.run()
+        super().get(no_ack, channel)
+
+    @invariant()
+    def what_is_away_is_counted(self):
+        if not hasattr(self, "queue"):
+            return
+        count = octets = 0
+        for level in self.queue.levels:
+            before = 0
+            for part in level.behind.parts if level.behind is not None else ():
+                if isinstance(part, Away):
+                    if part.found is None:
+                        count += part.stretch.count
+                        octets += part.stretch.octets
+                    assert part.stretch.count
+                    first, last = part.stretch.first_seq, part.stretch.last_seq
+                else:
+                    first, last = part.first_seq, part.last_seq
+                assert before < first
+                before = last
+            assert level.count >= 0
+            assert level.tail is (level.ready if level.behind is None else level.behind.fresh)
+            # Without a head the first ones are away.
+            assert level.ready or level.returned or level.behind is None or level.behind.parts[0].found is None
+        assert (count, octets) == (self.queue.messages_away, self.queue.octets_away)
+
+    @invariant()
+    def the_log_has_what_the_queue_has(self):
+        if not hasattr(self, "queue"):
+            return
+        model = self.model
+        numbers = [held.number for held in model.ready]
+        numbers += [held.number for held_ in model.unacked.values() for held, _ in held_.values()]
+        persistent = [number for number in numbers if self.pattern[number % len(self.pattern)]]
+        assert len(persistent) == len(self.world.broker.log.live[self.queue.id])
+
+    def teardown(self):
+        if hasattr(self, "world"):
+            AwayMachine.seen += self.world.broker.log.asked
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    for module, constants in SMALL.items():
+        for name, value in constants.items():
+            assert hasattr(module, name)
+            monkeypatch.setattr(module, name, value)
+
+
+def test_a_queue_whose_contents_are_away_does_what_a_list_of_messages_would():
+    AwayMachine.seen = 0
+    run_state_machine_as_test(AwayMachine, settings=QUICK)
+    assert AwayMachine.seen > 500
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_a_queue_whose_contents_are_away_does_the_same_in_two_thousand_stories():
+    run_state_machine_as_test(AwayMachine, settings=settings(QUICK, max_examples=2_000, stateful_step_count=50))
