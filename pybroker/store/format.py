@@ -30,6 +30,7 @@ This file opens nothing: `segment.py` and the writer do.
 
 import sys
 from array import array
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from struct import Struct
@@ -75,6 +76,8 @@ _TARGETS: Final = Struct("<IBBHI")
 _PUBLISH: Final = Struct("<IIQQQIIIHBB")
 _FRONT_PUBLISH: Final = Struct("<IBBHIIQQQIIIHBB")
 _BRIEF: Final = Struct("<IIQ24xI")  # of a PUBLISH: set, count, first seq, body size
+_CONTENT_SIZE: Final = Struct("<36xI")
+_BODY_SIZE: Final = Struct(">Q")  # AMQP's octets, in a content from its octet 11 on (AMQP §4.2.6.1)
 _GROUP: Final = Struct("<QII")
 BATCH_RECORD_OCTETS: Final = RECORD_OCTETS + _BATCH.size
 PROVEN_RECORD_OCTETS: Final = RECORD_OCTETS + _U64.size
@@ -257,12 +260,10 @@ def publish_stretch(payload: bytes) -> tuple[int, list[tuple[int, int, int]]]:
     set_id, count, first, body_size = _BRIEF.unpack_from(payload)
     if body_size != _DIFFER:
         return set_id, [(first, count, body_size)]
-    at, sizes = _contents(payload, count)
-    sizes_of = int.from_bytes
-    return set_id, [
-        (seq, 1, sizes_of(payload[start + 11 : start + 19]))
-        for seq, start in zip(range(first, first + count), accumulate(sizes, initial=at), strict=False)
-    ]
+    _, starts = _starts(payload, count)
+    body_size_at = _BODY_SIZE.unpack_from
+    sizes = [body_size_at(payload, start + 11)[0] for start in starts[:-1]]
+    return set_id, [(seq, 1, size) for seq, size in enumerate(sizes, first)]
 
 
 def decode_publish(payload: bytes) -> Run:
@@ -270,30 +271,33 @@ def decode_publish(payload: bytes) -> Run:
     _, count, first, arrived_ms, ttl_ms, frame_octets_max, size, body_size, channel, priority, wants = (
         _PUBLISH.unpack_from(payload)
     )
-    at, sizes = _contents(payload, count)
-    names = _names(payload[_PUBLISH.size : at - (0 if size else 4 * count)])
+    split, starts = _starts(payload, count)
+    names = _names(payload[_PUBLISH.size : split])
     traits = _traits(priority, ttl_ms, wants)
-    blob = payload[at:]
-    octets = len(blob)
+    blob = payload[starts[0] :]
     if body_size == _DIFFER:
-        body_octets = sum([int.from_bytes(blob[end + 11 : end + 19]) for end in accumulate(sizes[:-1], initial=0)])
+        body_size_at = _BODY_SIZE.unpack_from
+        body_octets = sum([body_size_at(payload, start + 11)[0] for start in starts[:-1]])
         body_size = -1
     else:
         body_octets = count * body_size
     if count == 1:
-        return Run(names, traits, first, [blob], octets, body_octets, body_size, arrived_ms, channel, frame_octets_max)
-    ends = array("I", range(0, octets + 1, size) if size else accumulate(sizes, initial=0))
+        return Run(
+            names, traits, first, [blob], len(blob), body_octets, body_size, arrived_ms, channel, frame_octets_max
+        )
+    ends = array("I", range(0, len(blob) + 1, size) if size else [start - starts[0] for start in starts])
     return Run.of_block(names, traits, first, blob, ends, body_octets, body_size, arrived_ms, channel, frame_octets_max)
 
 
-def _contents(payload: bytes, count: int) -> "tuple[int, array[int]]":
-    """Return where the contents of a PUBLISH begin, and how long each is; nothing if they are equally long."""
-    at = _PUBLISH.size
-    at += 1 + payload[at]
-    at += 1 + payload[at]
-    if _U32.unpack_from(payload, 36)[0]:
-        return at, array("I")
-    return at + 4 * count, column("I", payload, at, count)
+def _starts(payload: bytes, count: int) -> tuple[int, Sequence[int]]:
+    """Return where the names of a PUBLISH end, and where each content begins; then where the last one ends."""
+    split = _PUBLISH.size
+    split += 1 + payload[split]
+    split += 1 + payload[split]
+    size = _CONTENT_SIZE.unpack_from(payload)[0]
+    if size:
+        return split, range(split, len(payload) + 1, size)
+    return split, list(accumulate(column("I", payload, split, count), initial=split + 4 * count))
 
 
 @lru_cache(1024)

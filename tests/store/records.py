@@ -1,0 +1,70 @@
+"""Runs and records for the tests of the store: contents as a client's frames have them."""
+
+import random
+from array import array
+
+from pybroker.core.publish import names_of
+from pybroker.run import Run, Traits
+from pybroker.store import format as fmt
+
+PERSISTENT = Traits(persistent=True)
+SEED = fmt.seed(fmt.EPOCH, 1)
+
+
+def content(body: bytes, channel: int = 1, properties: bytes = b"\x10\x00\x02") -> bytes:
+    """Return header frame and body frame of one message."""
+    number = channel.to_bytes(2)
+    header = b"\x00\x3c\x00\x00" + len(body).to_bytes(8) + properties
+    frames = b"\x01" + number + len(header).to_bytes(4) + header + b"\xce"
+    return frames + (b"\x03" + number + len(body).to_bytes(4) + body + b"\xce" if body else b"")
+
+
+def run_of(
+    bodies: list[bytes],
+    first_seq: int = 1,
+    names: tuple[str, str] = ("", "q"),
+    traits: Traits = PERSISTENT,
+    arrived_ms: int = 1_700_000_000_000,
+    channel: int = 1,
+    frame_octets_max: int = 131_072,
+) -> Run:
+    """Return a run of messages with these bodies."""
+    contents = [content(body, channel) for body in bodies]
+    sizes = {len(body) for body in bodies}
+    return Run(
+        names_of(*names),
+        traits,
+        first_seq,
+        contents,
+        sum(map(len, contents)),
+        sum(map(len, bodies)),
+        sizes.pop() if len(sizes) == 1 else -1,
+        arrived_ms,
+        channel,
+        frame_octets_max,
+    )
+
+
+def publish(run: Run, set_id: int = 1, seed: int = SEED) -> bytes:
+    """Return the record of a whole run."""
+    return fmt.publish(set_id, run, range(run.count), run.arrived_ms, seed)
+
+
+def one_of_each(seed: int = SEED) -> list[bytes]:
+    """Return a record of every type but FOOTER."""
+    return [
+        fmt.batch_header(7, 1_700_000_000_000, 4, 1_000, seed),
+        fmt.targets(1, 3, True, (5, 6), seed),
+        publish(run_of([b"one"], 10), seed=seed),
+        publish(run_of([b"x", b"", b"longer"], 11), seed=seed),
+        fmt.settle([(5, array("Q", [1, 4, 6, 6])), (6, array("Q", [9, 9]))], seed),
+        fmt.proven(7, seed),
+    ]
+
+
+def random_run(rng: random.Random, first_seq: int, octets_max: int = 300) -> Run:
+    """Return a run of a few messages of many shapes."""
+    count = rng.choice((1, 1, 1, 2, 5, 40))
+    equal = rng.random() < 0.5
+    size = rng.randint(0, octets_max)
+    return run_of([rng.randbytes(size if equal else rng.randint(0, octets_max)) for _ in range(count)], first_seq)

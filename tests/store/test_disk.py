@@ -1,0 +1,365 @@
+"""Disk and its faulty twin: the same promises, so that what holds on the twin holds on the real one."""
+
+import errno
+import os
+import random
+from itertools import pairwise
+
+import pytest
+from store.faulty_disk import PAGE, FaultyDisk, PowerLoss
+
+from pybroker.store.disk import Disk, DiskError
+
+
+@pytest.fixture(params=["real", "faulty"])
+def disk(request, tmp_path):
+    return Disk(tmp_path) if request.param == "real" else FaultyDisk()
+
+
+def seeds(count):
+    return [random.Random(seed) for seed in range(count)]
+
+
+def found(disk, count=64):
+    """Return what all crashes leave, each as the octets of the files by name."""
+    return [{name: crashed.read_file(name) for name in crashed.names()} for crashed in map(disk.crash, seeds(count))]
+
+
+# -- what both keep ----------------------------------------------------------------------------------------------------
+
+
+def test_a_created_file_is_zeros(disk):
+    file = disk.create("a", 3_000_000)
+    assert (disk.size(file), disk.names()) == (3_000_000, ["a"])
+    assert disk.read_at(file, 0, 3_000_000) == bytes(3_000_000)
+    disk.close(file)
+
+
+def test_a_created_file_is_empty_without_a_size(disk):
+    assert disk.size(disk.create("a")) == 0
+
+
+def test_creating_a_file_that_is_there_fails(disk):
+    disk.close(disk.create("a", 5))
+    with pytest.raises(DiskError) as raised:
+        disk.create("a", 7)
+    assert (raised.value.errno, raised.value.full) == (errno.EEXIST, False)
+    assert disk.read_file("a") == bytes(5)
+
+
+@pytest.mark.parametrize("operation", ["open", "unlink", "read_file"])
+def test_what_is_not_there_cannot_be_used(disk, operation):
+    with pytest.raises(DiskError) as raised:
+        getattr(disk, operation)("a")
+    assert raised.value.errno == errno.ENOENT
+
+
+def test_renaming_what_is_not_there_fails(disk):
+    with pytest.raises(DiskError) as raised:
+        disk.rename("a", "b")
+    assert raised.value.errno == errno.ENOENT
+
+
+def test_what_was_written_is_read(disk):
+    file = disk.create("a", 10)
+    disk.write_at(file, 2, b"xyz")
+    assert disk.read_at(file, 0, 6) == b"\0\0xyz\0"
+    disk.write_at(file, 9, b"longer")
+    assert disk.size(file) == 15
+
+
+def test_writing_beyond_the_end_leaves_zeros_between(disk):
+    file = disk.create("a")
+    disk.write_at(file, 4, b"x")
+    assert disk.read_file("a") == b"\0\0\0\0x"
+
+
+def test_reading_beyond_the_end_is_short(disk):
+    file = disk.create("a", 10)
+    assert disk.read_at(file, 8, 5) == b"\0\0"
+    assert disk.read_at(file, 10, 5) == b""
+
+
+def test_a_file_opened_for_reading_cannot_be_written(disk):
+    disk.close(disk.create("a", 10))
+    file = disk.open("a")
+    with pytest.raises(DiskError) as raised:
+        disk.write_at(file, 0, b"x")
+    assert raised.value.errno == errno.EBADF
+
+
+def test_truncate_cuts_off_and_lengthens(disk):
+    file = disk.create("a")
+    disk.write_at(file, 0, b"abcdef")
+    disk.truncate(file, 2)
+    assert disk.read_file("a") == b"ab"
+    disk.truncate(file, 4)
+    disk.sync(file)
+    assert disk.read_file("a") == b"ab\0\0"
+
+
+def test_rename_replaces(disk):
+    disk.write_file("a", b"old")
+    disk.write_file("b", b"new")
+    disk.rename("b", "a")
+    disk.sync_folder()
+    assert (disk.names(), disk.read_file("a")) == (["a"], b"new")
+
+
+def test_an_unlinked_file_is_read_on_by_who_has_it(disk):
+    disk.write_file("a", b"abc")
+    file = disk.open("a")
+    disk.unlink("a")
+    assert (disk.names(), disk.read_at(file, 0, 3)) == ([], b"abc")
+
+
+def test_write_file_replaces_all_of_it(disk):
+    disk.write_file("a", b"a long text")
+    disk.write_file("a", b"short")
+    assert (disk.names(), disk.read_file("a")) == (["a"], b"short")
+
+
+def test_write_file_takes_no_notice_of_what_a_crash_left(disk):
+    disk.close(disk.create("a.new", 100))
+    disk.write_file("a", b"abc")
+    assert (disk.names(), disk.read_file("a")) == (["a"], b"abc")
+
+
+def test_a_folder_below_is_a_disk_and_no_file(disk):
+    disk.below("q").write_file("a", b"abc")
+    disk.below("q").write_file("b", b"")
+    assert (disk.names(), disk.below("q").names()) == ([], ["a", "b"])
+
+
+def test_free_octets_is_what_is_left(disk):
+    assert disk.free_octets() > 0
+
+
+# -- the real one ------------------------------------------------------------------------------------------------------
+
+
+def test_errors_are_sentences(tmp_path):
+    with pytest.raises(DiskError) as raised:
+        Disk(tmp_path).open("seg.1")
+    assert str(raised.value) == f"cannot open {tmp_path}/seg.1: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("number", "full"), [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EFBIG, True), (errno.EIO, False)]
+)
+def test_full_is_told_from_broken(number, full):
+    assert DiskError("write", "a", number).full is full
+
+
+def test_errors_of_every_call_are_told(tmp_path, monkeypatch):
+    disk = Disk(tmp_path)
+    file = disk.create("a", 10)
+
+    def fail(*_, **__):
+        raise OSError(errno.EIO, "no matter")
+
+    operations = (
+        lambda: disk.write_at(file, 0, b"x"),
+        lambda: disk.read_at(file, 0, 1),
+        lambda: disk.sync(file),
+        lambda: disk.truncate(file, 1),
+        lambda: disk.size(file),
+        disk.sync_folder,
+        disk.free_octets,
+        disk.names,
+        lambda: disk.create("b"),
+        lambda: disk.write_file("c", b"x"),
+    )
+    with monkeypatch.context() as patched:
+        for call in ("pwrite", "pread", "fdatasync", "ftruncate", "fstat", "fsync", "statvfs", "scandir"):
+            patched.setattr(os, call, fail)
+        for operation in operations:
+            with pytest.raises(DiskError) as raised:
+                operation()
+            assert raised.value.errno == errno.EIO
+
+
+def test_a_file_that_cannot_be_filled_is_not_left_behind(tmp_path, monkeypatch):
+    disk = Disk(tmp_path)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "no matter")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(DiskError) as raised:
+        disk.create("a", 4096)
+    assert raised.value.full
+    assert str(raised.value) == f"cannot reserve 4096 octets for {tmp_path}/a: No space left on device"
+    assert disk.names() == []
+
+
+def test_a_write_in_parts_is_ended(tmp_path, monkeypatch):
+    disk = Disk(tmp_path)
+    file = disk.create("a")
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, octets, offset: pwrite(file, octets[:3], offset))
+    disk.write_at(file, 1, b"abcdefgh")
+    assert disk.read_file("a") == b"\0abcdefgh"
+
+
+def test_a_read_in_parts_is_ended(tmp_path, monkeypatch):
+    disk = Disk(tmp_path)
+    disk.write_file("a", b"abcdefgh")
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda file, octets, offset: pread(file, min(octets, 3), offset))
+    assert disk.read_file("a") == b"abcdefgh"
+    assert disk.read_at(disk.open("a"), 6, 100) == b"gh"
+
+
+def test_nobody_else_may_read_the_files(tmp_path):
+    disk = Disk(tmp_path)
+    disk.create("a")
+    disk.write_file("b", b"")
+    disk.below("c")
+    assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
+        "a": 0o600,
+        "b": 0o600,
+        "c": 0o700,
+    }
+
+
+# -- the crashes of its twin -------------------------------------------------------------------------------------------
+
+
+def test_a_crash_keeps_what_was_synced():
+    disk = FaultyDisk()
+    file = disk.create("a", 3 * PAGE)
+    disk.write_at(file, 100, b"x" * PAGE)
+    disk.sync(file)
+    disk.sync_folder()
+    expected = bytes(100) + b"x" * PAGE + bytes(2 * PAGE - 100)
+    assert all(crashed == {"a": expected} for crashed in found(disk))
+
+
+def test_a_crash_keeps_loses_or_tears_what_was_not():
+    disk = FaultyDisk()
+    file = disk.create("a", 2 * PAGE)
+    disk.sync_folder()
+    disk.write_at(file, 0, b"x" * 2 * PAGE)
+    left = {crashed["a"] for crashed in found(disk, 300)}
+    old, new = bytes(PAGE), b"x" * PAGE
+    assert {old + old, old + new, new + old, new + new} <= left
+    assert any(page not in (old, new) for crashed in left for page in (crashed[:PAGE], crashed[PAGE:]))
+
+
+def test_writes_reach_the_disk_in_any_order():
+    disk = FaultyDisk()
+    file = disk.create("a", 2)
+    disk.sync_folder()
+    disk.write_at(file, 0, b"x")
+    disk.write_at(file, 1, b"y")
+    assert {crashed["a"] for crashed in found(disk, 300)} == {b"\0\0", b"x\0", b"\0y", b"xy"}
+
+
+def test_a_name_is_kept_when_the_folder_was_synced():
+    disk = FaultyDisk()
+    file = disk.create("a")
+    disk.write_at(file, 0, b"abc")
+    disk.sync(file)
+    assert {tuple(crashed.items()) for crashed in found(disk)} == {(), (("a", b"abc"),)}
+    disk.sync_folder()
+    assert all(crashed == {"a": b"abc"} for crashed in found(disk))
+
+
+def test_unlinks_come_back_in_any_order():
+    disk = FaultyDisk()
+    disk.write_file("a", b"")
+    disk.write_file("b", b"")
+    disk.unlink("a")
+    disk.unlink("b")
+    assert {tuple(crashed) for crashed in found(disk)} == {(), ("a",), ("b",), ("a", "b")}
+    disk.sync_folder()
+    assert all(crashed == {} for crashed in found(disk))
+
+
+def test_write_file_leaves_the_old_or_the_new():
+    sizes = [0, 3 * PAGE + 5, 40]
+    for old, new in pairwise([b"x" * sizes[0], b"y" * sizes[1], b"z" * sizes[2]]):
+        operations = 0
+        left = set()
+        while True:
+            disk = FaultyDisk()
+            disk.write_file("a", old)
+            operations += 1
+            disk.crash_at(disk.power.operations + operations)
+            try:
+                disk.write_file("a", new)
+            except PowerLoss:
+                left |= {crashed["a"] for crashed in found(disk)}
+                continue
+            assert all(crashed["a"] == new for crashed in found(disk))
+            break
+        assert left == {old, new}
+        assert operations == 6  # create, write, sync, rename, sync the folder
+
+
+def test_a_dead_disk_stays_dead():
+    disk = FaultyDisk()
+    disk.crash_at(1)
+    with pytest.raises(PowerLoss):
+        disk.create("a")
+    with pytest.raises(PowerLoss):
+        disk.names()
+    assert disk.crash(random.Random(1)).names() in ([], ["a"])
+
+
+def test_operations_fail_on_demand():
+    disk = FaultyDisk()
+    disk.fail_at(2, errno.EIO)
+    disk.fail_next("sync", errno.ENOSPC)
+    file = disk.create("a")
+    with pytest.raises(DiskError) as raised:
+        disk.write_at(file, 0, b"x")
+    assert (raised.value.operation, raised.value.errno) == ("write_at", errno.EIO)
+    disk.write_at(file, 0, b"x")
+    with pytest.raises(DiskError) as raised:
+        disk.sync(file)
+    assert raised.value.full
+    disk.sync(file)
+
+
+def test_what_a_failed_sync_left_is_not_made_durable_by_the_next_one():
+    disk = FaultyDisk()
+    file = disk.create("a", 2)
+    disk.sync_folder()
+    disk.write_at(file, 0, b"x")
+    disk.fail_next("sync", errno.EIO)
+    with pytest.raises(DiskError):
+        disk.sync(file)
+    disk.write_at(file, 1, b"y")
+    disk.sync(file)
+    assert disk.read_at(file, 0, 2) == b"xy"
+    assert {crashed["a"] for crashed in found(disk)} == {b"\0y", b"xy"}
+
+
+def test_a_disk_is_full():
+    disk = FaultyDisk()
+    disk.power.capacity = 10
+    file = disk.create("a", 6)
+    disk.write_at(file, 0, b"123456")
+    with pytest.raises(DiskError) as raised:
+        disk.write_at(file, 4, b"x" * 10)
+    assert (raised.value.full, disk.read_file("a"), disk.free_octets()) == (True, b"1234xxxxxx", 0)
+    with pytest.raises(DiskError) as raised:
+        disk.create("b", 1)
+    assert raised.value.full
+
+
+def test_disks_that_lie_lose_what_they_say_they_keep():
+    for lie in ("lying_sync", "lying_folder"):
+        disk = FaultyDisk()
+        setattr(disk.power, lie, True)
+        disk.write_file("a", b"abc")
+        assert any(crashed != {"a": b"abc"} for crashed in found(disk))
+
+
+def test_a_flipped_bit_stays_flipped():
+    disk = FaultyDisk()
+    disk.write_file("a", b"abc")
+    disk.flip("a", 9)
+    assert (disk.read_file("a"), disk.crash(random.Random(1)).read_file("a")) == (b"a`c", b"a`c")

@@ -1,0 +1,209 @@
+"""The octets of a segment: what is written is read, what is changed is noticed."""
+
+import random
+from array import array
+
+import pytest
+from hypothesis import given, strategies as st
+from store.records import PERSISTENT, SEED, content, one_of_each, publish, run_of
+
+from pybroker.core.publish import names_of
+from pybroker.run import Run, Traits
+from pybroker.store import format as fmt
+from pybroker.store.scan import Record, scan
+
+U64 = st.integers(0, (1 << 64) - 1)
+U32 = st.integers(0, (1 << 32) - 1)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+
+
+def payload_of(octets, kind, seed=SEED):
+    (found,) = scan(octets, 0, seed)
+    assert isinstance(found, Record)
+    assert (found.offset, found.type) == (0, kind)
+    return found.payload
+
+
+# -- headers -----------------------------------------------------------------------------------------------------------
+
+
+@given(U32, U64, U64, U64)
+def test_a_header_is_read_as_it_was_written(epoch, number, size, created_ms):
+    header = fmt.SegmentHeader(epoch, number, size, created_ms)
+    assert len(header.encode()) == fmt.HEADER_OCTETS
+    assert fmt.SegmentHeader.decode(header.encode() + b"more") == header
+
+
+def test_every_flipped_bit_of_a_header_is_found():
+    octets = fmt.segment_header(7, 0, 4096, 5)
+    for bit in range(8 * len(octets)):
+        flipped = bytearray(octets)
+        flipped[bit // 8] ^= 1 << bit % 8
+        with pytest.raises(fmt.FormatError) as raised:
+            fmt.SegmentHeader.decode(bytes(flipped))
+        assert raised.type is fmt.FormatError  # not a newer version
+
+
+def test_a_newer_version_is_refused_by_a_sentence_that_names_both(monkeypatch):
+    monkeypatch.setattr(fmt, "VERSION", 2)
+    octets = fmt.segment_header(7, 0, 4096)
+    monkeypatch.undo()
+    with pytest.raises(fmt.VersionError) as raised:
+        fmt.SegmentHeader.decode(octets)
+    assert str(raised.value) == "the log has version 2, this program reads up to 1: start a newer one"
+
+
+@pytest.mark.parametrize("octets", [b"", b"pybroker", bytes(64), b"x" * 64])
+def test_what_is_no_segment_is_refused(octets):
+    with pytest.raises(fmt.FormatError):
+        fmt.SegmentHeader.decode(octets)
+
+
+@given(U64)
+def test_a_trailer_is_read_as_it_was_written(offset):
+    assert len(fmt.trailer(offset)) == fmt.TRAILER_OCTETS
+    assert fmt.decode_trailer(fmt.trailer(offset)) == offset
+
+
+def test_every_flipped_bit_of_a_trailer_is_found():
+    for bit in range(8 * fmt.TRAILER_OCTETS):
+        octets = bytearray(fmt.trailer(4711))
+        octets[bit // 8] ^= 1 << bit % 8
+        assert fmt.decode_trailer(bytes(octets)) is None
+    assert fmt.decode_trailer(b"short") is None
+
+
+@given(U64)
+def test_a_segments_name_tells_its_number(number):
+    assert fmt.segment_number(fmt.segment_name(number)) == number
+
+
+@pytest.mark.parametrize(
+    "name", ["seg.", "seg.1", "seg.000000000000000g", "ckpt.0000000000000001", "seg.+00000000000001f"]
+)
+def test_other_names_are_no_segments(name):
+    assert fmt.segment_number(name) is None
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+@given(U64, U64, U32, U32, U32)
+def test_a_batch_is_read_as_it_was_written(ticket, wall_ms, records, octets, seed):
+    made = fmt.batch_header(ticket, wall_ms, records, octets, seed)
+    assert len(made) == fmt.BATCH_RECORD_OCTETS
+    assert fmt.decode_batch(payload_of(made, fmt.BATCH, seed)) == (ticket, wall_ms, records, octets)
+
+
+@given(U32, st.integers(0, 255), st.booleans(), st.lists(U64).map(tuple))
+def test_targets_are_read_as_they_were_written(set_id, priority, timed, queue_ids):
+    payload = payload_of(fmt.targets(set_id, priority, timed, queue_ids, SEED), fmt.TARGETS)
+    assert fmt.decode_targets(payload) == (set_id, priority, timed, queue_ids)
+
+
+@given(st.lists(st.tuples(U64, st.lists(st.tuples(U64, U64), max_size=5))))
+def test_settles_are_read_as_they_were_written(groups):
+    flat = [(queue_id, array("Q", [seq for pair in pairs for seq in pair])) for queue_id, pairs in groups]
+    assert fmt.decode_settle(payload_of(fmt.settle(flat, SEED), fmt.SETTLE)) == flat
+
+
+@given(U64)
+def test_proven_is_read_as_it_was_written(ticket):
+    made = fmt.proven(ticket, SEED)
+    assert len(made) == fmt.PROVEN_RECORD_OCTETS
+    assert fmt.decode_proven(payload_of(made, fmt.PROVEN)) == ticket
+
+
+TRAITS = st.builds(
+    Traits,
+    persistent=st.just(True),
+    priority=st.integers(0, 255),
+    ttl_ms=st.none() | st.integers(0, (1 << 32) - 1),
+    wants=st.integers(0, 255),
+)
+BODIES = st.lists(st.binary(max_size=50), min_size=1, max_size=20) | st.builds(
+    lambda body, count: [body] * count, st.binary(max_size=50), st.integers(1, 20)
+)
+
+
+@given(
+    BODIES,
+    st.integers(1, 1 << 62),
+    st.tuples(NAMES, NAMES),
+    TRAITS,
+    st.integers(0, 1 << 50),
+    st.integers(0, 65_535),
+    U32,
+    U32,
+    st.data(),
+)
+def test_a_publish_is_read_as_it_was_written(bodies, first, names, traits, arrived_ms, channel, most, set_id, data):
+    run = run_of(bodies, first, names, traits, 1, channel, most)
+    start = data.draw(st.integers(0, len(bodies) - 1))
+    indexes = range(start, data.draw(st.integers(start + 1, len(bodies))))
+    if data.draw(st.booleans()):
+        run.pack()
+    payload = payload_of(fmt.publish(set_id, run, indexes, arrived_ms, SEED), fmt.PUBLISH)
+    made = fmt.decode_publish(payload)
+    wanted = bodies[indexes.start : indexes.stop]
+    assert made.take(range(made.count)) == [content(body, channel) for body in wanted]
+    assert (made.names, made.names.tail, made.traits) == (names_of(*names), names_of(*names).tail, traits)
+    assert (made.first_seq, made.arrived_ms, made.channel) == (first + start, arrived_ms, channel)
+    assert (made.frame_octets_max, made.origin, made.count) == (most, 0, len(wanted))
+    assert (made.octets, made.body_octets) == (sum(map(len, run.take(indexes))), sum(map(len, wanted)))
+    assert made.body_size in (-1, len(wanted[0]))
+    for index, body in enumerate(wanted):
+        assert made.body_octets_of(range(index, index + 1)) == len(body)
+    assert fmt.publish_range(payload) == (first + start, len(wanted))
+    told, messages = fmt.publish_stretch(payload)
+    assert told == set_id
+    flat = [(seq, size) for seq, count, size in messages for seq in range(seq, seq + count)]
+    assert flat == list(enumerate(map(len, wanted), first + start))
+
+
+def test_equal_messages_are_one_element():
+    payload = payload_of(publish(run_of([b"12345"] * 100, 7)), fmt.PUBLISH)
+    assert fmt.publish_stretch(payload) == (1, [(7, 100, 5)])
+
+
+def test_contents_of_equal_length_may_have_bodies_of_different_length():
+    # headers of different length make up for it
+    contents = [content(b"xx"), content(b"x", properties=b"\x10\x00\x02\x00")]
+    run = Run(names_of("", "q"), PERSISTENT, 5, contents, sum(map(len, contents)), 3, -1, 0)
+    payload = payload_of(publish(run), fmt.PUBLISH)
+    assert fmt.publish_stretch(payload) == (1, [(5, 1, 2), (6, 1, 1)])
+    assert fmt.decode_publish(payload).take(range(2)) == contents
+
+
+def test_a_run_read_back_is_packed_and_small_things_are_shared():
+    one, two = (fmt.decode_publish(payload_of(publish(run_of([b"a", b"b"], 5)), fmt.PUBLISH)) for _ in range(2))
+    assert one.packed
+    assert one.names is two.names
+    assert one.traits is two.traits
+
+
+def test_every_flipped_bit_of_a_record_is_found():
+    for octets in one_of_each():
+        for bit in range(8 * len(octets)):
+            flipped = bytearray(octets)
+            flipped[bit // 8] ^= 1 << bit % 8
+            assert not [found for found in scan(bytes(flipped), 0, SEED) if isinstance(found, Record)]
+
+
+def test_a_record_of_another_segment_or_epoch_is_none():
+    seeds = {fmt.seed(epoch, number) for epoch in range(20) for number in range(50)}
+    assert len(seeds) == 1_000
+    for octets in one_of_each(fmt.seed(1, 1)):
+        assert not [found for found in scan(octets, 0, fmt.seed(0, 1)) if isinstance(found, Record)]
+        assert not [found for found in scan(octets, 0, fmt.seed(1, 2)) if isinstance(found, Record)]
+
+
+def test_a_record_that_is_torn_anywhere_is_none():
+    rng = random.Random(1)
+    for octets in one_of_each():
+        for end in range(len(octets)):
+            for rest in (b"", bytes(100), rng.randbytes(100)):
+                torn = octets[:end] + rest
+                found = [each for each in scan(torn, 0, SEED) if isinstance(each, Record) and each.offset == 0]
+                # What was lost may have been zeros: then nothing was.
+                assert not found or torn.startswith(octets)
