@@ -197,7 +197,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         session.sharing = route
         session.sharing_octets = contents.octets // n
     if ticket:
-        session.owe(ticket, contents.octets * n // len(contents.contents))
+        session.credit.take(ticket, contents.octets * n // len(contents.contents))
     session.broker.published += n
     assert route.exchange is not None
     route.exchange.publish_in += n
@@ -369,7 +369,7 @@ def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, que
     elif not queues and route.mandatory:
         send_returns(channel, route, contents.contents, 312, "NO_ROUTE")
     if ticket:
-        channel.session.owe(ticket, contents.octets)
+        channel.session.credit.take(ticket, contents.octets)
     return ticket
 
 

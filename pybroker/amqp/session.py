@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import base, commands
 
 from pybroker.amqp import receiving
-from pybroker.core.link import JOURNAL, SessionState, give_back
+from pybroker.core.credit import JOURNAL
+from pybroker.core.link import SessionState, give_back
 from pybroker.wire import frame
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
@@ -252,7 +253,7 @@ class AmqpSession(SessionState):
         elif self.state == "closed" and self.user is not None:
             log.info("closing AMQP connection %s (%s): %s", self.pid, self.name, self.reason or reason)
         self.end_channels()
-        self.broker.owing.pop(self, None)
+        self.broker.ahead.pop(self.credit, None)
         self.state = "closed"
         self.closing = self.finished = self.cut = True
         self.outbox.clear()

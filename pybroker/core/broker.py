@@ -24,6 +24,7 @@ from pybroker.store.memory import MemoryDefinitions, MemoryLog
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pybroker.core.credit import Credit
     from pybroker.core.link import SessionState
     from pybroker.core.publish import Route
     from pybroker.core.settings import Settings
@@ -53,7 +54,7 @@ class Broker:
         self.turn = turn
         self.timers = Timers()
         self.definitions = MemoryDefinitions() if definitions is None else definitions
-        self.commit = Commit(turn, self.definitions)
+        self.definitions.wake = Commit(turn, self.definitions).wake
         self.users = Users(self.definitions)
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
@@ -70,7 +71,7 @@ class Broker:
         self.next_queue = 1
         self.unconfirmed: dict[Any, None] = {}  # channels whose confirms wait for the log
         self.waiting: dict[Any, None] = {}  # channels with replies that wait, for the log or another
-        self.owing: dict[SessionState, None] = {}  # those whose publishes the log has not completed
+        self.ahead: dict[Credit, None] = {}  # of sessions that are not read because the disk has to catch up
         self.next_session = 1
         self.epoch = clock.timestamp_ms // 1000
         self.started_ms = clock.now_ms
@@ -174,8 +175,8 @@ class Broker:
         for channel in list(self.unconfirmed):
             channel.send_confirms()
         self.advance_replies()
-        for session in list(self.owing):
-            session.committed()
+        for credit in list(self.ahead):
+            credit.look()
 
     def definitions_completed(self, ticket: int) -> None:
         """Learn that the definitions are on disk up to `ticket`: replies that waited for it leave."""

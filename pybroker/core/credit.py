@@ -1,42 +1,70 @@
 """Credit: octets that one peer has had accepted and that are not on disk yet (data-model.md: share and credit).
 
-Counted by ticket of the log, so that it costs a batch and not a message. Who is over the limit is not read
-(`link.SessionState.owe`), whether it asked for confirms or not. What a log does is unknown here.
+Who is over the limit is not read, whether it asked for confirms or not. Counted by ticket of the log, and looked at
+when more is accepted: a completed ticket costs nothing but for those who are stopped.
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pybroker.core.link import SessionState
 
 # A peer that is ahead of the disk by this much, or all of them together by that much, is not read until half of it is
 # on disk: enough for the disk never to wait for the network.
 PEER_OCTETS_MAX: Final = 8_388_608
 NODE_OCTETS_MAX: Final = 67_108_864
 
+# Why a session is not read.
+JOURNAL: Final = "journal"
+
 
 class Credit:
-    """Invariant: `octets` is the sum over the tickets that are not completed, of which there are a few at most."""
+    """Invariant: `_octets` is the sum over `_batches`, which has a few tickets at most, some of them completed.
 
-    __slots__ = ("_batches", "octets")
+    While its session is stopped it is one of the broker's `ahead`, and told of completed tickets.
+    """
 
-    def __init__(self) -> None:
-        self.octets = 0
+    __slots__ = ("_batches", "_octets", "_session")
+
+    def __init__(self, session: "SessionState") -> None:
+        self._session = session
+        self._octets = 0
         self._batches: dict[int, int] = {}  # octets by ticket, ascending
 
-    def owe(self, ticket: int, octets: int) -> None:
-        """Count what waits for `ticket`; tickets never descend."""
-        batches = self._batches
-        batches[ticket] = batches.get(ticket, 0) + octets
-        self.octets += octets
+    @property
+    def octets(self) -> int:
+        """Return how much is accepted and not on disk."""
+        self._forget_completed()
+        return self._octets
 
-    def completed(self, ticket: int) -> None:
-        """Forget what waited for tickets up to this one."""
+    def take(self, ticket: int, octets: int) -> None:
+        """Count octets that were accepted and wait for `ticket`; too many, and the peer is not read."""
         batches = self._batches
+        if ticket in batches:
+            batches[ticket] += octets
+        else:
+            if batches:
+                self._forget_completed()
+            batches[ticket] = octets
+        self._octets += octets
+        broker = self._session.broker
+        if self._octets > PEER_OCTETS_MAX or broker.log.uncommitted_octets > NODE_OCTETS_MAX:
+            broker.ahead[self] = None
+            self._session.stop_reading(JOURNAL)
+
+    def look(self) -> None:
+        """Have the peer read again if enough is on disk, or nothing ever will be."""
+        broker = self._session.broker
+        log = broker.log
+        half = self.octets <= PEER_OCTETS_MAX // 2 and log.uncommitted_octets <= NODE_OCTETS_MAX // 2
+        if half or log.failed:
+            broker.ahead.pop(self, None)
+            self._session.resume_reading(JOURNAL)
+
+    def _forget_completed(self) -> None:
+        batches, completed = self._batches, self._session.broker.log.completed
         while batches:
             oldest = next(iter(batches))
-            if oldest > ticket:
+            if oldest > completed:
                 return
-            self.octets -= batches.pop(oldest)
-
-    def clear(self) -> None:
-        """Forget everything: nothing will be completed any more."""
-        self.octets = 0
-        self._batches.clear()
+            self._octets -= batches.pop(oldest)

@@ -3,9 +3,9 @@
 The door's own classes extend these; the core knows neither methods nor sockets.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from pybroker.core.credit import NODE_OCTETS_MAX, PEER_OCTETS_MAX, Credit
+from pybroker.core.credit import Credit
 from pybroker.core.unacked import Batch, Unacked
 from pybroker.session import Session, Turn
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
-
-# Why a session is not read: it is ahead of the disk (credit).
-JOURNAL: Final = "journal"
 
 
 class SessionState(Session):
@@ -37,7 +34,7 @@ class SessionState(Session):
         self.vhost: VHost | None = None
         self.exclusive_queues: dict[Queue, None] = {}
         self.stops: dict[object, None] = {}
-        self.credit = Credit()
+        self.credit = Credit(self)
 
     # -- when it is not read (flow control) ---------------------------------------------------------------------------
 
@@ -57,28 +54,6 @@ class SessionState(Session):
     def reading_resumed(self) -> None:
         """Learn that the peer is read again."""
         self.mark_dirty()  # its driver looks at the end of the turn
-
-    def owe(self, ticket: int, octets: int) -> None:
-        """Count octets that were accepted and wait for `ticket` of the log; too many, and the peer is not read."""
-        broker, credit = self.broker, self.credit
-        credit.owe(ticket, octets)
-        broker.owing[self] = None
-        if credit.octets > PEER_OCTETS_MAX or broker.log.uncommitted_octets > NODE_OCTETS_MAX:
-            self.stop_reading(JOURNAL)
-
-    def committed(self) -> None:
-        """Learn that the log has completed something, or failed: then there is nothing left to wait for."""
-        broker, credit = self.broker, self.credit
-        log = broker.log
-        if log.failed:
-            credit.clear()
-        else:
-            credit.completed(log.completed)
-        node_octets = 0 if log.failed else log.uncommitted_octets
-        if credit.octets <= PEER_OCTETS_MAX // 2 and node_octets <= NODE_OCTETS_MAX // 2:
-            self.resume_reading(JOURNAL)
-        if not credit.octets and JOURNAL not in self.stops:
-            broker.owing.pop(self, None)
 
     def queued(self, octets: int) -> None:
         """Count octets that a consumer put into the outbox."""

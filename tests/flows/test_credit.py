@@ -5,7 +5,7 @@ from fakes import Confirm, FakePeer, Tx, World
 from slow import GatheringLog
 
 from pybroker.amqp.session import FLOW_SHOWN_MS, OUTBOX_OCTETS_MAX, PEER, REPLY_OCTETS_MAX
-from pybroker.core.link import JOURNAL
+from pybroker.core.credit import JOURNAL
 
 BODY = bytes(100_000)
 
@@ -18,8 +18,8 @@ def log(world: World) -> GatheringLog:
 
 @pytest.fixture(autouse=True)
 def limits(monkeypatch) -> None:
-    monkeypatch.setattr("pybroker.core.link.PEER_OCTETS_MAX", 410_000)
-    monkeypatch.setattr("pybroker.core.link.NODE_OCTETS_MAX", 1_000_000)
+    monkeypatch.setattr("pybroker.core.credit.PEER_OCTETS_MAX", 410_000)
+    monkeypatch.setattr("pybroker.core.credit.NODE_OCTETS_MAX", 1_000_000)
 
 
 @pytest.fixture
@@ -50,10 +50,10 @@ def test_too_much_that_is_not_on_disk_stops_the_reading_until_half_of_it_is(worl
     second, third = publish(peer, 1, log), publish(peer, 1, log)
     assert ("flow", False) == (peer.session.shown_state, peer.session.readable)
     complete(world, first)
-    assert (True, [peer.session]) == (peer.session.readable, list(world.broker.owing))
+    assert (True, 200_062, {}) == (peer.session.readable, peer.session.credit.octets, world.broker.ahead)
     complete(world, second)
     complete(world, third)
-    assert (True, {}, 0) == (peer.session.readable, world.broker.owing, peer.session.credit.octets)
+    assert (True, {}, 0) == (peer.session.readable, world.broker.ahead, peer.session.credit.octets)
 
 
 def test_flow_is_shown_for_some_seconds_after(world, peer, log):
@@ -89,7 +89,7 @@ def test_who_is_not_read_is_not_taken_for_silent(world, peer, log):
 def test_transient_messages_need_no_credit(world, peer, log):
     for _ in range(10):
         peer.publish("", "q", BODY)
-    assert (True, {}) == (peer.session.readable, world.broker.owing)
+    assert (True, {}) == (peer.session.readable, world.broker.ahead)
 
 
 def test_a_transaction_counts_when_it_is_committed(world, peer, log):
@@ -112,7 +112,7 @@ def test_all_publishers_together_are_too_much_for_each_that_publishes(world, pee
     assert not peer.session.readable
     log.uncommitted_octets = 500_000
     complete(world, log.seal())
-    assert (True, {}) == (peer.session.readable, world.broker.owing)
+    assert (True, {}) == (peer.session.readable, world.broker.ahead)
 
 
 def test_who_does_not_read_its_replies_either_is_read_when_both_are_over(world, peer, log):
@@ -128,5 +128,5 @@ def test_a_publisher_that_goes_is_forgotten(world, peer, log):
     ticket = publish(peer, 5, log)
     assert [JOURNAL] == list(peer.session.stops)
     peer.disconnect()
-    assert {} == world.broker.owing
+    assert {} == world.broker.ahead
     complete(world, ticket)

@@ -11,7 +11,7 @@ from loop import until
 from pamqp import body, commands, header
 
 from pybroker.amqp.session import PEER
-from pybroker.core.link import JOURNAL
+from pybroker.core.credit import JOURNAL
 from pybroker.net.connection import PARTS_MAX, Connection as Link, _without
 from pybroker.session import Session, Turn
 
