@@ -37,14 +37,15 @@ class DamagedError(Exception):
 class Catalogue(Definitions):
     """Invariants: one job is at the worker at most; a batch that failed and may be tried again is gathered again.
 
-    Hooks, all called on the hub: `wake` when there is something to commit at the end of this turn, `on_completed` with
-    a ticket, `on_trouble` with a sentence, or an empty one when it is over, `on_failed` with the reason of the end.
+    Hooks, all called on the hub: `on_completed` with a ticket, `on_trouble` with a sentence, or an empty one when it is
+    over, `on_failed` with the reason of the end.
     """
 
     __slots__ = (
         "_busy",
         "_clear",
         "_clock",
+        "_closed",
         "_disk",
         "_file",
         "_gathered",
@@ -59,7 +60,6 @@ class Catalogue(Definitions):
         "on_completed",
         "on_failed",
         "on_trouble",
-        "wake",
     )
 
     def __init__(self, opened: "Opened", disk: "Disk", worker: "Worker", clock: "Clock") -> None:
@@ -74,13 +74,13 @@ class Catalogue(Definitions):
         self._busy = False
         self._retry = False  # the next commit waits for the tick
         self._trouble = ""
+        self._closed = False
         self._stopped: Callable[[], None] | None = None
         self.ticket = self.completed = opened.file.state.changes
         self.is_new = opened.is_new
         self._snapshot_changes = opened.snapshot_changes
         self._snapshot_due_ms = clock.now_ms + SNAPSHOT_PAUSE_MS
         self._snapshot_wanted = False
-        self.wake: Callable[[], None] = self.commit
         self.on_completed: Callable[[int], None] = _ignore
         self.on_trouble: Callable[[str], None] = _ignore
         self.on_failed: Callable[[str], None] = _ignore
@@ -116,7 +116,7 @@ class Catalogue(Definitions):
 
     def commit(self) -> None:
         """Hand over what was gathered, unless a batch is being written: then it follows that one."""
-        if self._busy or self._retry or self.failed or not (self._gathered or self._clear):
+        if self._busy or self._retry or self._closed or self.failed or not (self._gathered or self._clear):
             return
         batch = Batch(self._gathered, self.ticket, self._clear)
         self._gathered, self._clear = {}, False
@@ -127,7 +127,7 @@ class Catalogue(Definitions):
         self._retry = False
         self.commit()
         changed = self._snapshot_changes != self.completed
-        if changed and not self.failed and self._clock.now_ms >= self._snapshot_due_ms:
+        if changed and not self.failed and not self._closed and self._clock.now_ms >= self._snapshot_due_ms:
             self._snapshot_wanted = True
             self._go_on()
 
@@ -148,6 +148,7 @@ class Catalogue(Definitions):
             self._snapshot()
         else:
             stopped, self._stopped = self._stopped, None
+            self._closed = True  # what changes from now on has come too late
             self._submit(self._close, lambda _: stopped())
 
     def _submit(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None:

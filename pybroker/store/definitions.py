@@ -4,7 +4,10 @@ Rows by kind and key. `store/memory.py` is the null engine, `store/catalogue.py`
 loop turn is one transaction, and `completed` grows when it is on disk. What a row means is not known here.
 """
 
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Key: TypeAlias = tuple[str, ...]
 # Plain JSON values. Whoever hands one over does not change it any more.
@@ -39,17 +42,18 @@ KINDS: Final = {
 class Definitions:
     """Invariants: each change has a ticket, tickets only grow; what has one up to `completed` survives a crash.
 
-    `failed` says why nothing more can be written, empty: all is well. `is_new`: nothing was ever kept here, so that the
-    defaults are to be made.
+    `wake` is called when there is something to commit at the end of this turn. `failed` says why nothing more can be
+    written, empty: all is well. `is_new`: nothing was ever kept here, so that the defaults are to be made.
     """
 
-    __slots__ = ("completed", "failed", "is_new", "ticket")
+    __slots__ = ("completed", "failed", "is_new", "ticket", "wake")
 
     def __init__(self) -> None:
         self.ticket = 0  # the last one handed out
         self.completed = 0
         self.failed = ""
         self.is_new = True
+        self.wake: Callable[[], None] = self.commit
 
     def put(self, kind: str, key: Key, value: Value) -> int:
         """Keep a row instead of the one that had this key; return the ticket to wait for, 0: nothing to.
