@@ -368,9 +368,12 @@ def little(values: "array[int]") -> bytes:
 
 
 def column(typecode: str, octets: bytes, at: int, count: int) -> "array[int]":
-    """Read `count` values of an array from `at` on."""
+    """Read `count` values of an array from `at` on. Raises FormatError if there are fewer."""
     values: array[int] = array(typecode)
-    values.frombytes(octets[at : at + count * values.itemsize])
+    part = octets[at : at + count * values.itemsize]
+    if len(part) != count * values.itemsize:
+        raise FormatError("there are fewer octets than are told of")
+    values.frombytes(part)
     if sys.byteorder == "big":
         values.byteswap()
     return values

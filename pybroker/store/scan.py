@@ -94,12 +94,8 @@ class Scanner:
                     break
                 yield Damaged(self._bad, base + at - self._bad, 0)
                 self._bad = -1
-            start = at
-            for found_record in self._sound(octets, at, base):
-                yield found_record
-                at = found_record.offset - base + RECORD_OCTETS + len(found_record.payload)
-            if at > start:
-                self.end = base + at
+            yield from self._sound(octets, at, base)
+            at = max(at, self.end - base)
             if self.done:
                 break
             then = self._judge(octets, at, final)
@@ -134,6 +130,7 @@ class Scanner:
             body = octets[at + 4 : end]
             if extend(seed, body) != crc or not kind:
                 return
+            self.end = base + end
             self.done = kind == FOOTER
             yield Record(base + at, kind, body[8:])
             if self.done:
