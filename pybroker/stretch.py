@@ -8,6 +8,7 @@ message by itself, 16 octets a message. Knows neither queues nor files.
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final
 
 # The largest count and body size that an element holds.
@@ -101,6 +102,23 @@ class Stretch:
         self.octets -= taken.octets
         return taken
 
+    def between(self, first: int, last: int) -> "Stretch":
+        """Return the messages with seqs `first .. last`; this stretch keeps them."""
+        firsts, counts = self.firsts, self.counts
+        start = bisect_left(firsts, first)
+        if start and firsts[start - 1] + counts[start - 1] > first:
+            start -= 1
+        stop = bisect_left(firsts, last + 1, start)
+        part = Stretch()
+        part._append(firsts, counts, self.sizes, start, stop)
+        if part.firsts:
+            before = max(0, first - part.firsts[0])
+            part.firsts[0] += before
+            part.counts[0] -= before
+            part.counts[-1] -= max(0, part.firsts[-1] + part.counts[-1] - 1 - last)
+            part._recount()
+        return part
+
     def without(self, gone: Iterable[tuple[int, int]]) -> "Stretch":
         """Return what is left when the seq ranges `gone` (first, last; ascending, disjoint) are taken out."""
         firsts, counts, sizes = self.firsts[:], self.counts[:], self.sizes
@@ -137,3 +155,17 @@ class Stretch:
     def _recount(self) -> None:
         self.count = sum(self.counts)
         self.octets = sum(map(int.__mul__, self.counts, self.sizes))
+
+
+def merge(stretches: list[Stretch]) -> Stretch:
+    """Return the messages of several stretches, none of which has a seq of another, as one. They may be used up."""
+    stretches = sorted((each for each in stretches if each.count), key=lambda each: each.first_seq)
+    if all(one.last_seq < other.first_seq for one, other in pairwise(stretches)):
+        whole = Stretch()
+        for each in stretches:
+            whole.extend(each)
+        return whole
+    whole = Stretch()
+    for first, count, size in sorted(element for each in stretches for element in each.ranges()):
+        whole.add(first, count, size)
+    return whole

@@ -20,12 +20,14 @@ from pybroker.daemon import reach, resident, total_memory
 from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.config import Config
 from pybroker.daemon.data_folder import DataFolder
+from pybroker.daemon.definitions import DefinitionsStorage
 from pybroker.daemon.environment import Row, effective
 from pybroker.daemon.first_screen import say_goodbye
 from pybroker.daemon.listeners import describe, open_tcp, open_unix
 from pybroker.daemon.log import Log
 from pybroker.daemon.signals import Signals
 from pybroker.daemon.start_error import StartError, refused_by_system
+from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
 from pybroker.daemon.values import Address
 from pybroker.net.server import Server
@@ -59,14 +61,19 @@ class Daemon:
         self.allocator = Allocator()
         clock = Clock()
         clock.refresh()
-        self.broker = Broker(config.settings, clock, LoopTurn(clock))
+        turn = LoopTurn(clock)
+        self.definitions = DefinitionsStorage(folder.path, clock, turn, self._disk_failed)
+        self.broker = Broker(config.settings, clock, turn, self.definitions.catalogue)
+        self.definitions.restore(self.broker)
         self.server = Server(self.broker)
+        self.storage = Storage(folder.path, self.broker, self._disk_failed)
         self.control = ControlServer(self.broker, config.control_socket, self)
         self.app_running = False
         self._addresses = config.tcp
         self._ticker: Any = None
         self._files: list[Path] = []
         self._wanted = Event()
+        self._exit_code = os.EX_OK
 
     def start(self) -> None:
         """Open the control socket, then the listeners: who can connect can be served.
@@ -79,6 +86,7 @@ class Daemon:
         try:
             self.control.start()
             self._files.append(self.control.path)
+            self.storage.open()
             self._open_listeners()
             self._write_pid()
         except OSError as error:
@@ -99,7 +107,12 @@ class Daemon:
         """Serve until told to stop, stop, and return the exit code."""
         self._wanted.wait()
         self._shut_down()
-        return os.EX_OK
+        return self._exit_code
+
+    def _disk_failed(self) -> None:
+        """End: what is on disk is unknown, and a broker that goes on would promise what it cannot keep."""
+        self._exit_code = os.EX_IOERR
+        self.stop()
 
     def stop(self) -> None:
         """Ask `run` to end; returns at once."""
@@ -194,6 +207,8 @@ class Daemon:
     def _close(self) -> None:
         if self.app_running:
             self.stop_app()
+        self.definitions.close()
+        self.storage.close()
         self.control.stop()
         if self._ticker is not None:
             self._ticker.kill(block=False)

@@ -112,6 +112,8 @@ class LoopTurn(Turn):
             self.receive_ms = max(1, RECEIVE_MS // readers)
             self.readers = 0
         self.woken = True  # what follows needs no call back to be asked for
+        # Before the deliveries: the disk works while they are made.
+        broker.log.turn_ended()
         for _ in range(ROUNDS_MAX):
             try:
                 broker.pump()

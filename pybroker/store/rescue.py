@@ -65,7 +65,7 @@ class Opened(NamedTuple):
     reports: list[str]
 
 
-class _Examined(NamedTuple):
+class Examined(NamedTuple):
     """What a file holds; `state` is None and `faults` says why if it is not to be trusted."""
 
     rows: dict[tuple[str, Key], Row]
@@ -90,9 +90,9 @@ def open_definitions(disk: "Disk") -> Opened:
     if NAME not in names or not _size(disk, NAME):
         if not snapshots and not faults and not proof:
             return Opened(_make(disk), decoded(()), True, 0, [], [])
-        examined = _Examined({}, None, [f"{NAME} is missing or empty"])
+        examined = Examined({}, None, [f"{NAME} is missing or empty"])
     else:
-        examined = _examine(disk.root / NAME)
+        examined = examine(disk.root / NAME)
     newest = max([proof, *(snapshot.changes for snapshot in snapshots)])
     state = examined.state
     if state is not None and state.changes >= newest:
@@ -113,7 +113,8 @@ def open_definitions(disk: "Disk") -> Opened:
 # -- judging ----------------------------------------------------------------------------------------------------------
 
 
-def _examine(path: "Path") -> _Examined:
+def examine(path: "Path") -> Examined:
+    """Read all of a file as it is at one moment, also while another process writes it. Raises NewerSchemaError."""
     rows: dict[tuple[str, Key], Row] = {}
     faults: list[str] = []
     state = None
@@ -121,6 +122,7 @@ def _examine(path: "Path") -> _Examined:
         with closing(connect(path, write=False)) as connection:
             connection.execute("PRAGMA trusted_schema=OFF")
             connection.execute("PRAGMA cell_size_check=ON")
+            connection.execute("BEGIN")
             state = _examine_frame(connection, faults)
             total = Sum()
             for kind in KINDS:
@@ -130,7 +132,7 @@ def _examine(path: "Path") -> _Examined:
     else:
         if state is not None and not faults and (state.row_count, state.total) != (total.count, total.total):
             faults.append(f"{path.name} has {total.count} rows that do not come to what {state.row_count} were")
-    return _Examined(rows, None if faults else state, faults)
+    return Examined(rows, None if faults else state, faults)
 
 
 def _examine_frame(connection: sqlite3.Connection, faults: list[str]) -> State | None:
@@ -178,7 +180,7 @@ def _examine_rows(
 # -- restoring --------------------------------------------------------------------------------------------------------
 
 
-def _restore(disk: "Disk", examined: _Examined, snapshots: list[Snapshot], proof: int, faults: list[str]) -> Opened:
+def _restore(disk: "Disk", examined: Examined, snapshots: list[Snapshot], proof: int, faults: list[str]) -> Opened:
     """Put what is known together, keep it as a snapshot, and make the file anew from it."""
     source = "what could be read of it"
     based = State()

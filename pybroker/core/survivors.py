@@ -1,0 +1,66 @@
+"""Survivors: the messages that outlived the process, between the log and the durable queues.
+
+At a start each queue gets what the log has for it. After a kill nobody knows what was delivered, so all of it counts
+as redelivered, as in RabbitMQ; after a clean stop it is exactly as it was.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.queue.behind import Away
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pybroker.core.broker import Broker
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Entry
+    from pybroker.store.recovery import Recovered
+
+# A message was delivered before, as far as anybody knows.
+ONCE: Final = 1
+
+
+def durable_queues(broker: "Broker") -> "dict[int, Queue]":
+    """Return the queues that may have something in the log, by id."""
+    return {queue.id: queue for vhost in broker.vhosts.values() for queue in vhost.queues.values() if queue.durable}
+
+
+def restore(queues: "dict[int, Queue]", found: "Recovered") -> int:
+    """Give each queue what the log has for it; return how many messages these are."""
+    deliveries: dict[int, list[tuple[int, int, int]]] = {}
+    for queue_id, first, last, times in found.redelivered:
+        deliveries.setdefault(queue_id, []).append((first, last, times))
+    count = 0
+    for queue_id, parts in found.queues.items():
+        queue = queues[queue_id]
+        queue.restore(parts, sorted(deliveries.get(queue_id, [])) if found.clean else ONCE)
+        count += queue.messages_ready
+    return count
+
+
+def redelivered(broker: "Broker") -> list[tuple[int, int, int, int]]:
+    """Return the persistent messages that were delivered and came back: (queue, first seq, last seq, deliveries)."""
+    return [
+        (queue.id, first, last, times)
+        for queue in durable_queues(broker).values()
+        for first, last, times in _delivered(queue)
+    ]
+
+
+def _delivered(queue: "Queue") -> "Iterator[tuple[int, int, int]]":
+    for level in queue.levels:
+        entries: list[Entry] = [*level.returned, *level.ready]
+        if level.behind is not None:
+            entries += level.behind.entries()
+            for part in level.behind.parts:
+                if isinstance(part, Away) and part.found is None and part.deliveries:
+                    for first, count, _ in part.stretch.ranges():
+                        yield first, first + count - 1, part.deliveries
+        for entry in entries:
+            if entry.deliveries and entry.run.traits.persistent:
+                first = entry.run.first_seq
+                if entry.indexes.step == 1:
+                    yield first + entry.indexes.start, first + entry.indexes[-1], entry.deliveries
+                else:
+                    for index in entry.indexes:
+                        yield first + index, first + index, entry.deliveries

@@ -1,0 +1,115 @@
+"""The definitions in the data folder: opened before anything is served, restored, and closed when all is said.
+
+What is in the files and what damage means is `store/`'s, what a row is `core/`'s; here are the thread, the log and the
+end of the process when they cannot be written any more.
+"""
+
+import gc
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from gevent.event import Event
+
+from pybroker.core.restore import restore
+from pybroker.daemon.start_error import StartError
+from pybroker.daemon.threads import ThreadWorker
+from pybroker.store.catalogue import Catalogue
+from pybroker.store.disk import Disk, DiskError
+from pybroker.store.rescue import NewerSchemaError, Opened, open_definitions
+from pybroker.store.row_file import RowFileError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pybroker.clock import Clock
+    from pybroker.core.broker import Broker
+    from pybroker.net.turn import LoopTurn
+
+# How long a clean stop waits for the last batch and the snapshot.
+CLOSE_S_MAX: Final = 30.0
+
+T = TypeVar("T")
+
+log = logging.getLogger("pybroker")
+
+
+class DefinitionsStorage:
+    """Used by the daemon: made, `restore`d, `close`d. `failed` is called when nothing can be written any more."""
+
+    def __init__(self, folder: "Path", clock: "Clock", turn: "LoopTurn", failed: Callable[[], None]) -> None:
+        """Open the files.
+
+        Raises:
+            StartError: the system does not let us, or a later version wrote them. Never because of damage.
+
+        """
+        self._failed = failed
+        self._broker: Broker | None = None
+        self._trouble = ""
+        disk = Disk(folder)
+        try:
+            self._opened: Opened | None = _without_collections(lambda: open_definitions(disk))
+        except NewerSchemaError as error:
+            raise StartError(str(error), os.EX_CONFIG) from None
+        except (DiskError, RowFileError) as error:
+            raise StartError(f"cannot open the definitions: {error}", os.EX_IOERR) from None
+        self._thread: ThreadWorker | None = ThreadWorker("definitions", turn)
+        self.catalogue = Catalogue(self._opened, disk, self._thread, clock)
+
+    def restore(self, broker: "Broker") -> None:
+        """Give a broker that was made with `catalogue` what was kept, and tell the operator what was amiss."""
+        opened, self._opened = self._opened, None
+        assert opened is not None
+        self._broker = broker
+        self.catalogue.on_completed = broker.definitions_completed
+        self.catalogue.on_trouble = self._on_trouble
+        self.catalogue.on_failed = self._on_failed
+        next_queue_id = opened.file.state.next_queue_id
+        faults = [] if opened.is_new else _without_collections(lambda: restore(broker, opened.rows, next_queue_id))
+        for sentence in (*opened.notices, *opened.reports, *faults):
+            log.error("%s", sentence)
+        broker.notices += opened.notices
+        if faults:
+            more = f" (and {len(faults) - 1} more: see the log)" if faults[1:] else ""
+            broker.notices.append(faults[0] + more)
+
+    def close(self) -> None:
+        """Write what is left and a snapshot; returns when it is on disk, or cannot be."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        stopped = Event()
+        self.catalogue.stop(stopped.set)
+        if not stopped.wait(CLOSE_S_MAX):
+            log.error("the disk did not take the last definitions within %d seconds", CLOSE_S_MAX)
+            return
+        thread.stop()
+
+    def _on_trouble(self, text: str) -> None:
+        assert self._broker is not None
+        notices = self._broker.notices
+        if self._trouble in notices:
+            notices.remove(self._trouble)
+        self._trouble = text
+        if text:
+            log.error("%s; it is tried again each second", text)
+            notices.append(text)
+        else:
+            log.info("the definitions can be written again")
+
+    def _on_failed(self, text: str) -> None:
+        assert self._broker is not None
+        log.critical("the definitions cannot be written, the node stops: %s", text)
+        self._broker.definitions_failed(text)
+        self._failed()
+
+
+def _without_collections(call: Callable[[], T]) -> T:
+    """Call without garbage collections: what a hundred thousand rows make stays, and walking over it takes as long."""
+    gc.disable()
+    try:
+        return call()
+    finally:
+        gc.enable()

@@ -1,0 +1,155 @@
+"""Storage: the log's threads, its recovery at the start and its end at a clean stop. What the log is: `store/`.
+
+The order at a start: definitions first, since they say which queues exist; then what the log has for them.
+"""
+
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+import gevent
+from gevent.event import Event
+
+from pybroker.core import survivors
+from pybroker.daemon.start_error import StartError
+from pybroker.daemon.threads import ThreadWorker
+from pybroker.net.turn import LoopTurn
+from pybroker.store.disk import Disk, DiskError
+from pybroker.store.format import VersionError
+from pybroker.store.journal import QUIET_MS, Journal
+from pybroker.store.recovery import Recovered, Recovery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pybroker.core.broker import Broker
+
+# The log of the only group there is (data-model.md: the group seam).
+GROUP: Final = "groups/local"
+# How long a clean stop waits for the disk.
+CLOSE_S_MAX: Final = 30.0
+# The alarm of a disk that is full.
+FULL: Final = "disk"
+
+log = logging.getLogger("pybroker")
+
+
+class Storage:
+    """Used by the daemon: `open` once, `close` once. `progress` is how much of the log was read, in percent."""
+
+    def __init__(self, folder: "Path", broker: "Broker", on_failed: "Callable[[], None]") -> None:
+        self._folder = folder / GROUP
+        self._broker = broker
+        self._on_failed = on_failed
+        assert isinstance(broker.turn, LoopTurn)
+        self._turn = broker.turn
+        self._files: ThreadWorker | None = None
+        self._journal_thread: ThreadWorker | None = None
+        self._ticker: Any = None
+        self.journal: Journal | None = None
+        self.progress = 0
+
+    def open(self) -> None:
+        """Find what the log has, give it to its queues, and write from now on.
+
+        Raises:
+            StartError: the folder cannot be read or written, or a newer program wrote it.
+
+        """
+        broker = self._broker
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            disk = Disk(self._folder)
+            self._files = ThreadWorker("files", self._turn)
+            known = survivors.durable_queues(broker)
+            found = self._recover(disk, known)
+            self._journal_thread = ThreadWorker("journal", self._turn)
+            journal = Journal(
+                disk, self._journal_thread, self._files, broker.clock, self._turn, broker.definitions, found
+            )
+        except (OSError, DiskError, VersionError) as error:
+            self._stop_threads()
+            raise StartError(f"cannot open the log in {self._folder}: {error}", os.EX_IOERR) from None
+        journal.on_completed = broker.log_completed
+        journal.on_failed = self._failed
+        journal.on_full = self._full
+        journal.on_unreadable = self._unreadable
+        self.journal = broker.log = journal
+        count = survivors.restore(known, found)
+        if found.cut:
+            log.info("%s", found.cut)
+        for report in found.reports:
+            log.error("%s", report)
+            broker.notices.append(report)
+        if count:
+            log.info("recovered %d messages", count)
+            # What was clean is no more: a consumer may have seen any of them before the next stop.
+            journal.commit_nothing()
+        self._ticker = gevent.spawn(self._tick)
+
+    def _recover(self, disk: Disk, known: "dict[int, Any]") -> Recovered:
+        """Read the log in the files thread; the hub answers the control socket meanwhile."""
+        assert self._files is not None
+        result: list[Any] = []
+        ended = Event()
+        job = Recovery(disk, known.keys(), self._progressed).run
+
+        def recovered(found: Any) -> None:
+            result.append(found)
+            ended.set()
+
+        self._files.submit(job, recovered)
+        ended.wait()
+        if isinstance(result[0], BaseException):
+            raise result[0]
+        assert isinstance(result[0], Recovered)
+        return result[0]
+
+    def _progressed(self, done: int, of: int) -> None:
+        self.progress = 100 * done // of if of else 100
+
+    def close(self) -> None:
+        """Have everything on disk, with what was delivered before: the next start knows all there is to know."""
+        journal = self.journal
+        if journal is not None and not journal.failed:
+            ended = Event()
+            journal.close(survivors.redelivered(self._broker), lambda _: ended.set())
+            if not ended.wait(CLOSE_S_MAX):
+                log.error("the disk did not take the end of the log within %d seconds", CLOSE_S_MAX)
+        self._stop_threads()
+
+    def _stop_threads(self) -> None:
+        if self._ticker is not None:
+            self._ticker.kill(block=False)
+        for thread in (self._journal_thread, self._files):
+            if thread is not None:
+                thread.stop()
+
+    def _tick(self) -> None:
+        assert self.journal is not None
+        while True:
+            gevent.sleep(QUIET_MS / 1000)
+            self._broker.clock.refresh()
+            self.journal.tick()
+
+    # -- what the log says ---------------------------------------------------------------------------------------------
+
+    def _failed(self, text: str) -> None:
+        log.critical("the log cannot be written, the node stops: %s", text)
+        self._broker.log_failed(text)
+        self._on_failed()
+
+    def _full(self, text: str) -> None:
+        """Raise the disk alarm, or clear it."""
+        alarms = self._broker.alarms
+        if text and FULL not in alarms:
+            alarms[FULL] = text
+            log.warning("disk alarm: %s; publishers of persistent messages wait until there is room again", text)
+        elif not text and FULL in alarms:
+            del alarms[FULL]
+            log.info("disk alarm cleared: there is room again")
+
+    def _unreadable(self, text: str) -> None:
+        log.error("%s", text)
+        self._broker.notices.append(text)

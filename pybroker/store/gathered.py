@@ -1,0 +1,124 @@
+"""Gathered: what turns append and settle until a batch is closed, and the octets that it becomes.
+
+Messages keep their order; what is settled is joined to ranges, since no order matters among them: a seq is never used
+twice, so that publishes and settles may be put together whatever came first.
+"""
+
+from array import array
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pybroker.store import format as fmt
+from pybroker.store.ledger import Target, normalized
+
+if TYPE_CHECKING:
+    from pybroker.run import Run
+    from pybroker.store.ledger import Ledger, Segment
+
+# Messages `start .. stop - 1` of a run, and the queues they reached.
+Append: TypeAlias = "tuple[Run, int, int, tuple[int, ...]]"
+
+# A record's overhead at most, for the guess whether a batch fits its segment: heads, names of 255 octets each.
+RECORD_OCTETS_MAX: Final = 640
+
+
+class Gathered:
+    """`octets` are those of the contents, as they came."""
+
+    __slots__ = ("_grown", "appends", "octets", "settles")
+
+    def __init__(self, grown: "tuple[Run | None, int]" = (None, 0)) -> None:
+        self.appends: list[Append] = []
+        self.settles: dict[int, array[int]] = {}
+        self.octets = 0
+        self._grown = grown  # the last run appended, and its octets then
+
+    def __bool__(self) -> bool:
+        return bool(self.appends or self.settles)
+
+    def following(self) -> "Gathered":
+        """Return what gathers next: the last run may grow on."""
+        return Gathered(self._grown)
+
+    def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
+        """Add messages; return how many octets they have."""
+        start, stop = indexes.start, indexes.stop
+        appends = self.appends
+        last, octets = self._grown
+        if last is run:
+            octets = run.octets - octets
+            if appends:
+                run_, start_, stop_, ids = appends[-1]
+                if run_ is run and stop_ == start and ids == queue_ids:
+                    start = start_
+                    appends.pop()
+        elif start == 0 and stop == run.count:
+            octets = run.octets
+        else:
+            octets = sum(map(len, run.take(indexes)))
+        appends.append((run, start, stop, queue_ids))
+        self._grown = (run, run.octets)
+        self.octets += octets
+        return octets
+
+    def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
+        """Add what a queue has done with."""
+        first = run.first_seq + indexes.start
+        n = len(indexes)
+        if indexes.step == 1 or n == 1:
+            self.settle_seqs(queue_id, first, first + n - 1)
+            return
+        pairs = self.settles.setdefault(queue_id, array("Q"))
+        for seq in range(first, run.first_seq + indexes[-1] + 1, indexes.step):
+            pairs.append(seq)
+            pairs.append(seq)
+
+    def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
+        """Add what a queue has done with, by seqs."""
+        pairs = self.settles.get(queue_id)
+        if pairs is None:
+            pairs = self.settles[queue_id] = array("Q")
+        elif pairs[-1] + 1 == first:
+            pairs[-1] = last
+            return
+        pairs.append(first)
+        pairs.append(last)
+
+    @property
+    def room(self) -> int:
+        """Return how many octets it becomes at most."""
+        appends = self.appends
+        room = self.octets + RECORD_OCTETS_MAX * (len(appends) + 1)
+        room += 4 * sum(stop - start for _, start, stop, _ in appends)
+        room += sum(64 + 8 * len(ids) for ids in {ids for _, _, _, ids in appends})
+        return room + sum(16 + 8 * len(pairs) for pairs in self.settles.values())
+
+    def encode(self, ticket: int, segment: "Segment", ledger: "Ledger", steady_ms: int) -> bytes:
+        """Return the batch's octets, to be written at the segment's end. The ledger counts what is in them."""
+        seed = fmt.seed(fmt.EPOCH, segment.number)
+        records: list[bytes] = []
+        at = segment.used + fmt.BATCH_RECORD_OCTETS
+        index_seqs, index_offsets = segment.index.seqs, segment.index.offsets
+        for run, start, stop, queue_ids in self.appends:
+            traits = run.traits
+            target = Target(traits.priority, traits.ttl_ms is not None, queue_ids)
+            set_id = segment.targets.get(target)
+            if set_id is None:
+                set_id = segment.targets[target] = len(segment.targets) + 1
+                record = fmt.targets(set_id, target.priority, target.timed, queue_ids, seed)
+                records.append(record)
+                at += len(record)
+            indexes = range(start, stop)
+            if not index_offsets or at - index_offsets[-1] >= fmt.INDEX_EVERY_OCTETS:
+                index_seqs.append(run.first_seq + start)
+                index_offsets.append(at)
+            record = fmt.publish(set_id, run, indexes, run.arrived_ms + steady_ms, seed)
+            records.append(record)
+            at += len(record)
+            segment.publish(target, run, indexes)
+        if self.settles:
+            groups = [(queue_id, normalized(pairs)) for queue_id, pairs in self.settles.items()]
+            records.append(fmt.settle(groups, seed))
+            for queue_id, pairs in groups:
+                ledger.settle(queue_id, pairs)
+        body = b"".join(records)
+        return fmt.batch_header(ticket, segment.newest_ms, len(records), len(body), seed) + body

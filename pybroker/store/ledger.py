@@ -1,0 +1,217 @@
+"""Ledger: what of the log is still live, by segment. Plain numbers and ranges; it knows neither files nor messages.
+
+A *pair* is a message in a queue: a message that reached three queues is three pairs. Each segment counts its live
+pairs, and has for each queue the seqs that this one has settled. That is all a checkpoint stores: what was published
+stands in the segments themselves.
+"""
+
+from array import array
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pybroker.stretch import Stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pybroker.run import Run
+
+# Ranges that came out of order are brought in order when there are this many more than after the last time.
+NORMALIZE_AT: Final = 256
+
+
+class Target(NamedTuple):
+    """Where messages went: their queues, and what a queue must know to put them in place. One id in each segment."""
+
+    priority: int
+    timed: bool
+    queue_ids: tuple[int, ...]
+
+
+class Index:
+    """Where a segment's records are: a point for every few KiB. Grows while the segment is written."""
+
+    __slots__ = ("offsets", "seqs")
+
+    def __init__(self, seqs: "array[int] | None" = None, offsets: "array[int] | None" = None) -> None:
+        self.seqs = seqs if seqs is not None else array("Q")
+        self.offsets = offsets if offsets is not None else array("I")
+
+
+class Settled:
+    """Seq ranges as a flat array: first, last, first, last. Ascending and disjoint once `normalize` was called."""
+
+    __slots__ = ("_normal", "pairs")
+
+    def __init__(self, pairs: "array[int] | None" = None) -> None:
+        self.pairs = pairs if pairs is not None else array("Q")
+        self._normal = len(self.pairs)
+
+    def add(self, first: int, last: int) -> None:
+        """Add a range; it overlaps no other."""
+        pairs = self.pairs
+        if pairs and pairs[-1] + 1 == first:
+            pairs[-1] = last
+            return
+        pairs.append(first)
+        pairs.append(last)
+        if len(pairs) - self._normal > NORMALIZE_AT and len(pairs) > 2 * self._normal:
+            self.normalize()
+
+    def normalize(self) -> "array[int]":
+        """Bring the ranges in order, join neighbours; return them."""
+        self.pairs = normalized(self.pairs)
+        self._normal = len(self.pairs)
+        return self.pairs
+
+
+def normalized(pairs: "array[int]") -> "array[int]":
+    """Return ranges (first, last, first, last ...) ascending, joined where they touch or overlap."""
+    firsts, lasts = pairs[::2], pairs[1::2]
+    if all(last + 1 < first for last, first in zip(lasts, firsts[1:], strict=False)):
+        return pairs
+    joined = array("Q")
+    for first, last in sorted(zip(firsts, lasts, strict=True)):
+        if joined and first <= joined[-1] + 1:
+            joined[-1] = max(joined[-1], last)
+        else:
+            joined.append(first)
+            joined.append(last)
+    return joined
+
+
+class Segment:
+    """One segment file as the hub knows it.
+
+    Its messages have seqs from `first_seq` up to the next segment's. `stretches` says by target what was published; it
+    is kept until the footer is on disk. `last_ticket` is the last batch in it, of `newest_ms` in steady wall time.
+    `used` octets of `size` are written.
+    """
+
+    __slots__ = (
+        "first_seq",
+        "first_ticket",
+        "index",
+        "last_ticket",
+        "live",
+        "newest_ms",
+        "number",
+        "pairs",
+        "published",
+        "sealed",
+        "settled",
+        "size",
+        "stretches",
+        "targets",
+        "used",
+    )
+
+    def __init__(self, number: int, first_seq: int, size: int, used: int) -> None:
+        self.number = number
+        self.first_seq = first_seq
+        self.first_ticket = 0
+        self.last_ticket = 0
+        self.newest_ms = 0
+        self.size = size
+        self.used = used
+        self.live = 0
+        self.published = 0
+        self.pairs: dict[int, int] = {}
+        self.settled: dict[int, Settled] = {}
+        self.targets: dict[Target, int] = {}
+        self.stretches: dict[Target, Stretch] = {}
+        self.index = Index()
+        self.sealed = False
+
+    def publish(self, target: Target, run: "Run", indexes: range) -> None:
+        """Count consecutive messages of a run."""
+        n = len(indexes)
+        stretch = self.stretches.get(target)
+        if stretch is None:
+            stretch = self.stretches[target] = Stretch()
+        first = run.first_seq + indexes.start
+        if run.body_size >= 0:
+            stretch.add(first, n, run.body_size)
+        else:
+            for seq, content in enumerate(run.take(indexes), first):
+                stretch.add(seq, 1, int.from_bytes(content[11:19]))
+        self.count(target.queue_ids, n)
+
+    def count(self, queue_ids: tuple[int, ...], n: int) -> None:
+        """Count `n` messages for each of these queues as live."""
+        pairs = self.pairs
+        for queue_id in queue_ids:
+            pairs[queue_id] = pairs.get(queue_id, 0) + n
+        self.published += n * len(queue_ids)
+        self.live += n * len(queue_ids)
+
+    def settle(self, queue_id: int, first: int, last: int) -> None:
+        """Count seqs as settled; of a queue that was forgotten nothing is live."""
+        left = self.pairs.get(queue_id)
+        if left is None:
+            return
+        n = last - first + 1
+        self.live -= n
+        if left == n:
+            # Its ranges stay: without them a restart would bring the messages back.
+            self.pairs[queue_id] = 0
+        else:
+            self.pairs[queue_id] = left - n
+        ranges = self.settled.get(queue_id)
+        if ranges is None:
+            ranges = self.settled[queue_id] = Settled()
+        ranges.add(first, last)
+
+
+class Ledger:
+    """Segments in the order of their seqs; the last one is being written, if there is any."""
+
+    __slots__ = ("_first_seqs", "segments")
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+        self._first_seqs: list[int] = []
+
+    def add(self, segment: Segment) -> None:
+        """Append a segment, whose seqs are above all others."""
+        self.segments.append(segment)
+        self._first_seqs.append(segment.first_seq)
+
+    def remove(self, segment: Segment) -> None:
+        """Take out a segment that is no more."""
+        at = self.segments.index(segment)
+        del self.segments[at]
+        del self._first_seqs[at]
+
+    def locate(self, first: int, last: int) -> "Iterable[tuple[Segment, int, int]]":
+        """Give the segments in which seqs `first .. last` are, with the part that is in each."""
+        firsts, segments = self._first_seqs, self.segments
+        at = bisect_right(firsts, first) - 1
+        if at < 0:
+            at, first = 0, firsts[0] if firsts else last + 1
+        while first <= last:
+            end = firsts[at + 1] - 1 if at + 1 < len(firsts) else last
+            if first <= end:
+                yield segments[at], first, min(last, end)
+                first = end + 1
+            at += 1
+
+    def settle(self, queue_id: int, ranges: "array[int]") -> None:
+        """Count seq ranges (first, last, first, last ...) of a queue as settled."""
+        for at in range(0, len(ranges), 2):
+            for segment, first, last in self.locate(ranges[at], ranges[at + 1]):
+                segment.settle(queue_id, first, last)
+
+    def forget_queue(self, queue_id: int) -> None:
+        """Count nothing of a queue as live any more."""
+        for segment in self.segments:
+            segment.live -= segment.pairs.pop(queue_id, 0)
+            segment.settled.pop(queue_id, None)
+
+    def settled(self) -> dict[int, dict[int, "array[int]"]]:
+        """Return what is settled, by segment number and queue: what a checkpoint stores. The arrays are copies."""
+        return {
+            segment.number: {queue_id: ranges.pairs[:] for queue_id, ranges in segment.settled.items()}
+            for segment in self.segments
+            if segment.settled
+        }

@@ -1,0 +1,370 @@
+"""Recovery: what a start finds in the log (data-model.md: Recovery). Reads checkpoint, footers and the tail's records.
+
+What it may believe: a batch that another one follows was complete, because nothing is written behind one that is not on
+disk. So a damaged record in it is damage: it is put into quarantine and reported, everything else stays. The last batch
+counts only if all of it is sound; else the power went while it was written, nothing of it was confirmed, and it is cut
+off without a word of alarm. Neither ever keeps the broker from starting.
+"""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from pybroker.store import checkpoint as checkpoints, format as fmt
+from pybroker.store.ledger import Index, Ledger, Segment, Settled, Target
+from pybroker.store.scan import Damaged
+from pybroker.store.segment import SegmentFile, seal_segment, segment_number
+from pybroker.stretch import Stretch, merge
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Callable, Collection, Iterable
+
+    from pybroker.store.checkpoint import Checkpoint
+    from pybroker.store.disk import Disk
+    from pybroker.store.scan import Record
+
+QUARANTINE: Final = "quarantine"
+# How many records a batch has whose head is damaged.
+_UNKNOWN: Final = -1
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What is there. `queues` has for each id what lives, as (priority, timed, messages); `reports` what is not normal.
+
+    After a clean stop `redelivered` has the messages that had been delivered before: (queue, first, last, deliveries).
+    """
+
+    ledger: Ledger = field(default_factory=Ledger)
+    next_seq: int = 1
+    ticket: int = 0
+    newest_ms: int = 0
+    checkpoints: list[int] = field(default_factory=list)
+    clean: bool = False
+    redelivered: list[tuple[int, int, int, int]] = field(default_factory=list)
+    queues: dict[int, list[tuple[int, bool, Stretch]]] = field(default_factory=dict)
+    reports: list[str] = field(default_factory=list)
+    cut: str = ""
+
+
+class _Batch:
+    """A batch as it is read: what is in it counts when it is known to be complete."""
+
+    __slots__ = ("damaged", "guessed", "left", "offset", "publishes", "segment", "settles", "ticket")
+
+    def __init__(self, segment: "_Found", ticket: int, offset: int, records: int) -> None:
+        self.segment = segment
+        self.ticket = ticket
+        self.offset = offset
+        self.left = records  # that are still to come
+        self.guessed = records < 0  # its head is damaged: all is in it up to the next head
+        self.damaged: list[Damaged] = []
+        self.publishes: list[tuple[int, int, list[tuple[int, int, int]]]] = []  # offset, set, messages
+        self.settles: list[tuple[int, array[int]]] = []
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether all of it was found, and sound."""
+        return self.left <= 0 and not self.damaged and not self.guessed
+
+    @property
+    def unreadable(self) -> bool:
+        """Tell whether nothing sound is in it, so that it may be no batch at all."""
+        return self.guessed and self.left + len(self.damaged) == _UNKNOWN
+
+
+class _Found:
+    """One segment file as it was found."""
+
+    __slots__ = (
+        "end",
+        "file",
+        "first_ticket",
+        "footed",
+        "index",
+        "last_ticket",
+        "newest_ms",
+        "number",
+        "stretches",
+        "targets",
+    )
+
+    def __init__(self, number: int, file: SegmentFile) -> None:
+        self.number = number
+        self.file = file
+        self.footed = False
+        self.stretches: dict[Target, Stretch] = {}
+        self.targets: dict[int, Target] = {}
+        self.index = Index()
+        self.first_ticket = self.last_ticket = self.newest_ms = 0
+        self.end = fmt.HEADER_OCTETS
+
+
+class Recovery:
+    """One start's look at a log. `known` are the ids of the queues that exist; what others had is gone with them."""
+
+    def __init__(self, disk: "Disk", known: "Collection[int]", progress: "Callable[[int, int], None]") -> None:
+        self._disk = disk
+        self._known = known
+        self._progress = progress
+        self._found = Recovered()
+        self._segments: list[_Found] = []
+        self._settles: list[tuple[int, array[int]]] = []
+        self._pending: _Batch | None = None
+        self._proven = 0
+        self._last = 0  # the ticket read last: the next is one more, whatever a checkpoint knows already
+
+    def run(self) -> Recovered:
+        """Return what is there; the files are in order then: every segment has its footer, the torn tail is cut."""
+        found = self._found
+        self._remove_scraps()
+        valid, complaints = checkpoints.newest(self._disk)
+        found.reports += complaints
+        found.checkpoints = [each.ticket for each in valid]
+        base = valid[0] if valid else checkpoints.EMPTY
+        self._proven = found.ticket = base.ticket
+        found.next_seq = max(1, base.next_seq)
+        names = [name for name in self._disk.names() if segment_number(name) is not None]
+        for at, name in enumerate(names):
+            self._progress(at, len(names))
+            self._read(name, base)
+        self._end_of_log()
+        self._seal()
+        self._count(base)
+        found.clean = base.clean and base.ticket == found.ticket
+        if found.clean:
+            found.redelivered = base.redelivered
+        self._progress(len(names), len(names))
+        return found
+
+    def _remove_scraps(self) -> None:
+        """Remove what a kill left half made."""
+        for name in self._disk.names():
+            if name.endswith(".new"):
+                self._disk.unlink(name)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def _read(self, name: str, base: "Checkpoint") -> None:
+        number = segment_number(name)
+        assert number is not None
+        file = SegmentFile(self._disk, number)
+        if file.complaint:
+            self._found.reports.append(file.complaint)
+        segment = _Found(number, file)
+        self._segments.append(segment)
+        footer = file.read_footer()
+        if footer is not None:
+            segment.footed = True
+            segment.stretches = footer.stretches
+            segment.index = footer.index
+            segment.first_ticket, segment.last_ticket = footer.first_ticket, footer.last_ticket
+            segment.newest_ms = footer.newest_ms
+            self._ticket(footer.last_ticket)
+            # It was written when these batches were on disk.
+            self._proven = max(self._proven, footer.last_ticket)
+            if footer.last_ticket <= base.ticket:
+                self._flush_if_followed(footer.first_ticket)
+                self._last = footer.last_ticket
+                return
+        for record in file.scan_all():
+            if isinstance(record, Damaged):
+                self._damage(segment, record)
+            else:
+                self._take(segment, record, base)
+
+    def _take(self, segment: _Found, record: "Record", base: "Checkpoint") -> None:
+        kind, payload = record.type, record.payload
+        segment.end = record.offset + fmt.RECORD_OCTETS + len(payload)
+        if kind == fmt.BATCH:
+            head = fmt.decode_batch(payload)
+            self._flush_if_followed(head.ticket)
+            self._begin(segment, head.ticket, record.offset, head.records)
+            segment.newest_ms = max(segment.newest_ms, head.wall_ms)
+            return
+        if kind == fmt.PROVEN:
+            self._proven = max(self._proven, fmt.decode_proven(payload))
+        if kind in {fmt.PROVEN, fmt.FOOTER}:
+            # Written when all before it was on disk, also a batch whose damaged head no longer tells its ticket.
+            if self._pending is not None:
+                self._flush(self._pending)
+                self._pending = None
+            return
+        batch = self._pending
+        if batch is None or batch.segment is not segment or (batch.left <= 0 and not batch.guessed):
+            # The head of this batch is damaged; a batch's ticket is one more than that of the one before.
+            batch = self._begin(segment, self._last + 1, record.offset, _UNKNOWN)
+        batch.left -= 1
+        if kind == fmt.TARGETS:
+            targets = fmt.decode_targets(payload)
+            segment.targets[targets.set_id] = Target(targets.priority, targets.timed, targets.queue_ids)
+        elif kind == fmt.PUBLISH and not segment.footed:
+            batch.publishes.append((record.offset, *fmt.publish_stretch(payload)))
+        elif kind == fmt.SETTLE and batch.ticket > base.ticket:
+            batch.settles += fmt.decode_settle(payload)
+
+    def _begin(self, segment: _Found, ticket: int, offset: int, records: int) -> _Batch:
+        if self._pending is not None:
+            self._flush(self._pending)
+        self._last = ticket
+        self._ticket(ticket)
+        segment.first_ticket = segment.first_ticket or ticket
+        segment.last_ticket = max(segment.last_ticket, ticket)
+        self._pending = _Batch(segment, ticket, offset, records)
+        return self._pending
+
+    def _ticket(self, ticket: int) -> None:
+        self._found.ticket = max(self._found.ticket, ticket)
+
+    def _damage(self, segment: _Found, damaged: Damaged) -> None:
+        """Keep damage for the batch it lies in; behind a whole one it is the beginning of another."""
+        batch = self._pending
+        if batch is None or batch.whole or batch.segment is not segment:
+            batch = self._begin(segment, self._last + 1, damaged.offset, _UNKNOWN)
+        batch.left -= 1
+        batch.damaged.append(damaged)
+        segment.end = damaged.offset + damaged.octets
+
+    # -- what counts ---------------------------------------------------------------------------------------------------
+
+    def _flush_if_followed(self, ticket: int) -> None:
+        """Take the batch that is followed by one with this ticket; torn octets of a footer were none."""
+        batch = self._pending
+        if batch is None:
+            return
+        if batch.ticket < ticket:
+            self._flush(batch)
+            self._pending = None
+        elif batch.unreadable:
+            batch.segment.end = batch.offset
+            self._pending = None
+
+    def _flush(self, batch: _Batch) -> None:
+        """Let a batch count that is complete, but for what is damaged in it."""
+        segment = batch.segment
+        lost = list(batch.damaged)
+        for offset, set_id, messages in batch.publishes:
+            target = segment.targets.get(set_id)
+            if target is None:
+                lost.append(Damaged(offset, 0, fmt.PUBLISH))
+                continue
+            stretch = segment.stretches.get(target)
+            if stretch is None:
+                stretch = segment.stretches[target] = Stretch()
+            index = segment.index
+            if not index.offsets or offset - index.offsets[-1] >= fmt.INDEX_EVERY_OCTETS:
+                index.seqs.append(messages[0][0])
+                index.offsets.append(offset)
+            for first, count, size in messages:
+                stretch.add(first, count, size)
+        self._settles += batch.settles
+        for damaged in lost:
+            self._quarantine(segment, damaged)
+
+    def _end_of_log(self) -> None:
+        """Decide about the last batch: nothing follows it that would prove it."""
+        batch, self._pending = self._pending, None
+        if batch is None:
+            return
+        if batch.whole or batch.ticket <= self._proven:
+            self._flush(batch)
+            return
+        segment = batch.segment
+        self._found.cut = (
+            f"the log ended in the middle of a batch that nobody had been told of: {segment.end - batch.offset} octets "
+            f"cut off segment {segment.number:x}"
+        )
+        segment.file.truncate(batch.offset)
+        segment.end = batch.offset
+
+    def _quarantine(self, segment: _Found, damaged: Damaged) -> None:
+        """Keep damaged octets aside, and say what they were."""
+        what = {
+            fmt.PUBLISH: "messages in it are lost",
+            fmt.SETTLE: "messages that were acknowledged there may come again",
+            fmt.TARGETS: "messages after it may be lost",
+            fmt.BATCH: "nothing is lost with it",
+        }.get(damaged.type, "what it was cannot be told")
+        kept = ""
+        if damaged.octets:
+            name = f"{segment.number:016x}.{damaged.offset:x}"
+            self._disk.below(QUARANTINE).write_file(name, segment.file.read(damaged.offset, damaged.octets))
+            kept = f", kept as {QUARANTINE}/{name}"
+        self._found.reports.append(
+            f"the log is damaged: segment {segment.number:x}, {damaged.octets} octets at {damaged.offset}, "
+            f"{fmt.TYPE_NAMES[damaged.type]}: {what}{kept}"
+        )
+
+    # -- what lives ----------------------------------------------------------------------------------------------------
+
+    def _seal(self) -> None:
+        """Give every segment its footer: the next start need not read it again."""
+        for segment in self._segments:
+            segment.file.close()
+            if not segment.footed and segment.last_ticket:
+                seal_segment(
+                    self._disk,
+                    segment.number,
+                    segment.end,
+                    segment.stretches,
+                    segment.index,
+                    segment.first_ticket,
+                    segment.last_ticket,
+                    segment.newest_ms,
+                )
+
+    def _count(self, base: "Checkpoint") -> None:
+        """Work out what lives: what was published, without what was settled."""
+        found, ledger = self._found, self._found.ledger
+        next_seq = 1
+        for each in self._segments:
+            firsts = [stretch.first_seq for stretch in each.stretches.values() if stretch.count]
+            segment = Segment(each.number, min(firsts, default=next_seq), each.end, each.end)
+            segment.sealed = True
+            segment.index = each.index
+            segment.first_ticket, segment.last_ticket = each.first_ticket, each.last_ticket
+            segment.settled = {
+                queue_id: Settled(pairs)
+                for queue_id, pairs in base.settled.get(each.number, {}).items()
+                if queue_id in self._known
+            }
+            segment.newest_ms = each.newest_ms
+            found.newest_ms = max(found.newest_ms, each.newest_ms)
+            ledger.add(segment)
+            next_seq = max([next_seq, *[s.last_seq + 1 for s in each.stretches.values() if s.count]])
+        found.next_seq = max(found.next_seq, next_seq)
+        for queue_id, pairs in self._settles:
+            if queue_id in self._known:
+                for at in range(0, len(pairs), 2):
+                    for segment, first, last in ledger.locate(pairs[at], pairs[at + 1]):
+                        segment.settled.setdefault(queue_id, Settled()).add(first, last)
+        for each, segment in zip(self._segments, ledger.segments, strict=True):
+            self._live(segment, each.stretches)
+
+    def _live(self, segment: Segment, stretches: dict[Target, Stretch]) -> None:
+        queues: dict[int, dict[int, list[tuple[bool, Stretch]]]] = {}
+        for target, stretch in stretches.items():
+            for queue_id in target.queue_ids:
+                if queue_id not in self._known:
+                    continue
+                segment.published += stretch.count
+                settled = segment.settled.get(queue_id)
+                left = stretch if settled is None else stretch.without(ranges(settled.normalize()))
+                if left.count:
+                    queues.setdefault(queue_id, {}).setdefault(target.priority, []).append((target.timed, left))
+        for queue_id, by_priority in queues.items():
+            parts = self._found.queues.setdefault(queue_id, [])
+            count = 0
+            for priority, lefts in by_priority.items():
+                whole = merge([left for _, left in lefts])
+                count += whole.count
+                parts.append((priority, any(timed for timed, _ in lefts), whole))
+            segment.pairs[queue_id] = count
+            segment.live += count
+        for queue_id in segment.settled:
+            segment.pairs.setdefault(queue_id, 0)
+
+
+def ranges(pairs: "array[int]") -> "Iterable[tuple[int, int]]":
+    """Give the ranges of a flat array."""
+    return zip(pairs[::2], pairs[1::2], strict=True)

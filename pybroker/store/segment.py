@@ -1,0 +1,227 @@
+"""SegmentFile: the reading side of one segment, piece by piece, and the way to seal it.
+
+Where a message lies on disk is known here alone. Damage is told of, never raised; a disk that cannot read raises
+DiskError.
+"""
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Final
+
+from pybroker.store import format as fmt
+from pybroker.store.disk import DiskError
+from pybroker.store.footer import Footer
+from pybroker.store.format import segment_number
+from pybroker.store.scan import Damaged, Scanner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pybroker.run import Run
+    from pybroker.store.disk import Disk
+    from pybroker.store.ledger import Index, Target
+    from pybroker.store.scan import Found, Record
+    from pybroker.stretch import Stretch
+
+__all__ = ["SegmentFile", "seal_segment", "segment_number"]
+
+# A start reads in pieces of this size.
+SCAN_OCTETS: Final = 4_194_304
+# A queue that wants messages back reads a little first, it may want no more, then twice as much each time, up to this.
+FIRST_OCTETS: Final = 65_536
+READ_OCTETS: Final = 1_048_576
+# What lies between two places that are wanted is read too if it is less: cheaper than asking the disk twice.
+GAP_OCTETS: Final = 65_536
+
+
+class SegmentFile:
+    """The segment `number`. `complaint` says what is wrong with its header, empty: nothing; then `header` is None.
+
+    Whatever the header is like, the records can be read: their crc tells which number they belong to.
+    Raises VersionError for a segment of a newer program.
+    """
+
+    def __init__(self, disk: "Disk", number: int, epoch: int = fmt.EPOCH) -> None:
+        self._disk = disk
+        self.number = number
+        self.name = fmt.segment_name(number)
+        self.complaint = ""
+        self.header: fmt.SegmentHeader | None = None
+        self._seed = fmt.seed(epoch, number)
+        self._file = disk.open(self.name)
+        try:
+            self.size = disk.size(self._file)
+            self._read_header(epoch)
+        except (DiskError, fmt.FormatError):
+            self.close()
+            raise
+
+    def _read_header(self, epoch: int) -> None:
+        try:
+            header = fmt.SegmentHeader.decode(self._disk.read_at(self._file, 0, fmt.HEADER_OCTETS))
+        except fmt.VersionError:
+            raise
+        except fmt.FormatError as error:
+            self.complaint = f"segment {self.name}: {error}"
+            return
+        if (header.number, header.epoch) == (self.number, epoch):
+            self.header = header
+        else:
+            self.complaint = f"segment {self.name}: its header is that of segment {header.number:x}"
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._disk.close(self._file)
+
+    def read(self, offset: int, octets: int) -> bytes:
+        """Return octets as they are on disk."""
+        return self._disk.read_at(self._file, offset, octets)
+
+    def read_footer(self) -> Footer | None:
+        """Return what the segment says of itself; None if it is not sealed, or its footer is not sound."""
+        end = self.size - fmt.TRAILER_OCTETS
+        offset = fmt.decode_trailer(self.read(end, fmt.TRAILER_OCTETS)) if end >= fmt.HEADER_OCTETS else None
+        if offset is None or not fmt.HEADER_OCTETS <= offset < end:
+            return None
+        scanner = Scanner(self._seed, offset)
+        for found in scanner.feed(self.read(offset, end - offset), final=True):
+            if isinstance(found, Damaged) or found.type != fmt.FOOTER or scanner.end != end:
+                return None
+            try:
+                return Footer.decode(found.payload)
+            except fmt.FormatError:
+                return None
+        return None
+
+    def scan_all(self) -> "Iterator[Found]":
+        """Give all records, and what is damaged between them."""
+        end = self.size - fmt.TRAILER_OCTETS
+        sealed = end > fmt.HEADER_OCTETS and fmt.decode_trailer(self.read(end, fmt.TRAILER_OCTETS)) is not None
+        return self._scan(fmt.HEADER_OCTETS, end if sealed else self.size, SCAN_OCTETS)
+
+    def read_publishes(
+        self, wanted: "Stretch", index: "Index", on_damage: "Callable[[Damaged], None]"
+    ) -> "list[tuple[Run, range]]":
+        """Read messages back: runs, and which of their messages are wanted, ascending. What is missing is not there.
+
+        `on_damage` learns of what could not be read on the way. The file may be growing meanwhile.
+        """
+        search = _Search(wanted, on_damage)
+        for start, stop in self._extents(wanted, index):
+            search.go_through(self._scan(start, stop, FIRST_OCTETS))
+        if search.missing:
+            # Damaged; or it is not where the index says, which costs a look at everything before it is given up.
+            search.go_through(self._scan(fmt.HEADER_OCTETS, self.size, READ_OCTETS))
+        search.found.sort(key=lambda each: each[0].first_seq + each[1].start)
+        return search.found
+
+    def truncate(self, octets: int) -> None:
+        """Cut the file off, on disk when this returns."""
+        file = self._disk.open(self.name, write=True)
+        try:
+            self._disk.truncate(file, octets)
+            self._disk.sync(file)
+        finally:
+            self._disk.close(file)
+        self.size = min(self.size, octets)
+
+    def _scan(self, start: int, stop: int, piece: int) -> "Iterator[Found]":
+        """Give what is between two offsets at which records begin; pieces grow up to READ_OCTETS."""
+        scanner = Scanner(self._seed, start)
+        while start < stop and not scanner.done:
+            octets = self.read(start, min(piece, stop - start))
+            if not octets:  # cut off meanwhile
+                break
+            start += len(octets)
+            piece = max(piece, min(2 * piece, READ_OCTETS))
+            yield from scanner.feed(octets, final=start == stop)
+
+    def _extents(self, wanted: "Stretch", index: "Index") -> list[tuple[int, int]]:
+        """Return where the wanted messages are, as offsets from and to; what lies close together is one."""
+        firsts, counts = wanted.firsts, wanted.counts
+        seqs, offsets = index.seqs, index.offsets
+        if not seqs:
+            return [(fmt.HEADER_OCTETS, self.size)]
+        extents: list[tuple[int, int]] = []
+        at = 0
+        while at < len(firsts):
+            first = firsts[at]
+            start = offsets[max(0, bisect_right(seqs, first) - 1)]
+            above = bisect_right(seqs, first + counts[at] - 1)
+            stop = offsets[above] if above < len(offsets) else self.size
+            if extents and start <= extents[-1][1] + GAP_OCTETS:
+                extents[-1] = extents[-1][0], max(extents[-1][1], stop)
+            else:
+                extents.append((start, stop))
+            if above == len(seqs):
+                break
+            # The others that begin before the same point are there as well, but the last one may reach beyond it.
+            following = bisect_left(firsts, seqs[above], at + 1)
+            reaches = following - 1 > at and firsts[following - 1] + counts[following - 1] > seqs[above]
+            at = following - 1 if reaches else following
+        return extents
+
+
+class _Search:
+    """What of the `wanted` messages was found. `missing` counts those that were not, yet."""
+
+    def __init__(self, wanted: "Stretch", on_damage: "Callable[[Damaged], None]") -> None:
+        self._firsts = wanted.firsts
+        self._counts = wanted.counts
+        self._on_damage = on_damage
+        self._told: set[int] = set()
+        self._seen: set[int] = set()
+        self.found: list[tuple[Run, range]] = []
+        self.missing = wanted.count
+
+    def go_through(self, records: "Iterator[Found]") -> None:
+        """Take what is wanted, until nothing is missing any more."""
+        for record in records:
+            if isinstance(record, Damaged):
+                if record.offset not in self._told:
+                    self._told.add(record.offset)
+                    self._on_damage(record)
+            elif record.type == fmt.PUBLISH and record.offset not in self._seen:
+                self._take(record)
+                if not self.missing:
+                    return
+
+    def _take(self, record: "Record") -> None:
+        first, count = fmt.publish_range(record.payload)
+        firsts, counts = self._firsts, self._counts
+        run = None
+        at = max(0, bisect_right(firsts, first) - 1)
+        while at < len(firsts) and firsts[at] < first + count:
+            start, stop = max(firsts[at], first), min(firsts[at] + counts[at], first + count)
+            if start < stop:
+                if run is None:
+                    run = fmt.decode_publish(record.payload)
+                    self._seen.add(record.offset)
+                self.found.append((run, range(start - first, stop - first)))
+                self.missing -= stop - start
+            at += 1
+
+
+def seal_segment(
+    disk: "Disk",
+    number: int,
+    used: int,
+    stretches: "dict[Target, Stretch]",
+    index: "Index",
+    first_ticket: int,
+    last_ticket: int,
+    newest_ms: int = 0,
+) -> None:
+    """Let a segment end after `used` octets with its footer: on disk when this returns.
+
+    A crash may leave the footer torn: damage behind the last batch, of a segment without a footer, has no data in it.
+    Raises DiskError.
+    """
+    footer = Footer(first_ticket, last_ticket, newest_ms, stretches, index)
+    octets = fmt.record(fmt.FOOTER, footer.encode(), fmt.seed(fmt.EPOCH, number)) + fmt.trailer(used)
+    file = disk.open(fmt.segment_name(number), write=True)
+    try:
+        disk.write_at(file, used, octets)
+        disk.truncate(file, used + len(octets))
+        disk.sync(file)
+    finally:
+        disk.close(file)

@@ -1,0 +1,279 @@
+"""Upkeep: what keeps the log short and its start quick. Checkpoints, footers, unlinking, the next file, the reserve.
+
+All of it is done in the files thread, none of it is needed for the promise: a missing footer or checkpoint costs time
+at the next start, never data. A segment goes only when nothing in it is live and two checkpoints lie behind it: until
+then its settles are the only proof that older messages are gone (data-model.md: Unlinking and compaction).
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.store import format as fmt
+from pybroker.store.checkpoint import Checkpoint, write_checkpoint
+from pybroker.store.disk import DiskError
+from pybroker.store.segment import seal_segment
+from pybroker.store.writer import PREPARED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.store.disk import Disk
+    from pybroker.store.journal import Journal
+    from pybroker.store.ledger import Segment
+    from pybroker.store.worker import Worker
+    from pybroker.store.writer import Batch
+
+# Kept so that settles, and the checkpoints that free segments, can be written on a full disk.
+RESERVE: Final = "reserve"
+# The first segment's size; each further one has twice its forerunner's, so that an idle node's folder stays small.
+FIRST_OCTETS: Final = 4_194_304
+# A checkpoint is written this often while something changes, and sooner while segments wait for it to be unlinked.
+CHECKPOINT_MS: Final = 60_000
+UNLINK_MS: Final = 1_000
+CHECKPOINTS: Final = 2
+
+
+class Upkeep:
+    """`checkpoints` are the tickets of the valid ones on disk, newest first."""
+
+    __slots__ = (
+        "_checkpoint_ms",
+        "_disk",
+        "_due",
+        "_files",
+        "_footers",
+        "_journal",
+        "_pending",
+        "_preparing",
+        "_reserve",
+        "_reserve_ms",
+        "_started",
+        "_writing",
+        "checkpoints",
+        "largest_octets",
+        "next_number",
+        "segment_octets",
+        "unlinked",
+    )
+
+    def __init__(
+        self, journal: "Journal", disk: "Disk", files: "Worker", largest_octets: int, checkpoints: list[int]
+    ) -> None:
+        self._journal = journal
+        self._disk = disk
+        self._files = files
+        self.largest_octets = largest_octets
+        self.segment_octets = min(FIRST_OCTETS, largest_octets)
+        self.checkpoints = checkpoints[:CHECKPOINTS]
+        segments = journal.ledger.segments
+        self.next_number = segments[-1].number + 1 if segments else 1
+        self.unlinked = 0
+        self._checkpoint_ms = journal.clock.now_ms
+        self._due = False
+        self._pending: Checkpoint | None = None  # waits until its ticket is completed
+        self._writing = False
+        self._footers: list[Segment] = []
+        self._reserve = RESERVE in disk.names()
+        self._reserve_ms = 0
+        self._preparing = False
+        self._started = False
+
+    # -- what the journal tells ----------------------------------------------------------------------------------------
+
+    def begun(self) -> None:
+        """Learn that a segment was begun: the next one is made ready, twice as large."""
+        self.segment_octets = min(2 * self.segment_octets, self.largest_octets)
+        self._prepare()
+        if not self._started:
+            self._started = True
+            self._keep_reserve()
+
+    def rolled(self, segment: "Segment") -> None:
+        """Learn that nothing more is written to a segment: it gets its footer, and the log a checkpoint."""
+        segment.sealed = True
+        self._footers.append(segment)
+        self._due = True
+
+    def sealed(self, batch: "Batch") -> None:
+        """Learn that a batch was closed: nothing is gathered, so what the ledger says is exact as of its ticket."""
+        if self._due and self._pending is None and not self._writing:
+            self._take(batch.ticket, batch.next_seq)
+
+    def completed(self, ticket: int) -> None:
+        """Learn that batches are on disk."""
+        while self._footers and self._footers[0].last_ticket <= ticket:
+            segment = self._footers.pop(0)
+            job = partial(
+                seal_segment,
+                self._disk,
+                segment.number,
+                segment.used,
+                segment.stretches,
+                segment.index,
+                segment.first_ticket,
+                segment.last_ticket,
+                segment.newest_ms,
+            )
+            self._files.submit(job, partial(self._footed, segment))
+        if self._pending is not None and self._pending.ticket <= ticket:
+            self._write(self._pending)
+
+    def tick(self, now_ms: int) -> None:
+        """Do what is due by the clock; nothing is being gathered or written when there is a checkpoint to take."""
+        journal = self._journal
+        waiting = any(segment.sealed and not segment.live for segment in journal.ledger.segments)
+        since_ms = now_ms - self._checkpoint_ms
+        newest = self.checkpoints[0] if self.checkpoints else 0
+        changed = journal.last_ticket > newest
+        if (waiting and since_ms >= UNLINK_MS) or (changed and since_ms >= CHECKPOINT_MS):
+            self._due = True
+        idle = journal.completed == journal.last_ticket and not journal.ticket
+        if self._due and idle and self._pending is None and not self._writing:
+            if not changed:
+                # The second checkpoint behind a segment needs a ticket of its own.
+                journal.commit_nothing()
+                return
+            self._take(journal.last_ticket, journal.safe_seq)
+            self.completed(journal.completed)
+        if self._started and not self._reserve and now_ms - self._reserve_ms >= UNLINK_MS:
+            self._reserve_ms = now_ms
+            self._keep_reserve()
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def _take(self, ticket: int, next_seq: int) -> None:
+        self._due = False
+        self._checkpoint_ms = self._journal.clock.now_ms
+        self._pending = Checkpoint(
+            ticket, next_seq, clean=False, settled=self._journal.ledger.settled(), redelivered=[]
+        )
+
+    def _write(self, checkpoint: Checkpoint) -> None:
+        self._pending = None
+        self._writing = True
+        keep = self.checkpoints[: CHECKPOINTS - 1]
+        self._files.submit(partial(write_checkpoint, self._disk, checkpoint, keep), partial(self._written, checkpoint))
+
+    def _written(self, checkpoint: Checkpoint, error: "BaseException | None") -> None:
+        self._writing = False
+        if error is not None:
+            self._trouble(error)
+            return
+        self.checkpoints = [checkpoint.ticket, *self.checkpoints[: CHECKPOINTS - 1]]
+        self.unlink()
+
+    def close(
+        self, redelivered: list[tuple[int, int, int, int]], done: "Callable[[BaseException | None], None]"
+    ) -> None:
+        """Write the footer of the open segment, and the checkpoint of a clean stop: nothing comes after it."""
+        journal = self._journal
+        segments = journal.ledger.segments
+        if segments and not segments[-1].sealed:
+            self.rolled(segments[-1])
+            self.completed(journal.completed)
+        checkpoint = Checkpoint(journal.completed, journal.next_seq, True, journal.ledger.settled(), redelivered)
+        keep = [ticket for ticket in self.checkpoints if ticket != checkpoint.ticket][: CHECKPOINTS - 1]
+        self._files.submit(partial(write_checkpoint, self._disk, checkpoint, keep), done)
+
+    # -- segments ------------------------------------------------------------------------------------------------------
+
+    def _footed(self, segment: "Segment", error: "BaseException | None") -> None:
+        if error is not None:
+            self._trouble(error)
+            return
+        segment.stretches = {}
+        segment.targets = {}
+
+    def unlink(self) -> None:
+        """Have the segments unlinked that nobody needs: nothing in them is live, two checkpoints are behind them."""
+        if len(self.checkpoints) < CHECKPOINTS:
+            return
+        behind = self.checkpoints[CHECKPOINTS - 1]
+        ledger = self._journal.ledger
+        dead = [s for s in ledger.segments if s.sealed and not s.live and s.last_ticket <= behind]
+        for segment in dead:
+            # From now on no checkpoint speaks of it, and the folder is synced before the next one is written.
+            ledger.remove(segment)
+        if dead:
+            self.unlinked += len(dead)
+            names = [fmt.segment_name(segment.number) for segment in dead]
+            self._files.submit(partial(_unlink, self._disk, names), self._done)
+
+    # -- files ahead of time -------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        if not self._preparing:
+            self._preparing = True
+            self._files.submit(partial(_prepare, self._disk, self.segment_octets), self._prepared)
+
+    def _prepared(self, error: "BaseException | None") -> None:
+        self._preparing = False
+        if error is not None:
+            self._trouble(error)
+
+    def _keep_reserve(self) -> None:
+        self._files.submit(partial(_make_reserve, self._disk, self.largest_octets // 2), self._reserved)
+
+    def _reserved(self, error: "BaseException | None") -> None:
+        self._reserve = error is None
+        if error is None:
+            self._journal.on_full("")
+        else:
+            self._trouble(error)
+
+    def disk_is_full(self, text: str) -> None:
+        """Give the reserve away: what is in flight, and the settles that make room, can be written."""
+        self._journal.on_full(text)
+        if self._reserve:
+            self._reserve = False
+            self._reserve_ms = self._journal.clock.now_ms
+            self._files.submit(partial(_unlink, self._disk, [RESERVE, PREPARED]), self._done)
+
+    def _done(self, error: "BaseException | None") -> None:
+        if error is not None:
+            self._trouble(error)
+
+    def _trouble(self, error: BaseException) -> None:
+        """Raise the alarm of a full disk; anything else ends the log, because nobody knows what is on disk."""
+        if isinstance(error, DiskError) and error.full:
+            self._journal.on_full(str(error))
+        else:
+            self._journal.fail(str(error))
+
+    def status(self) -> dict[str, Any]:
+        """Return figures for `log status`."""
+        return {"checkpoints": list(self.checkpoints), "unlinked": self.unlinked, "reserve": self._reserve}
+
+
+def _unlink(disk: "Disk", names: list[str]) -> None:
+    there = set(disk.names())
+    for name in names:
+        if name in there:
+            disk.unlink(name)
+    disk.sync_folder()
+
+
+def _prepare(disk: "Disk", octets: int) -> None:
+    if PREPARED not in disk.names():
+        _create_whole(disk, PREPARED, octets)
+
+
+def _make_reserve(disk: "Disk", octets: int) -> None:
+    if RESERVE not in disk.names():
+        _create_whole(disk, RESERVE, octets)
+
+
+def _create_whole(disk: "Disk", name: str, octets: int) -> None:
+    """Make a file of zeros under its name when it is complete."""
+    part = name + ".new"
+    if part in disk.names():
+        disk.unlink(part)
+    try:
+        file = disk.create(part, octets)
+    except DiskError:
+        if part in disk.names():
+            disk.unlink(part)
+        raise
+    disk.close(file)
+    disk.rename(part, name)
+    disk.sync_folder()

@@ -1,0 +1,104 @@
+"""Writer: the journal thread's hands. Puts batches into segment files and syncs them; knows nothing of what is in them.
+
+A segment file is made of zeros first, so that a sync has no metadata to write and what follows the last record is
+known. Mostly that was done ahead of time (`PREPARED`).
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pybroker.store import format as fmt
+from pybroker.store.disk import NEW_SUFFIX, DiskError
+
+if TYPE_CHECKING:
+    from pybroker.store.disk import Disk
+
+# A file of zeros, of the usual size, that becomes the next segment.
+PREPARED: Final = "prepared"
+
+
+class Batch:
+    """Octets for a place in a segment; `create` is the size of the segment to be made first, 0: it is there.
+
+    What it promises once it is on disk is the hub's: `ticket`; every message with a seq below `next_seq` is in it or
+    in one before it; `content_octets` are waiting no longer; but only after `definitions_ticket` is completed too.
+    """
+
+    __slots__ = (
+        "content_octets",
+        "create",
+        "definitions_ticket",
+        "next_seq",
+        "number",
+        "octets",
+        "offset",
+        "ticket",
+    )
+
+    def __init__(self, number: int, create: int, offset: int, octets: bytes) -> None:
+        self.number = number
+        self.create = create
+        self.offset = offset
+        self.octets = octets
+        self.ticket = self.next_seq = self.content_octets = self.definitions_ticket = 0
+
+    def promise(self, ticket: int, next_seq: int, content_octets: int, definitions_ticket: int) -> None:
+        """Note what is true once this is on disk."""
+        self.ticket = ticket
+        self.next_seq = next_seq
+        self.content_octets = content_octets
+        self.definitions_ticket = definitions_ticket
+
+
+class Writer:
+    """Used by the journal thread alone. `file` is the segment that is being written."""
+
+    __slots__ = ("_disk", "_file", "_number", "_wall_ms")
+
+    def __init__(self, disk: "Disk") -> None:
+        self._disk = disk
+        self._file = -1
+        self._number = 0
+
+    def write(self, batch: Batch) -> None:
+        """Write and sync. Raises DiskError: if it is `full` the same batch may be tried again."""
+        if batch.number != self._number:
+            self._make(batch)
+        self._disk.write_at(self._file, batch.offset, batch.octets)
+        self._disk.sync(self._file)
+
+    def _make(self, batch: Batch) -> None:
+        """Make the segment's file, of the prepared one if that is large enough; named once its head is on disk."""
+        disk = self._disk
+        name = fmt.segment_name(batch.number)
+        names = disk.names()
+        made, file = PREPARED, -1
+        if PREPARED in names:
+            file = disk.open(PREPARED, write=True)
+            if disk.size(file) < batch.create:
+                disk.close(file)
+                file = -1
+        if file < 0:
+            made = name + NEW_SUFFIX
+            if made in names:
+                disk.unlink(made)  # what a full disk left of the last attempt
+            file = self._create(made, batch.create)
+        disk.write_at(file, 0, fmt.segment_header(batch.number, fmt.EPOCH, disk.size(file)))
+        disk.sync(file)
+        disk.rename(made, name)
+        disk.sync_folder()
+        self.close()
+        self._file, self._number = file, batch.number
+
+    def _create(self, name: str, octets: int) -> int:
+        try:
+            return self._disk.create(name, octets)
+        except DiskError:
+            if name in self._disk.names():
+                self._disk.unlink(name)
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file >= 0:
+            self._disk.close(self._file)
+            self._file, self._number = -1, 0
