@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from pamqp import commands
 
+from pybroker.amqp.assembly import Assembly
 from pybroker.amqp.line import NEVER, REPLIES_MAX, Line
-from pybroker.amqp.publishing import LARGE_READ_OCTETS, Assembly, finish_content, open_route
+from pybroker.amqp.publishing import LARGE_READ_OCTETS, finish_content, open_route
 from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
 from pybroker.core.trace import Party

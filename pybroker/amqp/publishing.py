@@ -28,6 +28,7 @@ from pybroker.wire.expiration import parse_expiration
 from pybroker.wire.methods import decode_method, make_method
 
 if TYPE_CHECKING:
+    from pybroker.amqp.assembly import Assembly
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.exchange.exchange import Exchange
@@ -39,8 +40,6 @@ SHARE_OCTETS: Final = 4_096
 # Contents of this size are read in larger portions than small ones: fewer of them are cut at the end of a read.
 LARGE_OCTETS: Final = 8_192
 LARGE_READ_OCTETS: Final = 2_097_152
-# A body frame of one octet is an object of 48 and its place in a list: 16 MiB of them would be 900.
-PARTS_MAX: Final = 1_024
 # Work after which a session looks at the clock; a unit is one queue's part of a publish, a microsecond or so.
 WORK_MAX: Final = 512
 # What a message costs that is looked at alone: by a headers exchange it is compared with each binding.
@@ -49,45 +48,6 @@ EACH_WORK: Final = 64
 WIDE_QUEUES: Final = 16
 # Distinct publishes (exchange, key, flags) remembered for a connection.
 ROUTES_MAX: Final = 1_024
-
-
-class Assembly:
-    """A content that arrives frame by frame. `began` when the header frame has come."""
-
-    __slots__ = ("began", "blocks", "body_octets", "header", "parts", "remaining", "route")
-
-    def __init__(self, route: Route) -> None:
-        self.route = route
-        self.began = False
-        self.header = b""
-        self.blocks: list[bytes] = []  # parts that were joined already
-        self.parts: list[bytes] = []
-        self.body_octets = 0
-        self.remaining = 0
-
-    def begin(self, channel: int, payload: bytes) -> None:
-        """Take the header frame's payload."""
-        self.began = True
-        self.header = payload
-        self.body_octets = self.remaining = int.from_bytes(payload[4:12])
-        self.parts.append(frame.frame(frame.HEADER, channel, payload))
-
-    def add(self, octets: bytes) -> bool:
-        """Take a whole body frame; False if that is more than the header announced."""
-        size = len(octets) - frame.EMPTY_FRAME_OCTETS
-        if size > self.remaining:
-            return False
-        self.remaining -= size
-        if size:  # an empty frame is legal, and some clients cannot read one
-            self.parts.append(octets)
-            if len(self.parts) >= PARTS_MAX:
-                self.blocks.append(b"".join(self.parts))
-                self.parts.clear()
-        return True
-
-    def content(self) -> bytes:
-        """Return header frame and body frames."""
-        return b"".join([*self.blocks, *self.parts])
 
 
 def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
@@ -120,7 +80,7 @@ def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
     return route
 
 
-def finish_content(channel: "AmqpChannel", assembly: Assembly) -> None:
+def finish_content(channel: "AmqpChannel", assembly: "Assembly") -> None:
     """Publish a content that has arrived whole. Raises what `publish` and `traits_for` raise, in RabbitMQ's order."""
     try:
         traits = traits_for(assembly.header[12:])
@@ -132,7 +92,7 @@ def finish_content(channel: "AmqpChannel", assembly: Assembly) -> None:
     publish(channel, assembly.route, Contents(traits, [content], len(content), size, size))
 
 
-def _check_before_properties(channel: "AmqpChannel", assembly: Assembly) -> None:
+def _check_before_properties(channel: "AmqpChannel", assembly: "Assembly") -> None:
     """Raise what RabbitMQ would have found first in a publish whose expiration, delivery mode or CC is bad."""
     _resolve(channel, assembly.route)
     octets = assembly.header[12:]

@@ -4,8 +4,6 @@ import pytest
 from fakes import Basic, Channel, Connection, Queue
 from pamqp import body, frame, header
 
-from pybroker.amqp.publishing import PARTS_MAX
-
 EXPECTED_HEADER = "UNEXPECTED_FRAME - expected content header for class 60, got non content header frame instead"
 EXPECTED_BODY = "UNEXPECTED_FRAME - expected content body, got non content body frame instead"
 EXPECTED_METHOD = "UNEXPECTED_FRAME - expected method frame, got non method frame instead"
@@ -129,14 +127,3 @@ def test_the_heir_of_a_single_active_consumer_is_served_when_its_channel_goes(wo
     assert peer.take() == heir.take() == []
     assert isinstance(peer.call(Channel.Close(200, "", 0, 0)), Channel.CloseOk)
     assert heir.bodies() == [b"m"]
-
-
-def test_a_body_of_very_small_frames_is_not_kept_as_so_many_objects(peer):
-    peer.declare("q")
-    bodies = [body.ContentBody(b"x")] * 5_000
-    peer.send(PUBLISH, header.ContentHeader(0, 5_001, Basic.Properties()), *bodies)
-    assembly = peer.session.channels[1].assembly
-    assert assembly is not None
-    assert len(assembly.parts) + len(assembly.blocks) <= PARTS_MAX + 5
-    peer.send(body.ContentBody(b"y"))
-    assert peer.get("q").body == b"x" * 5_000 + b"y"

@@ -42,10 +42,7 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
             "arguments": method.arguments,
         }
         name, existing = check_queue_declare(vhost, session.user, session, method.queue, **properties)
-        if existing is None:
-            queue = create_queue(vhost, session.user, session, name, **properties)
-        else:
-            queue = existing
+        queue = existing if existing is not None else create_queue(vhost, session.user, session, name, **properties)
     queue.catch_up()
     queue.touch()
     channel.last_queue = queue.name

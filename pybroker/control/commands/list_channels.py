@@ -60,7 +60,7 @@ COLUMNS = (
     ),
     Column("prefetch_count", lambda c: c.prefetch, "prefetch limit of new consumers, 0 is none"),
     Column("global_prefetch_count", lambda c: c.prefetch_global, "prefetch limit of the channel, 0 is none"),
-    Column("state", lambda c: c.session.state, "state of its connection"),
+    Column("state", lambda c: c.session.shown_state, "state of its connection"),
 )
 
 COMMAND = Command(

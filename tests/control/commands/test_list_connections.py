@@ -1,6 +1,8 @@
 from fakes import PROTOCOL_HEADER
 from pamqp import commands
 
+from pybroker.core.credit import JOURNAL
+
 Connection = commands.Connection
 
 
@@ -49,3 +51,9 @@ def test_reads_and_writes_are_counted_apart_from_their_octets(operator, peer):
     before = operator.list("list_connections", "recv_cnt", "send_cnt")[0]
     peer.declare("q")
     assert operator.list("list_connections", "recv_cnt", "send_cnt") == [[count + 1 for count in before]]
+
+
+def test_a_publisher_that_is_ahead_of_the_disk_is_in_flow(operator, peer):
+    peer.session.stop_reading(JOURNAL)
+    assert operator.list("list_connections", "state") == ["flow"]
+    assert operator.list("list_channels", "state") == ["flow"]

@@ -1,0 +1,32 @@
+"""A content that arrives frame by frame: whole at the end, bounded meanwhile."""
+
+from fakes import Basic
+from pamqp import body, header
+
+from pybroker.amqp.assembly import PARTS_MAX, Assembly
+from pybroker.core.publish import Route, names_of
+from pybroker.wire.frame import BODY, HEADER, frame
+
+PUBLISH = Basic.Publish(0, "", "q")
+
+
+def test_it_is_the_frames_as_they_came_without_empty_ones_and_no_more_than_was_announced():
+    assembly = Assembly(Route(1, names_of("", "q"), mandatory=False, immediate=False))
+    head = b"\0\x3c\0\0" + (5).to_bytes(8) + b"\0\0"
+    assembly.begin(1, head)
+    first, empty, last = (frame(BODY, 1, octets) for octets in (b"abc", b"", b"de"))
+    assert [True, True] == [assembly.add(first), assembly.add(empty)]
+    assert (False, 2) == (assembly.add(frame(BODY, 1, b"def")), assembly.remaining)
+    assert (True, 0) == (assembly.add(last), assembly.remaining)
+    assert frame(HEADER, 1, head) + first + last == assembly.content()
+
+
+def test_a_body_of_very_small_frames_is_not_kept_as_so_many_objects(peer):
+    peer.declare("q")
+    bodies = [body.ContentBody(b"x")] * 5_000
+    peer.send(PUBLISH, header.ContentHeader(0, 5_001, Basic.Properties()), *bodies)
+    assembly = peer.session.channels[1].assembly
+    assert assembly is not None
+    assert len(assembly.parts) + len(assembly.blocks) <= PARTS_MAX + 5
+    peer.send(body.ContentBody(b"y"))
+    assert peer.get("q").body == b"x" * 5_000 + b"y"
