@@ -15,6 +15,7 @@ from pybroker.control import codec, commands, server as server_module
 from pybroker.control.server import ControlServer, describe
 from pybroker.control.spec import Arg, Column, Command, NoArgs, Progress
 from pybroker.errors import NotFound
+from pybroker.store.memory import MemoryDefinitions
 
 
 class Caller:
@@ -319,3 +320,36 @@ def test_other_users_are_refused(server, monkeypatch):
     text = f"the control socket serves root and the daemon's user (uid {ours}), not uid {ours + 1}"
     assert caller.line() == {"error": {"text": text, "exit_code": 69}}
     assert caller.line() is None
+
+
+class SlowDefinitions(MemoryDefinitions):
+    """Hands out tickets; the test completes them."""
+
+    __slots__ = ()
+
+    def put(self, kind, key, value):
+        self.ticket += 1
+        return self.ticket
+
+
+@pytest.fixture
+def definitions(operator, server):
+    broker = operator.world.broker
+    broker.definitions = SlowDefinitions()
+    return broker.definitions
+
+
+def test_a_change_is_answered_when_it_is_on_disk(caller, definitions):
+    caller.socket.sendall(codec.encode_request("add_vhost", {"vhost_name": "v"}))
+    caller.socket.settimeout(0.05)
+    with pytest.raises(TimeoutError):
+        caller.socket.recv(1)
+    definitions.completed = definitions.ticket
+    caller.socket.settimeout(10)
+    assert b'{"value":null}\n{"end":0}\n' == caller.socket.recv(1_000)
+
+
+def test_a_change_that_never_gets_to_disk_is_an_error(caller, definitions):
+    definitions.failed = "cannot write x"
+    (answer,) = caller.ask("add_vhost", vhost_name="v")
+    assert {"text": "it is done, but not on disk: cannot write x", "exit_code": os.EX_IOERR} == answer["error"]

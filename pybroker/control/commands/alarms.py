@@ -1,4 +1,4 @@
-"""alarms: which resource alarms are in effect. Succeeds either way; check_alarms does not."""
+"""alarms: what is short, and what else the operator must know. Succeeds either way; check_alarms does not."""
 
 from typing import Any
 
@@ -6,15 +6,17 @@ from pybroker.control.spec import Command, NoArgs, Node
 
 
 def run(node: Node, args: NoArgs) -> dict[str, Any]:
-    """Return the alarms: none, because this version raises none (status says so)."""
+    """Return a sentence for each alarm and each notice; memory raises none in this version (status says so)."""
     del args
-    return node.tell(f"Node {node.name} reported no alarms, local or clusterwide", alarms=[])
+    found = [*node.broker.alarms.values(), *node.broker.notices]
+    told = "no alarms, local or clusterwide" if not found else "the following alarms:\n" + "\n".join(found)
+    return node.tell(f"Node {node.name} reported {told}", alarms=found)
 
 
 COMMAND = Command(
     name="alarms",
     section="Monitoring",
-    summary="Lists the resource alarms in effect; this version raises none",
+    summary="Lists the alarms in effect: what is short, and what was damaged and had to be restored",
     args=NoArgs,
     effect="read",
     run=run,

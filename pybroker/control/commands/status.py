@@ -44,7 +44,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "data_directory": settings.data_dir,
         "config_files": list(settings.config_files),
         "log_files": list(settings.log_files),
-        "alarms": [],
+        "alarms": [*broker.alarms.values(), *broker.notices],
         "alarms_note": settings.watermarks.note,
         **_memory(settings.watermarks),
         "file_descriptors": {
