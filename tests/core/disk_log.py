@@ -5,8 +5,38 @@ Who settles twice, asks for what is not safe yet or was settled, or leaves somet
 
 from collections import defaultdict, deque
 
-from pybroker.run import Run
+from readers import Bench, run_of
+
+from pybroker.core.publish import NO_RECEIPT, enqueue
+from pybroker.core.queue import away, behind, queue, ready
+from pybroker.core.queue.behind import Away
+from pybroker.run import Run, Traits
 from pybroker.store.log import Log
+
+PERSISTENT = Traits(persistent=True)
+SMALL = {
+    behind: {"WINDOW_MESSAGES": 2, "WINDOW_OCTETS": 30},
+    ready: {"ADVANCE_ENTRIES": 2},
+    queue: {"PACK_BEHIND_MESSAGES": 1},
+    away: {
+        "RESIDENT_MESSAGES": 3,
+        "RESIDENT_OCTETS": 40,
+        "SEND_ENTRIES": 2,
+        "AWAY_ELEMENTS": 3,
+        "FETCH_MESSAGES": 3,
+        "FETCH_OCTETS": 40,
+        "FETCH_PARTS": 4,
+        "DROP_MESSAGES": 1,
+    },
+}
+
+
+def shrink(monkeypatch) -> None:
+    """Make all windows and shares tiny."""
+    for module, constants in SMALL.items():
+        for name, value in constants.items():
+            assert hasattr(module, name)
+            monkeypatch.setattr(module, name, value)
 
 
 class DiskLog(Log):
@@ -16,6 +46,7 @@ class DiskLog(Log):
 
     def __init__(self) -> None:
         super().__init__()
+        self.safe_seq = 1
         self.records: dict[int, Run] = {}
         self.live: defaultdict[int, set[int]] = defaultdict(set)
         self.fetches: deque = deque()
@@ -91,3 +122,43 @@ class DiskLog(Log):
 def body_octets(record: Run, seq: int) -> int:
     index = seq - record.first_seq
     return record.body_octets_of(range(index, index + 1))
+
+
+class DiskBench(Bench):
+    """A durable queue whose log is a DiskLog."""
+
+    def __init__(self, **arguments) -> None:
+        super().__init__(**arguments)
+        self.broker.log = self.log = DiskLog()
+
+    def publish(self, *bodies, traits=PERSISTENT, receipt=NO_RECEIPT):
+        """Publish messages as one run, into the log first."""
+        run = run_of(bodies, self.log.take(len(bodies)), traits, self.now_ms)
+        enqueue(self.log, run, range(len(bodies)), [self.queue], receipt)
+        return run
+
+    def fill(self, count: int, size: int = 1, traits=PERSISTENT) -> None:
+        """Publish messages one by one; what can go away is away then."""
+        for _ in range(count):
+            self.publish(b"x" * size, traits=traits)
+        self.log.complete(self.broker)
+        self.turn()
+
+    def settle_down(self) -> None:
+        """Complete and answer everything, and end the turn."""
+        self.turn()
+        while self.log.answer() or self.log.complete(self.broker):
+            self.turn()
+
+
+def parts_of(bench: DiskBench, level: int = 0) -> list[Away]:
+    behind = bench.queue.levels[level].behind
+    return [] if behind is None else [part for part in behind.parts if isinstance(part, Away)]
+
+
+def away_seqs(bench: DiskBench) -> list[int]:
+    """Return the seqs that are away, in all levels."""
+    stretches = [
+        part.stretch for at in range(len(bench.queue.levels)) for part in parts_of(bench, at) if not part.found
+    ]
+    return [first + i for stretch in stretches for first, count, _ in stretch.ranges() for i in range(count)]

@@ -4,31 +4,15 @@ The windows are tiny, so that almost everything is away at some time; what is re
 """
 
 import pytest
-from disk_log import DiskLog
+from disk_log import DiskLog, shrink
 from fakes import World
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 from queue_model import Limits
-from test_queue_model import ADMIN, QUICK, READERS, QueueMachine
+from test_queue_model import QUICK, READERS, QueueMachine
 
-from pybroker.core.queue import away, behind, queue, ready
 from pybroker.core.queue.behind import Away
 
-SMALL = {
-    behind: {"WINDOW_MESSAGES": 2, "WINDOW_OCTETS": 30},
-    ready: {"ADVANCE_ENTRIES": 2},
-    queue: {"PACK_BEHIND_MESSAGES": 1},
-    away: {
-        "RESIDENT_MESSAGES": 3,
-        "RESIDENT_OCTETS": 40,
-        "SEND_ENTRIES": 2,
-        "AWAY_ELEMENTS": 3,
-        "FETCH_MESSAGES": 3,
-        "FETCH_OCTETS": 40,
-        "FETCH_PARTS": 4,
-        "DROP_MESSAGES": 1,
-    },
-}
 LIMITS = st.one_of(
     st.builds(Limits, priority_max=st.sampled_from([0, 0, 3]), single_active=st.booleans()),
     st.builds(
@@ -90,12 +74,6 @@ class AwayMachine(QueueMachine):
         for count in counts:
             self.publish(count, padding, priority, None, at_once)
 
-    @rule(no_ack=st.booleans(), channel=st.sampled_from((ADMIN, *READERS)))
-    def get(self, no_ack, channel):
-        self.queue.wait_for_head(lambda: None)
-        self.world.run()
-        super().get(no_ack, channel)
-
     @invariant()
     def what_is_away_is_counted(self):
         if not hasattr(self, "queue"):
@@ -137,10 +115,7 @@ class AwayMachine(QueueMachine):
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    for module, constants in SMALL.items():
-        for name, value in constants.items():
-            assert hasattr(module, name)
-            monkeypatch.setattr(module, name, value)
+    shrink(monkeypatch)
 
 
 def test_a_queue_whose_contents_are_away_does_what_a_list_of_messages_would():

@@ -8,7 +8,7 @@ per element of a stretch. Knows the log by its seam; what a head that came back 
 from array import array
 from collections import deque
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from operator import eq
 from typing import TYPE_CHECKING, Final
 
@@ -39,55 +39,58 @@ FETCH_PARTS: Final = 1_024
 FAST_MS: Final = 200
 # Heads that are dropped unseen are cut off so many at a time.
 DROP_MESSAGES: Final = 512
-# Queues tried again in one turn, when the log has completed something.
-TURN_QUEUES: Final = 64
+# Levels tried again in one turn, when the log has completed something.
+TURN_LEVELS: Final = 16
 
 
 class Backlogs(Chore):
-    """Queues with much in memory that was not in the log yet: they are tried again, some in each turn, when it is."""
+    """Levels of which more can go: in the next turns, or when the log has completed what is in their way."""
 
     __slots__ = ("_due", "_waiting")
 
     def __init__(self, turn: "Turn") -> None:
         super().__init__(turn)
-        self._waiting: dict[Queue, None] = {}
-        self._due: deque[Queue] = deque()
+        self._waiting: dict[Level, Queue] = {}
+        self._due: dict[Level, Queue] = {}
 
-    def wait(self, queue: "Queue") -> None:
-        """Try `queue` again when the log has completed more."""
-        self._waiting[queue] = None
+    def wait(self, queue: "Queue", level: "Level") -> None:
+        """Try it again when the log has completed more."""
+        self._waiting[level] = queue
 
-    def go_on(self, queue: "Queue") -> None:
-        """Try `queue` again in the next turn."""
-        self._due.append(queue)
+    def go_on(self, queue: "Queue", level: "Level") -> None:
+        """Try it again in the next turn."""
+        self._due[level] = queue
         self.wake()
 
     def log_completed(self) -> None:
         """Try all that wait for the log."""
         if self._waiting:
-            self._due.extend(self._waiting)
+            self._due |= self._waiting
             self._waiting.clear()
             self.wake()
 
     def deliver(self, _now_ms: int) -> None:
         """Try a turn's share."""
-        for _ in range(min(TURN_QUEUES, len(self._due))):
-            queue = self._due.popleft()
+        for level in list(islice(self._due, TURN_LEVELS)):
+            queue = self._due.pop(level)
             if not queue.deleted:
-                for level in list(queue.levels):
-                    send_away(queue, level)
+                send_away(queue, level)
         if self._due:
             self.wake()
 
 
+def is_crowded(queue: "Queue") -> bool:
+    """Tell whether a queue has so much in memory that it is time to let some go."""
+    resident = queue.messages_ready - queue.messages_away
+    return resident > RESIDENT_MESSAGES or queue.octets_ready - queue.octets_away > RESIDENT_OCTETS
+
+
 def send_away(queue: "Queue", level: "Level") -> None:
-    """Let go of contents behind a level's head window, if the queue, a durable one, has much in memory."""
+    """Let go of contents behind the head window of one level of a durable queue, a share at a time."""
     broker = queue.vhost.broker
     safe_seq = broker.log.safe_seq
-    if not safe_seq or not _crowded(queue):
-        return
     behind = level.behind
-    if behind is None and (behind := _part_window(queue, level)) is None:
+    if not safe_seq or (behind is None and (behind := _part_window(queue, level)) is None):
         return
     fresh, parts = behind.fresh, behind.parts
     for _ in range(SEND_ENTRIES):
@@ -101,15 +104,10 @@ def send_away(queue: "Queue", level: "Level") -> None:
         elif entry.last_seq < safe_seq:
             _append(queue, parts, fresh.popleft())
         else:
-            if _crowded(queue):
-                broker.backlogs.wait(queue)
+            if is_crowded(queue):
+                broker.backlogs.wait(queue, level)
             return
-    broker.backlogs.go_on(queue)
-
-
-def _crowded(queue: "Queue") -> bool:
-    resident = queue.messages_ready - queue.messages_away
-    return resident > RESIDENT_MESSAGES or queue.octets_ready - queue.octets_away > RESIDENT_OCTETS
+    broker.backlogs.go_on(queue, level)
 
 
 def _part_window(queue: "Queue", level: "Level") -> Behind | None:
@@ -176,10 +174,10 @@ def refill(queue: "Queue", level: "Level") -> None:
     if behind is not None and not behind.fetching:
         head = level.head()
         if head is None or head.first_seq >= behind.low_seq:
-            ask(queue, level, behind)
+            ask(queue, level, behind, FETCH_MESSAGES)
 
 
-def ask(queue: "Queue", level: "Level", behind: Behind, messages: int = FETCH_MESSAGES) -> None:
+def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
     """Have up to `messages` read that come first of those that are away, at least one of them."""
     group: list[Away] = []
     wanted = Stretch()

@@ -383,7 +383,7 @@ class Queue:
             run = tail[-2].run
             if run.contents is not None and run.count > 1:
                 run.pack()
-        if self.durable:
+        if self.durable and away.is_crowded(self):
             away.send_away(self, level)
 
     def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:
