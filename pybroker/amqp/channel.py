@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from pamqp import commands
 
 from pybroker.amqp.assembly import Assembly
-from pybroker.amqp.line import NEVER, REPLIES_MAX, Line
+from pybroker.amqp.line import NEVER, Line
 from pybroker.amqp.publishing import LARGE_READ_OCTETS, finish_content, open_route
 from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
@@ -18,11 +18,9 @@ from pybroker.wire import frame
 from pybroker.wire.methods import encode_method, make_method
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pamqp import base
 
-    from pybroker.amqp.line import Reply, Source
+    from pybroker.amqp.line import Reply, Say, Source
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.confirm import ConfirmLine
     from pybroker.core.queue.queue import Queue
@@ -147,22 +145,20 @@ class AmqpChannel(ChannelState):
         reply.source, reply.ticket = definitions, ticket if ticket > before else 0
         self.advance()
 
-    def wait_for(self, say: "bytes | Callable[[], None]", source: "Source", ticket: int) -> "Reply":
+    def wait_for(self, say: "Say", source: "Source", ticket: int) -> "Reply":
         """Keep the place of a reply, and say it when `source` has completed `ticket`. Raises InternalError (541)."""
         if source.failed:
             raise InternalError(source.failed)
         return self._stand_in_line(say, source, ticket)
 
-    def _stand_in_line(
-        self, say: "bytes | Callable[[], None]", source: "Source | None" = None, ticket: int = 0
-    ) -> "Reply":
+    def _stand_in_line(self, say: "Say", source: "Source | None" = None, ticket: int = 0) -> "Reply":
         line = self.line
         if line is None:
             line = self.line = Line()
             self.may_deliver = False
             self.session.broker.waiting[self] = None
         reply = line.add(say, source, ticket)
-        if len(line) >= REPLIES_MAX:
+        if line.is_long:
             self.session.stop_reading(line)
         return reply
 
@@ -172,17 +168,15 @@ class AmqpChannel(ChannelState):
         if line is None:
             return
         while (say := line.take()) is not None:
-            if isinstance(say, bytes):
-                session.send(say)
-            else:
-                say()
+            for octets in (say,) if isinstance(say, bytes) else say():
+                session.send(octets)
         if line.failed:
             # The connection, not the channel: what RabbitMQ's clients take for the node's fault, and recover from.
             session.fail(InternalError(line.failed))
         elif not line:
             self.drop_line()
             self.pause_or_resume()
-        elif len(line) <= REPLIES_MAX // 2:
+        elif line.is_short:
             session.resume_reading(line)
 
     def drop_line(self) -> None:

@@ -1,6 +1,6 @@
 """Get: one basic.get and its answer, which waits in the channel's line while the queue's head is on disk.
 
-The message is taken when the answer is given: a channel that was closed meanwhile takes none.
+Who had to wait takes the message in its turn: a channel that was closed meanwhile takes none.
 """
 
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from pamqp import commands
 
 from pybroker.amqp.consumer import adapt
 from pybroker.core.unacked import Batch
-from pybroker.wire.methods import make_method
+from pybroker.wire.methods import encode_method, make_method
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
@@ -44,18 +44,17 @@ class Get:
         self._asked = False
         self._channel.advance()
 
-    def answer(self) -> None:
-        """Take one message, or say that there is none (G20). It goes past the line, in which it was the first."""
+    def answer(self) -> list[bytes]:
+        """Take one message and return its frames, or those that say that there is none (G20)."""
         channel = self._channel
         if channel.closing:
-            return
+            return []
         entry = None if self._queue.deleted else self._queue.get(no_ack=self._no_ack)
         if entry is None:
-            channel.session.send_method(channel.number, make_method(commands.Basic.GetEmpty))
-        else:
-            self._hand_over(entry)
+            return [encode_method(channel.number, make_method(commands.Basic.GetEmpty))]
+        return self._hand_over(entry)
 
-    def _hand_over(self, entry: "Entry") -> None:
+    def _hand_over(self, entry: "Entry") -> list[bytes]:
         channel, queue, run = self._channel, self._queue, entry.run
         session = channel.session
         tag = channel.next_tag
@@ -71,7 +70,7 @@ class Get:
             routing_key=run.names.routing_key,
             message_count=queue.messages_ready,
         )
-        session.send_method(channel.number, method)
-        session.send(adapt(run, entry.indexes, entry.deliveries, channel, queue)[0])
         if queue.vhost.tracing:
             session.broker.traces.add(queue, run, entry.indexes, entry.deliveries, channel.party)
+        content = adapt(run, entry.indexes, entry.deliveries, channel, queue)[0]
+        return [encode_method(channel.number, method), content]

@@ -6,10 +6,14 @@ The line exists while something waits, so a channel without one costs a test for
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 # A peer that asks for more than this without hearing an answer is not read until half of it has left.
 REPLIES_MAX: Final = 64
+OCTETS_MAX: Final = 1_048_576
+
+# Octets to be sent, or who has them when it is their turn.
+Say: TypeAlias = bytes | Callable[[], list[bytes]]
 
 
 class Source(Protocol):
@@ -25,11 +29,11 @@ class Source(Protocol):
 
 
 class Reply:
-    """Octets to be sent, or what is to be called, when `source` has completed `ticket`; without a source at once."""
+    """What is said when `source` has completed `ticket`; without a source as soon as it is its turn."""
 
     __slots__ = ("say", "source", "ticket")
 
-    def __init__(self, say: bytes | Callable[[], None], source: Source | None, ticket: int) -> None:
+    def __init__(self, say: Say, source: Source | None, ticket: int) -> None:
         self.say = say
         self.source = source
         self.ticket = ticket
@@ -46,26 +50,39 @@ NEVER: Final[Source] = _Never()
 
 
 class Line:
-    """Invariant: `octets` counts what is held back. Once asked it is never empty: whoever empties it drops it."""
+    """Invariant: `octets` counts those that are held back, `calls` the replies that are made in their turn."""
 
-    __slots__ = ("_replies", "octets")
+    __slots__ = ("_replies", "calls", "octets")
 
     def __init__(self) -> None:
         self._replies: deque[Reply] = deque()
+        self.calls = 0
         self.octets = 0
 
     def __len__(self) -> int:
         return len(self._replies)
 
-    def add(self, say: bytes | Callable[[], None], source: Source | None = None, ticket: int = 0) -> Reply:
+    @property
+    def is_long(self) -> bool:
+        """Tell whether no more should be asked for."""
+        return len(self._replies) >= REPLIES_MAX or self.octets > OCTETS_MAX
+
+    @property
+    def is_short(self) -> bool:
+        """Tell whether a line that was long is not any more."""
+        return len(self._replies) <= REPLIES_MAX // 2 and self.octets <= OCTETS_MAX // 2
+
+    def add(self, say: Say, source: Source | None = None, ticket: int = 0) -> Reply:
         """Append a reply."""
         reply = Reply(say, source, ticket)
         self._replies.append(reply)
         if isinstance(say, bytes):
             self.octets += len(say)
+        else:
+            self.calls += 1
         return reply
 
-    def take(self) -> bytes | Callable[[], None] | None:
+    def take(self) -> Say | None:
         """Remove the oldest reply and return what is to be said; None if it has to wait, or there is none."""
         if not self._replies:
             return None
@@ -75,6 +92,8 @@ class Line:
         self._replies.popleft()
         if isinstance(reply.say, bytes):
             self.octets -= len(reply.say)
+        else:
+            self.calls -= 1
         return reply.say
 
     @property

@@ -114,14 +114,23 @@ def test_a_queue_that_is_empty_or_gone_by_then_has_nothing(world, peer, heads, m
     assert ["Basic.GetEmpty"] == answers(peer)
 
 
-def test_a_get_behind_another_reply_takes_its_message_in_its_turn(world, peer):
+def test_a_get_behind_another_reply_takes_its_message_at_once(world, peer):
     world.broker.log = GatheringLog()
     peer.declare("d", durable=True)
     peer.open(2)
     peer.call(Tx.Select())
     peer.publish("", "d", b"m", delivery_mode=2)
-    peer.send(Tx.Commit(), Basic.Get(queue="c"))
-    assert b"c1" == peer.get("c", channel=2).body
+    peer.send(Tx.Commit(), Basic.Get(queue="c"), Queue.Purge(queue="c"))
+    assert isinstance(peer.get("c", channel=2), Basic.GetEmpty)
     world.broker.log_completed(1)
     world.run()
-    assert ["Tx.CommitOk", b"c2"] == answers(peer)
+    assert ["Tx.CommitOk", b"c1", "Queue.PurgeOk"] == answers(peer)
+
+
+def test_a_get_behind_one_that_waits_takes_its_message_in_its_turn(world, peer, heads):
+    peer.open(2)
+    peer.send(Basic.Get(queue="a"), Basic.Get(queue="c"))
+    assert b"c1" == peer.get("c", channel=2).body
+    heads.bring("a")
+    world.run()
+    assert [b"a1", b"c2"] == answers(peer)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from hypothesis import given, strategies as st
 
-from pybroker.amqp.line import NEVER, Line
+from pybroker.amqp.line import NEVER, OCTETS_MAX, REPLIES_MAX, Line
 
 kinds = st.sampled_from(["log", "definitions", "behind"])
 
@@ -36,12 +36,25 @@ def test_what_may_be_said_is_said_in_order(replies, steps):
         assert (len(replies) - due, sum(len(b"%d" % i) for i in range(due, len(replies)))) == (len(line), line.octets)
 
 
-def test_a_reply_may_be_something_to_do():
-    line, done = Line(), []
-    line.add(lambda: done.append(1), source(1), 1)
+def test_a_reply_may_be_made_in_its_turn():
+    line = Line()
+    line.add(lambda: [b"1"], source(1), 1)
+    assert (1, 0) == (line.calls, line.octets)
     (say,) = taken(line)
-    say()
-    assert ([1], 0) == (done, line.octets)
+    assert ([b"1"], 0) == (say(), line.calls)
+
+
+def test_a_line_is_long_by_its_replies_or_by_their_octets():
+    many, much = Line(), Line()
+    for i in range(REPLIES_MAX):
+        assert not many.is_long
+        many.add(b"", source(), i)
+        assert many.is_short == (i < REPLIES_MAX // 2)
+    assert many.is_long
+    much.add(bytes(OCTETS_MAX // 2))
+    assert (False, True) == (much.is_long, much.is_short)
+    much.add(bytes(OCTETS_MAX // 2 + 1))
+    assert (True, False) == (much.is_long, much.is_short)
 
 
 def test_a_place_is_kept_until_it_is_known_what_it_waits_for():

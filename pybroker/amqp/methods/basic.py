@@ -124,8 +124,10 @@ def basic_get(channel: "AmqpChannel", method: Any) -> None:
     queue = find_accessible_queue(vhost, session, name)
     queue.catch_up()
     get = Get(channel, queue, no_ack=method.no_ack)
-    if channel.line is None and get.completed:
-        get.answer()
+    # Methods take effect in order, so the message is taken now if it can be; behind another get it cannot, for its tag.
+    if (channel.line is None or not channel.line.calls) and get.completed:
+        for octets in get.answer():
+            channel.send_octets(octets)
     else:
         channel.wait_for(get.answer, get, 1)
 
