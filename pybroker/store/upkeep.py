@@ -38,10 +38,12 @@ class Upkeep:
 
     __slots__ = (
         "_checkpoint_ms",
+        "_closed",
         "_disk",
         "_due",
         "_files",
         "_footers",
+        "_held",
         "_journal",
         "_pending",
         "_preparing",
@@ -73,10 +75,12 @@ class Upkeep:
         self._pending: Checkpoint | None = None  # waits until its ticket is completed
         self._writing = False
         self._footers: list[Segment] = []
+        self._held: list[int] = []  # tickets of checkpoints that somebody copies
         self._reserve = RESERVE in disk.names()
         self._reserve_ms = 0
         self._preparing = False
         self._started = False
+        self._closed = False
 
     # -- what the journal tells ----------------------------------------------------------------------------------------
 
@@ -96,7 +100,7 @@ class Upkeep:
 
     def sealed(self, batch: "Batch") -> None:
         """Learn that a batch was closed: nothing is gathered, so what the ledger says is exact as of its ticket."""
-        if self._due and self._pending is None and not self._writing:
+        if self._due and not self._closed and self._pending is None and not self._writing:
             self._take(batch.ticket, batch.next_seq)
 
     def completed(self, ticket: int) -> None:
@@ -120,6 +124,8 @@ class Upkeep:
 
     def tick(self, now_ms: int) -> None:
         """Do what is due by the clock; nothing is being gathered or written when there is a checkpoint to take."""
+        if self._closed:
+            return
         journal = self._journal
         waiting = any(segment.sealed and not segment.live for segment in journal.ledger.segments)
         since_ms = now_ms - self._checkpoint_ms
@@ -151,7 +157,7 @@ class Upkeep:
     def _write(self, checkpoint: Checkpoint) -> None:
         self._pending = None
         self._writing = True
-        keep = self.checkpoints[: CHECKPOINTS - 1]
+        keep = self.checkpoints[: CHECKPOINTS - 1] + self._held
         self._files.submit(partial(write_checkpoint, self._disk, checkpoint, keep), partial(self._written, checkpoint))
 
     def _written(self, checkpoint: Checkpoint, error: "BaseException | None") -> None:
@@ -166,6 +172,7 @@ class Upkeep:
         self, redelivered: list[tuple[int, int, int, int]], done: "Callable[[BaseException | None], None]"
     ) -> None:
         """Write the footer of the open segment, and the checkpoint of a clean stop: nothing comes after it."""
+        self._closed = True
         journal = self._journal
         segments = journal.ledger.segments
         if segments and not segments[-1].sealed:
@@ -186,7 +193,7 @@ class Upkeep:
 
     def unlink(self) -> None:
         """Have the segments unlinked that nobody needs: nothing in them is live, two checkpoints are behind them."""
-        if len(self.checkpoints) < CHECKPOINTS:
+        if self._held or len(self.checkpoints) < CHECKPOINTS:
             return
         behind = self.checkpoints[CHECKPOINTS - 1]
         ledger = self._journal.ledger
@@ -198,6 +205,25 @@ class Upkeep:
             self.unlinked += len(dead)
             names = [fmt.segment_name(segment.number) for segment in dead]
             self._files.submit(partial(_unlink, self._disk, names), self._done)
+
+    def hold(self) -> tuple[int, list[tuple[int, int]]] | None:
+        """Keep the log as it is now where it is, until `release`: segments are written further, but none goes.
+
+        Return the ticket of the checkpoint that is written now, when it is on disk the rest is too, and for each
+        segment its number and how many octets belong to it (0: all). None: one is being written, ask again.
+        """
+        if self._pending is not None or self._writing:
+            return None
+        self._due = True
+        self._journal.commit_nothing()
+        ticket = self._journal.last_ticket
+        self._held.append(ticket)
+        return ticket, [(each.number, 0 if each.sealed else each.used) for each in self._journal.ledger.segments]
+
+    def release(self, ticket: int) -> None:
+        """Let go what `hold` kept."""
+        self._held.remove(ticket)
+        self.unlink()
 
     # -- files ahead of time -------------------------------------------------------------------------------------------
 

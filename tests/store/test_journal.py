@@ -201,3 +201,13 @@ def test_time_in_the_log_does_not_go_back_with_the_clock(disk):
     again.work()
     # It arrived five seconds before the log's newest time.
     assert clock.now_ms - 5_000 == got[0][0].arrived_ms
+
+
+def test_nothing_comes_after_the_checkpoint_of_a_clean_stop(disk):
+    node = Node(disk)
+    node.publish([b"a", b"b"])
+    node.close([(1, 2, 2, 3)])
+    node.tick(60_000)
+    again = Node(disk)
+    assert again.recovered.clean
+    assert [(1, 2, 2, 3)] == again.recovered.redelivered

@@ -12,8 +12,10 @@ from checker import Key, Verdict, compare
 from faulty_disk import FaultyDisk, PowerLoss
 from journals import Node
 
-from pybroker.store import scan, upkeep
+from pybroker.store import scan
+from pybroker.store.checkpoint import checkpoint_ticket
 from pybroker.store.journal import Journal
+from pybroker.store.upkeep import Upkeep
 
 QUEUES = (1, 2)
 SEGMENT_OCTETS = 5_000
@@ -33,6 +35,7 @@ class World:
         self.alive: set[Key] = set()  # what the last recovery found
         self.completed = 0
         self.operations = 0
+        self.spoilt: set[str] = set()  # checkpoints that were damaged
 
     def live(self) -> None:
         """Live until the power goes, or for some steps and then lose it."""
@@ -107,6 +110,7 @@ class World:
                 disk = disk.crash(rng)
             disk.crash_at(0)
         self.disk = disk
+        self._spoil_checkpoint()
         node = Node(disk, QUEUES, largest=SEGMENT_OCTETS)
         got = []
         for queue in QUEUES:
@@ -119,14 +123,22 @@ class World:
         kept = before | {key for key, ticket in self.ticket_of.items() if ticket <= self.completed}
         verdict = compare(may, kept - self.settled_at.keys(), got, reported=False)
         self.alive = {key for key, _ in got}
-        # The disk of the start that was looked at is the one that the next life has.
-        verdict.corrupt += len(node.recovered.reports) + len(node.unreadable)
-        verdict.examples += node.recovered.reports + node.unreadable
+        for report in node.recovered.reports + node.unreadable:
+            if not any(name in report for name in self.spoilt):
+                verdict.count("corrupt", report)
         self._whole(verdict)
         # A seq that never was on disk may come again.
         for key in self.ticket_of.keys() - kept - self.alive:
             del self.bodies[key]
         return verdict
+
+    def _spoil_checkpoint(self) -> None:
+        """Damage the newest checkpoint now and then, if there is another one: all is to be the same without it."""
+        names = [name for name in self.disk.names() if checkpoint_ticket(name) is not None]
+        if len(names) < 2 or self.spoilt & set(names) or self.rng.random() < 0.7:
+            return
+        self.spoilt.add(names[-1])
+        self.disk.flip(names[-1], self.rng.randrange(8 * len(self.disk.read_file(names[-1]))))
 
     def _whole(self, verdict: Verdict) -> None:
         """Look whether batches that nobody was told of are there whole or not, and no more than the first of them."""
@@ -190,18 +202,26 @@ def no_crc(monkeypatch):
 
 
 def confirms_first(monkeypatch):
-    def commit(log):
-        if log._appends or log._settles:
-            log._seal()
+    write_next = Journal._write_next
+
+    def write_and_confirm(log):
+        write_next(log)
         if log._sealed:
             log.completed = log._sealed[-1].ticket
-        log._write_next()
 
-    monkeypatch.setattr(Journal, "commit", commit)
+    monkeypatch.setattr(Journal, "_write_next", write_and_confirm)
 
 
 def one_checkpoint(monkeypatch):
-    monkeypatch.setattr(upkeep, "CHECKPOINTS", 1)
+    unlink = Upkeep.unlink
+
+    def unlink_behind_the_newest(keeper):
+        kept = keeper.checkpoints
+        keeper.checkpoints = kept[:1] * 2
+        unlink(keeper)
+        keeper.checkpoints = kept
+
+    monkeypatch.setattr(Upkeep, "unlink", unlink_behind_the_newest)
 
 
 @pytest.mark.parametrize("mutant", [no_sync, no_folder_sync, no_crc, confirms_first, one_checkpoint])
