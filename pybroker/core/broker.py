@@ -178,6 +178,11 @@ class Broker:
         for credit in list(self.ahead):
             credit.look()
 
+    def alarm_cleared(self) -> None:
+        """Learn that there is room on the disk again: who waited for that may be read."""
+        for credit in list(self.ahead):
+            credit.look()
+
     def definitions_completed(self, ticket: int) -> None:
         """Learn that the definitions are on disk up to `ticket`: replies that waited for it leave."""
         self.definitions.completed = ticket

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 PEER_OCTETS_MAX: Final = 8_388_608
 NODE_OCTETS_MAX: Final = 67_108_864
 
-# Why a session is not read.
+# Why a session is not read: also because the disk is full, when what it sent last waits for room.
 JOURNAL: Final = "journal"
 
 
@@ -48,7 +48,7 @@ class Credit:
             batches[ticket] = octets
         self._octets += octets
         broker = self._session.broker
-        if self._octets > PEER_OCTETS_MAX or broker.log.uncommitted_octets > NODE_OCTETS_MAX:
+        if self._octets > PEER_OCTETS_MAX or broker.log.uncommitted_octets > NODE_OCTETS_MAX or broker.alarms:
             broker.ahead[self] = None
             self._session.stop_reading(JOURNAL)
 
@@ -57,7 +57,7 @@ class Credit:
         broker = self._session.broker
         log = broker.log
         half = self.octets <= PEER_OCTETS_MAX // 2 and log.uncommitted_octets <= NODE_OCTETS_MAX // 2
-        if half or log.failed:
+        if (half and not broker.alarms) or log.failed:
             broker.ahead.pop(self, None)
             self._session.resume_reading(JOURNAL)
 

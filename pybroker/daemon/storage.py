@@ -149,6 +149,7 @@ class Storage:
         elif not text and FULL in alarms:
             del alarms[FULL]
             log.info("disk alarm cleared: there is room again")
+            self._broker.alarm_cleared()
 
     def _unreadable(self, text: str) -> None:
         log.error("%s", text)

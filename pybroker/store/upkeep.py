@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.store import format as fmt
 from pybroker.store.checkpoint import Checkpoint, write_checkpoint
+from pybroker.store.compaction import Compacted, compact
 from pybroker.store.disk import DiskError
 from pybroker.store.segment import seal_segment
 from pybroker.store.writer import PREPARED
@@ -31,6 +32,9 @@ FIRST_OCTETS: Final = 4_194_304
 CHECKPOINT_MS: Final = 60_000
 UNLINK_MS: Final = 1_000
 CHECKPOINTS: Final = 2
+# A segment with less than this part of its pairs live is written anew; a small one is not worth it.
+COMPACT_PARTS: Final = 0.3
+COMPACT_OCTETS: Final = 1_048_576
 
 
 class Upkeep:
@@ -39,6 +43,7 @@ class Upkeep:
     __slots__ = (
         "_checkpoint_ms",
         "_closed",
+        "_compacting",
         "_disk",
         "_due",
         "_files",
@@ -52,6 +57,7 @@ class Upkeep:
         "_started",
         "_writing",
         "checkpoints",
+        "compacted",
         "largest_octets",
         "next_number",
         "segment_octets",
@@ -69,7 +75,8 @@ class Upkeep:
         self.checkpoints = checkpoints[:CHECKPOINTS]
         segments = journal.ledger.segments
         self.next_number = segments[-1].number + 1 if segments else 1
-        self.unlinked = 0
+        self.unlinked = self.compacted = 0
+        self._compacting = False
         self._checkpoint_ms = journal.clock.now_ms
         self._due = False
         self._pending: Checkpoint | None = None  # waits until its ticket is completed
@@ -205,6 +212,35 @@ class Upkeep:
             self.unlinked += len(dead)
             names = [fmt.segment_name(segment.number) for segment in dead]
             self._files.submit(partial(_unlink, self._disk, names), self._done)
+        self._compact(behind)
+
+    def _compact(self, behind: int) -> None:
+        """Have one segment written anew in which little is live. One at a time: what reads messages waits for it."""
+        if self._compacting:
+            return
+        for segment in self._journal.ledger.segments:
+            small = segment.used < COMPACT_OCTETS or segment.live >= COMPACT_PARTS * segment.published
+            if small or not segment.sealed or segment.stretches or segment.last_ticket > behind:
+                continue
+            self._compacting = True
+            settled = {queue_id: ranges.normalize()[:] for queue_id, ranges in segment.settled.items()}
+            job = partial(compact, self._disk, segment.number, segment.index, settled, set(segment.pairs))
+            self._files.submit(job, partial(self._compacted, segment))
+            return
+
+    def _compacted(self, segment: "Segment", result: "Compacted | BaseException") -> None:
+        self._compacting = False
+        if isinstance(result, BaseException):
+            self._trouble(result)
+            return
+        # What is in it is not looked at again, whether it could be written anew or not.
+        segment.published = result.published or segment.live
+        if result.complaint:
+            self._journal.on_unreadable(result.complaint)
+            return
+        self.compacted += 1
+        segment.used = result.octets
+        self._due = True  # there may be more of them
 
     def hold(self) -> tuple[int, list[tuple[int, int]]] | None:
         """Keep the log as it is now where it is, until `release`: segments are written further, but none goes.

@@ -37,3 +37,16 @@ def test_a_completed_ticket_costs_who_is_not_stopped_nothing(monkeypatch):
     session.credit.take(1, 10)
     monkeypatch.setattr(module.Credit, "look", lambda self: 1 / 0)
     session.broker.log_completed(1)
+
+
+def test_on_a_full_disk_who_sends_for_it_is_not_read_until_there_is_room():
+    session = Peer(new_vhost())
+    broker = session.broker
+    broker.alarms["disk"] = "full"
+    session.credit.take(1, 10)
+    assert not session.readable
+    broker.log_completed(1)
+    assert not session.readable
+    broker.alarms.clear()
+    broker.alarm_cleared()
+    assert session.readable
