@@ -76,12 +76,12 @@ _TARGETS: Final = Struct("<IBBHI")
 _PUBLISH: Final = Struct("<IIQQQIIIHBB")
 _FRONT_PUBLISH: Final = Struct("<IBBHIIQQQIIIHBB")
 _BRIEF: Final = Struct("<IIQ24xI")  # of a PUBLISH: set, count, first seq, body size
-_CONTENT_SIZE: Final = Struct("<36xI")
+SIZES: Final = Struct("<4xI28xII")  # of a PUBLISH: count, content size, body size
 _BODY_SIZE: Final = Struct(">Q")  # AMQP's octets, in a content from its octet 11 on (AMQP §4.2.6.1)
 _GROUP: Final = Struct("<QII")
 BATCH_RECORD_OCTETS: Final = RECORD_OCTETS + _BATCH.size
 PROVEN_RECORD_OCTETS: Final = RECORD_OCTETS + _U64.size
-_DIFFER: Final = 0xFFFFFFFF
+DIFFER: Final = 0xFFFFFFFF
 _NO_TTL: Final = 0xFFFFFFFFFFFFFFFF
 
 
@@ -223,7 +223,7 @@ def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -
             size = 0
             sizes = little(lengths)
         if body_size < 0:
-            body_size = _DIFFER
+            body_size = DIFFER
     names = run.names.tail[:-1]
     traits = run.traits
     ttl_ms = traits.ttl_ms
@@ -255,10 +255,22 @@ def publish_range(payload: bytes) -> tuple[int, int]:
     return first, count
 
 
+def kind_of(payload: bytes) -> bytes:
+    """Return what two PUBLISH have in common if they could be one: names, traits, channel, frames, time of arrival."""
+    return payload[16:36] + payload[44 : names_end(payload)]
+
+
+def names_end(payload: bytes) -> int:
+    """Return where the names of a PUBLISH end."""
+    end = _PUBLISH.size
+    end += 1 + payload[end]
+    return end + 1 + payload[end]
+
+
 def publish_stretch(payload: bytes) -> tuple[int, list[tuple[int, int, int]]]:
     """Return the target set of a PUBLISH and its messages: first seq, count, body size. Contents are not copied."""
     set_id, count, first, body_size = _BRIEF.unpack_from(payload)
-    if body_size != _DIFFER:
+    if body_size != DIFFER:
         return set_id, [(first, count, body_size)]
     _, starts = _starts(payload, count)
     body_size_at = _BODY_SIZE.unpack_from
@@ -275,7 +287,7 @@ def decode_publish(payload: bytes) -> Run:
     names = _names(payload[_PUBLISH.size : split])
     traits = _traits(priority, ttl_ms, wants)
     blob = payload[starts[0] :]
-    if body_size == _DIFFER:
+    if body_size == DIFFER:
         body_size_at = _BODY_SIZE.unpack_from
         body_octets = sum([body_size_at(payload, start + 11)[0] for start in starts[:-1]])
         body_size = -1
@@ -291,10 +303,8 @@ def decode_publish(payload: bytes) -> Run:
 
 def _starts(payload: bytes, count: int) -> tuple[int, Sequence[int]]:
     """Return where the names of a PUBLISH end, and where each content begins; then where the last one ends."""
-    split = _PUBLISH.size
-    split += 1 + payload[split]
-    split += 1 + payload[split]
-    size = _CONTENT_SIZE.unpack_from(payload)[0]
+    split = names_end(payload)
+    _, size, _ = SIZES.unpack_from(payload)
     if size:
         return split, range(split, len(payload) + 1, size)
     return split, list(accumulate(column("I", payload, split, count), initial=split + 4 * count))

@@ -12,6 +12,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.footer import Footer
 from pybroker.store.format import segment_number
 from pybroker.store.scan import Damaged, Scanner
+from pybroker.store.search import Search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pybroker.run import Run
     from pybroker.store.disk import Disk
     from pybroker.store.ledger import Index, Target
-    from pybroker.store.scan import Found, Record
+    from pybroker.store.scan import Found
     from pybroker.stretch import Stretch
 
 __all__ = ["SegmentFile", "seal_segment", "segment_number"]
@@ -105,14 +106,13 @@ class SegmentFile:
 
         `on_damage` learns of what could not be read on the way. The file may be growing meanwhile.
         """
-        search = _Search(wanted, on_damage)
+        search = Search(wanted, on_damage)
         for start, stop in self._extents(wanted, index):
             search.go_through(self._scan(start, stop, FIRST_OCTETS))
         if search.missing:
             # Damaged; or it is not where the index says, which costs a look at everything before it is given up.
             search.go_through(self._scan(fmt.HEADER_OCTETS, self.size, READ_OCTETS))
-        search.found.sort(key=lambda each: each[0].first_seq + each[1].start)
-        return search.found
+        return search.found()
 
     def truncate(self, octets: int) -> None:
         """Cut the file off, on disk when this returns."""
@@ -159,46 +159,6 @@ class SegmentFile:
             reaches = following - 1 > at and firsts[following - 1] + counts[following - 1] > seqs[above]
             at = following - 1 if reaches else following
         return extents
-
-
-class _Search:
-    """What of the `wanted` messages was found. `missing` counts those that were not, yet."""
-
-    def __init__(self, wanted: "Stretch", on_damage: "Callable[[Damaged], None]") -> None:
-        self._firsts = wanted.firsts
-        self._counts = wanted.counts
-        self._on_damage = on_damage
-        self._told: set[int] = set()
-        self._seen: set[int] = set()
-        self.found: list[tuple[Run, range]] = []
-        self.missing = wanted.count
-
-    def go_through(self, records: "Iterator[Found]") -> None:
-        """Take what is wanted, until nothing is missing any more."""
-        for record in records:
-            if isinstance(record, Damaged):
-                if record.offset not in self._told:
-                    self._told.add(record.offset)
-                    self._on_damage(record)
-            elif record.type == fmt.PUBLISH and record.offset not in self._seen:
-                self._take(record)
-                if not self.missing:
-                    return
-
-    def _take(self, record: "Record") -> None:
-        first, count = fmt.publish_range(record.payload)
-        firsts, counts = self._firsts, self._counts
-        run = None
-        at = max(0, bisect_right(firsts, first) - 1)
-        while at < len(firsts) and firsts[at] < first + count:
-            start, stop = max(firsts[at], first), min(firsts[at] + counts[at], first + count)
-            if start < stop:
-                if run is None:
-                    run = fmt.decode_publish(record.payload)
-                    self._seen.add(record.offset)
-                self.found.append((run, range(start - first, stop - first)))
-                self.missing -= stop - start
-            at += 1
 
 
 def seal_segment(
