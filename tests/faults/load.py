@@ -33,16 +33,23 @@ def wait_until(met: Callable[[], object], what: str, seconds: float = WAIT_S) ->
         time.sleep(0.01)
 
 
-def declare(address: tuple[str, int], *queues: str, **options: object) -> list[int]:
-    """Declare durable queues and the one for marks; return how many messages are ready in each."""
+def declare(address: tuple[str, int], *queues: str) -> None:
+    """Declare durable queues and the one for marks."""
     with Peer(address, timeout_s=WAIT_S) as peer:
         peer.open()
         arguments = {"x-max-length": 1}
         peer.call(commands.Queue.Declare(queue=MARKS, durable=True, arguments=arguments), commands.Queue.DeclareOk)
-        options.setdefault("durable", True)
-        replies = [
-            peer.call(commands.Queue.Declare(queue=queue, **options), commands.Queue.DeclareOk) for queue in queues
-        ]
+        for queue in queues:
+            peer.call(commands.Queue.Declare(queue=queue, durable=True), commands.Queue.DeclareOk)
+        peer.close()
+
+
+def ready(address: tuple[str, int], *queues: str) -> list[int]:
+    """Return how many messages are ready in each of these queues."""
+    with Peer(address, timeout_s=WAIT_S) as peer:
+        peer.open()
+        methods = [commands.Queue.Declare(queue=queue, passive=True) for queue in queues]
+        replies = [peer.call(method, commands.Queue.DeclareOk) for method in methods]
         peer.close()
     return [reply.message_count for reply in replies]
 
@@ -282,9 +289,9 @@ def drain(address: tuple[str, int], history: History, *queues: str, seconds: flo
 
     def idle() -> bool:
         quiet = all(time.monotonic() - each.last_at > 2 * TICK_S and not each.pending for each in consumers)
-        return (quiet and not any(declare(address, *queues))) or any(each.failed for each in consumers)
+        return (quiet and not any(ready(address, *queues))) or any(each.failed for each in consumers)
 
-    wait_until(idle, f"{queues} drained, {declare(address, *queues)} are left", seconds)
+    wait_until(idle, f"{queues} drained, {ready(address, *queues)} are left", seconds)
     for consumer in consumers:
         consumer.stop()
     return sum(consumer.received for consumer in consumers)

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 from checker import Verdict
-from faults.load import declare, wait_until
+from faults.load import declare, ready, wait_until
 
 SOURCE = Path(__file__).parent.parent / "bench" / "amqpload.c"
 QUEUE = "backlog"
@@ -76,7 +76,7 @@ def restarted(broker, end, count):
     raw_s = raw_read_s(broker)
     forget_cached(broker)
     broker.start()
-    assert declare(broker.address, QUEUE) == [count]
+    assert ready(broker.address, QUEUE) == [count]
     start_s = broker.starts_s[-1]
     return {f"{end}_raw_s": round(raw_s, 2), f"{end}_start_s": round(start_s, 2), f"{end}_rss_mb": rss_mb(broker)}
 
@@ -99,7 +99,7 @@ def backlog(amqpload, broker, count, publishers, window):
     drained = load(amqpload, broker, "-x", 0, "-y", 1, "--cmessages", count, "-A", 100, "-q", 2_000)
     assert drained["consumed"] == count
     figures["drain_rate"] = round(drained["cons_rate"])
-    assert declare(broker.address, QUEUE) == [0]
+    assert ready(broker.address, QUEUE) == [0]
     left = empty_disk_mb + max(256, figures["disk_mb"] / 20)
     wait_until(lambda: disk_mb(broker) <= left, f"the disk is given back, down to {left} MB", 60)
     figures["drained_disk_mb"], figures["drained_rss_mb"] = disk_mb(broker), rss_mb(broker)

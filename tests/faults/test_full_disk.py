@@ -6,7 +6,7 @@ import time
 import pytest
 from checker import History
 from faults.disks import fill, need_root, tmpfs
-from faults.load import Consumer, Publisher, declare, drain, wait_until
+from faults.load import Consumer, Publisher, declare, drain, ready, wait_until
 
 QUEUES = ("full",)
 DISK_OCTETS = 64 << 20
@@ -47,7 +47,7 @@ def full_and_back(broker, seed, take, give):
     before = publisher.confirmed
     consumer = Consumer(broker.address, history, *QUEUES, marks=False, greedy=True)
     consumer.start()
-    wait_until(lambda: declare(broker.address, *QUEUES) == [0] and not consumer.pending, "deliveries and acks go on")
+    wait_until(lambda: ready(broker.address, *QUEUES) == [0] and not consumer.pending, "deliveries and acks go on")
     assert consumer.received >= before - 100
     assert publisher.confirmed == before, "a confirm came though nothing can be written"
     give()

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from checker import History, Key, body, read_body
-from faults.load import Publisher, declare, drain, wait_until
+from faults.load import Publisher, drain, ready, wait_until
 from interop.peer import NO_PROPERTIES, PERSISTENT, Peer
 from pamqp import commands
 
@@ -229,13 +229,13 @@ def test_a_ttl_goes_on_over_a_restart(broker, end):
         published = time.monotonic()
     again(broker, end)
     with client(broker) as peer:
-        counts = declare(broker.address, "q")
+        counts = ready(broker.address, "q")
         if time.monotonic() < published + 1.2:
             assert counts == [2]
-        wait_until(lambda: declare(broker.address, "q") == [1], "the short one expires", 5)
+        wait_until(lambda: ready(broker.address, "q") == [1], "the short one expires", 5)
         assert time.monotonic() > published + 1.4
         assert [octets for octets, _ in everything(peer, "q")] == [b"long"]
-        wait_until(lambda: declare(broker.address, "by-queue", passive=True) == [0], "so does that of its queue", 1)
+        wait_until(lambda: ready(broker.address, "by-queue") == [0], "so does that of its queue", 1)
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -260,7 +260,7 @@ def test_dead_letters_are_neither_lost_nor_doubled(broker, end):
         peer.confirmed("q", *(b"%d" % number for number in range(1_000)))
         time.sleep(0.15 if end == "kill" else 0.25)
     again(broker, end)
-    wait_until(lambda: declare(broker.address, "dead") == [1_000], "all are dead", 5)
+    wait_until(lambda: ready(broker.address, "dead") == [1_000], "all are dead", 5)
     with client(broker) as peer:
         assert [octets for octets, _ in everything(peer, "dead")] == [b"%d" % number for number in range(1_000)]
         assert get(peer, "q") is None
@@ -282,7 +282,7 @@ def test_dead_letters_over_kills_in_the_middle(broker):
         first = publisher.number
         history.fault(publisher.in_flight)
         broker.start()
-    wait_until(lambda: declare(broker.address, "q") == [0], "all are dead", 5)
+    wait_until(lambda: ready(broker.address, "q") == [0], "all are dead", 5)
     drained = History()
     drain(broker.address, drained, "dead")
     dead = Counter(what for kind, what, _ in drained.events if kind == "deliver")

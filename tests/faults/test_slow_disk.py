@@ -7,7 +7,7 @@ import pika
 import pytest
 from checker import History
 from faults.disks import strace
-from faults.load import Publisher, declare, drain, wait_until
+from faults.load import Publisher, declare, drain, ready, wait_until
 from interop.peer import PERSISTENT, Peer
 from pamqp import commands
 
@@ -94,5 +94,5 @@ def test_a_stop_waits_for_a_slow_disk(broker, tmp_path):
         peer.call(commands.Channel.Open(), commands.Channel.OpenOk, channel=2)
         broker.stop()
     broker.start()
-    assert declare(broker.address, "slow") == [1]
+    assert ready(broker.address, "slow") == [1]
     broker.stop()
