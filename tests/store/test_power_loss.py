@@ -12,7 +12,7 @@ from checker import Key, Verdict, compare
 from faulty_disk import FaultyDisk, PowerLoss
 from journals import Node
 
-from pybroker.store import scan
+from pybroker.store import scan, upkeep
 from pybroker.store.checkpoint import checkpoint_ticket
 from pybroker.store.journal import Journal
 from pybroker.store.upkeep import Upkeep
@@ -165,6 +165,13 @@ def losses(seed, worlds) -> Verdict:
             assert verdict.bad == {}, (seed, number, life, verdict)
             total.add(verdict)
     return total
+
+
+@pytest.fixture(autouse=True)
+def eager_compaction(monkeypatch):
+    """Have small segments written anew, also those in which much is live."""
+    monkeypatch.setattr(upkeep, "COMPACT_OCTETS", 1_000)
+    monkeypatch.setattr(upkeep, "COMPACT_PARTS", 0.9)
 
 
 def test_what_a_ticket_promised_survives_the_loss_of_power():
