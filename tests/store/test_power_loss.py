@@ -235,4 +235,4 @@ def one_checkpoint(monkeypatch):
 def test_a_disk_or_a_program_that_cheats_is_caught(mutant, monkeypatch):
     mutant(monkeypatch)
     with pytest.raises(AssertionError):
-        losses(2, 400)
+        losses(2, 2_000)
