@@ -41,7 +41,7 @@ def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
             queue.wake()
             return
         level = queue.levels[0] if len(queue.levels) == 1 else next(level for level in queue.levels if level.count)
-        if not level.ready and not level.returned:
+        if queue.messages_away and level.head() is None:
             return  # its head is away: whoever brings that back wakes the queue
         if consumers.alone and not queue.timed:
             budget -= _pour(queue, first, level, budget, now_ms)

@@ -42,16 +42,17 @@ def wait_for_head(queue: "Queue", call_back: "Callable[[], None]") -> bool:
     """Tell whether the head can be taken, or nothing is ready; else call back once, when one of these is so."""
     if not queue.waiting and _is_at_hand(queue):
         return True
+    queue.waiting = queue.waiting or []
     queue.waiting.append(call_back)
     return False
 
 
 def answer(queue: "Queue") -> None:
     """Call back those who waited, as far as there are heads for them."""
-    waiting, queue.waiting = queue.waiting, []
+    waiting, queue.waiting = queue.waiting or [], None
     for at, call_back in enumerate(waiting):
         if not _is_at_hand(queue):
-            queue.waiting = waiting[at:] + queue.waiting
+            queue.waiting = waiting[at:] + (queue.waiting or [])
             return
         call_back()
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from pybroker.core import footprint
 from pybroker.core.limits import DROP_HEAD
 from pybroker.core.queue import away, dead_letter, dealing, expiry, getting, overflow, recovered
+from pybroker.core.queue.away import RESIDENT_OCTETS
 from pybroker.core.queue.ready import Level
 from pybroker.core.queue.ring import Consumers
 from pybroker.message import Message
@@ -116,7 +117,7 @@ class Queue:
         self.octets_ready = 0
         self.octets_unacknowledged = 0
         self.messages_away = self.octets_away = 0  # of those that are ready: their contents are on disk only
-        self.waiting: list[Callable[[], None]] = []  # gets, until a head that is away is back
+        self.waiting: list[Callable[[], None]] | None = None  # gets, until a head that is away is back
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
         self.timed = False  # a message may have a TTL
         self.timer_ms = 0  # when the timer is to look at the head; 0: not set
@@ -230,7 +231,7 @@ class Queue:
             self._keep_limits(level, n, receipt)
         elif self.consumers:
             self.wake()
-        if self.messages_ready > PACK_BEHIND_MESSAGES or self.octets_ready > away.RESIDENT_OCTETS:
+        if self.messages_ready > PACK_BEHIND_MESSAGES or self.octets_ready > RESIDENT_OCTETS:
             self._save_memory(level)
 
     def _keep_limits(self, level: Level, new: int, receipt: "Receipt") -> None:
@@ -295,7 +296,8 @@ class Queue:
 
     def head_came(self) -> None:
         """Go on with what waited for a head that was away, or learn that it will not come."""
-        getting.answer(self)
+        if self.waiting:
+            getting.answer(self)
         if self.deleted:
             return
         if self.bounded:
@@ -335,7 +337,8 @@ class Queue:
             broker.remains.add(self, level.clear())
         self.messages_ready = self.messages_away = 0
         self.octets_ready = self.octets_away = 0
-        getting.answer(self)
+        if self.waiting:
+            getting.answer(self)
         return count
 
     def consumer_left(self) -> None:

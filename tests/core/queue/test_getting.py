@@ -48,7 +48,7 @@ def test_gets_are_answered_in_order_when_the_heads_are_back(bench):
     bench.settle_down()
     head = 24 - first + 1
     assert list(range(head, head + 8)) == told
-    assert [] == bench.queue.waiting
+    assert not bench.queue.waiting
 
 
 def test_who_asks_later_does_not_overtake(bench):
@@ -80,7 +80,7 @@ def test_gets_hear_of_an_empty_queue_when_nothing_could_be_read(bench):
     bench.log.unreadable.update(bench.log.records)
     bench.settle_down()
     assert [None] == told[:1] or told[0] > 20
-    assert [] == bench.queue.waiting
+    assert not bench.queue.waiting
 
 
 def test_a_message_of_higher_priority_comes_first_also_for_who_waited_before(monkeypatch):
