@@ -1,0 +1,198 @@
+"""Peers of a broker whose log is the journal, on a disk that can fail, fill up and lose power."""
+
+import errno
+import random
+
+import pytest
+from fakes import Basic, Confirm, Content, FakePeer, Queue, Tx, World
+from faulty_disk import FaultyDisk
+
+from pybroker.core.survivors import durable_queues, restore
+from pybroker.store.journal import Journal
+from pybroker.store.recovery import Recovery
+from pybroker.store.worker import InlineWorker
+
+
+class Life:
+    """A broker from its start to its end; `q` is durable, and `dead` takes what it rejects."""
+
+    def __init__(self, disk: FaultyDisk) -> None:
+        self.disk = disk
+        self.world = World()
+        self.peer = self.world.connect()
+        self.peer.declare("dead", durable=True)
+        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+        self.peer.declare("q", dead, durable=True)
+        broker = self.world.broker
+        queues = durable_queues(broker)
+        found = Recovery(disk, set(queues), lambda done, of: None).run()
+        self.workers = InlineWorker(), InlineWorker()
+        self.log = Journal(disk, *self.workers, broker.clock, broker.turn, broker.definitions, found)
+        self.log.upkeep.largest_octets = self.log.upkeep.segment_octets = 65_536
+        self.log.on_completed = broker.log_completed
+        self.log.on_failed = broker.log_failed
+        broker.log = self.log
+        restore(queues, found)
+
+    def turn(self) -> None:
+        """End the turn: what somebody waits for is handed to the disk, which does not answer yet."""
+        self.log.turn_ended()
+
+    def answer(self) -> None:
+        """Have the disk do what it was asked for, and what follows from that."""
+        while any(map(len, self.workers)):
+            for worker in self.workers:
+                worker.run()
+            self.world.run()
+
+    def killed(self) -> "Life":
+        """Return the next life, after a loss of power."""
+        return Life(self.disk.crash(random.Random(4)))
+
+
+@pytest.fixture
+def life() -> Life:
+    return Life(FaultyDisk())
+
+
+def bodies(life: Life, queue: str) -> list[bytes]:
+    """Take everything out of a queue; what is on disk has to be waited for."""
+    found = []
+    while True:
+        life.peer.send(Basic.Get(queue=queue, no_ack=True))
+        life.answer()
+        (reply,) = life.peer.take()
+        if isinstance(reply, Basic.GetEmpty):
+            return found
+        found.append(reply.body)
+
+
+def names(peer: FakePeer) -> list[str]:
+    return [(each.method if isinstance(each, Content) else each).name for each in peer.take()]
+
+
+def test_a_confirm_follows_the_sync_and_what_is_confirmed_survives(life):
+    peer = life.peer
+    peer.call(Confirm.Select())
+    peer.publish("", "q", b"1", delivery_mode=2)
+    peer.publish("", "q", b"2", delivery_mode=2)
+    life.turn()
+    peer.publish("", "q", b"3", delivery_mode=2)
+    assert [] == peer.take()
+    life.answer()
+    assert [(2, True), (3, False)] == [(ack.delivery_tag, ack.multiple) for ack in peer.take()]
+    assert [b"1", b"2", b"3"] == bodies(life.killed(), "q")
+
+
+def test_gets_of_what_is_on_disk_are_answered_in_order_when_it_is_read(life):
+    for i in range(5):
+        life.peer.publish("", "q", b"%d" % i, delivery_mode=2)
+    life.log.commit()
+    life.answer()
+    life = life.killed()
+    life.peer.send(*[Basic.Get(queue="q", no_ack=True)] * 3, Basic.Qos(), Basic.Get(queue="dead"))
+    assert [] == life.peer.take()
+    life.answer()
+    found = life.peer.take()
+    assert [b"0", b"1", b"2"] == [each.body for each in found[:3]]
+    assert ["Basic.QosOk", "Basic.GetEmpty"] == [each.name for each in found[3:]]
+    assert [b"3", b"4"] == bodies(life, "q")
+
+
+def test_a_consumer_and_a_get_of_another_channel_share_what_is_read_back(life):
+    for i in range(5):
+        life.peer.publish("", "q", b"%d" % i, delivery_mode=2)
+    life.log.commit()
+    life.answer()
+    life = life.killed()
+    life.peer.open(2)
+    life.peer.send(Basic.Get(queue="q", no_ack=True))
+    life.peer.consume("q", no_ack=True, channel=2)
+    life.answer()
+    assert [[b"0"], [b"1", b"2", b"3", b"4"]] == [life.peer.bodies(channel) for channel in (1, 2)]
+
+
+def test_a_purge_answers_the_gets_that_wait(life):
+    life.peer.publish("", "q", b"1", delivery_mode=2)
+    life.log.commit()
+    life.answer()
+    life = life.killed()
+    life.peer.send(Basic.Get(queue="q"))
+    life.world.connect().call(Queue.Purge(queue="q"))
+    assert ["Basic.GetEmpty"] == names(life.peer)
+    life.answer()
+    assert [] == life.peer.take()
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_transaction_survives_whole_or_not_at_all(life, committed):
+    peer = life.peer
+    peer.publish("", "q", b"old", delivery_mode=2)
+    life.log.commit()
+    life.answer()
+    peer.call(Tx.Select())
+    got = peer.get("q", no_ack=False)
+    peer.publish("", "q", b"new 1", delivery_mode=2)
+    peer.publish("", "dead", b"new 2", delivery_mode=2)
+    peer.send(Basic.Ack(got.method.delivery_tag), Tx.Commit())
+    life.turn()
+    assert [] == peer.take()
+    if committed:
+        life.answer()
+        assert ["Tx.CommitOk"] == names(peer)
+    life = life.killed()
+    found = bodies(life, "q"), bodies(life, "dead")
+    assert (([b"new 1"], [b"new 2"]) if committed else ([b"old"], [])) == found
+
+
+def test_a_dead_letter_is_in_one_place_after_any_loss_of_power(life):
+    peer = life.peer
+    peer.publish("", "q", b"m", delivery_mode=2)
+    life.log.commit()
+    life.answer()
+    got = peer.get("q", no_ack=False)
+    peer.send(Basic.Reject(got.method.delivery_tag, requeue=False))
+    life.log.commit()
+    for seed in range(20):
+        after = Life(life.disk.crash(random.Random(seed)))
+        assert [b"m"] == bodies(after, "q") + bodies(after, "dead")
+    life.answer()
+    after = life.killed()
+    assert ([], [b"m"]) == (bodies(after, "q"), bodies(after, "dead"))
+
+
+def test_a_sync_that_fails_refuses_what_waits_and_what_comes(life):
+    peer, tx = life.peer, life.world.connect()
+    peer.call(Confirm.Select())
+    peer.publish("", "q", b"kept", delivery_mode=2)
+    life.turn()
+    life.answer()
+    tx.call(Tx.Select())
+    tx.publish("", "q", b"lost", delivery_mode=2)
+    tx.send(Tx.Commit())
+    peer.publish("", "q", b"lost", delivery_mode=2)
+    life.disk.fail_next("sync", errno.EIO)
+    life.turn()
+    life.answer()
+    assert ["Basic.Ack", "Basic.Nack"] == names(peer)
+    assert 541 == tx.next(0).reply_code
+    peer.publish("", "q", b"lost", delivery_mode=2)
+    life.turn()
+    life.answer()
+    assert ["Basic.Nack"] == names(peer)
+    assert life.log.failed
+    assert [b"kept"] == bodies(life.killed(), "q")[:1]
+
+
+def test_a_full_disk_is_waited_for(life):
+    peer = life.peer
+    peer.call(Confirm.Select())
+    peer.publish("", "q", b"1", delivery_mode=2)
+    life.disk.fail_next("write_at", errno.ENOSPC)
+    life.turn()
+    life.answer()
+    assert ([], "") == (peer.take(), life.log.failed)
+    life.world.clock.advance(1_000)
+    life.log.tick()
+    life.answer()
+    assert ["Basic.Ack"] == names(peer)
