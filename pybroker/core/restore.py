@@ -6,13 +6,14 @@ it says (a later version's, or its vhost is lost) is reported, left where it is,
 
 from base64 import b64decode
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.arguments import DECLARE_ARGUMENTS, queue_limits
 from pybroker.core.binding import Binding
 from pybroker.core.durable import CLUSTER_NAME
 from pybroker.core.exchange import EXCHANGE_TYPES
-from pybroker.core.limits import UNLIMITED
+from pybroker.core.limits import QueueLimits
 from pybroker.core.permissions import CONFIGURE, READ, WRITE, Permission, TopicPermission
 from pybroker.core.queue.queue import Queue
 from pybroker.core.users import HASHES, User
@@ -99,12 +100,7 @@ def _exchange(broker: "Broker", key: "Key", value: "Value") -> None:
 def _queue(broker: "Broker", key: "Key", value: "Value") -> None:
     vhost_name, name = key
     vhost = vhost_of(broker, vhost_name)
-    arguments = _arguments(value)
-    queue_type = value["type"]
-    if queue_type not in DECLARE_ARGUMENTS:
-        raise ValueError(f"unknown queue type {queue_type!r:.80}")
-    unlimited = not arguments and queue_type == UNLIMITED.queue_type
-    limits = UNLIMITED if unlimited else queue_limits(arguments, queue_type)
+    arguments, limits = _limited(value.get("arguments_amqp", ""), value["type"])
     broker.next_queue = value["id"]
     vhost.queues[name] = queue = Queue(
         vhost,
@@ -149,8 +145,20 @@ def user_of(broker: "Broker", name: str) -> User:
     return user
 
 
+@lru_cache(1_024)
+def _limited(octets: str, queue_type: str) -> tuple[Table, QueueLimits]:
+    """Return a queue's arguments and what they come to. Many queues have the same, and nobody changes a queue's."""
+    if queue_type not in DECLARE_ARGUMENTS:
+        raise ValueError(f"unknown queue type {queue_type!r:.80}")
+    arguments = _decoded(octets)
+    return arguments, queue_limits(arguments, queue_type)
+
+
 def _arguments(value: "Value") -> Table:
-    octets = value.get("arguments_amqp")
+    return _decoded(value.get("arguments_amqp", ""))
+
+
+def _decoded(octets: str) -> Table:
     return decode_table(bytes.fromhex(octets), 0, GROWN)[0] if octets else Table()
 
 

@@ -13,6 +13,7 @@ from google_crc32c import value as crc32c
 from pybroker.store.definitions import KINDS, Key, Rows, Value
 
 _SUM_MASK: Final = (1 << 64) - 1
+_OCTETS: Final = {kind: kind.encode() for kind in KINDS}
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -46,7 +47,7 @@ def describe(kind: str, key: Key) -> str:
 
 def row_crc(kind: str, key: Iterable[bytes], text: bytes, change: int) -> int:
     """Return the CRC32C of a row from its octets."""
-    crc: int = crc32c(b"\0".join((kind.encode(), *key, b"%d" % change, text)))
+    crc: int = crc32c(b"\0".join((_OCTETS[kind], *key, b"%d" % change, text)))
     return crc
 
 
