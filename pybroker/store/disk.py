@@ -149,6 +149,9 @@ class Disk:
         """Give a file another name; the file that had it is gone."""
         with _told(f"rename to {new}", self._path(old)):
             self._path(old).rename(self._path(new))
+        for file, path in list(self._names.items()):
+            if path == self._path(old):
+                self._names[file] = self._path(new)  # what its errors call it
 
     def unlink(self, name: str) -> None:
         """Remove a file; who has it open may go on reading."""

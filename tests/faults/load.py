@@ -18,7 +18,7 @@ from interop.peer import PERSISTENT, ClosedError, Peer, publish
 from pamqp import commands
 
 WAIT_S = 30.0
-TICK_S = 0.2
+TICK_S = 0.05
 METHOD, HEADER, BODY = 1, 2, 3
 BASIC_ACK, BASIC_NACK, BASIC_DELIVER = b"\0\x3c\0\x50", b"\0\x3c\0\x78", b"\0\x3c\0\x3c"
 CHANNEL_CLOSE, CONNECTION_CLOSE = b"\0\x14\0\x28", b"\0\x0a\0\x32"
@@ -288,7 +288,7 @@ def drain(address: tuple[str, int], history: History, *queues: str, seconds: flo
         consumer.start()
 
     def idle() -> bool:
-        quiet = all(time.monotonic() - each.last_at > 2 * TICK_S and not each.pending for each in consumers)
+        quiet = all(time.monotonic() - each.last_at > 4 * TICK_S and not each.pending for each in consumers)
         return (quiet and not any(ready(address, *queues))) or any(each.failed for each in consumers)
 
     wait_until(idle, f"{queues} drained, {ready(address, *queues)} are left", seconds)

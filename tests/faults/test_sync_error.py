@@ -32,8 +32,9 @@ def error(broker, number, injection, seed, tmp_path):
     failed_at = tracer.hits[0] - time.time() + time.monotonic()
     late_s = max(publisher.confirmed_at for publisher in publishers) - failed_at
     assert late_s < LATE_S, f"{number}: a confirm came {late_s} s after the error"
-    said = [line for line in broker.log[log_before:].splitlines() if "Input/output error" in line]
+    said = [line for line in broker.log[log_before:].splitlines() if "[critical]" in line]
     assert len(said) == 1, (number, broker.log[log_before:])
+    assert "Input/output error" in said[0]
     history.fault(sum(publisher.in_flight + publisher.nacked for publisher in publishers))
     broker.start()
     drain(broker.address, history, *QUEUES)

@@ -98,6 +98,15 @@ def test_truncate_cuts_off_and_lengthens(disk):
     assert disk.read_file("a") == b"ab\0\0"
 
 
+def test_an_error_calls_a_renamed_file_by_its_name(tmp_path, monkeypatch):
+    disk = Disk(tmp_path)
+    file = disk.create("a", 5)
+    disk.rename("a", "b")
+    monkeypatch.setattr(os, "pwrite", lambda *given: os.close(-1))
+    with pytest.raises(DiskError, match=f"^cannot write {tmp_path}/b: "):
+        disk.write_at(file, 0, b"x")
+
+
 def test_rename_replaces(disk):
     disk.write_file("a", b"old")
     disk.write_file("b", b"new")
