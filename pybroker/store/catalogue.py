@@ -50,6 +50,7 @@ class Catalogue(Definitions):
         "_file",
         "_gathered",
         "_proof",
+        "_refused",
         "_retry",
         "_snapshot_changes",
         "_snapshot_due_ms",
@@ -73,6 +74,7 @@ class Catalogue(Definitions):
         self._clear = False
         self._busy = False
         self._retry = False  # the next commit waits for the tick
+        self._refused = False  # the last one was refused, and it will be tried again
         self._trouble = ""
         self._closed = False
         self._stopped: Callable[[], None] | None = None
@@ -127,7 +129,7 @@ class Catalogue(Definitions):
         self._retry = False
         self.commit()
         changed = self._snapshot_changes != self.completed
-        if changed and not self.failed and not self._closed and self._clock.now_ms >= self._snapshot_due_ms:
+        if changed and not (self.failed or self._closed or self._refused) and self._clock.now_ms >= self._snapshot_due_ms:
             self._snapshot_wanted = True
             self._go_on()
 
@@ -165,12 +167,14 @@ class Catalogue(Definitions):
             self._gathered = {**(batch.changes if not self._clear else {}), **self._gathered}
             self._clear = self._clear or batch.clear
             if isinstance(result, RowFileError) and result.passing:
-                self._retry = True
+                self._retry = self._refused = True
                 self._tell(str(result))
             else:
                 self._fail(result)
             return
-        self._tell("")
+        if self._refused:
+            self._refused = False
+            self._tell("")
         if self._snapshot_changes == self.completed:
             self._snapshot_due_ms = max(self._snapshot_due_ms, self._clock.now_ms + SNAPSHOT_PAUSE_MS)
         self.completed = batch.upto

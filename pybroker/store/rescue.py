@@ -255,6 +255,7 @@ def _set_aside(disk: "Disk") -> str:
 
 def _make(disk: "Disk", rows: "dict[tuple[str, Key], Row] | None" = None, state: State | None = None) -> RowFile:
     """Make the file under another name, so that there is a whole one or none."""
+    disk.close(disk.create(NEW_NAME))  # ours alone: there are password hashes in it
     new = RowFile.create(disk.root / NEW_NAME)
     if rows is not None and state is not None:
         new.take_in(rows, state)

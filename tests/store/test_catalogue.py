@@ -161,6 +161,7 @@ def test_a_full_disk_is_tried_again_each_second_and_told_of_once(folder):
     catalogue.put(*changed_row(2))
     catalogue.tick()
     folder.worker.run()
+    folder.snapshot()
     assert ([], ["cannot write: refused"], "") == (folder.completed, folder.troubles, catalogue.failed)
     catalogue._file = file
     catalogue.tick()

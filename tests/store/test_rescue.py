@@ -233,6 +233,12 @@ def test_the_snapshot_before_the_last_one_serves_too(folder):
     assert "restored from definitions.json.1; changes" in folder.opened.notices[0]
 
 
+def test_all_files_are_their_owners_alone(folder):
+    folder.fill(SAMPLE)
+    folder.snapshot()
+    assert {0o600} == {path.stat().st_mode & 0o777 for path in folder.path.iterdir()}
+
+
 def test_damage_twice_keeps_both(folder):
     folder.fill(SAMPLE)
     folder.stop()
