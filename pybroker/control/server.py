@@ -28,9 +28,10 @@ from pybroker.control.spec import (
     Column,
     Command,
     Controller,
+    Early,
     Node,
-    Progress,
     Refused,
+    Work,
 )
 from pybroker.errors import AmqpError
 from pybroker.version import VERSION
@@ -135,8 +136,8 @@ class ControlServer:
         """Yield the answer's octets, a slice of rows at a time. Raises Refused, BadLine, AmqpError."""
         if len(line) > codec.REQUEST_OCTETS_MAX:
             raise Refused(f"a request is longer than {codec.REQUEST_OCTETS_MAX} octets", EX_USAGE)
-        name, given, wants_progress = codec.decode_request(line)
-        if name not in commands.NAMES:
+        name, given, wants_progress, _ = codec.decode_request(line)
+        if name not in commands.KNOWN:
             raise Refused(f"the daemon, version {VERSION}, does not know the command '{name}'", EX_USAGE)
         command = commands.load(name)
         args = command.parse(given)
@@ -183,7 +184,7 @@ def _send(peer: gsocket.socket, octets: bytes) -> None:
         raise _PeerGone(error) from error
 
 
-def _working(work: Generator[Progress, None, Any], wants_progress: bool) -> Generator[bytes, None, Any]:
+def _working(work: Work, wants_progress: bool) -> Generator[bytes, None, Any]:
     """Do work step by step and return its result; yield now and then how far it is.
 
     Who wants to hear of it is noticed when he goes, and the rest is left undone: that is his Ctrl-C.
@@ -195,7 +196,9 @@ def _working(work: Generator[Progress, None, Any], wants_progress: bool) -> Gene
             step = next(work)
         except StopIteration as end:
             return end.value
-        if wants_progress and loop.now() - told_s >= PROGRESS_S:
+        if isinstance(step, Early):
+            yield codec.encode({"value": step.value})
+        elif wants_progress and loop.now() - told_s >= PROGRESS_S:
             told_s = loop.now()
             yield codec.encode({"progress": list(step)})
 
@@ -238,6 +241,9 @@ def _error(refused: Refused) -> bytes:
 
 
 def _check_app(command: Command, controller: Controller) -> None:
+    if command.app == "running" and controller.recovering is not None:
+        text = f"the node is starting: recovering its messages, {controller.recovering} %"
+        raise Refused(f"{text}. Wait for it with 'pybrokerctl await_startup'.", EX_UNAVAILABLE)
     if command.app == "running" and not controller.app_running:
         text = "this command requires the 'rabbit' app to be running on the target node."
         raise Refused(f"{text} Start it with 'pybrokerctl start_app'.", EX_USAGE)

@@ -5,7 +5,7 @@ command is one file of `commands/`. Knows neither sockets nor click, and loads n
 pybrokerctl loads this file on every call, so even `dataclasses` is left alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Protocol, get_args, get_origin
 
 if TYPE_CHECKING:
@@ -83,6 +83,39 @@ class Progress(NamedTuple):
     total: int
 
 
+class Early(NamedTuple):
+    """The answer, said before the work is done: what is yielded after it goes on until the caller leaves."""
+
+    value: dict[str, Any]
+
+
+Work = Generator["Progress | Early", None, Any]
+
+
+class Tool(Protocol):
+    """What a command may ask of the process that pybrokerctl starts for it, beside the data and without a node.
+
+    Each yields its Progress in octets, and returns a document. `data_dir` None means the usual one; where a node holds
+    its data still, that.
+    Raises Refused.
+    """
+
+    def verify_log(self, data_dir: str | None) -> Work:
+        """Read all there is, and say what is damaged."""
+
+    def repair_log(self, data_dir: str | None) -> Work:
+        """Take out what is damaged, keep it aside."""
+
+    def create_backup(self, folder: str) -> Work:
+        """Copy what the node holds still."""
+
+    def verify_backup(self, folder: str) -> Work:
+        """Read a backup, and compare it with what it says of itself."""
+
+    def restore_backup(self, folder: str, data_dir: str | None) -> Work:
+        """Copy a backup into a data folder that holds nothing."""
+
+
 class Controller(Protocol):
     """What a command may ask of the daemon around the broker."""
 
@@ -102,6 +135,10 @@ class Controller(Protocol):
     def app_running(self) -> bool:
         """Tell whether clients are served."""
 
+    @property
+    def recovering(self) -> int | None:
+        """Return how much of the log the start has read, in percent; None when that is done."""
+
     def environment(self) -> Iterable[tuple[str, str, str]]:
         """Return key, value and where the value comes from, of every setting in force."""
 
@@ -117,16 +154,26 @@ class Controller(Protocol):
     def resident(self) -> tuple[int, int, int]:
         """Return octets of memory: resident, of these code, of these unused by malloc."""
 
+    def log_status(self) -> dict[str, Any]:
+        """Return the figures of the log."""
+
+    def hold_log(self, pause: Callable[[float], object]) -> Work:
+        """Say what of the log is on disk now, and remove none of it until the generator is closed."""
+
     def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
         """Try to connect to a listener (port 0: `host` is a path); return what stood against it, if anything."""
 
 
 class Node(NamedTuple):
-    """What a command runs on: the broker, the daemon around it, and a pause (in seconds) in which others go on."""
+    """What a command runs on: the broker, the daemon around it, and a pause (in seconds) in which others go on.
+
+    For a command that is `beside` there is a `tool` in place of both.
+    """
 
     broker: "Broker"
     daemon: Controller
     pause: Callable[[float], object]
+    tool: Tool | None = None
 
     @property
     def name(self) -> str:
@@ -148,7 +195,9 @@ class Command(NamedTuple):
     shown when none are asked for. `app` is the state the node must be in. With `ends_daemon` pybrokerctl waits until
     the process is gone, with `awaits_daemon` until there is one and it refuses with EX_TEMPFAIL no more. The document
     of one that is `composed` holds `calls`: names and arguments of the commands whose answers pybrokerctl shows one
-    after another. `check` looks at the arguments together, in both programs, and raises BadArguments.
+    after another. One that is `beside` the node runs in a process of its own, on files: "held" by the node unless its
+    `data_dir` is given, or "alone", without any node. `check` looks at the arguments together, in both programs, and
+    raises BadArguments.
     """
 
     name: str
@@ -165,6 +214,7 @@ class Command(NamedTuple):
     ends_daemon: bool = False
     awaits_daemon: bool = False
     composed: bool = False
+    beside: Literal["", "held", "alone"] = ""
     check: Callable[[Any], object] | None = None
 
     def fields(self) -> tuple["Field", ...]:

@@ -14,9 +14,9 @@ from gevent.event import Event
 
 from pybroker.clock import Clock
 from pybroker.control.server import ControlServer
-from pybroker.control.spec import Refused
+from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
-from pybroker.daemon import reach, resident, total_memory
+from pybroker.daemon import custody, reach, resident, total_memory
 from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.config import Config
 from pybroker.daemon.data_folder import DataFolder
@@ -32,6 +32,7 @@ from pybroker.daemon.systemd import Notifier
 from pybroker.daemon.values import Address
 from pybroker.net.server import Server
 from pybroker.net.turn import LoopTurn
+from pybroker.store.figures import figures
 
 # RabbitMQ's text when its own supervisor stops it (rabbit_reader.erl); clients match on it.
 STOP_TEXT: Final = "broker forced connection closure with reason 'shutdown'"
@@ -43,7 +44,10 @@ TICK_S: Final = 1.0
 GC_GEN0_THRESHOLD: Final = 100_000
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from pybroker.store.journal import Journal
 
 log = logging.getLogger("pybroker")
 
@@ -66,7 +70,7 @@ class Daemon:
         self.broker = Broker(config.settings, clock, turn, self.definitions.catalogue)
         self.definitions.restore(self.broker)
         self.server = Server(self.broker)
-        self.storage = Storage(folder.path, self.broker, self._disk_failed)
+        self.storage = Storage(folder.path, self.broker, notifier, self._disk_failed)
         self.control = ControlServer(self.broker, config.control_socket, self)
         self.app_running = False
         self._addresses = config.tcp
@@ -138,6 +142,11 @@ class Daemon:
 
     # -- what control commands ask of the machine around the broker ----------------------------------------------------
 
+    @property
+    def recovering(self) -> int | None:
+        """Return how much of the log was read, in percent; None when that is done."""
+        return self.storage.recovering
+
     def environment(self) -> list[Row]:
         """Return every setting in force: key, value, source."""
         return effective(self.config)
@@ -164,6 +173,19 @@ class Daemon:
     def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
         """Try to connect to a listener; return what stood against it."""
         return reach.why_unreachable(host, port, timeout_s)
+
+    def log_status(self) -> dict[str, Any]:
+        """Return the figures of the durable log. Raises Refused while it is not read yet."""
+        return {"node": self.config.settings.node_name, "data_dir": str(self.folder.path), **figures(self._journal())}
+
+    def hold_log(self, pause: "Callable[[float], object]") -> Work:
+        """Hold what of the durable log is on disk. Raises Refused."""
+        return custody.hold(self._journal(), self.config.settings.node_name, self.folder.path, pause)
+
+    def _journal(self) -> "Journal":
+        if self.storage.journal is None:
+            raise Refused("the node still reads its log", os.EX_TEMPFAIL)
+        return self.storage.journal
 
     def reopen_log(self) -> None:
         """Open the log file by its name again, after a rotation."""

@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pybroker.core.broker import Broker
+    from pybroker.daemon.systemd import Notifier
 
 # The log of the only group there is (data-model.md: the group seam).
 GROUP: Final = "groups/local"
 # How long a clean stop waits for the disk.
 CLOSE_S_MAX: Final = 30.0
+# How often systemd is told how far the recovery is, and what it is to wait for the next word.
+PROGRESS_S: Final = 1.0
+STALL_S: Final = 60
 # The alarm of a disk that is full.
 FULL: Final = "disk"
 
@@ -36,11 +40,12 @@ log = logging.getLogger("pybroker")
 
 
 class Storage:
-    """Used by the daemon: `open` once, `close` once. `progress` is how much of the log was read, in percent."""
+    """Used by the daemon: `open` once, `close` once. `recovering` is how much of the log was read, in percent."""
 
-    def __init__(self, folder: "Path", broker: "Broker", on_failed: "Callable[[], None]") -> None:
+    def __init__(self, folder: "Path", broker: "Broker", notifier: "Notifier", on_failed: "Callable[[], None]") -> None:
         self._folder = folder / GROUP
         self._broker = broker
+        self._notifier = notifier
         self._on_failed = on_failed
         assert isinstance(broker.turn, LoopTurn)
         self._turn = broker.turn
@@ -48,7 +53,7 @@ class Storage:
         self._journal_thread: ThreadWorker | None = None
         self._ticker: Any = None
         self.journal: Journal | None = None
-        self.progress = 0
+        self.recovering: int | None = None
 
     def open(self) -> None:
         """Find what the log has, give it to its queues, and write from now on.
@@ -100,14 +105,16 @@ class Storage:
             ended.set()
 
         self._files.submit(job, recovered)
-        ended.wait()
+        while not ended.wait(PROGRESS_S):
+            self._notifier.starting(f"recovering, {self.recovering or 0} %", STALL_S)
+        self.recovering = None
         if isinstance(result[0], BaseException):
             raise result[0]
         assert isinstance(result[0], Recovered)
         return result[0]
 
     def _progressed(self, done: int, of: int) -> None:
-        self.progress = 100 * done // of if of else 100
+        self.recovering = 100 * done // of if of else 100
 
     def close(self) -> None:
         """Have everything on disk, with what was delivered before: the next start knows all there is to know."""

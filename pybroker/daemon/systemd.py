@@ -33,6 +33,10 @@ class Notifier:
         """Tell that clients can connect."""
         self._send(_READY % (os.getpid(), status.encode()))
 
+    def starting(self, status: str, more_s: int) -> None:
+        """Tell how far the start is, and that it may take `more_s` seconds from now on."""
+        self._send(b"STATUS=%s\nEXTEND_TIMEOUT_USEC=%d" % (status.encode(), more_s * 1_000_000))
+
     def stopping(self) -> None:
         """Tell that the stop has begun."""
         self._send(b"STOPPING=1")

@@ -23,6 +23,7 @@ class FakeDaemon:
     def __init__(self, world: World) -> None:
         self.world = world
         self.app_running = True
+        self.recovering = None
         self.asked: list[str] = []
         self.memory = (100_000_000, 20_000_000, 5_000_000)
         self.unreachable = ""

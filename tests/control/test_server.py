@@ -138,6 +138,9 @@ def test_commands_want_the_app_in_their_state(caller, operator):
     assert caller.ask("list_queues")[0]["error"]["text"] == f"{text} Start it with 'pybrokerctl start_app'."
     assert caller.ask("ping")[0] == {"value": "Ping succeeded"}
     assert caller.ask("reset")[0] == {"value": None}
+    operator.daemon.recovering = 40
+    text = "the node is starting: recovering its messages, 40 %. Wait for it with 'pybrokerctl await_startup'."
+    assert caller.ask("list_queues")[0]["error"] == {"text": text, "exit_code": 69}
 
 
 def test_a_bug_in_a_command_is_answered_and_logged(caller, add, caplog):

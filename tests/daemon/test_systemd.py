@@ -20,8 +20,10 @@ def environ(manager, **more):
 
 def test_systemd_hears_of_the_start_and_of_the_stop(manager):
     notifier = Notifier(environ(manager))
+    notifier.starting("recovering, 40 %", 60)
     notifier.ready("serving as a@b")
     notifier.stopping()
+    assert manager.recv(200) == b"STATUS=recovering, 40 %\nEXTEND_TIMEOUT_USEC=60000000"
     assert manager.recv(200) == f"READY=1\nMAINPID={os.getpid()}\nSTATUS=serving as a@b".encode()
     assert manager.recv(200) == b"STOPPING=1"
     notifier.close()
