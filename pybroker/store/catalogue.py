@@ -128,8 +128,9 @@ class Catalogue(Definitions):
         """Try again what a full disk refused; make a snapshot when one is due."""
         self._retry = False
         self.commit()
-        changed = self._snapshot_changes != self.completed
-        if changed and not (self.failed or self._closed or self._refused) and self._clock.now_ms >= self._snapshot_due_ms:
+        if self.failed or self._closed or self._refused or self._snapshot_changes == self.completed:
+            return
+        if self._clock.now_ms >= self._snapshot_due_ms:
             self._snapshot_wanted = True
             self._go_on()
 
