@@ -105,6 +105,8 @@ class Catalogue(Definitions):
 
     def _gather(self, kind: str, key: "Key", value: "Value | None") -> int:
         assert len(key) == len(KINDS[kind].columns)
+        for part in key:
+            part.encode()  # raises ValueError here, where it ends a command, and not later, where it would end the node
         self._gathered[kind, key] = value
         return self._count()
 

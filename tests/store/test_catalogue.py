@@ -89,6 +89,13 @@ def test_a_turns_changes_are_one_batch(folder):
     assert [3] == folder.completed
 
 
+def test_a_name_that_is_no_text_is_refused_before_it_can_do_harm(folder):
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        folder.catalogue.put("user", ("\udcff",), {})
+    folder.fill(SAMPLE)
+    assert len(SAMPLE) == folder.catalogue.completed
+
+
 def test_clear_forgets_what_was_gathered_too(folder):
     folder.fill({("vhost", ("old",)): {}})
     catalogue = folder.catalogue
