@@ -1,6 +1,9 @@
 """The daemon under faults: one data folder, lifetime after lifetime, each ended by whatever the test thinks of."""
 
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -45,6 +48,16 @@ class Broker:
             raise AssertionError(f"refused to start: {code} {stderr}")
         self.starts_s.append(time.monotonic() - began)
         return self.address
+
+    def start_and_kill(self, after_s: float) -> None:
+        """Start, and end it by signal 9 so soon that it may not even have read its data."""
+        command = [sys.executable, "-m", "pybroker.daemon", *OPTIONS, *self.options, "--config", os.devnull]
+        command += ["--data-dir", str(self.data), "--socket", str(self.folder / "ctl.sock")]
+        nowhere = subprocess.DEVNULL
+        process = subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere)
+        time.sleep(after_s)
+        process.kill()
+        process.wait()
 
     def signal(self, number: int) -> None:
         self.process.signal(number)

@@ -9,31 +9,6 @@ from pathlib import Path
 import pytest
 from checker import Verdict
 from faults.broker import Broker
-from faults.load import declare
-from interop.peer import Peer
-from pamqp import commands
-
-
-@pytest.fixture(scope="session")
-def durable(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skip where a durable queue does not outlive its daemon at all."""
-    broker = Broker(tmp_path_factory.mktemp("durable"))
-    try:
-        declare(broker.start(), "q")
-        broker.stop()
-        broker.start()
-        with Peer(broker.address) as peer:
-            replies = (commands.Queue.DeclareOk, commands.Channel.Close)
-            reply = peer.open().call(commands.Queue.Declare(queue="q", passive=True), replies)
-    finally:
-        broker.clean_up()
-    if isinstance(reply, commands.Channel.Close):
-        pytest.skip("this daemon keeps nothing on disk")
-
-
-@pytest.fixture(autouse=True)
-def _durable(durable: None) -> None:
-    """Ask first whether there is anything to test."""
 
 
 @pytest.fixture

@@ -22,6 +22,8 @@ TICK_S = 0.05
 METHOD, HEADER, BODY = 1, 2, 3
 BASIC_ACK, BASIC_NACK, BASIC_DELIVER = b"\0\x3c\0\x50", b"\0\x3c\0\x78", b"\0\x3c\0\x3c"
 CHANNEL_CLOSE, CONNECTION_CLOSE = b"\0\x14\0\x28", b"\0\x0a\0\x32"
+FANOUT = "amq.fanout"  # stands for all of FANOUT_QUEUES, which the test binds to it
+FANOUT_QUEUES = ("k0", "k1")
 MARKS = "marks"  # where a consumer proves what of its acks is recorded
 
 
@@ -144,7 +146,7 @@ class Publisher(_Client):
         self.number, self.last = first, last
         self.octets, self.properties, self.rate = octets, properties, rate
         self.tag = 0
-        self.outstanding: deque[tuple[int, Key, float]] = deque()
+        self.outstanding: deque[tuple[int, tuple[Key, ...], float]] = deque()
         self.latencies: list[float] = []
         self.confirmed_at = 0.0
         self.confirmed = self.nacked = self.misordered = 0
@@ -170,14 +172,17 @@ class Publisher(_Client):
         parts = []
         now = time.monotonic()
         for _ in range(count):
-            number, queue = self.number, self.queues[self.number % len(self.queues)]
+            number, name = self.number, self.queues[self.number % len(self.queues)]
+            queues = FANOUT_QUEUES if name == FANOUT else (name,)
             octets = 200_000 if self.random.random() < 0.0005 else self.random.choice(self.octets)
-            key = Key(queue, self.publisher, number)
-            parts.append(publish("", queue, body(self.publisher, number, octets), self.properties))
-            self.history.publish(key)
+            keys = tuple(Key(queue, self.publisher, number) for queue in queues)
+            exchange = FANOUT if name == FANOUT else ""
+            parts.append(publish(exchange, name, body(self.publisher, number, octets), self.properties))
+            for key in keys:
+                self.history.publish(key)
             self.tag += 1
             self.number += 1
-            self.outstanding.append((self.tag, key, now))
+            self.outstanding.append((self.tag, keys, now))
         self.peer.socket.settimeout(WAIT_S)
         self.peer.socket.sendall(b"".join(parts))
         self.peer.socket.settimeout(TICK_S)
@@ -190,9 +195,10 @@ class Publisher(_Client):
         if not waiting or waiting[0][0] > tag or (not bits & 1 and waiting[0][0] != tag):
             self.misordered += 1
         while waiting and waiting[0][0] <= tag:
-            first, key, sent = waiting[0]
+            first, keys, sent = waiting[0]
             if bits & 1 or first == tag:
-                note(key)
+                for key in keys:
+                    note(key)
                 self.latencies.append(now - sent)
                 if payload[:4] == BASIC_ACK:
                     self.confirmed += 1

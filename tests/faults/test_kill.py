@@ -4,9 +4,11 @@ import random
 
 import pytest
 from checker import History, Verdict
-from faults.load import Consumer, Publisher, declare, drain
+from faults.load import FANOUT, FANOUT_QUEUES, Consumer, Publisher, declare, drain
+from interop.peer import Peer
+from pamqp import commands
 
-QUEUES = ("k0", "k1")
+QUEUES = FANOUT_QUEUES
 PUBLISHERS = 4
 WINDOW = 100
 BLOCK = 10  # kills between two drains
@@ -16,7 +18,13 @@ def lifetime(broker, history, numbers, pick, block):
     """Load a broker until signal 9; return how many publishes were unconfirmed."""
     publishers = [
         Publisher(
-            broker.address, history, block * 10 + n, QUEUES, first=numbers[n], window=WINDOW, seed=pick.getrandbits(32)
+            broker.address,
+            history,
+            block * 10 + n,
+            (*QUEUES, FANOUT),
+            first=numbers[n],
+            window=WINDOW,
+            seed=pick.getrandbits(32),
         )
         for n in range(PUBLISHERS)
     ]
@@ -41,10 +49,17 @@ def kills(broker, number, seed):
     total = Verdict()
     broker.start()
     declare(broker.address, *QUEUES)
+    with Peer(broker.address) as peer:
+        peer.open()
+        for queue in QUEUES:
+            peer.call(commands.Queue.Bind(queue=queue, exchange=FANOUT), commands.Queue.BindOk)
+        peer.close()
     for block in range(-(-number // BLOCK)):
         history, numbers = History(), [0] * PUBLISHERS
         for _ in range(min(BLOCK, number - block * BLOCK)):
             lifetime(broker, history, numbers, pick, block)
+            if pick.random() < 0.3:
+                broker.start_and_kill(pick.uniform(0.1, 0.7))
             broker.start()
         drain(broker.address, history, *QUEUES)
         total.add(history.judge())

@@ -91,7 +91,7 @@ def test_a_stop_waits_for_a_slow_disk(broker, tmp_path):
     with strace(broker.process.pid, "fdatasync:delay_enter=300000", tmp_path / "trace"), Peer(broker.address) as peer:
         peer.open()
         peer.publish("", "slow", b"kept", PERSISTENT)
-        peer.call(commands.Channel.Open(), commands.Channel.OpenOk, channel=2)
+        peer.close()
         broker.stop()
     broker.start()
     assert ready(broker.address, "slow") == [1]
