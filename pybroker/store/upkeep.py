@@ -16,7 +16,7 @@ from pybroker.store.segment import seal_segment
 from pybroker.store.writer import PREPARED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pybroker.store.disk import Disk
     from pybroker.store.journal import Journal
@@ -54,6 +54,7 @@ class Upkeep:
         "_preparing",
         "_reserve",
         "_reserve_ms",
+        "_settled",
         "_started",
         "_writing",
         "checkpoints",
@@ -77,6 +78,7 @@ class Upkeep:
         self.next_number = segments[-1].number + 1 if segments else 1
         self.unlinked = self.compacted = 0
         self._compacting = False
+        self._settled: tuple[int, list[Callable[[], None]]] | None = None  # what to do when this ticket is completed
         self._checkpoint_ms = journal.clock.now_ms
         self._due = False
         self._pending: Checkpoint | None = None  # waits until its ticket is completed
@@ -128,6 +130,7 @@ class Upkeep:
             self._files.submit(job, partial(self._footed, segment))
         if self._pending is not None and self._pending.ticket <= ticket:
             self._write(self._pending)
+        self._go_on(ticket)
 
     def tick(self, now_ms: int) -> None:
         """Do what is due by the clock; nothing is being gathered or written when there is a checkpoint to take."""
@@ -200,33 +203,49 @@ class Upkeep:
 
     def unlink(self) -> None:
         """Have the segments unlinked that nobody needs: nothing in them is live, two checkpoints are behind them."""
-        if self._held or len(self.checkpoints) < CHECKPOINTS:
+        if self._held or len(self.checkpoints) < CHECKPOINTS or self._settled is not None:
             return
+        journal = self._journal
         behind = self.checkpoints[CHECKPOINTS - 1]
-        ledger = self._journal.ledger
-        dead = [s for s in ledger.segments if s.sealed and not s.live and s.last_ticket <= behind]
+        segments = [each for each in journal.ledger.segments if each.sealed and each.last_ticket <= behind]
+        dead = [segment for segment in segments if not segment.live]
+        # What settled them may be in a batch that is being written: without that they would have to come back.
+        self._settled = journal.last_ticket, [partial(self._unlink, dead), *self._compact(segments)]
+        self._go_on(journal.completed)
+
+    def _go_on(self, ticket: int) -> None:
+        """Do what waited for settles, if these are on disk now."""
+        if self._settled is not None and self._settled[0] <= ticket:
+            jobs, self._settled = self._settled[1], None
+            if not self._held:
+                for job in jobs:
+                    job()
+
+    def _unlink(self, dead: "list[Segment]") -> None:
         for segment in dead:
             # From now on no checkpoint speaks of it, and the folder is synced before the next one is written.
-            ledger.remove(segment)
+            self._journal.ledger.remove(segment)
         if dead:
             self.unlinked += len(dead)
             names = [fmt.segment_name(segment.number) for segment in dead]
             self._files.submit(partial(_unlink, self._disk, names), self._done)
-        self._compact(behind)
 
-    def _compact(self, behind: int) -> None:
-        """Have one segment written anew in which little is live. One at a time: what reads messages waits for it."""
+    def _compact(self, segments: "list[Segment]") -> "Iterator[Callable[[], None]]":
+        """Yield the compaction of one segment in which little is live: what reads messages waits for it."""
         if self._compacting:
             return
-        for segment in self._journal.ledger.segments:
+        for segment in segments:
             small = segment.used < COMPACT_OCTETS or segment.live >= COMPACT_PARTS * segment.published
-            if small or not segment.sealed or segment.stretches or segment.last_ticket > behind:
+            if small or segment.stretches or not segment.live:
                 continue
-            self._compacting = True
             settled = {queue_id: ranges.normalize()[:] for queue_id, ranges in segment.settled.items()}
             job = partial(compact, self._disk, segment.number, segment.index, settled, set(segment.pairs))
-            self._files.submit(job, partial(self._compacted, segment))
+            yield partial(self._start_compaction, segment, job)
             return
+
+    def _start_compaction(self, segment: "Segment", job: "Callable[[], Compacted]") -> None:
+        self._compacting = True
+        self._files.submit(job, partial(self._compacted, segment))
 
     def _compacted(self, segment: "Segment", result: "Compacted | BaseException") -> None:
         self._compacting = False
