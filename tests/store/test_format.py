@@ -119,7 +119,7 @@ TRAITS = st.builds(
     persistent=st.just(True),
     priority=st.integers(0, 255),
     ttl_ms=st.none() | st.integers(0, (1 << 32) - 1),
-    wants=st.integers(0, 255),
+    wants=st.integers(0, 127),
 )
 BODIES = st.lists(st.binary(max_size=50), min_size=1, max_size=20) | st.builds(
     lambda body, count: [body] * count, st.binary(max_size=50), st.integers(1, 20)
