@@ -137,3 +137,23 @@ def test_unacknowledged_messages_come_back_in_their_places(broker):
     with client(broker) as peer:
         left = [int(octets) for octets, _ in everything(peer, "q")]
     assert left == [0, 2, 4, 5, 6, 7, 8, 9, 10]
+
+
+def test_a_confirmed_message_has_its_queue_though_nobody_waited_for_the_declaration(broker):
+    broker.start()
+    for life in range(4):
+        with client(broker, confirms=True) as peer:
+            peer.send(commands.Exchange.Declare(exchange=f"x{life}", durable=True, nowait=True))
+            for number in range(20):
+                name = f"q{life}.{number}"
+                peer.send(commands.Queue.Declare(queue=name, durable=True, nowait=True))
+                peer.send(commands.Queue.Bind(queue=name, exchange=f"x{life}", routing_key=name, nowait=True))
+                peer.publish(f"x{life}", name, name.encode(), PERSISTENT)
+            while peer.tag < 10 + life:
+                peer.tag = peer.expect(commands.Basic.Ack).delivery_tag
+            broker.kill()
+        broker.start()
+        with client(broker) as peer:
+            for number in range(10 + life):
+                name = f"q{life}.{number}"
+                assert get(peer, name) == (name.encode(), True)
