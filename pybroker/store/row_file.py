@@ -21,6 +21,8 @@ from pybroker.store.rows import Row, Sum, row_crc, text_of
 SCHEMA: Final = 1
 # Another program that writes to the file may hold it this long before we say so.
 BUSY_S: Final = 5.0
+# What an import made of the WAL is given back after it.
+WAL_OCTETS_MAX: Final = 4_194_304
 # Six parts of a key each, and SQLite before 3.32 has 999 parameters.
 KEYS_MAX: Final = 150
 
@@ -108,6 +110,7 @@ class RowFile:
             self._connection = connect(path, write=True)
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=FULL")
+            self._connection.execute(f"PRAGMA journal_size_limit={WAL_OCTETS_MAX}")
             # Half of a flipped header's effects show only when something is written.
             self._connection.execute("BEGIN IMMEDIATE")
             self._write_state(state)
