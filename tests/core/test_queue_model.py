@@ -110,12 +110,15 @@ class QueueMachine(RuleBasedStateMachine):
     def consume(self, channel, no_ack, prefetch, priority):
         if len(self.model.readers) >= 4:
             return
-        self.peer.call(Basic.Qos(prefetch_count=prefetch), channel)
+        self.peer.send(Basic.Qos(prefetch_count=prefetch), channel=channel)
+        assert isinstance(self.peer.next(channel), Basic.QosOk)
+        self.model.channel_max.pop(channel, None)  # a limit for each consumer lifts that of the channel, as in RabbitMQ
+        self.model.serve()
+        self.turn()
         arguments = {"x-priority": priority} if priority else {}
         self.consumers += 1  # tags of our own: a random one would make a story tell itself differently the next time
         tag = self.peer.consume("q", f"t{self.consumers}", channel=channel, no_ack=no_ack, arguments=arguments)
         self.model.subscribe(tag, Reader(channel, no_ack, prefetch, priority))
-        self.model.channel_max.pop(channel, None)  # a limit for each consumer lifts that of the channel, as in RabbitMQ
         self.model.serve()
         self.turn()
 

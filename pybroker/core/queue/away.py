@@ -92,7 +92,7 @@ def send_away(queue: "Queue", level: "Level") -> None:
     behind = level.behind
     if not safe_seq or (behind is None and (behind := _part_window(queue, level)) is None):
         return
-    fresh, parts = behind.fresh, behind.parts
+    fresh, parts = behind.fresh, behind.youngest
     for _ in range(SEND_ENTRIES):
         if not fresh:
             return
@@ -102,7 +102,7 @@ def send_away(queue: "Queue", level: "Level") -> None:
                 return  # it may still grow
             parts.append(fresh.popleft())
         elif entry.last_seq < safe_seq:
-            _append(queue, parts, fresh.popleft())
+            append(queue, parts, fresh.popleft())
         else:
             if is_crowded(queue):
                 broker.backlogs.wait(queue, level)
@@ -111,12 +111,17 @@ def send_away(queue: "Queue", level: "Level") -> None:
 
 
 def _part_window(queue: "Queue", level: "Level") -> Behind | None:
-    """Part the head window from what lies behind it; None if nothing does."""
-    ready = level.ready
+    """Part the head window from what lies behind it, unless that was tried not long ago."""
     # What is crowded may be another level, or what came back: to measure this one each time would be for nothing.
-    if queue.published - level.tried_at < len(ready) // 4:
+    if queue.published - level.tried_at < len(level.ready) // 4:
         return None
     level.tried_at = queue.published
+    return part_window(level)
+
+
+def part_window(level: "Level") -> Behind | None:
+    """Part the head window from what lies behind it; None if nothing does."""
+    ready = level.ready
     stay = fills_window(ready)
     if not stay or stay == len(ready):
         return None
@@ -128,24 +133,32 @@ def _part_window(queue: "Queue", level: "Level") -> Behind | None:
     return behind
 
 
-def _append(queue: "Queue", parts: "deque[Entry | Away]", entry: Entry) -> None:
-    """Let an entry go: its seqs join those of the last part, if that is away as well."""
+def append(queue: "Queue", parts: "MutableSequence[Entry | Away]", entry: Entry) -> None:
+    """Let an entry go that the log has: its seqs join those of the last part, if that is away as well."""
     last = parts[-1] if parts else None
     if (
         not isinstance(last, Away)
         or last.asked
+        or last.page is not None
         or last.deliveries != entry.deliveries
         or len(last.stretch) >= AWAY_ELEMENTS
     ):
         last = Away(Stretch(), entry.deliveries)
         parts.append(last)
+    before = last.stretch.octets
+    widen(last.stretch, entry)
+    queue.messages_away += len(entry.indexes)
+    queue.octets_away += last.stretch.octets - before
+
+
+def widen(stretch: Stretch, entry: Entry) -> None:
+    """Append an entry's messages."""
     run, indexes = entry.run, entry.indexes
-    queue.messages_away += len(indexes)
-    queue.octets_away += run.body_octets_of(indexes)
+    first = run.first_seq + indexes.start
     if run.body_size >= 0:
-        last.stretch.add(entry.first_seq, len(indexes), run.body_size)
+        stretch.add(first, len(indexes), run.body_size)
     else:
-        _add_sizes(last.stretch, entry.first_seq, [int.from_bytes(content[11:19]) for content in run.take(indexes)])
+        _add_sizes(stretch, first, [int.from_bytes(content[11:19]) for content in run.take(indexes)])
 
 
 def _add_sizes(stretch: Stretch, first: int, sizes: list[int]) -> None:
@@ -204,8 +217,16 @@ def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
     now_ms = broker.clock.now_ms
     behind.fast = behind.asked_ms is not None and now_ms - behind.asked_ms < FAST_MS
     behind.asked_ms = now_ms
-    behind.fetching = True
-    broker.log.fetch(queue.id, wanted, partial(_came, queue, level, behind, group))
+    logged = [away for away in group if away.page is None]
+    paged = [(away.page, away.stretch) for away in group if away.page is not None]
+    behind.fetching = bool(logged) + bool(paged)
+    if paged:
+        if logged:
+            wanted = concatenated([away.stretch for away in logged])
+        assert broker.pages is not None
+        broker.pages.fetch(paged, partial(_came, queue, level, behind, [away for away in group if away.page]))
+    if logged:
+        broker.log.fetch(queue.id, wanted, partial(_came, queue, level, behind, logged))
 
 
 def _front(away: Away, messages: int, octets: int) -> Away:
@@ -218,13 +239,17 @@ def _front(away: Away, messages: int, octets: int) -> Away:
         if fit < n:
             break
     count = max(count, 1)
-    return away if count == away.stretch.count else Away(away.stretch.take_front(count), away.deliveries)
+    return away if count == away.stretch.count else Away(away.stretch.take_front(count), away.deliveries, away.page)
 
 
 def _came(queue: "Queue", level: "Level", behind: Behind, group: list[Away], found: list[tuple[Run, range]]) -> None:
     """Put what was read where it belongs; what could not be read is not in the queue any more."""
+    for away in group:
+        if away.page is not None:
+            away.page.release(away.stretch.count)
+            away.page = None
     if level.behind is behind:  # else the queue was purged meanwhile
-        behind.fetching = False
+        behind.fetching -= 1
         count = sum([away.stretch.count for away in group])
         octets = sum([away.stretch.octets for away in group])
         _share_out(group, found)
@@ -273,13 +298,16 @@ def drop_front(queue: "Queue", level: "Level", count: int) -> int:
     if away.asked:
         return 0
     if len(away.stretch) > DROP_MESSAGES > count:
-        away = Away(away.stretch.take_front(DROP_MESSAGES), away.deliveries)
+        away = Away(away.stretch.take_front(DROP_MESSAGES), away.deliveries, away.page)
         behind.parts.appendleft(away)
     gone = Away(away.stretch.take_front(count))
     if not away.stretch.count:
         behind.parts.popleft()
-    for first, last in gone.spans():
-        queue.vhost.broker.log.settle_seqs(queue.id, first, last)
+    if away.page is not None:
+        away.page.release(gone.stretch.count)
+    else:
+        for first, last in gone.spans():
+            queue.vhost.broker.log.settle_seqs(queue.id, first, last)
     n, octets = gone.stretch.count, gone.stretch.octets
     level.count -= n
     queue.messages_ready -= n

@@ -4,12 +4,14 @@ The nouns only. What goes away and when it comes back is decided in `away`; `rea
 """
 
 from collections import deque
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pybroker.run import Entry
+    from pybroker.store.page_log import Page
     from pybroker.stretch import Stretch
 
 # What stays in memory at the head of each level.
@@ -29,16 +31,18 @@ def fills_window(entries: "Iterable[Entry]", halves: int = 2) -> int:
 
 
 class Away:
-    """Messages of one queue whose contents are on disk. `deliveries` as in Entry.
+    """Messages of one queue whose contents are on disk: in a `page`, or in the log. `deliveries` as in Entry.
 
-    Once `asked` for they stay as they are until they come as `found`, which may lack some, or all, of them.
+    Once `asked` for they stay as they are until they come as `found`, which may lack some, or all, of them; then they
+    are in no page any more. While the page is written they are asked for, and found, as well.
     """
 
-    __slots__ = ("asked", "deliveries", "found", "stretch")
+    __slots__ = ("asked", "deliveries", "found", "page", "stretch")
 
-    def __init__(self, stretch: "Stretch", deliveries: int = 0) -> None:
+    def __init__(self, stretch: "Stretch", deliveries: int = 0, page: "Page | None" = None) -> None:
         self.stretch = stretch
         self.deliveries = deliveries
+        self.page = page
         self.asked = False
         self.found: list[Entry] | None = None
 
@@ -59,45 +63,62 @@ class Away:
 
 
 class Behind:
-    """`parts` have been looked at: what could go is away. `fresh` may go when the log has it. Both ascend by seq.
+    """`parts` have been looked at: what could go is away. `fresh` may go when the log has it. All ascend by seq.
 
-    While `fetching`, which began at `asked_ms`, some of the first parts are on their way back. When the level's head
-    reaches `low_seq` it is time for the next ones: half a window before these are needed, or two where messages leave
-    `fast`.
+    Paging looks at the parts from the tail to the head, and moves them to `paged`, whose seqs are between the others';
+    without `parts` there is nothing in it. While something is `fetching`, which began at `asked_ms`, some of the first
+    parts are on their way back. When the level's head reaches `low_seq` it is time for the next ones: half a window
+    before these are needed, or two where messages leave `fast`.
     """
 
-    __slots__ = ("asked_ms", "fast", "fetching", "fresh", "low_seq", "parts")
+    __slots__ = ("asked_ms", "fast", "fetching", "fresh", "low_seq", "paged", "parts")
 
     def __init__(self) -> None:
         self.parts: deque[Entry | Away] = deque()
+        self.paged: deque[Entry | Away] = deque()
         self.fresh: deque[Entry] = deque()
         self.asked_ms: int | None = None
         self.fast = False
-        self.fetching = False
+        self.fetching = 0
         self.low_seq = 0
 
     def entries(self) -> "Iterator[Entry]":
         """Yield those whose contents are in memory."""
-        for part in self.parts:
+        for part in self.all_parts():
             if not isinstance(part, Away):
                 yield part
             elif part.found:
                 yield from part.found
         yield from self.fresh
 
+    def all_parts(self) -> "Iterator[Entry | Away]":
+        """Yield all but what is fresh."""
+        return chain(self.parts, self.paged)
+
+    @property
+    def youngest(self) -> "deque[Entry | Away]":
+        """Return the parts that what is fresh comes behind."""
+        return self.paged or self.parts
+
+    def start_over(self) -> None:
+        """Let what was looked at be looked at again, if nothing else is left."""
+        if not self.parts:
+            self.parts, self.paged = self.paged, self.parts
+
     def take_front(self, count: int) -> "list[Entry]":
         """Remove what leads and is in memory: all that was read back, or about `count` entries."""
         taken: list[Entry] = []
-        parts = self.parts
-        while parts and len(taken) < count:
-            part = parts[0]
+        while self.parts and len(taken) < count:
+            part = self.parts[0]
             if not isinstance(part, Away):
                 taken.append(part)
             elif part.found is not None:
                 taken += part.found
+                part.found = None  # who is writing them to a page learns that they have gone
             else:
                 break
-            parts.popleft()
+            self.parts.popleft()
+            self.start_over()
         return taken
 
     def mark_low(self, ready: "Sequence[Entry]") -> None:

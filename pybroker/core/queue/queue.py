@@ -380,13 +380,14 @@ class Queue:
         raise AssertionError("level 0 always exists")
 
     def _save_memory(self, level: Level) -> None:
-        """Let go of what lies far behind the head; else pack the last but one run: the last one may still grow."""
+        """Pack the last but one run of a backlog: the last one may still grow. What can go away need not be packed."""
         tail = level.tail
+        on_disk = self.durable and self.vhost.broker.log.safe_seq > 0
         if len(tail) > 1 and self.messages_ready > PACK_BEHIND_MESSAGES:
             run = tail[-2].run
-            if run.contents is not None and run.count > 1:
+            if run.contents is not None and run.count > 1 and not (on_disk and run.traits.persistent):
                 run.pack()
-        if self.durable and away.is_crowded(self):
+        if on_disk and away.is_crowded(self):
             away.send_away(self, level)
 
     def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:

@@ -118,7 +118,7 @@ class Level:
         """Remove everything and return it."""
         removed: list[MutableSequence[Entry] | MutableSequence[Entry | Away]] = [self.returned, self.ready]
         if self.behind is not None:
-            removed += [self.behind.parts, self.behind.fresh]
+            removed += [self.behind.parts, self.behind.paged, self.behind.fresh]
         self.returned, self.ready = [], deque()
         self.tail = self.ready
         self.behind = None

@@ -68,6 +68,9 @@ def _forget(queue: "Queue", entries: "Removed") -> "Iterator[None]":
         elif entry.found is not None:
             for each in entry.found:
                 queue.forget(each.run, each.indexes)
+        elif entry.page is not None:
+            if not entry.asked:
+                entry.page.release(entry.stretch.count)
         elif not queue.deleted:
             for first, last in entry.spans():
                 log.settle_seqs(queue.id, first, last)
