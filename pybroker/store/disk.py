@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+# What a file system says that cannot reserve room.
+UNABLE: Final = frozenset((errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL))
 # Zeros are written in pieces of this size: as fast as larger ones, and small beside everything else in memory.
 FILL_OCTETS: Final = 1 << 20
 # What write_file writes first, until it is whole.
@@ -64,11 +66,11 @@ class Disk:
         with _told("list", self.root), os.scandir(self.root) as entries:
             return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
 
-    def create(self, name: str, octets: int = 0) -> int:
+    def create(self, name: str, octets: int = 0, *, lasting: bool = True) -> int:
         """Make a file that was not there, with `octets` zeros on disk, and open it for writing.
 
-        Zeros are written, not only reserved: a sync of what is later written over them has no metadata to write.
-        Nothing stays of a file that could not be made whole.
+        One that is not `lasting` is not synced. Zeros are written, not only reserved: a sync of what is later written
+        over them has no metadata to write. Nothing stays of a file that could not be made whole.
         """
         path = self._path(name)
         with _told("create", path):
@@ -76,12 +78,16 @@ class Disk:
         try:
             if octets:
                 with _told(f"reserve {octets} octets for", path):
-                    os.posix_fallocate(file, 0, octets)
+                    _reserve(file, octets)
                     zeros = bytes(min(octets, FILL_OCTETS))
                     for at in range(0, octets, FILL_OCTETS):
                         _write(file, at, zeros[: octets - at])
-            with _told("sync", path):
-                os.fsync(file)
+                        if lasting:
+                            # All at once it would keep the disk busy, and the journal's syncs waiting, far longer.
+                            os.fdatasync(file)
+            if lasting:
+                with _told("sync", path):
+                    os.fsync(file)
         except DiskError:
             os.close(file)
             with contextlib.suppress(OSError):
@@ -200,6 +206,15 @@ def _told(operation: str, name: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DiskError(operation, str(name), error.errno or errno.EIO) from error
+
+
+def _reserve(file: int, octets: int) -> None:
+    """Have room for the file at once, if this file system can; else it is found, or not, while zeros are written."""
+    try:
+        os.posix_fallocate(file, 0, octets)
+    except OSError as error:
+        if error.errno not in UNABLE:
+            raise
 
 
 def _write(file: int, offset: int, octets: bytes) -> None:

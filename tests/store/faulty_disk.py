@@ -187,7 +187,7 @@ class FaultyDisk:
         self._operation("names", "", counted=False)
         return sorted(self.files)
 
-    def create(self, name: str, octets: int = 0) -> int:
+    def create(self, name: str, octets: int = 0, *, lasting: bool = True) -> int:
         self._operation("create", name)
         if name in self.files:
             raise DiskError("create", name, errnos.EEXIST)

@@ -202,6 +202,27 @@ def test_a_file_that_cannot_be_filled_is_not_left_behind(tmp_path, monkeypatch):
     assert disk.names() == []
 
 
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_file_system_that_reserves_nothing_will_do(tmp_path, monkeypatch, number):
+    def cannot(*_):
+        raise OSError(number, "no matter")
+
+    monkeypatch.setattr(os, "posix_fallocate", cannot)
+    disk = Disk(tmp_path)
+    assert disk.size(disk.create("a", 5_000_000)) == 5_000_000
+
+
+def test_a_file_that_need_not_last_is_not_synced(tmp_path, monkeypatch):
+    calls = []
+    for call in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, call, calls.append)
+    disk = Disk(tmp_path)
+    disk.create("a", 5_000_000, lasting=False)
+    assert calls == []
+    disk.create("b", 5_000_000)
+    assert len(calls) == 6
+
+
 def test_a_write_in_parts_is_ended(tmp_path, monkeypatch):
     disk = Disk(tmp_path)
     file = disk.create("a")
