@@ -79,8 +79,7 @@ def open_definitions(disk: "Disk") -> Opened:
     Raises NewerSchemaError; DiskError, RowFileError: the system does not let us write there.
     """
     names = set(disk.names())
-    if NEW_NAME in names:
-        _unlink(disk, names, NEW_NAME)
+    _unlink(disk, names, NEW_NAME)
     snapshots, bad = read_snapshots(disk)
     for name in bad:
         # It must not take the place of the one before it.
@@ -275,6 +274,7 @@ def _size(disk: "Disk", name: str) -> int:
 
 
 def _unlink(disk: "Disk", names: "Iterable[str]", name: str) -> None:
+    """Remove what a start that was killed has left of a database."""
     for each in (name, *(name + beside for beside in _BESIDE)):
         if each in names:
             disk.unlink(each)

@@ -120,6 +120,7 @@ def test_a_file_that_is_gone_is_restored(folder, empty):
 def test_a_start_that_was_killed_at_once_leaves_a_new_folder(folder):
     (folder.path / NAME).touch()
     (folder.path / (NAME + ".new")).write_bytes(b"half of it")
+    (folder.path / (NAME + ".new-wal")).write_bytes(b"and of this")
     folder.open()
     assert ({}, True, []) == (folder.rows, folder.catalogue.is_new, folder.opened.notices)
     folder.stop()
