@@ -103,21 +103,24 @@ class AmqpChannel(ChannelState):
         confirms = self.confirms
         if confirms is None or self.closing:
             return
-        broker = self.session.broker
+        broker, line = self.session.broker, confirms.line
         log = broker.log
-        told = confirms.take(log.completed)
-        if confirms.unconfirmed:
-            if log.failed:
-                told += confirms.give_up()
-            else:
-                log.want(confirms.ticket)
-        for ack, seq, multiple in told:
-            head = b"\x01" + self.number.to_bytes(2) + (_ACK_FRAME if ack else _NACK_FRAME)
-            self.session.send(head + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
-        if confirms.unconfirmed:
+        if line and line[0][0] <= log.completed:
+            self._confirm(confirms.take(log.completed))
+        if line and log.failed:
+            self._confirm(confirms.give_up())
+        if line:
             broker.unconfirmed[self] = None
+            log.want(line[-1][0])
         else:
             broker.unconfirmed.pop(self, None)
+
+    def _confirm(self, told: list[tuple[bool, int, bool]]) -> None:
+        session = self.session
+        head = b"\x01" + self.number.to_bytes(2)
+        for ack, seq, multiple in told:
+            method = head + (_ACK_FRAME if ack else _NACK_FRAME)
+            session.send(method + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
 
     # -- replies that wait --------------------------------------------------------------------------------------------
 

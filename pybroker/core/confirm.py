@@ -8,14 +8,17 @@ from collections import deque
 
 
 class ConfirmLine:
-    """`next_seq` is the publish sequence number that the next publish on the channel gets (the first is 1)."""
+    """`next_seq` is the publish sequence number that the next publish on the channel gets (the first is 1).
 
-    __slots__ = ("_confirmed", "_line", "_rejected", "next_seq")
+    `line` is what waits: (ticket, last publish seq), both ascending; empty when all are answered.
+    """
+
+    __slots__ = ("_confirmed", "_rejected", "line", "next_seq")
 
     def __init__(self) -> None:
         self.next_seq = 1
         self._confirmed = 0  # all up to this seq have left
-        self._line: deque[tuple[int, int]] = deque()
+        self.line: deque[tuple[int, int]] = deque()
         self._rejected: list[int] = []
 
     @property
@@ -23,16 +26,11 @@ class ConfirmLine:
         """Return how many publishes still wait for their confirm."""
         return self.next_seq - 1 - self._confirmed
 
-    @property
-    def ticket(self) -> int:
-        """Return the highest ticket that a publish in the line waits for."""
-        return self._line[-1][0] if self._line else 0
-
     def add(self, count: int, ticket: int = 0) -> int:
         """Take `count` publishes that wait for `ticket`; return the publish seq of the first."""
         first = self.next_seq
         self.next_seq = first + count
-        line = self._line
+        line = self.line
         if line and line[-1][0] >= ticket:
             line[-1] = (line[-1][0], self.next_seq - 1)
         else:
@@ -45,7 +43,7 @@ class ConfirmLine:
 
     def take(self, completed: int) -> list[tuple[bool, int, bool]]:
         """Return what may be sent now that tickets up to `completed` are on disk: (ack, publish seq, multiple) ..."""
-        line = self._line
+        line = self.line
         upto = self._confirmed
         while line and line[0][0] <= completed:
             upto = line.popleft()[1]
@@ -71,7 +69,7 @@ class ConfirmLine:
         first, last = self._confirmed + 1, self.next_seq - 1
         if last < first:
             return []
-        self._line.clear()
+        self.line.clear()
         self._rejected.clear()
         self._confirmed = last
         return [(False, last, last > first)]

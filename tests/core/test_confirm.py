@@ -126,7 +126,7 @@ def test_the_line_is_as_long_as_there_are_tickets_not_messages():
     for _ in range(1_000):
         line.add(3, ticket=1)
         line.add(3)
-    assert 1 == len(line._line)
+    assert 1 == len(line.line)
 
 
 def test_what_will_never_be_on_disk_is_refused_by_one_frame():
@@ -135,9 +135,9 @@ def test_what_will_never_be_on_disk_is_refused_by_one_frame():
     line.add(3, ticket=2)
     line.add(1)
     line.reject(4)
-    assert 2 == line.ticket
+    assert [1, 2] == [ticket for ticket, _ in line.line]
     assert [(True, 2, True)] == line.take(1)
     assert [(False, 6, True)] == line.give_up()
-    assert ([], [], 0, 0) == (line.give_up(), line.take(9), line.unconfirmed, line.ticket)
+    assert ([], [], 0, 0) == (line.give_up(), line.take(9), line.unconfirmed, len(line.line))
     line.add(1, ticket=3)
     assert [(False, 7, False)] == line.give_up()
