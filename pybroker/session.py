@@ -4,12 +4,15 @@ A door (AMQP today) implements Session; `net/` drives it: readable -> `receive(d
 `take_output()`. Neither knows the other's nouns: no sockets here, no frames there.
 """
 
+import logging
 from collections import deque
 from typing import Any, Final
 
 # What one peer sent may cost this much of a turn; a message to a thousand queues is a millisecond, and a chunk has two
 # thousand of them.
 RECEIVE_MS: Final = 10
+
+log = logging.getLogger("pybroker")
 
 
 class Turn:
@@ -101,6 +104,15 @@ class Session:
     def close(self, reply_code: int, text: str) -> None:
         """Close from our side, politely (an operator, the daemon's stop)."""
         raise NotImplementedError
+
+    def break_off(self) -> None:
+        """Close after a bug of ours, which may stand in the way of that as well."""
+        try:
+            self.close(541, "INTERNAL_ERROR")
+        except Exception:
+            log.exception("internal error in closing %s", self)
+        self.finished = True
+        self.mark_dirty()
 
     def peer_alive(self) -> bool:
         """Tell whether the peer's socket still stands (F42: TCP_INFO, asked by an exclusive re-declare)."""

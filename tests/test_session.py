@@ -28,3 +28,14 @@ def test_who_joins_a_woken_turn_does_not_wake_it_again():
 def test_a_new_session_may_be_read_and_is_not_over():
     session = Session(Turn())
     assert (session.readable, session.closing, session.finished, session.peer_alive()) == (True, False, False, True)
+
+
+def test_a_session_that_cannot_even_be_closed_is_over(caplog):
+    class Broken(Session):
+        def close(self, reply_code: int, text: str) -> None:
+            raise ZeroDivisionError
+
+    session = Broken(Turn())
+    session.break_off()
+    assert (True, [session]) == (session.finished, session.turn.sessions)
+    assert "internal error in closing" in caplog.text

@@ -42,7 +42,7 @@ class Get:
 
     def _head_came(self) -> None:
         self._asked = False
-        self._channel.advance()
+        self._channel.session.broker.advance(self._channel)
 
     def answer(self) -> list[bytes]:
         """Take one message and return its frames, or those that say that there is none (G20)."""

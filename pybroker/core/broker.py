@@ -10,6 +10,7 @@ from pybroker.clock import Clock
 from pybroker.core import durable, footprint
 from pybroker.core.definitions import declare_default_exchanges
 from pybroker.core.durable import Commit
+from pybroker.core.paging import Paging
 from pybroker.core.queue.away import Backlogs
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.queue.remains import Remains
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from pybroker.core.settings import Settings
     from pybroker.store.definitions import Definitions
     from pybroker.store.log import Log
+    from pybroker.store.page_log import PageLog
 
 # One line a minute for each thing that goes wrong again and again.
 WARN_INTERVAL_MS: Final = 60_000
@@ -67,6 +69,8 @@ class Broker:
         self.ticks = Ticks(turn)
         self.traces = Traces(turn)
         self.log: Log = MemoryLog()
+        self.pages: PageLog | None = None
+        self.paging = Paging(self)
         self.growing: Route | None = None  # the one whose run has the last seq
         self.next_queue = 1
         self.unconfirmed: dict[Any, None] = {}  # channels whose confirms wait for the log
@@ -173,7 +177,7 @@ class Broker:
 
     def _log_moved(self) -> None:
         for channel in list(self.unconfirmed):
-            channel.send_confirms()
+            self._protected(channel, channel.send_confirms)
         self.advance_replies()
         for credit in list(self.ahead):
             credit.look()
@@ -197,7 +201,21 @@ class Broker:
     def advance_replies(self) -> None:
         """Say what has not to wait for the disk any longer, on the channels where something does."""
         for channel in list(self.waiting):
-            channel.advance()
+            self.advance(channel)
+
+    def advance(self, channel: Any) -> None:
+        """Do the same for one channel."""
+        self._protected(channel, channel.advance)
+
+    def _protected(self, channel: Any, what: "Callable[[], None]") -> None:
+        """Do something for a channel; a bug in that costs its peer the connection, the log and the others nothing."""
+        try:
+            what()
+        except Exception:
+            log.exception("internal error on %s", channel)
+            self.unconfirmed.pop(channel, None)
+            self.waiting.pop(channel, None)
+            channel.session.break_off()
 
     def footprint(self, pause: "Callable[[float], object]") -> footprint.Footprint:
         """Count what messages and buffers take in memory; `pause` lets others go on meanwhile."""

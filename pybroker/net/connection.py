@@ -72,7 +72,7 @@ class Connection:
         except Exception:
             # A bug in us: it costs this peer its connection, and the others nothing.
             log.exception("internal error on %s", session)
-            self._fail()
+            session.break_off()
         if self.handshaking and self._server.handshake_over(session):
             self.handshaking = False
         if self._sock is None:
@@ -93,15 +93,6 @@ class Connection:
             self._receive(b"")
             if not self.held:
                 self._listen()
-
-    def _fail(self) -> None:
-        session = self.session
-        try:
-            session.close(541, "INTERNAL_ERROR")
-        except Exception:
-            log.exception("internal error in closing %s", session)
-        session.finished = True
-        session.mark_dirty()
 
     def release(self) -> bool:
         """Read again if the queue that held this publisher has caught up; tell whether it is held no longer."""

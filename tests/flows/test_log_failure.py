@@ -4,6 +4,8 @@ import pytest
 from fakes import Confirm, Connection, FakePeer, Tx, World
 from slow import GatheringLog
 
+from pybroker.amqp.channel import AmqpChannel
+
 TEXT = "cannot sync seg.01: Input/output error"
 
 
@@ -98,3 +100,25 @@ def test_a_publisher_that_was_ahead_of_the_disk_is_read_again(world, publisher, 
     assert not publisher.session.readable
     fail(world)
     assert (True, {}) == (publisher.session.readable, world.broker.ahead)
+
+
+@pytest.mark.parametrize("what", ["send_confirms", "advance"])
+def test_a_bug_in_one_channel_costs_its_peer_the_connection_and_nobody_else_anything(world, log, monkeypatch, what):
+    peers = [world.connect() for _ in range(3)]
+    peers[0].declare("q", durable=True)
+    for peer in peers:
+        peer.call(Confirm.Select() if what == "send_confirms" else Tx.Select())
+        peer.publish("", "q", b"m", delivery_mode=2)
+        if what == "advance":
+            peer.send(Tx.Commit())
+    broken = peers[1].session.channels[1]
+    original = getattr(AmqpChannel, what)
+    monkeypatch.setattr(AmqpChannel, what, lambda self: 1 // 0 if self is broken else original(self))
+    world.broker.log_completed(log.seal())
+    world.run()
+    assert [1, 0, 1] == [len(peer.take()) for peer in peers]
+    assert ([False, True, False], {}, {}) == (
+        [peer.session.finished for peer in peers],
+        world.broker.unconfirmed,
+        world.broker.waiting,
+    )
