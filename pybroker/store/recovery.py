@@ -334,6 +334,8 @@ class Recovery:
             next_seq = max([next_seq, *[s.last_seq + 1 for s in each.stretches.values() if s.count]])
         found.next_seq = max(found.next_seq, next_seq)
         for queue_id, pairs in self._settles:
+            # Also of messages whose own record is damaged: one that took such a seq anew would be settled already.
+            found.next_seq = max(found.next_seq, max(pairs) + 1)
             if queue_id in self._known:
                 for at in range(0, len(pairs), 2):
                     for segment, first, last in ledger.locate(pairs[at], pairs[at + 1]):

@@ -175,3 +175,23 @@ def test_a_scan_that_checks_no_crc_would_be_caught(written, monkeypatch):
     monkeypatch.setattr(scan, "extend", lambda seed, octets: Equal())
     with pytest.raises(AssertionError):
         flips(written, 100, 1)
+
+
+def test_a_seq_whose_record_is_damaged_is_not_taken_again():
+    disk = FaultyDisk()
+    node = Node(disk)
+    node.publish([b"kept"])
+    gone = node.publish([b"damaged" * 10])
+    node.commit()
+    node.settle(gone)
+    node.commit()
+    for _ in range(2):
+        node.tick()
+    name = next(name for name in disk.names() if name.startswith("seg."))
+    disk.damage(name, bytes(disk.files[name].seen).index(b"damaged"), b"D")
+    node = Node(disk)
+    assert node.recovered.reports
+    fresh = node.publish([b"fresh"])
+    node.commit()
+    # Else what settled the damaged one would settle this one too.
+    assert Node(disk).live() == [1, fresh.first_seq]
