@@ -4,6 +4,7 @@ At a start each queue gets what the log has for it. After a kill nobody knows wh
 as redelivered, as in RabbitMQ; after a clean stop it is exactly as it was.
 """
 
+from array import array
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.queue.behind import Away
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 # A message was delivered before, as far as anybody knows.
 ONCE: Final = 1
+SEQ_MAX: Final = (1 << 63) - 1
 
 
 def durable_queues(broker: "Broker") -> "dict[int, Queue]":
@@ -33,9 +35,28 @@ def restore(queues: "dict[int, Queue]", found: "Recovered") -> int:
     count = 0
     for queue_id, parts in found.queues.items():
         queue = queues[queue_id]
-        queue.restore(parts, sorted(deliveries.get(queue_id, [])) if found.clean else ONCE)
+        delivered = sorted(deliveries.get(queue_id, []))
+        if queue.limits.delivery_limit is not None:
+            for first, last, times in delivered:
+                found.ledger.give_back(queue_id, times, array("Q", (first, last)))
+        if not found.clean:
+            queue.restore(parts, _with_all_others(delivered) if delivered else ONCE)
+        else:
+            queue.restore(parts, delivered)
         count += queue.messages_ready
     return count
+
+
+def _with_all_others(delivered: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Return the same with all other messages, delivered once."""
+    full: list[tuple[int, int, int]] = []
+    next_seq = 0
+    for first, last, times in delivered:
+        if first > next_seq:
+            full.append((next_seq, first - 1, ONCE))
+        full.append((first, last, times))
+        next_seq = last + 1
+    return [*full, (next_seq, SEQ_MAX, ONCE)]
 
 
 def redelivered(broker: "Broker") -> list[tuple[int, int, int, int]]:
@@ -52,8 +73,8 @@ def _delivered(queue: "Queue") -> "Iterator[tuple[int, int, int]]":
         entries: list[Entry] = [*level.returned, *level.ready]
         if level.behind is not None:
             entries += level.behind.entries()
-            for part in level.behind.parts:
-                if isinstance(part, Away) and part.found is None and part.deliveries:
+            for part in level.behind.all_parts():
+                if isinstance(part, Away) and part.found is None and part.page is None and part.deliveries:
                     for first, count, _ in part.stretch.ranges():
                         yield first, first + count - 1, part.deliveries
         for entry in entries:

@@ -16,9 +16,11 @@ Little-endian everywhere. Drawn for people in pybroker-store(5).
               frame_octets_max u32 | content size u32 (0: they differ) | body size u32 (all ones: they differ) |
               channel u16 | priority u8 | wants u8 | exchange and routing key, each u8 and octets |
               n * content size u32 if they differ | n contents
-    SETTLE    groups: queue id u64 | n u32 | 0 u32 | n * (first seq u64, last seq u64)
+    SETTLE    groups: queue id u64 | n u32 | deliveries u32 (0: done with) | n * (first seq u64, last seq u64)
     PROVEN    ticket u64
     FOOTER    footer.py
+
+The highest bit of wants says that the messages are transient: there are such in the page log alone.
 
 A record's crc is CRC-32C of all that follows it, the length too. It starts from `seed`, so that octets of another
 segment, or of another life of the data folder, never pass for ours. `check` follows from length, type and seed: by it a
@@ -83,6 +85,7 @@ BATCH_RECORD_OCTETS: Final = RECORD_OCTETS + _BATCH.size
 PROVEN_RECORD_OCTETS: Final = RECORD_OCTETS + _U64.size
 DIFFER: Final = 0xFFFFFFFF
 _NO_TTL: Final = 0xFFFFFFFFFFFFFFFF
+_TRANSIENT: Final = 0x80  # beside Traits.wants
 
 
 class FormatError(Exception):
@@ -243,7 +246,7 @@ def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -
         body_size,
         run.channel,
         traits.priority,
-        traits.wants,
+        traits.wants if traits.persistent else traits.wants | _TRANSIENT,
     )
     body = b"".join((front, names, sizes, *contents))
     return _U32.pack(extend(seed, body)) + body
@@ -319,25 +322,29 @@ def _names(octets: bytes) -> Names:
 
 @lru_cache(1024)
 def _traits(priority: int, ttl_ms: int, wants: int) -> Traits:
-    return Traits(persistent=True, priority=priority, ttl_ms=None if ttl_ms == _NO_TTL else ttl_ms, wants=wants)
+    ttl = None if ttl_ms == _NO_TTL else ttl_ms
+    return Traits(persistent=not wants & _TRANSIENT, priority=priority, ttl_ms=ttl, wants=wants & ~_TRANSIENT)
 
 
-def settle(groups: "list[tuple[int, array[int]]]", seed: int) -> bytes:
-    """Return the record of what queues have done with: for each, first and last seqs in turn."""
+def settle(groups: "list[tuple[int, int, array[int]]]", seed: int) -> bytes:
+    """Return the record of what queues have done with: for each, deliveries, and first and last seqs in turn.
+
+    With deliveries the messages are not done with: they came back, and were delivered that often.
+    """
     parts: list[bytes] = []
-    for queue_id, pairs in groups:
-        parts += (_GROUP.pack(queue_id, len(pairs) // 2, 0), little(pairs))
+    for queue_id, deliveries, pairs in groups:
+        parts += (_GROUP.pack(queue_id, len(pairs) // 2, deliveries), little(pairs))
     return record(SETTLE, b"".join(parts), seed)
 
 
-def decode_settle(payload: bytes) -> "list[tuple[int, array[int]]]":
+def decode_settle(payload: bytes) -> "list[tuple[int, int, array[int]]]":
     """Read a SETTLE."""
     groups = []
     at = 0
     while at < len(payload):
-        queue_id, count, _ = _GROUP.unpack_from(payload, at)
+        queue_id, count, deliveries = _GROUP.unpack_from(payload, at)
         at += _GROUP.size
-        groups.append((queue_id, column("Q", payload, at, 2 * count)))
+        groups.append((queue_id, deliveries, column("Q", payload, at, 2 * count)))
         at += 16 * count
     return groups
 

@@ -24,16 +24,17 @@ RECORD_OCTETS_MAX: Final = 640
 class Gathered:
     """`octets` are those of the contents, as they came."""
 
-    __slots__ = ("_grown", "appends", "octets", "settles")
+    __slots__ = ("_grown", "appends", "octets", "returned", "settles")
 
     def __init__(self, grown: "tuple[Run | None, int]" = (None, 0)) -> None:
         self.appends: list[Append] = []
         self.settles: dict[int, array[int]] = {}
+        self.returned: dict[tuple[int, int], array[int]] = {}  # by queue and deliveries
         self.octets = 0
         self._grown = grown  # the last run appended, and its octets then
 
     def __bool__(self) -> bool:
-        return bool(self.appends or self.settles)
+        return bool(self.appends or self.settles or self.returned)
 
     def following(self) -> "Gathered":
         """Return what gathers next: the last run may grow on."""
@@ -66,11 +67,12 @@ class Gathered:
         n = len(indexes)
         if indexes.step == 1 or n == 1:
             self.settle_seqs(queue_id, first, first + n - 1)
-            return
-        pairs = self.settles.setdefault(queue_id, array("Q"))
-        for seq in range(first, run.first_seq + indexes[-1] + 1, indexes.step):
-            pairs.append(seq)
-            pairs.append(seq)
+        else:
+            _add(self.settles.setdefault(queue_id, array("Q")), run, indexes)
+
+    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int) -> None:
+        """Add what came back to a queue, delivered so often."""
+        _add(self.returned.setdefault((queue_id, deliveries), array("Q")), run, indexes)
 
     def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
         """Add what a queue has done with, by seqs."""
@@ -90,7 +92,7 @@ class Gathered:
         room = self.octets + RECORD_OCTETS_MAX * (len(appends) + 1)
         room += 4 * sum(stop - start for _, start, stop, _ in appends)
         room += sum(64 + 8 * len(ids) for ids in {ids for _, _, _, ids in appends})
-        return room + sum(16 + 8 * len(pairs) for pairs in self.settles.values())
+        return room + sum(16 + 8 * len(pairs) for pairs in (*self.settles.values(), *self.returned.values()))
 
     def encode(self, ticket: int, segment: "Segment", ledger: "Ledger", steady_ms: int) -> bytes:
         """Return the batch's octets, to be written at the segment's end. The ledger counts what is in them."""
@@ -115,10 +117,24 @@ class Gathered:
             records.append(record)
             at += len(record)
             segment.publish(target, run, indexes)
-        if self.settles:
-            groups = [(queue_id, normalized(pairs)) for queue_id, pairs in self.settles.items()]
+        if self.settles or self.returned:
+            groups = [(queue_id, 0, normalized(pairs)) for queue_id, pairs in self.settles.items()]
+            groups += [(queue_id, times, normalized(pairs)) for (queue_id, times), pairs in self.returned.items()]
             records.append(fmt.settle(groups, seed))
-            for queue_id, pairs in groups:
-                ledger.settle(queue_id, pairs)
+            for queue_id, deliveries, pairs in groups:
+                if deliveries:
+                    ledger.give_back(queue_id, deliveries, pairs)
+                else:
+                    ledger.settle(queue_id, pairs)
         body = b"".join(records)
         return fmt.batch_header(ticket, segment.newest_ms, len(records), len(body), seed) + body
+
+
+def _add(pairs: "array[int]", run: "Run", indexes: range) -> None:
+    """Append messages as ranges: one for all, or one each if they are a stride."""
+    first = run.first_seq
+    if indexes.step == 1:
+        pairs.extend((first + indexes.start, first + indexes[-1]))
+    else:
+        for index in indexes:
+            pairs.extend((first + index, first + index))

@@ -149,6 +149,10 @@ class Journal(Log):
         """Gather what a queue has done with."""
         self._gathered.settle(queue_id, run, indexes)
 
+    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int) -> None:
+        """Gather how often messages were delivered that came back."""
+        self._gathered.give_back(queue_id, run, indexes, deliveries)
+
     def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
         """Gather what a queue has done with, by seqs."""
         self._gathered.settle_seqs(queue_id, first, last)
@@ -331,19 +335,15 @@ class Journal(Log):
     ) -> None:
         """Write all there is, and a last checkpoint; then call `done`. Nothing may be appended afterwards."""
         self.commit()
+        if self.failed or self.full:
+            # Nobody was promised what is still here, and a checkpoint would claim to be the end of it.
+            done(None)
+            return
         if self._sealed or self._writing or self._gated:
             # The definitions' thread may be the one that is waited for.
-            self._journal.submit(lambda: None, lambda _: self._close_again(redelivered, done))
+            self._journal.submit(lambda: None, lambda _: self.close(redelivered, done))
             return
         self.upkeep.close(redelivered, done)
-
-    def _close_again(
-        self, redelivered: list[tuple[int, int, int, int]], done: "Callable[[BaseException | None], None]"
-    ) -> None:
-        if self.failed:
-            done(None)
-        else:
-            self.close(redelivered, done)
 
     def stop(self) -> None:
         """Give the segment's file back; the workers have nothing to do any more."""

@@ -166,10 +166,12 @@ class Segment:
 class Ledger:
     """Segments in the order of their seqs; the last one is being written, if there is any."""
 
-    __slots__ = ("_first_seqs", "segments")
+    __slots__ = ("_first_seqs", "returned", "segments")
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []
+        # What came back to queues that count it, by queue: (first seq, last seq) -> deliveries. The highest is right.
+        self.returned: dict[int, dict[tuple[int, int], int]] = {}
         self._first_seqs: list[int] = []
 
     def add(self, segment: Segment) -> None:
@@ -207,6 +209,39 @@ class Ledger:
         for segment in self.segments:
             segment.live -= segment.pairs.pop(queue_id, 0)
             segment.settled.pop(queue_id, None)
+        self.returned.pop(queue_id, None)
+
+    def give_back(self, queue_id: int, deliveries: int, ranges: "array[int]") -> None:
+        """Note how often messages were delivered that came back to a queue."""
+        returned = self.returned.setdefault(queue_id, {})
+        for at in range(0, len(ranges), 2):
+            returned[ranges[at], ranges[at + 1]] = deliveries
+
+    def redelivered(self) -> list[tuple[int, int, int, int]]:
+        """Return what came back and is live: (queue, first seq, last seq, deliveries), one for each message."""
+        found: list[tuple[int, int, int, int]] = []
+        for queue_id, returned in list(self.returned.items()):
+            counts: dict[int, int] = {}
+            for (first, last), deliveries in returned.items():
+                for seq in range(first, last + 1):
+                    counts[seq] = max(deliveries, counts.get(seq, 0))
+            alive = {seq: n for seq, n in counts.items() if self._is_live(queue_id, seq)}
+            self.returned[queue_id] = {(seq, seq): n for seq, n in alive.items()}
+            if not alive:
+                del self.returned[queue_id]
+            found += [(queue_id, seq, seq, n) for seq, n in sorted(alive.items())]
+        return found
+
+    def _is_live(self, queue_id: int, seq: int) -> bool:
+        for segment, _, _ in self.locate(seq, seq):
+            settled = segment.settled.get(queue_id)
+            if settled is None:
+                return True
+            pairs = settled.normalize()
+            at = bisect_right(pairs, seq)
+            # Behind a first and before its last: settled.
+            return not at % 2 and not (at and pairs[at - 1] == seq)
+        return False
 
     def settled(self) -> dict[int, dict[int, "array[int]"]]:
         """Return what is settled, by segment number and queue: what a checkpoint stores. The arrays are copies."""

@@ -60,6 +60,9 @@ class Log:
         """Record that a durable queue has done with messages of `run`."""
         raise NotImplementedError
 
+    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int) -> None:
+        """Record how often messages were delivered that came back to a durable queue which limits that."""
+
     def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
         """Record that a durable queue has done with messages whose contents are not in memory."""
 

@@ -6,6 +6,7 @@ counts only if all of it is sound; else the power went while it was written, not
 off without a word of alarm. Neither ever keeps the broker from starting.
 """
 
+from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,6 @@ from pybroker.store.segment import SegmentFile, seal_segment, segment_number
 from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:
-    from array import array
     from collections.abc import Callable, Collection, Iterable
 
     from pybroker.store.checkpoint import Checkpoint
@@ -32,7 +32,8 @@ _UNKNOWN: Final = -1
 class Recovered:
     """What is there. `queues` has for each id what lives, as (priority, timed, messages); `reports` what is not normal.
 
-    After a clean stop `redelivered` has the messages that had been delivered before: (queue, first, last, deliveries).
+    `redelivered` has messages that had been delivered before: (queue, first, last, deliveries); after a clean stop all
+    of them, else those of queues that limit it.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -60,7 +61,7 @@ class _Batch:
         self.guessed = records < 0  # its head is damaged: all is in it up to the next head
         self.damaged: list[Damaged] = []
         self.publishes: list[tuple[int, int, list[tuple[int, int, int]]]] = []  # offset, set, messages
-        self.settles: list[tuple[int, array[int]]] = []
+        self.settles: list[tuple[int, int, array[int]]] = []
 
     @property
     def whole(self) -> bool:
@@ -109,7 +110,7 @@ class Recovery:
         self._progress = progress
         self._found = Recovered()
         self._segments: list[_Found] = []
-        self._settles: list[tuple[int, array[int]]] = []
+        self._settles: list[tuple[int, int, array[int]]] = []
         self._pending: _Batch | None = None
         self._proven = 0
         self._last = 0  # the ticket read last: the next is one more, whatever a checkpoint knows already
@@ -132,8 +133,7 @@ class Recovery:
         self._seal()
         self._count(base)
         found.clean = base.clean and base.ticket == found.ticket
-        if found.clean:
-            found.redelivered = base.redelivered
+        found.redelivered = base.redelivered if found.clean else found.ledger.redelivered()
         self._progress(len(names), len(names))
         return found
 
@@ -333,10 +333,15 @@ class Recovery:
             ledger.add(segment)
             next_seq = max([next_seq, *[s.last_seq + 1 for s in each.stretches.values() if s.count]])
         found.next_seq = max(found.next_seq, next_seq)
-        for queue_id, pairs in self._settles:
+        if not base.clean:
+            for queue_id, first, last, deliveries in base.redelivered:
+                ledger.give_back(queue_id, deliveries, array("Q", (first, last)))
+        for queue_id, deliveries, pairs in self._settles:
             # Also of messages whose own record is damaged: one that took such a seq anew would be settled already.
             found.next_seq = max(found.next_seq, max(pairs) + 1)
-            if queue_id in self._known:
+            if deliveries:
+                ledger.give_back(queue_id, deliveries, pairs)
+            elif queue_id in self._known:
                 for at in range(0, len(pairs), 2):
                     for segment, first, last in ledger.locate(pairs[at], pairs[at + 1]):
                         segment.settled.setdefault(queue_id, Settled()).add(first, last)

@@ -161,7 +161,11 @@ class Upkeep:
         self._due = False
         self._checkpoint_ms = self._journal.clock.now_ms
         self._pending = Checkpoint(
-            ticket, next_seq, clean=False, settled=self._journal.ledger.settled(), redelivered=[]
+            ticket,
+            next_seq,
+            clean=False,
+            settled=self._journal.ledger.settled(),
+            redelivered=self._journal.ledger.redelivered(),
         )
 
     def _write(self, checkpoint: Checkpoint) -> None:

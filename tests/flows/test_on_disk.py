@@ -23,6 +23,7 @@ class Life:
         self.peer.declare("dead", durable=True)
         dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
         self.peer.declare("q", dead, durable=True)
+        self.peer.declare("limited", {"x-queue-type": "quorum", "x-delivery-limit": 3}, durable=True)
         broker = self.world.broker
         queues = durable_queues(broker)
         found = Recovery(disk, set(queues), lambda done, of: None).run()
@@ -196,3 +197,27 @@ def test_a_full_disk_is_waited_for(life):
     life.log.tick()
     life.answer()
     assert ["Basic.Ack"] == names(peer)
+
+
+def deliver_and_return(life: Life, times: int) -> int:
+    """Get the message and give it back so often; return how often there was one."""
+    for count in range(times):
+        life.peer.send(Basic.Get(queue="limited"))
+        life.answer()
+        (reply,) = life.peer.take()
+        if isinstance(reply, Basic.GetEmpty):
+            return count
+        life.peer.send(Basic.Nack(reply.method.delivery_tag, requeue=True))
+        life.log.commit()
+        life.answer()
+    return times
+
+
+def test_a_kill_does_not_give_a_message_new_chances_in_a_queue_that_limits_them(life):
+    life.peer.publish("", "limited", b"poison", delivery_mode=2)
+    assert 2 == deliver_and_return(life, 2)
+    life = life.killed()
+    assert 1 == deliver_and_return(life, 1)
+    life = life.killed()
+    assert 1 == deliver_and_return(life, 5)
+    assert [] == bodies(life.killed(), "limited")

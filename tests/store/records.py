@@ -57,7 +57,7 @@ def one_of_each(seed: int = SEED) -> list[bytes]:
         fmt.targets(1, 3, True, (5, 6), seed),
         publish(run_of([b"one"], 10), seed=seed),
         publish(run_of([b"x", b"", b"longer"], 11), seed=seed),
-        fmt.settle([(5, array("Q", [1, 4, 6, 6])), (6, array("Q", [9, 9]))], seed),
+        fmt.settle([(5, 0, array("Q", [1, 4, 6, 6])), (6, 3, array("Q", [9, 9]))], seed),
         fmt.proven(7, seed),
     ]
 

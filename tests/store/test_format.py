@@ -101,9 +101,9 @@ def test_targets_are_read_as_they_were_written(set_id, priority, timed, queue_id
     assert fmt.decode_targets(payload) == (set_id, priority, timed, queue_ids)
 
 
-@given(st.lists(st.tuples(U64, st.lists(st.tuples(U64, U64), max_size=5))))
+@given(st.lists(st.tuples(U64, U32, st.lists(st.tuples(U64, U64), max_size=5))))
 def test_settles_are_read_as_they_were_written(groups):
-    flat = [(queue_id, array("Q", [seq for pair in pairs for seq in pair])) for queue_id, pairs in groups]
+    flat = [(queue_id, times, array("Q", [seq for pair in pairs for seq in pair])) for queue_id, times, pairs in groups]
     assert fmt.decode_settle(payload_of(fmt.settle(flat, SEED), fmt.SETTLE)) == flat
 
 
@@ -116,7 +116,7 @@ def test_proven_is_read_as_it_was_written(ticket):
 
 TRAITS = st.builds(
     Traits,
-    persistent=st.just(True),
+    persistent=st.booleans(),
     priority=st.integers(0, 255),
     ttl_ms=st.none() | st.integers(0, (1 << 32) - 1),
     wants=st.integers(0, 127),

@@ -122,7 +122,7 @@ def test_the_newest_checkpoint_damaged_the_one_before_gives_the_exact_answer(dis
         node.tick(1_000)
     expected = Node(disk).live()
     assert list(range(31, 41)) == expected
-    newest = sorted(name for name in disk.names() if name.startswith("ckpt."))[-1]
+    newest = max(name for name in disk.names() if name.startswith("ckpt."))
     octets = bytearray((tmp_path / newest).read_bytes())
     octets[len(octets) // 2] ^= 1
     (tmp_path / newest).write_bytes(octets)
@@ -211,3 +211,23 @@ def test_nothing_comes_after_the_checkpoint_of_a_clean_stop(disk):
     again = Node(disk)
     assert again.recovered.clean
     assert [(1, 2, 2, 3)] == again.recovered.redelivered
+
+
+def test_how_often_a_message_came_back_survives_a_kill_also_past_checkpoints(disk):
+    node = Node(disk)
+    run = node.publish([b"a", b"b", b"c", b"d"])
+    node.commit()
+    node.log.give_back(1, run, range(0, 4, 2), 1)
+    node.log.give_back(1, run, range(1, 2), 1)
+    node.commit()
+    node.log.give_back(1, run, range(1), 2)
+    node.commit()
+    node.settle(run, range(2, 3))
+    node.commit()
+    expected = [(1, 1, 1, 2), (1, 2, 2, 1)]
+    assert expected == Node(disk).recovered.redelivered
+    node = Node(disk)
+    node.publish([b"e"])
+    node.tick(61_000)
+    node.tick(61_000)
+    assert expected == Node(disk).recovered.redelivered

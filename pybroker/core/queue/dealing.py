@@ -143,6 +143,8 @@ def take_back(queue: "Queue", batches: "list[Batch]") -> None:
         if limit is not None and deliveries > limit:
             over.append(Entry(run, indexes, deliveries))
             continue
+        if limit is not None and queue.durable and run.traits.persistent:
+            queue.vhost.broker.log.give_back(queue.id, run, indexes, deliveries)
         queue.messages_ready += n
         queue.octets_ready += octets
         by_level.setdefault(queue.level_of(run.traits.priority), []).append(Entry(run, indexes, deliveries))
