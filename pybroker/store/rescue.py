@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from google_crc32c import value as crc32c
 
 from pybroker.store.definitions import KINDS, Key, Rows
+from pybroker.store.disk import DiskError
 from pybroker.store.proof import read_proof
 from pybroker.store.row_file import (
     CREATE_META,
@@ -26,6 +27,7 @@ from pybroker.store.row_file import (
 )
 from pybroker.store.rows import Row, Sum, decoded, describe
 from pybroker.store.snapshot import Snapshot, read_snapshots, write_snapshot
+from pybroker.store.wal import mended
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
 
 NAME: Final = "definitions.sqlite"
 NEW_NAME: Final = NAME + ".new"
+MENDED_NAME: Final = NAME + ".mended"
 # What reading a damaged file may end with: a length gone wild is a MemoryError, a name that is no UTF-8 a ValueError.
 UNREADABLE: Final = (sqlite3.Error, MemoryError, ValueError)
 # What SQLite keeps beside its file.
-_BESIDE: Final = ("-wal", "-shm", "-journal")
+WAL: Final = "-wal"
+_BESIDE: Final = (WAL, "-shm", "-journal")
 # The ids of queues that were lost with the file must not come back: nobody makes this many between two snapshots.
 IDS_SKIPPED: Final = 1_000_000
 REPORTS_MAX: Final = 100
@@ -80,6 +84,7 @@ def open_definitions(disk: "Disk") -> Opened:
     """
     names = set(disk.names())
     _unlink(disk, names, NEW_NAME)
+    _unlink(disk, names, MENDED_NAME)
     snapshots, bad = read_snapshots(disk)
     for name in bad:
         # It must not take the place of the one before it.
@@ -106,6 +111,8 @@ def open_definitions(disk: "Disk") -> Opened:
     elif state is not None:
         lost = f"{NAME} ends with change {state.changes}, although change {newest} had been written"
         examined = examined._replace(faults=[lost])
+    if NAME + WAL in names:
+        examined = _examine_mended(disk, examined, newest)
     return _restore(disk, examined, snapshots, proof, faults)
 
 
@@ -174,6 +181,27 @@ def _examine_rows(
             break
     if bad:
         faults.append(f"{bad} rows of the table {kind} do not fit their checksums")
+
+
+def _examine_mended(disk: "Disk", examined: Examined, newest: int) -> Examined:
+    """Look at the file again with all of its WAL, also what SQLite does not read; return what is known by both."""
+    try:
+        disk.write_file(MENDED_NAME, disk.read_file(NAME))
+        disk.write_file(MENDED_NAME + WAL, mended(disk.read_file(NAME + WAL)))
+        again = examine(disk.root / MENDED_NAME)
+    except (DiskError, NewerSchemaError):
+        return examined
+    finally:
+        _unlink(disk, disk.names(), MENDED_NAME)
+    if again.state is not None and again.state.changes >= newest:
+        return again._replace(faults=examined.faults)
+    rows = dict(examined.rows)
+    for key, row in again.rows.items():
+        if key not in rows or rows[key].change < row.change:
+            rows[key] = row
+    if len(rows) == len(examined.rows):
+        return examined
+    return Examined(rows, None, examined.faults)
 
 
 # -- restoring --------------------------------------------------------------------------------------------------------
