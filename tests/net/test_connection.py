@@ -9,6 +9,7 @@ from gevent import get_hub
 from hypothesis import given, strategies as st
 from loop import until
 from pamqp import body, commands, header
+from slow import SlowDefinitions
 
 from pybroker.amqp.session import PEER
 from pybroker.core.credit import JOURNAL
@@ -374,3 +375,17 @@ def test_a_peer_that_does_not_read_is_read_again_when_there_is_no_reason_left_no
         session.resume_reading(cause)
     until(lambda: "asked for" in server.broker.vhosts["/"].queues)
     assert connection._pending
+
+
+def test_a_peer_that_was_not_read_while_its_replies_waited_is_read_on(connect, server):
+    client = connect().open()
+    definitions = server.broker.definitions = SlowDefinitions()
+    client.send(*[Queue.Declare(queue=f"q{i}", durable=True) for i in range(200)])
+    (session,) = server.broker.sessions.values()
+    answered = 0
+    while answered < 200:
+        until(lambda: not session.readable or definitions.ticket == 200)
+        server.broker.definitions_completed(definitions.ticket)
+        while answered < definitions.completed:
+            assert isinstance(client.receive(), Queue.DeclareOk)
+            answered += 1
