@@ -82,10 +82,14 @@ class Writer:
             if made in names:
                 disk.unlink(made)  # what a full disk left of the last attempt
             file = self._create(made, batch.create)
-        disk.write_at(file, 0, fmt.segment_header(batch.number, fmt.EPOCH, disk.size(file)))
-        disk.sync(file)
-        disk.rename(made, name)
-        disk.sync_folder()
+        try:
+            disk.write_at(file, 0, fmt.segment_header(batch.number, fmt.EPOCH, disk.size(file)))
+            disk.sync(file)
+            disk.rename(made, name)
+            disk.sync_folder()
+        except DiskError:
+            disk.close(file)
+            raise
         self.close()
         self._file, self._number = file, batch.number
 
