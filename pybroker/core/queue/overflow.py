@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pybroker.core.limits import DROP_HEAD, REJECT_PUBLISH_DLX
-from pybroker.core.queue import away, dead_letter
+from pybroker.core.queue import away, dead_letter, expiry
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
@@ -47,12 +47,20 @@ def _refuse(queue: "Queue", entries: "list[Entry]", receipt: "Receipt") -> None:
         queue.forget(entry.run, entry.indexes)
 
 
-def drop_heads(queue: "Queue") -> None:
-    """Drop the oldest ready messages (of the highest priority first, as RabbitMQ) until the limits hold."""
+def drop_heads(queue: "Queue", *, late: bool = False) -> None:
+    """Drop the oldest ready messages (of the highest priority first, as RabbitMQ) until the limits hold.
+
+    Where that is `late`, because heads were away, what expires between two of them makes room as it would have then.
+    """
     limits = queue.limits
     if limits.overflow != DROP_HEAD:
         return
     while (excess := _excess(queue)) > 0:
+        if late and queue.timed:
+            excess = 1
+            expiry.expire(queue, queue.vhost.broker.clock.now_ms)
+            if _excess(queue) <= 0:
+                return
         level = next(level for level in queue.levels if level.count)
         if level.head() is None:
             # A dead letter needs its contents; until they are here there are more messages than the limit allows.

@@ -302,6 +302,7 @@ class Queue:
             return
         if self.bounded:
             self.deliver(self.vhost.broker.clock.now_ms)
+            overflow.drop_heads(self, late=True)
         self._look_at_heads()
 
     def _look_at_heads(self) -> None:
