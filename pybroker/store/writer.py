@@ -4,6 +4,7 @@ A segment file is made of zeros first, so that a sync has no metadata to write a
 known. Mostly that was done ahead of time (`PREPARED`).
 """
 
+import errno
 from typing import TYPE_CHECKING, Final
 
 from pybroker.store import format as fmt
@@ -70,17 +71,11 @@ class Writer:
         """Make the segment's file, of the prepared one if that is large enough; named once its head is on disk."""
         disk = self._disk
         name = fmt.segment_name(batch.number)
-        names = disk.names()
-        made, file = PREPARED, -1
-        if PREPARED in names:
-            file = disk.open(PREPARED, write=True)
-            if disk.size(file) < batch.create:
-                disk.close(file)
-                file = -1
+        made = name + NEW_SUFFIX
+        if made in disk.names():
+            disk.unlink(made)  # what a full disk left of the last attempt
+        file = self._claim(made, batch.create)
         if file < 0:
-            made = name + NEW_SUFFIX
-            if made in names:
-                disk.unlink(made)  # what a full disk left of the last attempt
             file = self._create(made, batch.create)
         try:
             disk.write_at(file, 0, fmt.segment_header(batch.number, fmt.EPOCH, disk.size(file)))
@@ -92,6 +87,25 @@ class Writer:
             raise
         self.close()
         self._file, self._number = file, batch.number
+
+    def _claim(self, made: str, octets: int) -> int:
+        """Take the prepared file and open it as `made`; -1 if there is none of that size.
+
+        Its name is changed before anything else: the files thread may remove it at any time, when the disk is full.
+        """
+        disk = self._disk
+        try:
+            disk.rename(PREPARED, made)
+        except DiskError as error:
+            if error.errno == errno.ENOENT:
+                return -1
+            raise
+        file = disk.open(made, write=True)
+        if disk.size(file) >= octets:
+            return file
+        disk.close(file)
+        disk.unlink(made)
+        return -1
 
     def _create(self, name: str, octets: int) -> int:
         try:

@@ -171,7 +171,7 @@ class FaultyDisk:
 
     def _done(self) -> None:
         """Lose power now if it is time: what was just done is not durable, but it may be on disk all the same."""
-        if self.power.operations == self.power.crash_at:
+        if 0 < self.power.crash_at <= self.power.operations:
             self.power.dead = True
             raise PowerLoss
 

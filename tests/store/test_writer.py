@@ -48,10 +48,27 @@ def test_a_prepared_file_that_is_large_enough_is_taken(disk):
     assert SegmentFile(disk, 1).header.size == len(disk.read_file(FIRST)) == 20_000
 
 
-def test_a_prepared_file_that_is_too_small_is_left(disk):
+def test_a_prepared_file_that_is_too_small_makes_room(disk):
     disk.close(disk.create(PREPARED, 5_000))
     Writer(disk).write(Batch(1, 10_000, AT, b"first"))
-    assert disk.names() == [PREPARED, FIRST]
+    assert disk.names() == [FIRST]
+    assert len(disk.read_file(FIRST)) == 10_000
+
+
+def test_a_prepared_file_that_goes_meanwhile_is_none(disk, monkeypatch):
+    # a full disk has the other thread remove it
+    names = disk.names
+    disk.close(disk.create(PREPARED, 20_000))
+
+    def seen_and_gone():
+        there = names()
+        if PREPARED in there:
+            disk.unlink(PREPARED)
+        return there
+
+    monkeypatch.setattr(disk, "names", seen_and_gone)
+    Writer(disk).write(Batch(1, 10_000, AT, b"first"))
+    assert disk.names() == [FIRST]
 
 
 @pytest.mark.parametrize("prepared", [False, True])
