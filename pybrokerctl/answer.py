@@ -14,7 +14,7 @@ def texts(call: "Call", args: Any, connection: "Connection", given: Mapping[str,
     """Ask, and yield the pieces of the answer. Raises Refused, TimedOut, Gone, also between two of them."""
     command, options = call.command, call.options
     formatter = render.load(options.formatter)
-    columns, answer = connection.ask(command.name, given, progress=command.effect != "read")
+    columns, answer = connection.ask(command.name, given, progress=command.effect != "read" or bool(command.beside))
     if columns is not None:
         tables = {column.name for column in command.columns if column.table}
         head = render.Head(

@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from pybroker.control.spec import BadArguments, Command, Refused
 from pybrokerctl import answer, confirm, exit_codes, render, terminal, views
@@ -12,6 +13,9 @@ from pybrokerctl.locate import Target, explain_unreachable, is_rabbit, is_same_n
 from pybrokerctl.options import Options
 from pybrokerctl.patience import Patience
 from pybrokerctl.render import cell
+
+# Stands for the node where there is none: a data folder that is not in use, a backup.
+ALONE: Final = Target(Path(), "(stopped)")
 
 
 class Call(NamedTuple):
@@ -37,7 +41,7 @@ def perform(call: Call) -> int:
         _note(call, f"{command.name} is not scoped to a virtual host, so -p changes nothing")
     target = None
     try:
-        target = locate(options.node, options.socket)
+        target = ALONE if _is_alone(call) else locate(options.node, options.socket)
         if options.dry_run:
             _print_banner(call, args, target.node)
             return exit_codes.OK
@@ -47,7 +51,14 @@ def perform(call: Call) -> int:
 
             where = (options.node, options.socket)
             target, timeout_s = awaiting.await_node(command.name, given, timeout_s, _progress(call), *where)
+        if command.beside:
+            from pybrokerctl import beside  # noqa: PLC0415 - it starts a process
+
+            check = partial(_check_node, call)
+            with beside.connect(None if target is ALONE else target, timeout_s, check) as connection:
+                return _converse(call, args, connection, given)
         with Connection(target.path, timeout_s) as connection:
+            _check_node(call, connection)
             return _converse(call, args, connection, given)
     except Refused as refused:
         return _fail(call, target, f"Error:\n{refused.text}", refused.text, refused.exit_code)
@@ -68,7 +79,6 @@ def perform(call: Call) -> int:
 def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str, Any]) -> int:
     """Say what is done, ask whether it is meant, do it, show the answer; return the exit code."""
     command, options = call.command, call.options
-    _check_node(call, connection)
     if command.name in views.LIVE and options.formatter == render.TERMINAL and not terminal.is_dumb():
         from pybrokerctl.top import live  # noqa: PLC0415 - people only
 
@@ -100,6 +110,11 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
         if connection.patience:
             connection.patience.stop()
     return exit_codes.OK
+
+
+def _is_alone(call: Call) -> bool:
+    """Tell whether the command works on files that no node uses."""
+    return call.command.beside == "alone" or (call.command.beside == "held" and bool(call.given.get("data_dir")))
 
 
 def _check_node(call: Call, connection: Connection) -> None:

@@ -52,19 +52,29 @@ class Patience(Protocol):
 class Connection:
     """One conversation. `node` and `version` are the daemon's, as it greets; `pid` is its process.
 
-    The time it may take begins anew with `restart_clock`. While `patience` is set it is told of the waiting.
+    The time it may take begins anew with `restart_clock`. While `patience` is set it is told of the waiting. `peer` is
+    a socket that is connected already, `held` what is told with the request.
     """
 
-    def __init__(self, path: Path, timeout_s: float | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        timeout_s: float | None,
+        peer: socket.socket | None = None,
+        held: Mapping[str, Any] | None = None,
+    ) -> None:
         self.path = path
         self.patience: Patience | None = None
         self._timeout_s = timeout_s
         self._deadline: float | None = None
         self._buffer = bytearray()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._held = held
+        self._socket = peer or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._batches = self._lines()
         self.restart_clock()
         try:
+            if peer is None:
+                self._connect()
             self._open()
         except Exception:
             self._socket.close()
@@ -74,12 +84,14 @@ class Connection:
         """Let what follows take the whole time again."""
         self._deadline = None if self._timeout_s is None else time.monotonic() + self._timeout_s
 
-    def _open(self) -> None:
-        """Connect and read the greeting."""
+    def _connect(self) -> None:
         try:
             self._wait_for(self._socket.connect, str(self.path))
         except OSError as error:
             raise Unreachable(self.path, error.strerror or str(error)) from error
+
+    def _open(self) -> None:
+        """Read the greeting."""
         credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size)
         self.pid: int = PEERCRED.unpack(credentials)[0]
         try:
@@ -105,10 +117,7 @@ class Connection:
         With `progress` long work is told of, and ends when we go. Raises Refused with the daemon's sentence, also in
         the midst of the rows; TimedOut; Gone.
         """
-        try:
-            self._wait_for(self._socket.sendall, codec.encode_request(command, args, progress=progress))
-        except OSError as error:
-            raise Gone(self.path, error.strerror or str(error)) from error
+        self._send(codec.encode_request(command, args, progress=progress, held=self._held))
         batch = next(self._batches)
         while True:
             match self._expect_object(batch[0]):
@@ -127,6 +136,25 @@ class Connection:
                     return None, value
                 case _:
                     raise self._other_protocol()
+
+    def hold(self, command: str) -> dict[str, Any]:
+        """Ask for what the daemon holds for as long as this conversation lasts; return it. Raises as `ask`."""
+        self._send(codec.encode_request(command, {}, progress=True))
+        while True:
+            for line in next(self._batches):
+                match self._expect_object(line):
+                    case {"value": dict(value)}:
+                        return value
+                    case {"progress": _}:
+                        continue
+                    case _:
+                        raise self._other_protocol()
+
+    def _send(self, octets: bytes) -> None:
+        try:
+            self._wait_for(self._socket.sendall, octets)
+        except OSError as error:
+            raise Gone(self.path, error.strerror or str(error)) from error
 
     def _lose_patience(self) -> None:
         if self.patience:

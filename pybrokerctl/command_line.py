@@ -60,6 +60,10 @@ class CommandLine:
         if not self._left:
             return Parsed(None, {}, general)
         name = self._left.pop()
+        if self._left and (joined := f"{name}_{self._left[-1]}") in commands.NAMES:
+            # `log status` is log_status.
+            name = joined
+            self._left.pop()
         self.chosen = command = find(name)
         if command is None:
             raise UnknownCommand(name)

@@ -71,7 +71,7 @@ WATCH: Final = General(
     optional_value=True,
 )
 # Besides the listings.
-WATCHED_DOCUMENTS: Final = frozenset({"memory_breakdown", "status"})
+WATCHED_DOCUMENTS: Final = frozenset({"log_status", "memory_breakdown", "status"})
 
 
 def further(command: Command) -> tuple[General, ...]:

@@ -38,11 +38,15 @@ TYPE_NAMES: Final = {
 
 
 class Request(NamedTuple):
-    """What a caller asks for: a command, its arguments by name, and whether he wants to hear of its progress."""
+    """What a caller asks for: a command, its arguments by name, and whether he wants to hear of its progress.
+
+    `held` is what a node said that it holds still, for a command that works beside it.
+    """
 
     command: str
     args: dict[str, Any]
     progress: bool = False
+    held: dict[str, Any] | None = None
 
 
 class BadLine(ValueError):
@@ -85,12 +89,16 @@ def decode_request(line: bytes) -> Request:
     args = request.get("args", {})
     if not isinstance(args, dict):
         raise BadLine('"args" is an object')
-    return Request(request["command"], args, request.get("progress") is True)
+    held = request.get("held")
+    return Request(request["command"], args, request.get("progress") is True, held if isinstance(held, dict) else None)
 
 
-def encode_request(command: str, args: Mapping[str, Any], *, progress: bool = False) -> bytes:
+def encode_request(
+    command: str, args: Mapping[str, Any], *, progress: bool = False, held: Mapping[str, Any] | None = None
+) -> bytes:
     """Return the line that asks for `command`, and to be told meanwhile how far its work is."""
-    return encode({"command": command, "args": args, **({"progress": True} if progress else {})})
+    more = {"progress": True} if progress else {}
+    return encode({"command": command, "args": args, **more, **({"held": held} if held is not None else {})})
 
 
 def table_triples(table: Mapping[str, Any]) -> list[list[Any]]:

@@ -140,6 +140,8 @@ class ControlServer:
         if name not in commands.KNOWN:
             raise Refused(f"the daemon, version {VERSION}, does not know the command '{name}'", EX_USAGE)
         command = commands.load(name)
+        if command.beside:
+            raise Refused(f"{name} is done beside the node, by pybrokerctl", EX_USAGE)
         args = command.parse(given)
         _check_app(command, self.controller)
         if command.effect != "read":

@@ -278,22 +278,7 @@ class Recovery:
         segment.end = batch.offset
 
     def _quarantine(self, segment: _Found, damaged: Damaged) -> None:
-        """Keep damaged octets aside, and say what they were."""
-        what = {
-            fmt.PUBLISH: "messages in it are lost",
-            fmt.SETTLE: "messages that were acknowledged there may come again",
-            fmt.TARGETS: "messages after it may be lost",
-            fmt.BATCH: "nothing is lost with it",
-        }.get(damaged.type, "what it was cannot be told")
-        kept = ""
-        if damaged.octets:
-            name = f"{segment.number:016x}.{damaged.offset:x}"
-            self._disk.below(QUARANTINE).write_file(name, segment.file.read(damaged.offset, damaged.octets))
-            kept = f", kept as {QUARANTINE}/{name}"
-        self._found.reports.append(
-            f"the log is damaged: segment {segment.number:x}, {damaged.octets} octets at {damaged.offset}, "
-            f"{fmt.TYPE_NAMES[damaged.type]}: {what}{kept}"
-        )
+        self._found.reports.append(quarantine(self._disk, segment.file, damaged))
 
     # -- what lives ----------------------------------------------------------------------------------------------------
 
@@ -370,6 +355,25 @@ class Recovery:
             segment.live += count
         for queue_id in segment.settled:
             segment.pairs.setdefault(queue_id, 0)
+
+
+def quarantine(disk: "Disk", file: SegmentFile, damaged: Damaged) -> str:
+    """Keep damaged octets aside; return what they were."""
+    what = {
+        fmt.PUBLISH: "messages in it are lost",
+        fmt.SETTLE: "messages that were acknowledged there may come again",
+        fmt.TARGETS: "messages after it may be lost",
+        fmt.BATCH: "nothing is lost with it",
+    }.get(damaged.type, "what it was cannot be told")
+    kept = ""
+    if damaged.octets:
+        name = f"{file.number:016x}.{damaged.offset:x}"
+        disk.below(QUARANTINE).write_file(name, file.read(damaged.offset, damaged.octets))
+        kept = f", kept as {QUARANTINE}/{name}"
+    return (
+        f"the log is damaged: segment {file.number:x}, {damaged.octets} octets at {damaged.offset}, "
+        f"{fmt.TYPE_NAMES[damaged.type]}: {what}{kept}"
+    )
 
 
 def ranges(pairs: "array[int]") -> "Iterable[tuple[int, int]]":

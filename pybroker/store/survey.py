@@ -51,6 +51,7 @@ class _Reading:
         self.sets: set[int] = set()
         self.messages = 0
         self.proven = 0
+        self.footed = False
 
     def take(self, found: "Record | Damaged") -> None:
         """Look at the next record."""
@@ -70,6 +71,8 @@ class _Reading:
             self.end()
             if kind == fmt.PROVEN:
                 self.proven = fmt.decode_proven(payload)
+            else:
+                self.footed = True
         else:
             self.left -= 1
             if kind == fmt.TARGETS:
@@ -145,7 +148,9 @@ def _compare_footer(file: SegmentFile, reading: _Reading, *, last: bool) -> None
     """See whether a segment says of itself what stands in it."""
     footer = file.read_footer()
     if footer is None:
-        if not last:
+        if reading.footed:
+            reading.survey.damage.append(f"{file.name}: its footer cannot be found from its end")
+        elif not last:
             reading.survey.notes.append(f"{file.name} has no footer: the next start reads all of it and gives it one")
         return
     said = sum(stretch.count for stretch in footer.stretches.values())

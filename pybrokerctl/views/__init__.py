@@ -13,7 +13,7 @@ class View(Protocol):
 
 
 # A view is the module of its command's name; it is loaded when it is needed.
-NAMES: Final = frozenset({"cluster_status", "environment", "memory_breakdown", "status"})
+NAMES: Final = frozenset({"cluster_status", "environment", "log_status", "memory_breakdown", "status"})
 
 # What a terminal shows live instead of once.
 LIVE: Final = frozenset({"top"})

@@ -59,9 +59,33 @@ class FakeDaemon:
     def resident(self) -> tuple[int, int, int]:
         return self.memory
 
+    def log_status(self) -> dict[str, Any]:
+        return {"state": "running", "segment_count": 0}
+
+    def hold_log(self, pause: Any) -> Generator[Progress, None, None]:
+        self.asked.append("hold_log")
+        pause(0.2)
+        yield Progress(0, 0)
+        self.asked.append("let go")
+
     def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
         self.asked.append(f"connect {host} {port}")
         return self.unreachable
+
+
+class FakeTool:
+    """A tool that remembers what it was asked for, and does one step for it."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Any, ...]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        def work(*given: Any) -> Generator[Progress, None, dict[str, Any]]:
+            self.asked.append((name, *given))
+            yield Progress(1, 2)
+            return {"message": "done"}
+
+        return work
 
 
 class Operator:
@@ -70,6 +94,7 @@ class Operator:
     def __init__(self, world: World) -> None:
         self.world = world
         self.daemon = FakeDaemon(world)
+        self.tool = FakeTool()
         self.pauses: list[float] = []
         self.steps: list[Progress] = []
 
@@ -77,7 +102,7 @@ class Operator:
         """Return the value that a command answers; None for plain success."""
         command = commands.load(name)
         args = command.parse(codec.decode(codec.encode(given)))
-        result = command.run(Node(self.world.broker, self.daemon, self.pauses.append), args)
+        result = command.run(Node(self.world.broker, self.daemon, self.pauses.append, self.tool), args)
         if isinstance(result, Generator):
             result = self.finish(result)
         self.world.run()

@@ -13,7 +13,7 @@ from gevent import socket
 
 from pybroker.control import codec, commands, server as server_module
 from pybroker.control.server import ControlServer, describe
-from pybroker.control.spec import Arg, Column, Command, NoArgs, Progress
+from pybroker.control.spec import Arg, Column, Command, Early, NoArgs, Progress
 from pybroker.errors import NotFound
 from pybroker.store.memory import MemoryDefinitions
 
@@ -69,7 +69,7 @@ def add(monkeypatch):
 
     def add(command: Command) -> None:
         load = commands.load
-        monkeypatch.setattr(commands, "NAMES", (*commands.NAMES, command.name))
+        monkeypatch.setattr(commands, "KNOWN", {*commands.KNOWN, command.name})
         monkeypatch.setattr(commands, "load", lambda name: command if name == command.name else load(name))
 
     return add
@@ -258,6 +258,37 @@ def test_long_work_is_left_undone_when_who_wanted_to_hear_of_it_goes(server, cal
             break
     assert len(server._callers) == 0
     assert len(done) < 1000
+
+
+def test_an_answer_may_come_before_the_work_is_done(server, caller, add, monkeypatch):
+    monkeypatch.setattr(server_module, "PROGRESS_S", 0)
+    ended = []
+
+    def run(_node, _args):
+        try:
+            yield Early({"held": 1})
+            while True:
+                gevent.sleep(0.001)
+                yield Progress(0, 0)
+        finally:
+            ended.append(True)
+
+    add(Command("hold", "Tests", "Tests", NoArgs, "write", run))
+    caller.socket.sendall(codec.encode_request("hold", {}, progress=True))
+    assert [caller.line() for _ in range(3)] == [{"value": {"held": 1}}, {"progress": [0, 0]}, {"progress": [0, 0]}]
+    assert ended == []
+    caller.file.close()
+    caller.socket.close()
+    for _ in range(1000):
+        gevent.sleep(0.001)
+        if ended:
+            break
+    assert ended == [True]
+
+
+def test_what_is_done_beside_the_node_is_not_its_business(caller):
+    text = "log_verify is done beside the node, by pybrokerctl"
+    assert caller.ask("log_verify") == [{"error": {"text": text, "exit_code": 64}}]
 
 
 def test_changes_are_logged_without_secrets(caller, caplog):

@@ -30,12 +30,12 @@ def run(words: list[str], environment: dict[str, str], **options) -> subprocess.
 class LiveNode:
     """One daemon: control socket, AMQP port, process, folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, data: str = "data") -> None:
         self.folder = folder
         self.socket = folder / f"{NODE_NAME}.sock"
         self.port = 0
         self.name = NODE_NAME
-        words = ["--port", "0", "--bind", "127.0.0.1", "--data-dir", str(folder / "data"), "--socket", str(self.socket)]
+        words = ["--port", "0", "--bind", "127.0.0.1", "--data-dir", str(folder / data), "--socket", str(self.socket)]
         words += ["--node", NODE_NAME, "--log", str(folder / f"{NODE_NAME}.log")]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "pybroker.daemon", *words],

@@ -1,0 +1,41 @@
+"""log_repair: what is damaged is taken out, and kept aside."""
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pybroker.control.spec import Arg, Command, Node
+
+if TYPE_CHECKING:
+    from pybroker.control.spec import Work
+
+
+class Args(NamedTuple):
+    """Where."""
+
+    data_dir: Annotated[
+        str | None,
+        Arg("data folder of a node that is stopped, if it is not the usual one", "--data-dir", "folder", names="file"),
+    ] = None
+
+
+def run(node: Node, args: Args) -> "Work":
+    """Repair, and return what was found."""
+    assert node.tool is not None
+    return node.tool.repair_log(args.data_dir)
+
+
+def banner(args: Args) -> str:
+    """Return the banner, which names the folder if one is given."""
+    return "Repairing the data folder ..." if args.data_dir is None else "Repairing the data folder {data_dir} ..."
+
+
+COMMAND = Command(
+    name="log_repair",
+    section="Data",
+    summary="Takes what is damaged out of a stopped node's log and definitions; it is kept in quarantine/",
+    args=Args,
+    effect="destroy",
+    run=run,
+    banner=banner,
+    app="any",
+    beside="alone",
+)

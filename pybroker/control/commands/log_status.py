@@ -1,0 +1,23 @@
+"""log_status: the durable log's segments, what of them lives, and how far the disk is."""
+
+from typing import Any
+
+from pybroker.control.spec import Command, NoArgs, Node
+
+
+def run(node: Node, args: NoArgs) -> dict[str, Any]:
+    """Return the figures as a document."""
+    del args
+    return node.daemon.log_status()
+
+
+COMMAND = Command(
+    name="log_status",
+    section="Data",
+    summary="Displays the durable log: segments and what of them lives, checkpoints, what is not on disk yet",
+    args=NoArgs,
+    effect="read",
+    run=run,
+    banner="Status of the log of node {node} ...",
+    app="any",
+)

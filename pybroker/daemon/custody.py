@@ -1,0 +1,50 @@
+"""Custody: the log held still for who copies or reads its files beside us, as long as he is there.
+
+What is held stands in the plan; the node goes on writing behind it, and removes nothing.
+"""
+
+import os
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.control.spec import Early, Progress, Refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pybroker.store.journal import Journal
+
+# How often it is looked whether the checkpoint is on disk, and whether he who asked is still there.
+POLL_S: Final = 0.01
+HOLD_S: Final = 0.2
+
+
+def hold(
+    journal: "Journal", node: str, folder: "Path", pause: Callable[[float], object]
+) -> Generator[Progress | Early, None, None]:
+    """Say what is held as soon as it is all on disk; hold it until the generator is closed. Raises Refused."""
+    upkeep = journal.upkeep
+    while (held := upkeep.hold()) is None:
+        _check(journal)
+        pause(POLL_S)
+        yield Progress(0, 0)
+    ticket, segments = held
+    try:
+        while not upkeep.checkpoints or upkeep.checkpoints[0] < ticket:
+            _check(journal)
+            pause(POLL_S)
+            yield Progress(0, 0)
+        plan: dict[str, Any] = {"node": node, "data_dir": str(folder), "ticket": ticket, "segments": segments}
+        yield Early(plan)
+        while True:
+            pause(HOLD_S)
+            yield Progress(0, 0)
+    finally:
+        upkeep.release(ticket)
+
+
+def _check(journal: "Journal") -> None:
+    """Raise Refused if nothing more comes to the disk."""
+    reason = journal.failed or journal.full
+    if reason:
+        raise Refused(f"the log cannot be held: {reason}", os.EX_UNAVAILABLE)
