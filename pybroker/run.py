@@ -61,6 +61,7 @@ class Run:
     """
 
     __slots__ = (
+        "__weakref__",
         "_blob",
         "_ends",
         "arrived_ms",

@@ -83,10 +83,10 @@ def _away_octets(queue: "Queue") -> int:
     octets = 0
     for level in queue.levels:
         if level.behind is not None:
-            parts = level.behind.parts
-            some = [part for part in islice(parts, AWAY_PARTS) if isinstance(part, Away)]
+            count = len(level.behind.parts) + len(level.behind.paged)
+            some = [part for part in islice(level.behind.all_parts(), AWAY_PARTS) if isinstance(part, Away)]
             found = sum([AWAY_OCTETS + ELEMENT_OCTETS * len(part.stretch) for part in some])
-            octets += found * len(parts) // min(len(parts), AWAY_PARTS) if parts else 0
+            octets += found * count // min(count, AWAY_PARTS) if count else 0
     return octets
 
 

@@ -8,6 +8,7 @@ import logging
 from typing import ClassVar, Final, NamedTuple
 
 MEMORY_FRACTION_DEFAULT: Final = 0.4  # B2
+PAGING_RATIO: Final = 0.5  # C2
 DISK_OCTETS_DEFAULT: Final = 50_000_000  # D1
 # What is assumed where the system does not tell (B16).
 ASSUMED_OCTETS: Final = 1 << 30
@@ -52,6 +53,11 @@ class Watermarks:
             return min(self.memory_octets, self.total.octets)
         assert self.memory_relative is not None
         return int(self.memory_relative * self.total.octets)
+
+    @property
+    def paging_octets(self) -> int:
+        """Return above how many octets contents are paged out, before the limit is reached (C1)."""
+        return int(PAGING_RATIO * self.memory_limit_octets)
 
     @property
     def disk_limit_octets(self) -> int:

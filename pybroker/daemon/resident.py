@@ -1,11 +1,13 @@
 """What of the process lies in memory, as the kernel and malloc count it (B20). Knows nothing of queues."""
 
+import resource
 from pathlib import Path
 from typing import NamedTuple
 
 from pybroker.daemon.allocator import Allocator
 
 _STATUS = Path("/proc/self/status")
+_STATM = Path("/proc/self/statm")
 
 
 class Resident(NamedTuple):
@@ -14,6 +16,19 @@ class Resident(NamedTuple):
     total: int
     code: int
     unused: int
+
+
+def used_octets(allocator: Allocator, floor: int) -> int:
+    """Return the resident set without what malloc holds free, if that matters: looking at the heap takes its time.
+
+    0 where there is no /proc; with what is free in it, if it is not above `floor` even so.
+    """
+    try:
+        pages = int(_STATM.read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    octets = pages * resource.getpagesize()
+    return octets if octets <= floor else octets - allocator.free_octets()
 
 
 def measure(allocator: Allocator) -> Resident:

@@ -5,19 +5,24 @@ The order at a start: definitions first, since they say which queues exist; then
 
 import logging
 import os
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import gevent
 from gevent.event import Event
 
 from pybroker.core import survivors
+from pybroker.daemon import resident
+from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import ThreadWorker
 from pybroker.net.turn import LoopTurn
+from pybroker.store import page_log
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.format import VersionError
 from pybroker.store.journal import QUIET_MS, Journal
-from pybroker.store.recovery import Recovered, Recovery
+from pybroker.store.page_log import PageLog
+from pybroker.store.recovery import Recovery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +42,7 @@ STALL_S: Final = 60
 FULL: Final = "disk"
 
 log = logging.getLogger("pybroker")
+T = TypeVar("T")
 
 
 class Storage:
@@ -44,6 +50,8 @@ class Storage:
 
     def __init__(self, folder: "Path", broker: "Broker", notifier: "Notifier", on_failed: "Callable[[], None]") -> None:
         self._folder = folder / GROUP
+        self._pages = folder / page_log.FOLDER
+        self._allocator = Allocator()
         self._broker = broker
         self._notifier = notifier
         self._on_failed = on_failed
@@ -67,8 +75,9 @@ class Storage:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             disk = Disk(self._folder)
             self._files = ThreadWorker("files", self._turn)
+            pages = self._empty_pages()
             known = survivors.durable_queues(broker)
-            found = self._recover(disk, known)
+            found = self._in_files(Recovery(disk, known.keys(), self._progressed).run)
             self._journal_thread = ThreadWorker("journal", self._turn)
             journal = Journal(
                 disk, self._journal_thread, self._files, broker.clock, self._turn, broker.definitions, found
@@ -81,6 +90,7 @@ class Storage:
         journal.on_full = self._full
         journal.on_unreadable = self._unreadable
         self.journal = broker.log = journal
+        broker.pages = PageLog(pages, self._files, self._unreadable)
         count = survivors.restore(known, found)
         if found.cut:
             log.info("%s", found.cut)
@@ -93,25 +103,31 @@ class Storage:
             journal.commit_nothing()
         self._ticker = gevent.spawn(self._tick)
 
-    def _recover(self, disk: Disk, known: "dict[int, Any]") -> Recovered:
-        """Read the log in the files thread; the hub answers the control socket meanwhile."""
+    def _empty_pages(self) -> Disk:
+        """Return the folder for pages; nothing in it is of this life (F21, F33)."""
+        self._pages.mkdir(mode=0o700, exist_ok=True)
+        pages = Disk(self._pages)
+        self._in_files(partial(page_log.empty, pages))
+        return pages
+
+    def _in_files(self, job: "Callable[[], T]") -> "T":
+        """Have something done in the files thread; the hub answers the control socket meanwhile."""
         assert self._files is not None
         result: list[Any] = []
         ended = Event()
-        job = Recovery(disk, known.keys(), self._progressed).run
 
-        def recovered(found: Any) -> None:
+        def done(found: Any) -> None:
             result.append(found)
             ended.set()
 
-        self._files.submit(job, recovered)
+        self._files.submit(job, done)
         while not ended.wait(PROGRESS_S):
             self._notifier.starting(f"recovering, {self.recovering or 0} %", STALL_S)
         self.recovering = None
         if isinstance(result[0], BaseException):
             raise result[0]
-        assert isinstance(result[0], Recovered)
-        return result[0]
+        found: T = result[0]
+        return found
 
     def _progressed(self, done: int, of: int) -> None:
         self.recovering = 100 * done // of if of else 100
@@ -124,6 +140,9 @@ class Storage:
             journal.close(survivors.redelivered(self._broker), lambda _: ended.set())
             if not ended.wait(CLOSE_S_MAX):
                 log.error("the disk did not take the end of the log within %d seconds", CLOSE_S_MAX)
+        if journal is not None and self._files is not None:
+            # The next start would do it as well; until then it is room for others.
+            self._files.submit(partial(page_log.empty, Disk(self._pages)), lambda _: None)
         self._stop_threads()
 
     def _stop_threads(self) -> None:
@@ -137,8 +156,11 @@ class Storage:
         assert self.journal is not None
         while True:
             gevent.sleep(QUIET_MS / 1000)
-            self._broker.clock.refresh()
+            broker = self._broker
+            broker.clock.refresh()
             self.journal.tick()
+            threshold = broker.settings.watermarks.paging_octets
+            broker.paging.tick(resident.used_octets(self._allocator, threshold))
 
     # -- what the log says ---------------------------------------------------------------------------------------------
 

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Final
 from pybroker.core.chore import Chore
 from pybroker.core.queue.behind import Away, Behind, fills_window
 from pybroker.run import Entry, Run
-from pybroker.stretch import Stretch
+from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:
+    from collections.abc import MutableSequence
+
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
     from pybroker.session import Turn
@@ -126,10 +128,9 @@ def part_window(level: "Level") -> Behind | None:
     if not stay or stay == len(ready):
         return None
     behind = level.behind = Behind()
-    level.tail = fresh = behind.fresh
-    while len(ready) > stay:
-        fresh.appendleft(ready.pop())
-    behind.mark_low(ready)
+    level.tail = behind.fresh = ready
+    level.ready = deque([ready.popleft() for _ in range(stay)])
+    behind.mark_low(level.ready)
     return behind
 
 
@@ -222,7 +223,7 @@ def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
     behind.fetching = bool(logged) + bool(paged)
     if paged:
         if logged:
-            wanted = concatenated([away.stretch for away in logged])
+            wanted = merge([away.stretch for away in logged])
         assert broker.pages is not None
         broker.pages.fetch(paged, partial(_came, queue, level, behind, [away for away in group if away.page]))
     if logged:

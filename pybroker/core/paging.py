@@ -1,0 +1,111 @@
+"""Paging: while memory is short, the queue that has most in it gives some of it up, a steady share at a time (C1, C2).
+
+What the log has anyway costs nothing; transient contents go to the page log, but not while the disk is short (C5).
+When memory is short, and how much is used, the daemon says; what of a queue goes is its own business (`leaving`).
+"""
+
+from heapq import nlargest
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.chore import Chore
+from pybroker.core.queue.behind import WINDOW_MESSAGES, WINDOW_OCTETS
+from pybroker.core.queue.leaving import Leaving
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.core.queue.queue import Queue
+
+# Given up in each tick, of which there are ten in a second.
+TICK_OCTETS: Final = 8_388_608
+# What a go costs at least, so that there are not too many of them.
+SHARE_OCTETS: Final = 65_536
+# Looked for at a time among all queues, at most once in so long.
+QUEUES: Final = 64
+SEARCH_MS: Final = 500
+# What is around a small message in memory, about.
+MESSAGE_OCTETS: Final = 64
+# The disk is tried again so long after an error.
+RETRY_MS: Final = 10_000
+# The alarm of a disk that is short.
+DISK_ALARM: Final = "disk"
+
+
+def resident_octets(queue: "Queue") -> int:
+    """Return about what the messages that could leave take in memory."""
+    messages = queue.messages_ready - queue.messages_away
+    return queue.octets_ready - queue.octets_away + MESSAGE_OCTETS * messages
+
+
+class Paging(Chore):
+    """`tick` gives a budget, which is used up in the next turns, one page after the other."""
+
+    __slots__ = ("_broker", "_budget", "_busy", "_queues", "_retry_at_ms", "_searched_at_ms")
+
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(broker.turn)
+        self._broker = broker
+        self._budget = 0
+        self._busy = False
+        self._queues: list[Queue] = []
+        self._searched_at_ms = -SEARCH_MS
+        self._retry_at_ms = 0
+
+    def tick(self, used_octets: int) -> None:
+        """Learn how much memory is used; if that is much, some of it goes before the next tick."""
+        if used_octets <= self._broker.settings.watermarks.paging_octets:
+            self._budget = 0
+            return
+        self._budget = TICK_OCTETS
+        if not self._busy:
+            self.wake()
+
+    def deliver(self, now_ms: int) -> None:
+        """Have one page written, of one queue."""
+        broker = self._broker
+        pages = broker.pages
+        if self._busy or self._budget <= 0:
+            return
+        if DISK_ALARM in broker.alarms or now_ms < self._retry_at_ms:
+            pages = None
+        queue = self._next_queue(now_ms)
+        if queue is None:
+            return
+        leaving = Leaving(queue, self._budget, pages)
+        leaving.gather()
+        if not leaving.moved and not leaving.full:
+            self._queues.remove(queue)
+        self._budget = leaving.octets_left - SHARE_OCTETS
+
+        def written(error: str) -> None:
+            self._busy = False
+            leaving.written(error)
+            if error:
+                self._failed(error)
+            self.wake()
+
+        if pages is None:
+            leaving.written("")
+            self.wake()
+        else:
+            self._busy = True
+            pages.keep_free_octets = broker.settings.watermarks.disk_limit_octets
+            pages.commit(written)
+
+    def _next_queue(self, now_ms: int) -> "Queue | None":
+        """Return the queue with most in memory, None if none has more than must stay."""
+        queues = self._queues = [queue for queue in self._queues if not queue.deleted and _can_give(queue)]
+        if not queues and now_ms - self._searched_at_ms >= SEARCH_MS:
+            self._searched_at_ms = now_ms
+            every = (queue for vhost in self._broker.vhosts.values() for queue in vhost.queues.values())
+            queues = self._queues = nlargest(QUEUES, filter(_can_give, every), resident_octets)
+        return max(queues, key=resident_octets, default=None)
+
+    def _failed(self, error: str) -> None:
+        self._retry_at_ms = self._broker.clock.now_ms + RETRY_MS
+        self._broker.warn("paging", f"no more messages are paged out for {RETRY_MS // 1000} seconds: {error}")
+
+
+def _can_give(queue: "Queue") -> bool:
+    """Tell whether a queue has more in memory than a head window."""
+    messages = queue.messages_ready - queue.messages_away
+    return messages > WINDOW_MESSAGES or queue.octets_ready - queue.octets_away > WINDOW_OCTETS

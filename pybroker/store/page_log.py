@@ -1,0 +1,213 @@
+"""Page log: transient contents that leave the memory under pressure, until they are wanted back.
+
+What goes out together is a *page*: a segment file of PUBLISH records alone, ascending by seq. It is written once, never
+synced, and unlinked when nothing in it is wanted any more; at a start nothing of it is left. All of this is done in the
+files thread. Nobody is promised anything: what cannot be written stays in memory.
+
+This file knows runs and files. Which messages go, and what is left of them meanwhile, is the core's business.
+"""
+
+import errno
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from pybroker.store import format as fmt
+from pybroker.store.disk import DiskError
+from pybroker.store.ledger import Index
+from pybroker.store.reader import read_back
+from pybroker.stretch import Stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.run import Run
+    from pybroker.store.disk import Disk
+    from pybroker.store.log import Fetched
+    from pybroker.store.worker import Worker
+
+# The folder in the data folder.
+FOLDER: Final = "pages"
+# Written in pieces of this size.
+WRITE_OCTETS: Final = 1_048_576
+
+
+class Page:
+    """One file. `live` counts the messages in it that are away, for each queue; without any the file goes."""
+
+    __slots__ = ("_log", "index", "live", "lost", "number", "octets")
+
+    def __init__(self, log: "PageLog", number: int) -> None:
+        self._log = log
+        self.number = number
+        self.index = Index()
+        self.live = 0
+        self.octets = 0
+        self.lost = False  # it could not be written
+
+    def release(self, count: int) -> None:
+        """Learn that so many messages are in memory again, or wanted by nobody."""
+        self.live -= count
+        if not self.live and not self.lost:
+            self._log.unlink(self)
+
+    def __repr__(self) -> str:
+        return f"Page({self.number}, live {self.live})"
+
+
+class PageLog:
+    """One page is gathered, by `page_out`, and written, by `commit`, at a time; `writing` says that one is on its way.
+
+    `pages` are files, and `octets` theirs. `keep_free_octets` of the disk are not used. `on_unreadable` tells the
+    operator.
+    """
+
+    __slots__ = (
+        "_disk",
+        "_files",
+        "_gathered",
+        "_last_number",
+        "_where",
+        "keep_free_octets",
+        "octets",
+        "on_unreadable",
+        "pages",
+        "writing",
+    )
+
+    def __init__(self, disk: "Disk", files: "Worker", on_unreadable: "Callable[[str], None]") -> None:
+        self._disk = disk
+        self._files = files
+        self.on_unreadable = on_unreadable
+        self.keep_free_octets = 0
+        self.pages = self.octets = 0
+        self.writing: Page | None = None
+        self._last_number = 0
+        self._gathered: list[tuple[Run, range]] = []
+        # Runs that are on disk and, because another queue has them too, still in memory: none is written twice.
+        self._where: WeakKeyDictionary[Run, tuple[Page, range]] = WeakKeyDictionary()
+
+    def page_out(self, run: "Run", indexes: range) -> Page:
+        """Have consecutive messages of a run that grows no more leave the memory; return the page that will have them.
+
+        A seq goes into a page once at most: what is gathered for one is of one queue. The contents must be kept until
+        `commit` says that they are on disk.
+        """
+        known = self._where.get(run)
+        if known is not None:
+            page, there = known
+            if page is not self.writing and page.live and there.start <= indexes.start and indexes.stop <= there.stop:
+                page.live += len(indexes)
+                return page
+        page = self.writing or self._begin()
+        page.live += len(indexes)
+        self._gathered.append((run, indexes))
+        return page
+
+    def _begin(self) -> Page:
+        self._last_number += 1
+        self.writing = Page(self, self._last_number)
+        return self.writing
+
+    def commit(self, done: "Callable[[str], None]") -> None:
+        """Write what was gathered. `done` is called once, soon or at once, with what went wrong, empty: it is on disk.
+
+        If it is not, the page is no more, and need not be released.
+        """
+        page, gathered = self.writing, self._gathered
+        if page is None:
+            done("")
+            return
+        self._gathered = []
+        gathered.sort(key=_first_seq)
+
+        def written(result: Any) -> None:
+            self.writing = None
+            if isinstance(result, BaseException):
+                page.lost = True
+                done(str(result))
+                return
+            page.index, page.octets = result
+            self.pages += 1
+            self.octets += page.octets
+            for run, indexes in gathered:
+                self._where[run] = (page, indexes)
+            gathered.clear()
+            done("")
+
+        self._files.submit(partial(_write, self._disk, page.number, gathered, self.keep_free_octets), written)
+
+    def fetch(self, parts: "list[tuple[Page, Stretch]]", done: "Fetched") -> None:
+        """Read messages back, from pages that are not released before `done` was called with what could be read."""
+        by_page: dict[Page, Stretch] = {}
+        for page, stretch in parts:
+            by_page.setdefault(page, Stretch()).extend(stretch)
+        wanted = [(page.number, page.index, stretch) for page, stretch in by_page.items()]
+        complain = self.on_unreadable
+
+        def read(result: Any) -> None:
+            if isinstance(result, BaseException):
+                complain(f"messages that were paged out cannot be read: {result}")
+                result = ([], [])
+            found, complaints = result
+            for text in complaints:
+                complain(text)
+            found.sort(key=_first_seq)
+            done(found)
+
+        self._files.submit(partial(read_back, self._disk, wanted, 0), read)
+
+    def unlink(self, page: Page) -> None:
+        """Give the file of a page back: what is being read of it is read before."""
+        self.pages -= 1
+        self.octets -= page.octets
+        self._files.submit(partial(self._disk.unlink, fmt.segment_name(page.number)), self._unlinked)
+
+    def _unlinked(self, error: "BaseException | None") -> None:
+        if error is not None:
+            self.on_unreadable(f"a page cannot be removed: {error}")
+
+
+def empty(disk: "Disk") -> None:
+    """Remove what the last life of the node has left. Raises DiskError."""
+    for name in disk.names():
+        disk.unlink(name)
+
+
+def _first_seq(part: "tuple[Run, range]") -> int:
+    return part[0].first_seq + part[1].start
+
+
+def _write(disk: "Disk", number: int, gathered: "list[tuple[Run, range]]", keep_free_octets: int) -> tuple[Index, int]:
+    """Write a page; return where its records are, and how large it is. Nothing is left of it if that fails."""
+    name = fmt.segment_name(number)
+    seed = fmt.seed(fmt.EPOCH, number)
+    index = Index()
+    parts = [fmt.segment_header(number, fmt.EPOCH, 0)]
+    written, waiting = 0, len(parts[0])
+    file = disk.create(name, lasting=False)
+    try:
+        for run, indexes in gathered:
+            if not index.offsets or written + waiting - index.offsets[-1] >= fmt.INDEX_EVERY_OCTETS:
+                index.seqs.append(run.first_seq + indexes.start)
+                index.offsets.append(written + waiting)
+            parts.append(fmt.publish(0, run, indexes, run.arrived_ms, seed))
+            waiting += len(parts[-1])
+            if waiting >= WRITE_OCTETS:
+                written, waiting, parts = _put(disk, file, written, parts, keep_free_octets), 0, []
+        written = _put(disk, file, written, parts, keep_free_octets)
+    except BaseException:
+        disk.close(file)
+        disk.unlink(name)
+        raise
+    disk.close(file)
+    return index, written
+
+
+def _put(disk: "Disk", file: int, at: int, parts: list[bytes], keep_free_octets: int) -> int:
+    """Write records at the end of a file; return its new end."""
+    octets = b"".join(parts)
+    if disk.free_octets() < keep_free_octets + len(octets):
+        raise DiskError("page out to", FOLDER, errno.ENOSPC)
+    disk.write_at(file, at, octets)
+    return at + len(octets)
