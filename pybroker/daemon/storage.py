@@ -134,7 +134,9 @@ class Storage:
 
     def close(self) -> None:
         """Have everything on disk, with what was delivered before: the next start knows all there is to know."""
-        journal = self.journal
+        if self._ticker is not None:
+            self._ticker.kill(block=False)
+        journal, self.journal = self.journal, None
         if journal is not None and not journal.failed:
             ended = Event()
             journal.close(survivors.redelivered(self._broker), lambda _: ended.set())
@@ -146,19 +148,18 @@ class Storage:
         self._stop_threads()
 
     def _stop_threads(self) -> None:
-        if self._ticker is not None:
-            self._ticker.kill(block=False)
         for thread in (self._journal_thread, self._files):
             if thread is not None:
                 thread.stop()
+        self._journal_thread = self._files = None
 
     def _tick(self) -> None:
-        assert self.journal is not None
+        journal, broker = self.journal, self._broker
+        assert journal is not None
         while True:
             gevent.sleep(QUIET_MS / 1000)
-            broker = self._broker
             broker.clock.refresh()
-            self.journal.tick()
+            journal.tick()
             threshold = broker.settings.watermarks.paging_octets
             broker.paging.tick(resident.used_octets(self._allocator, threshold))
 

@@ -1,0 +1,66 @@
+"""What outlives the process goes to its queues, and as often delivered as anybody knows."""
+
+from array import array
+
+from fakes import Basic, World
+
+from pybroker.core import survivors
+from pybroker.store.recovery import Recovered
+from pybroker.stretch import Stretch
+
+
+def stretch_of(first, count):
+    made = Stretch()
+    made.add(first, count, 3)
+    return made
+
+
+def queues(world):
+    peer = world.connect()
+    peer.declare("q", durable=True)
+    peer.declare("limited", {"x-queue-type": "quorum", "x-delivery-limit": 2}, durable=True)
+    peer.declare("t")
+    return survivors.durable_queues(world.broker)
+
+
+def test_transient_queues_have_nothing_to_expect():
+    assert ["q", "limited"] == [queue.name for queue in queues(World()).values()]
+
+
+def test_after_a_kill_all_were_delivered_once_but_for_those_that_are_counted():
+    world = World()
+    known = queues(world)
+    ids = list(known)
+    found = Recovered(redelivered=[(ids[1], 4, 4, 2)])
+    found.queues = {ids[0]: [(0, False, stretch_of(1, 2))], ids[1]: [(0, False, stretch_of(3, 3))]}
+    assert 5 == survivors.restore(known, found)
+    assert (2, 3) == tuple(queue.messages_ready for queue in known.values())
+    expected = [(ids[0], 1, 2, 1), (ids[1], 3, 3, 1), (ids[1], 4, 4, 2), (ids[1], 5, 5, 1)]
+    assert expected == survivors.redelivered(world.broker)
+    assert {ids[1]: {(4, 4): 2}} == found.ledger.returned
+
+
+def test_after_a_clean_stop_it_is_as_it_was():
+    world = World()
+    known = queues(world)
+    first = next(iter(known))
+    found = Recovered(clean=True, redelivered=[(first, 2, 2, 5)])
+    found.queues = {first: [(0, False, stretch_of(1, 3))]}
+    survivors.restore(known, found)
+    assert [(first, 2, 2, 5)] == survivors.redelivered(world.broker)
+
+
+def test_messages_in_memory_are_told_of_too_if_they_are_persistent():
+    world = World()
+    known = queues(world)
+    peer = world.connect()
+    for mode in (2, 1, 2):
+        peer.publish("", "q", b"x", delivery_mode=mode)
+    for _ in range(3):
+        peer.send(Basic.Get(queue="q"))
+    tags = [each.method.delivery_tag for each in peer.take()]
+    peer.send(Basic.Nack(tags[-1], multiple=True, requeue=True))
+    first = next(iter(known))
+    seqs = array("Q", [seq for _, seq, _, _ in survivors.redelivered(world.broker)])
+    assert 2 == len(seqs)
+    assert {first} == {queue_id for queue_id, *_ in survivors.redelivered(world.broker)}

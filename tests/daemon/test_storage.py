@@ -1,0 +1,109 @@
+"""The log of a real folder with real threads: opened, closed, and told of when it fails."""
+
+import gevent
+import pytest
+from google_crc32c import value
+
+from pybroker.clock import Clock
+from pybroker.core.broker import Broker
+from pybroker.core.limits import QueueLimits
+from pybroker.core.publish import names_of
+from pybroker.core.queue.queue import Queue
+from pybroker.core.settings import Settings
+from pybroker.daemon.start_error import StartError
+from pybroker.daemon.storage import FULL, GROUP, Storage
+from pybroker.daemon.systemd import Notifier
+from pybroker.net.turn import LoopTurn
+from pybroker.run import Run, Traits
+from pybroker.wire.table import Table
+
+
+@pytest.fixture
+def node(tmp_path):
+    made = Node(tmp_path)
+    yield made
+    made.storage.close()
+
+
+class Node:
+    """A broker with one durable queue and the log of a folder."""
+
+    def __init__(self, folder):
+        clock = Clock()
+        clock.refresh()
+        turn = LoopTurn(clock)
+        self.broker = turn.broker = Broker(Settings(), clock, turn)
+        vhost = self.broker.vhosts["/"]
+        self.queue = vhost.queues["q"] = Queue(
+            vhost, "q", durable=True, auto_delete=False, owner=None, arguments=Table(), limits=QueueLimits()
+        )
+        self.failures = []
+        self.storage = Storage(folder, self.broker, Notifier({}), lambda: self.failures.append("failed"))
+
+    def publish(self, body):
+        header = b"\x00\x3c\x00\x00" + len(body).to_bytes(8) + b"\x10\x00\x02"
+        content = b"\x02\x00\x01" + len(header).to_bytes(4) + header + b"\xce"
+        content += b"\x03\x00\x01" + len(body).to_bytes(4) + body + b"\xce"
+        log = self.broker.log
+        run = Run(names_of("", "q"), Traits(persistent=True), log.take(1), [content], len(content), 1, 1, 0)
+        return log.append(run, range(1), (self.queue.id,))
+
+    def wait_for(self, condition):
+        with gevent.Timeout(20):
+            while not condition():
+                gevent.sleep(0.01)
+
+
+def test_what_nobody_waits_for_is_on_disk_soon_and_there_after_a_clean_stop(node, tmp_path):
+    node.storage.open()
+    ticket = node.publish(b"x")
+    node.wait_for(lambda: node.broker.log.completed >= ticket)
+    node.storage.close()
+    again = Node(tmp_path)
+    again.storage.open()
+    assert 1 == again.queue.messages_ready
+    assert [] == again.broker.notices
+    again.storage.close()
+
+
+def test_a_clean_stop_writes_what_is_still_gathered(node, tmp_path):
+    node.storage.open()
+    node.publish(b"x")
+    node.storage.close()
+    again = Node(tmp_path)
+    again.storage.open()
+    assert 1 == again.queue.messages_ready
+    again.storage.close()
+
+
+def test_a_folder_that_cannot_be_used_is_one_sentence(node, tmp_path):
+    (tmp_path / GROUP.split("/")[0]).write_text("in the way")
+    with pytest.raises(StartError, match="cannot open the log in"):
+        node.storage.open()
+
+
+def test_a_log_of_a_newer_version_is_refused(node, tmp_path):
+    node.storage.open()
+    node.storage.close()
+    folder = tmp_path / GROUP
+    octets = bytearray(b"pbckpt" + (99).to_bytes(2, "little") + bytes(60))
+    (folder / f"ckpt.{5:016x}").write_bytes(octets + value(bytes(octets)).to_bytes(4, "little"))
+    with pytest.raises(StartError, match="version 99"):
+        Node(tmp_path).storage.open()
+
+
+def test_a_log_that_cannot_be_written_ends_the_node(node):
+    node.storage.open()
+    node.storage.journal.fail("the disk is broken")
+    assert ["failed"] == node.failures
+    assert "the disk is broken" == node.broker.log.failed
+
+
+def test_a_full_disk_is_an_alarm_while_it_lasts(node):
+    node.storage.open()
+    journal = node.storage.journal
+    journal.on_full("cannot create x: No space left on device")
+    journal.on_full("cannot create y: No space left on device")
+    assert {FULL: "cannot create x: No space left on device"} == node.broker.alarms
+    journal.on_full("")
+    assert {} == node.broker.alarms

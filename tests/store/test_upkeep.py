@@ -1,0 +1,93 @@
+"""Checkpoints when they are due, files made ahead, and a full disk that is an alarm and no end."""
+
+import errno
+
+import pytest
+from faulty_disk import FaultyDisk
+from journals import Node
+
+from pybroker.store.format import segment_number
+from pybroker.store.upkeep import RESERVE
+
+
+def checkpoints(disk):
+    return [name for name in disk.names() if name.startswith("ckpt.")]
+
+
+def segments(disk):
+    return [name for name in disk.names() if segment_number(name) is not None]
+
+
+@pytest.fixture
+def disk():
+    return FaultyDisk()
+
+
+def test_an_idle_log_writes_nothing_and_makes_no_files(disk):
+    node = Node(disk)
+    for _ in range(5):
+        node.tick(61_000)
+    assert [] == disk.names()
+
+
+def test_a_checkpoint_is_written_once_a_minute_while_something_changes(disk):
+    node = Node(disk)
+    node.publish([b"a"])
+    node.commit()
+    node.tick(1_000)
+    assert [] == checkpoints(disk)
+    node.tick(60_000)
+    assert 1 == len(checkpoints(disk))
+    for _ in range(3):
+        node.tick(60_000)
+    assert 1 == len(checkpoints(disk))
+
+
+def test_two_checkpoints_are_kept(disk):
+    node = Node(disk)
+    for _ in range(4):
+        node.publish([b"a"])
+        node.tick(61_000)
+        node.tick(61_000)
+    assert 2 == len(checkpoints(disk))
+
+
+def test_what_settles_an_old_segment_must_be_on_disk_before_that_goes(disk):
+    node = Node(disk, largest=2_000)
+    old = node.publish([bytes(1_000)])
+    node.commit()
+    for _ in range(3):
+        node.publish([bytes(1_500)])
+        node.commit()
+    for _ in range(3):
+        node.publish([b"more"])
+        node.tick(61_000)
+    first = segments(disk)[0]
+    node.settle(old)
+    node.log.commit()
+    node.log.upkeep.unlink()
+    node.files_worker.run()
+    assert first in segments(disk)
+    node.work()
+    assert first not in segments(disk)
+
+
+def test_a_full_disk_is_an_alarm_until_the_reserve_is_whole_again(disk):
+    node = Node(disk, largest=4_000)
+    node.publish([bytes(1_000)])
+    node.commit()
+    assert RESERVE in disk.names()
+    node.full.clear()
+    disk.fail_next("create", errno.ENOSPC)
+    node.publish([bytes(6_000)])
+    node.commit()
+    assert RESERVE not in disk.names()
+    assert 1 == node.log.completed
+    for _ in range(5):
+        node.tick(1_000)
+    assert node.full[0]
+    assert "" == node.full[-1]
+    assert node.log.completed == node.log.last_ticket
+    assert RESERVE in disk.names()
+    assert [] == node.failed
+    assert [1, 2] == Node(disk).live()
