@@ -1,14 +1,22 @@
 """What was kept is there again exactly as it was; what cannot be is told of, and stops nothing."""
 
+import json
+import time
+
 import pytest
 from hypothesis import given
 from kept import again, new_broker
+from store.definitions_folder import Folder
 from strategies import few, tables
 from test_durable import queue
 from topology import exchange, link, reached, typed, wired
 
+from pybroker.core.broker import Broker
 from pybroker.core.equivalence import assert_equivalent
+from pybroker.core.restore import restore
 from pybroker.core.router import route
+from pybroker.core.settings import Settings
+from pybroker.session import Turn
 from pybroker.wire.table import Table, encode_table
 
 
@@ -159,3 +167,34 @@ def test_a_row_that_cannot_be_restored_is_told_of_and_stops_nothing(broker, vhos
     assert " cannot be restored: " in notice
     assert reason is None or notice.endswith(reason)
     assert ["after"] == list(restarted.vhosts["/"].queues)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_queues_are_one_transaction_and_come_back(tmp_path):
+    folder = Folder(tmp_path / "data")
+    definitions = folder.open()
+    turn = Turn()
+    broker = Broker(Settings(), folder.clock, turn, definitions)
+    for number in range(100_000):
+        queue(broker.vhosts["/"], f"q{number}", wired(x_max_length=5) if number % 2 else Table())
+    figures, started = {}, time.process_time()
+
+    def took(what: str) -> None:
+        nonlocal started
+        now = time.process_time()
+        figures[what], started = round(now - started, 2), now
+
+    definitions.commit()
+    folder.worker.run()
+    took("one transaction")
+    assert definitions.completed == definitions.ticket > 100_000
+    folder.stop()
+    took("snapshot")
+    definitions = folder.open()
+    took("read and checked")
+    restarted = Broker(Settings(), folder.clock, Turn(), definitions)
+    assert [] == restore(restarted, folder.opened.rows, folder.opened.file.state.next_queue_id)
+    took("restored")
+    assert 100_000 == len(restarted.vhosts["/"].queues)
+    assert properties(broker.vhosts["/"].queues["q7"]) == properties(restarted.vhosts["/"].queues["q7"])
+    print(json.dumps(figures))
