@@ -26,12 +26,13 @@ class Gathered:
 
     __slots__ = ("_grown", "appends", "octets", "returned", "settles")
 
-    def __init__(self, grown: "tuple[Run | None, int]" = (None, 0)) -> None:
+    def __init__(self, grown: "tuple[Run | None, int, int]" = (None, 0, 0)) -> None:
         self.appends: list[Append] = []
         self.settles: dict[int, array[int]] = {}
         self.returned: dict[tuple[int, int], array[int]] = {}  # by queue and deliveries
         self.octets = 0
-        self._grown = grown  # the last run appended, and its octets then
+        # The last run appended, if from its beginning; up to which message, and how many octets these have.
+        self._grown = grown
 
     def __bool__(self) -> bool:
         return bool(self.appends or self.settles or self.returned)
@@ -44,20 +45,19 @@ class Gathered:
         """Add messages; return how many octets they have."""
         start, stop = indexes.start, indexes.stop
         appends = self.appends
-        last, octets = self._grown
-        if last is run:
-            octets = run.octets - octets
+        last, end, before = self._grown
+        if last is run and start == end:
+            octets = run.octets - before if stop == run.count else sum(map(len, run.take(indexes)))
+            self._grown = (run, stop, before + octets)
             if appends:
                 run_, start_, stop_, ids = appends[-1]
                 if run_ is run and stop_ == start and ids == queue_ids:
                     start = start_
                     appends.pop()
-        elif start == 0 and stop == run.count:
-            octets = run.octets
         else:
-            octets = sum(map(len, run.take(indexes)))
+            octets = run.octets if len(indexes) == run.count else sum(map(len, run.take(indexes)))
+            self._grown = (None, 0, 0) if start else (run, stop, octets)
         appends.append((run, start, stop, queue_ids))
-        self._grown = (run, run.octets)
         self.octets += octets
         return octets
 
