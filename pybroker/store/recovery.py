@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pybroker.store import checkpoint as checkpoints, format as fmt
+from pybroker.store.disk import DiskError
 from pybroker.store.ledger import Index, Ledger, Segment, Settled, Target
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile, seal_segment, segment_number
@@ -286,7 +287,9 @@ class Recovery:
         """Give every segment its footer: the next start need not read it again."""
         for segment in self._segments:
             segment.file.close()
-            if not segment.footed and segment.last_ticket:
+            if segment.footed or not segment.last_ticket:
+                continue
+            try:
                 seal_segment(
                     self._disk,
                     segment.number,
@@ -297,6 +300,9 @@ class Recovery:
                     segment.last_ticket,
                     segment.newest_ms,
                 )
+            except DiskError as error:
+                if not error.full:
+                    raise  # a full disk costs the next start some time, and nothing else
 
     def _count(self, base: "Checkpoint") -> None:
         """Work out what lives: what was published, without what was settled."""
@@ -368,8 +374,11 @@ def quarantine(disk: "Disk", file: SegmentFile, damaged: Damaged) -> str:
     kept = ""
     if damaged.octets:
         name = f"{file.number:016x}.{damaged.offset:x}"
-        disk.below(QUARANTINE).write_file(name, file.read(damaged.offset, damaged.octets))
-        kept = f", kept as {QUARANTINE}/{name}"
+        try:
+            disk.below(QUARANTINE).write_file(name, file.read(damaged.offset, damaged.octets))
+            kept = f", kept as {QUARANTINE}/{name}"
+        except DiskError as error:
+            kept = f", not kept: {error}"
     return (
         f"the log is damaged: segment {file.number:x}, {damaged.octets} octets at {damaged.offset}, "
         f"{fmt.TYPE_NAMES[damaged.type]}: {what}{kept}"

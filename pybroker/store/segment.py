@@ -174,14 +174,18 @@ def seal_segment(
     """Let a segment end after `used` octets with its footer: on disk when this returns.
 
     A crash may leave the footer torn: damage behind the last batch, of a segment without a footer, has no data in it.
-    Raises DiskError.
+    Raises DiskError; on a full disk the segment ends after `used` octets all the same, which makes room.
     """
     footer = Footer(first_ticket, last_ticket, newest_ms, stretches, index)
     octets = fmt.record(fmt.FOOTER, footer.encode(), fmt.seed(fmt.EPOCH, number)) + fmt.trailer(used)
     file = disk.open(fmt.segment_name(number), write=True)
     try:
-        disk.write_at(file, used, octets)
-        disk.truncate(file, used + len(octets))
+        disk.truncate(file, used)
+        try:
+            disk.write_at(file, used, octets)
+        except DiskError:
+            disk.truncate(file, used)
+            raise
         disk.sync(file)
     finally:
         disk.close(file)
