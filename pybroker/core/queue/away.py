@@ -37,8 +37,10 @@ FETCH_MESSAGES: Final = 4_096
 FETCH_OCTETS: Final = 2_097_152
 # What is looked through for that: transient messages may lie between persistent ones.
 FETCH_PARTS: Final = 1_024
-# What was read back and has gone within this time: the next is read before it is needed.
+# What was read back and has gone within this time: the next is read before it is needed. Where it comes too late
+# nevertheless, more is read at a time, up to so many times as much.
 FAST_MS: Final = 200
+AHEAD_MAX: Final = 4
 # Heads that are dropped unseen are cut off so many at a time.
 DROP_MESSAGES: Final = 512
 # Levels tried again in one turn, when the log has completed something.
@@ -188,14 +190,17 @@ def refill(queue: "Queue", level: "Level") -> None:
     if behind is not None and not behind.fetching:
         head = level.head()
         if head is None or head.first_seq >= behind.low_seq:
-            ask(queue, level, behind, FETCH_MESSAGES)
+            now_ms = queue.vhost.broker.clock.now_ms
+            fast = behind.asked_ms is not None and now_ms - behind.asked_ms < FAST_MS
+            behind.ahead = max(1, behind.ahead) if fast else 0
+            ask(queue, level, behind, FETCH_MESSAGES * max(1, behind.ahead))
 
 
 def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
     """Have up to `messages` read that come first of those that are away, at least one of them."""
     group: list[Away] = []
     wanted = Stretch()
-    octets = FETCH_OCTETS
+    octets = FETCH_OCTETS * max(1, behind.ahead)
     for at, part in enumerate(behind.parts):
         if messages <= 0 or octets <= 0 or at >= FETCH_PARTS:
             break
@@ -215,9 +220,7 @@ def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
     if not group:
         return
     broker = queue.vhost.broker
-    now_ms = broker.clock.now_ms
-    behind.fast = behind.asked_ms is not None and now_ms - behind.asked_ms < FAST_MS
-    behind.asked_ms = now_ms
+    behind.asked_ms = broker.clock.now_ms
     logged = [away for away in group if away.page is None]
     paged = [(away.page, away.stretch) for away in group if away.page is not None]
     behind.fetching = bool(logged) + bool(paged)
@@ -251,6 +254,8 @@ def _came(queue: "Queue", level: "Level", behind: Behind, group: list[Away], fou
             away.page = None
     if level.behind is behind:  # else the queue was purged meanwhile
         behind.fetching -= 1
+        if level.head() is None:
+            behind.ahead = min(2 * behind.ahead, AHEAD_MAX)
         count = sum([away.stretch.count for away in group])
         octets = sum([away.stretch.octets for away in group])
         _share_out(group, found)

@@ -68,17 +68,17 @@ class Behind:
     Paging looks at the parts from the tail to the head, and moves them to `paged`, whose seqs are between the others';
     without `parts` there is nothing in it. While something is `fetching`, which began at `asked_ms`, some of the first
     parts are on their way back. When the level's head reaches `low_seq` it is time for the next ones: half a window
-    before these are needed, or two where messages leave `fast`.
+    before these are needed, or twice as many windows as `ahead` says where messages leave fast.
     """
 
-    __slots__ = ("asked_ms", "fast", "fetching", "fresh", "low_seq", "paged", "parts")
+    __slots__ = ("ahead", "asked_ms", "fetching", "fresh", "low_seq", "paged", "parts")
 
     def __init__(self) -> None:
         self.parts: deque[Entry | Away] = deque()
         self.paged: deque[Entry | Away] = deque()
         self.fresh: deque[Entry] = deque()
         self.asked_ms: int | None = None
-        self.fast = False
+        self.ahead = 0
         self.fetching = 0
         self.low_seq = 0
 
@@ -123,5 +123,5 @@ class Behind:
 
     def mark_low(self, ready: "Sequence[Entry]") -> None:
         """Note from which seq on little is left in `ready`."""
-        count = fills_window(reversed(ready), 4 if self.fast else 1) or len(ready)
+        count = fills_window(reversed(ready), 4 * self.ahead or 1) or len(ready)
         self.low_seq = ready[-count].first_seq if ready else 0

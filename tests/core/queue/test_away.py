@@ -4,7 +4,7 @@ import pytest
 from disk_log import PERSISTENT, DiskBench, away_seqs, parts_of, shrink
 from readers import seqs
 
-from pybroker.core.queue import away
+from pybroker.core.queue import away, behind, queue
 from pybroker.core.queue.behind import WINDOW_MESSAGES, WINDOW_OCTETS
 from pybroker.run import PLAIN_TRAITS, Traits
 
@@ -12,6 +12,15 @@ from pybroker.run import PLAIN_TRAITS, Traits
 @pytest.fixture
 def small(monkeypatch):
     shrink(monkeypatch)
+
+
+@pytest.fixture
+def handy(monkeypatch):
+    """Make windows what they are to one another, but small: window 64, resident 320, read 128."""
+    monkeypatch.setattr(behind, "WINDOW_MESSAGES", 64)
+    monkeypatch.setattr(away, "RESIDENT_MESSAGES", 320)
+    monkeypatch.setattr(away, "FETCH_MESSAGES", 128)
+    monkeypatch.setattr(queue, "PACK_BEHIND_MESSAGES", 128)
 
 
 # -- what goes --------------------------------------------------------------------------------------------------------
@@ -113,15 +122,15 @@ def test_what_came_back_and_goes_again_keeps_its_deliveries(small):
     assert 30 == len(seqs(bench.queue.levels[0].returned))
 
 
-def test_no_level_is_measured_again_and_again_for_nothing():
+def test_no_level_is_measured_again_and_again_for_nothing(handy):
     # What is too much is of another level, and cannot go.
     bench = DiskBench(x_max_priority=1)
-    bench.fill(away.RESIDENT_MESSAGES + 100, traits=PLAIN_TRAITS)
+    bench.fill(500, traits=PLAIN_TRAITS)
     urgent = Traits(persistent=True, priority=1)
-    bench.fill(400, traits=urgent)
+    bench.fill(40, traits=urgent)
     level = bench.queue.levels[0]
     measured_at = level.tried_at
-    bench.fill(50, traits=urgent)
+    bench.fill(5, traits=urgent)
     assert (measured_at, None) == (level.tried_at, level.behind)
 
 
@@ -146,21 +155,21 @@ def test_a_consumer_gets_everything_in_order(small):
     assert bench.queue.levels[0].tail is bench.queue.levels[0].ready
 
 
-def test_a_consumer_without_credit_reads_no_further_than_a_window():
+def test_a_consumer_without_credit_reads_no_further_than_a_window(handy):
     bench = DiskBench()
-    bench.fill(40_000)
-    bench.reader(prefetch=1_500)
+    bench.fill(1_000)
+    bench.reader(prefetch=50)
     bench.settle_down()
-    assert away.FETCH_MESSAGES == bench.log.asked
+    assert 128 == bench.log.asked
 
 
-def test_where_messages_leave_fast_the_next_are_read_before_they_are_needed():
+def test_where_messages_leave_fast_the_next_are_read_before_they_are_needed(handy):
     bench = DiskBench()
-    bench.fill(40_000)
-    reader = bench.reader(prefetch=3_000)
+    bench.fill(1_500)
+    reader = bench.reader(prefetch=90)
     bench.turn()
     waits = 0
-    while len(reader.seqs) < 40_000:
+    while len(reader.seqs) < 1_500:
         reader.channel.settle(reader.channel.unacked.take_up_to(0))
         bench.turn()
         waits += bench.queue.head() is None and bench.queue.messages_ready > 0
@@ -168,7 +177,21 @@ def test_where_messages_leave_fast_the_next_are_read_before_they_are_needed():
         bench.turn()
     # But for the first ones, while it was not known yet how fast.
     assert waits <= 3
-    assert list(range(1, 40_001)) == reader.seqs
+    assert list(range(1, 1_501)) == reader.seqs
+
+
+def test_where_reads_come_too_late_more_is_read_at_a_time(handy):
+    bench = DiskBench()
+    bench.fill(3_000)
+    reader = bench.reader()
+    bench.turn()
+    sizes = []
+    while bench.log.fetches:
+        sizes.append(len(bench.log.fetches[0][0]))
+        bench.log.answer()
+        bench.turn()
+    assert [128, 128, 256, 512, 512] == sizes[:5]
+    assert list(range(1, 3_001)) == reader.seqs
 
 
 def test_one_read_at_a_time(small):
@@ -181,9 +204,9 @@ def test_one_read_at_a_time(small):
     assert 1 == len(bench.log.fetches)
 
 
-def test_transient_messages_between_do_not_make_it_a_read_for_each():
+def test_transient_messages_between_do_not_make_it_a_read_for_each(handy):
     bench = DiskBench()
-    for _ in range(away.RESIDENT_MESSAGES):
+    for _ in range(900):
         bench.fill(1)
         bench.fill(1, traits=PLAIN_TRAITS)
     reader = bench.reader()
@@ -192,7 +215,7 @@ def test_transient_messages_between_do_not_make_it_a_read_for_each():
     while bench.log.answer():
         reads += 1
         bench.turn()
-    assert list(range(1, 2 * away.RESIDENT_MESSAGES + 1)) == reader.seqs
+    assert list(range(1, 1_801)) == reader.seqs
     assert reads < 30
 
 

@@ -58,7 +58,7 @@ def test_the_mark_is_half_a_window_before_the_end_or_two_where_it_goes_fast():
     ready = [entry(1 + 512 * i, 512) for i in range(20)]
     behind.mark_low(ready)
     assert ready[18].first_seq == behind.low_seq
-    behind.fast = True
+    behind.ahead = 1
     behind.mark_low(ready)
     assert ready[12].first_seq == behind.low_seq
 
