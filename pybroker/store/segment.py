@@ -4,6 +4,7 @@ Where a message lies on disk is known here alone. Damage is told of, never raise
 DiskError.
 """
 
+import errno
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,9 @@ SCAN_OCTETS: Final = 4_194_304
 # A queue that wants messages back reads a little first, it may want no more, then twice as much each time, up to this.
 FIRST_OCTETS: Final = 65_536
 READ_OCTETS: Final = 1_048_576
+# What a disk loses at once, and how often a segment may have lost it.
+PAGE_OCTETS: Final = 4_096
+UNREADABLE_MAX: Final = 256
 # What lies between two places that are wanted is read too if it is less: cheaper than asking the disk twice.
 GAP_OCTETS: Final = 65_536
 
@@ -48,6 +52,7 @@ class SegmentFile:
         self.complaint = ""
         self.header: fmt.SegmentHeader | None = None
         self._seed = fmt.seed(epoch, number)
+        self._unreadable = 0
         self._file = disk.open(self.name)
         try:
             self.size = disk.size(self._file)
@@ -74,8 +79,28 @@ class SegmentFile:
         self._disk.close(self._file)
 
     def read(self, offset: int, octets: int) -> bytes:
-        """Return octets as they are on disk."""
-        return self._disk.read_at(self._file, offset, octets)
+        """Return octets as they are on disk; ones in place of what the disk cannot read any more: that is damage.
+
+        Raises DiskError if there is so much of it that it is the disk that is lost, not a few of its sectors.
+        """
+        try:
+            return self._disk.read_at(self._file, offset, octets)
+        except DiskError as error:
+            if error.errno != errno.EIO:
+                raise
+        return b"".join(
+            self._page(at, min(PAGE_OCTETS - at % PAGE_OCTETS, offset + octets - at))
+            for at in (offset, *range(offset - offset % PAGE_OCTETS + PAGE_OCTETS, offset + octets, PAGE_OCTETS))
+        )
+
+    def _page(self, offset: int, octets: int) -> bytes:
+        try:
+            return self._disk.read_at(self._file, offset, octets)
+        except DiskError as error:
+            self._unreadable += 1
+            if error.errno != errno.EIO or self._unreadable > UNREADABLE_MAX:
+                raise
+            return b"\xff" * octets
 
     def read_footer(self) -> Footer | None:
         """Return what the segment says of itself; None if it is not sealed, or its footer is not sound."""

@@ -283,10 +283,53 @@ def test_nothing_is_read_behind_what_is_wanted():
     assert sample.damages == []
 
 
-def test_a_disk_that_cannot_read_is_no_damage():
+class BadSectors:
+    """Lets a disk fail to read what touches some offsets."""
+
+    def __init__(self, disk, monkeypatch, *offsets):
+        self.read_at = disk.read_at
+        self.offsets = offsets
+        monkeypatch.setattr(disk, "read_at", self)
+
+    def __call__(self, file, offset, octets):
+        if any(offset <= bad < offset + octets for bad in self.offsets):
+            raise DiskError("read", NAME, errno.EIO)
+        return self.read_at(file, offset, octets)
+
+
+def test_what_the_disk_cannot_read_any_more_is_damage(monkeypatch):
+    sample = Sample(count=300).seal()
+    BadSectors(sample.disk, monkeypatch, 9_000, 41_000)
+    pages = [range(8_192, 12_288), range(40_960, 45_056)]
+    lost = {
+        seq
+        for run in sample.runs
+        for seq in range(run.first_seq, run.first_seq + run.count)
+        for page in pages
+        if sample.offsets[run.first_seq] < page.stop and sample.offsets[run.first_seq] + len(publish(run)) > page.start
+    }
+    assert 0 < len(lost) < len(sample.contents) / 4
+    file = SegmentFile(sample.disk, 1)
+    found = list(file.scan_all())
+    assert len([each for each in found if isinstance(each, Damaged)]) == 2
+    assert file.read_footer() is not None
+    assert sample.read(sample.contents) == sample.wanted(set(sample.contents) - lost)
+    assert len(sample.damages) == 2
+
+
+def test_a_disk_that_is_lost_is_no_damage(monkeypatch):
+    sample = Sample(count=300)
+    monkeypatch.setattr(segments, "UNREADABLE_MAX", 5)
+    BadSectors(sample.disk, monkeypatch, *range(9_000, 60_000, 4_096))
+    file = SegmentFile(sample.disk, 1)
+    with pytest.raises(DiskError):
+        list(file.scan_all())
+
+
+def test_another_error_is_no_damage():
     sample = Sample(count=20)
     file = SegmentFile(sample.disk, 1)
-    sample.disk.fail_next("read_at", errno.EIO)
+    sample.disk.fail_next("read_at", errno.ESTALE)
     with pytest.raises(DiskError):
         list(file.scan_all())
 
