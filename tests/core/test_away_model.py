@@ -81,7 +81,7 @@ class AwayMachine(QueueMachine):
         count = octets = 0
         for level in self.queue.levels:
             before = 0
-            for part in level.behind.parts if level.behind is not None else ():
+            for part in level.behind.all_parts() if level.behind is not None else ():
                 if isinstance(part, Away):
                     if part.found is None:
                         count += part.stretch.count

@@ -108,6 +108,7 @@ class Behind:
     def take_front(self, count: int) -> "list[Entry]":
         """Remove what leads and is in memory: all that was read back, or about `count` entries."""
         taken: list[Entry] = []
+        self.start_over()
         while self.parts and len(taken) < count:
             part = self.parts[0]
             if not isinstance(part, Away):

@@ -1,0 +1,62 @@
+"""A broker whose memory is always short, and whose pages lie on a disk in memory: for tests of paging."""
+
+from disk_log import shrink as shrink_away
+from store.faulty_disk import FaultyDisk
+
+from pybroker.core import paging, publish
+from pybroker.core.queue import leaving
+from pybroker.store.page_log import PageLog
+from pybroker.store.worker import InlineWorker
+
+SMALL = {
+    publish: {"RUN_MESSAGES_MAX": 3},
+    leaving: {"SHARE_PARTS": 3, "PART_OCTETS": 1, "READING_MS": 0},
+    paging: {
+        "WINDOW_MESSAGES": 2,
+        "WINDOW_OCTETS": 30,
+        "TICK_OCTETS": 2_000,
+        "SHARE_OCTETS": 100,
+        "SEARCH_MS": 0,
+        "RETRY_MS": 0,
+    },
+}
+# More memory than any machine has.
+SHORT = 1 << 62
+
+
+def shrink(monkeypatch) -> None:
+    """Make all windows and shares tiny."""
+    shrink_away(monkeypatch)
+    for module, constants in SMALL.items():
+        for name, value in constants.items():
+            assert hasattr(module, name)
+            monkeypatch.setattr(module, name, value)
+
+
+class Pages:
+    """The page log of a broker. `hold` keeps what is written from being known until something has to be read."""
+
+    def __init__(self, broker) -> None:
+        self.disk = FaultyDisk()
+        self.worker = InlineWorker()
+        self.unreadable: list[str] = []
+        self.log = broker.pages = PageLog(self.disk, self.worker, self.unreadable.append)
+        self.broker = broker
+        self.hold = False
+        self.written = 0
+        self.read = 0
+        broker.settings.watermarks.set_disk_relative(0.0)
+
+    def step(self) -> bool:
+        """Do the oldest job; False if there is none, or it is to wait."""
+        names = [job.func.__name__ for job, _ in self.worker._jobs]
+        if not names or (self.hold and set(names) == {"_write"}):
+            return False
+        self.written += names[0] == "_write"
+        self.read += names[0] == "read_back"
+        self.worker.step()
+        return True
+
+    def short(self) -> None:
+        """Let memory be short for a tick."""
+        self.broker.paging.tick(SHORT)
