@@ -1,6 +1,7 @@
 """What messages take in memory: contents once, however many queues have them."""
 
 import pytest
+from disk_log import DiskBench, shrink
 from fakes import World
 
 from pybroker.core.footprint import ENTRIES_PER_SLICE, ENTRY_OCTETS, QUEUE_OCTETS, RUN_OCTETS, measure, octets_of
@@ -98,3 +99,16 @@ def test_a_queues_own_figure_comes_near_what_is_counted(world, peer):
 
 def test_an_empty_queue_takes_a_little(world, peer):
     assert world.vhost.queues["q"].memory_octets == QUEUE_OCTETS
+
+
+def test_what_is_away_takes_next_to_nothing(monkeypatch):
+    shrink(monkeypatch)
+    resident, bench = DiskBench(), DiskBench()
+    resident.queue.durable = False
+    for one in (resident, bench):
+        one.fill(100, size=1_000)
+    assert 99 == bench.queue.messages_away
+    before, found = measure(resident.broker, print), measure(bench.broker, print)
+    assert before.contents > 100_000 > 10_000 > found.contents
+    assert before.entries > 5 * found.entries > 0
+    assert resident.queue.memory_octets > 10 * bench.queue.memory_octets > QUEUE_OCTETS
