@@ -60,6 +60,10 @@ def _capacity(queue: "Queue") -> float:
     return float(any(consumer.active and consumer.credit() for consumer in queue.consumers))
 
 
+def _octets_in_memory(queue: "Queue") -> int:
+    return queue.octets_ready - queue.octets_away + queue.octets_unacknowledged
+
+
 COLUMNS = (
     Column("name", lambda q: q.name, "name"),
     Column("durable", lambda q: q.durable, "whether it is there again after a restart"),
@@ -78,17 +82,19 @@ COLUMNS = (
     Column("messages_ready", lambda q: q.messages_ready, "messages that wait for a consumer"),
     Column("messages_unacknowledged", lambda q: q.messages_unacknowledged, "messages delivered, not yet acknowledged"),
     Column("messages", lambda q: q.messages, "both together"),
-    Column("messages_ready_ram", lambda q: q.messages_ready, "ready messages held in memory"),
+    Column("messages_ready_ram", lambda q: q.messages_ready - q.messages_away, "ready messages held in memory"),
     Column("messages_unacknowledged_ram", lambda q: q.messages_unacknowledged, "unacknowledged ones held in memory"),
-    Column("messages_ram", lambda q: q.messages, "both together"),
+    Column("messages_ram", lambda q: q.messages - q.messages_away, "both together"),
+    Column("messages_paged_out", lambda q: q.messages_away, "ready messages whose contents are on disk alone"),
     Column("message_bytes_ready", lambda q: q.octets_ready, "octets of the bodies of ready messages"),
     Column("message_bytes_unacknowledged", lambda q: q.octets_unacknowledged, "of unacknowledged ones"),
     Column("message_bytes", lambda q: q.octets_ready + q.octets_unacknowledged, "both together"),
-    Column("message_bytes_ram", lambda q: q.octets_ready + q.octets_unacknowledged, "of those held in memory"),
+    Column("message_bytes_ram", _octets_in_memory, "of those held in memory"),
+    Column("message_bytes_paged_out", lambda q: q.octets_away, "of those on disk alone"),
     Column("head_message_timestamp", _head_timestamp, "timestamp property of the first message, if it has one"),
     Column("memory", lambda q: q.memory_octets, "octets of memory that its messages take, about"),
-    Column("disk_reads", lambda _: 0, "how often messages were read from disk: never, they are held in memory"),
-    Column("disk_writes", lambda _: 0, "how often messages were written to disk: never likewise"),
+    Column("disk_reads", lambda _: 0, "how often messages were read from disk; not counted"),
+    Column("disk_writes", lambda _: 0, "how often messages were written to disk; not counted"),
     Column("consumers", lambda q: q.consumer_count, "consumers"),
     Column("consumer_capacity", _capacity, "1.0 while a consumer could take a message at once, else 0.0"),
     Column("consumer_utilisation", _capacity, "the same"),

@@ -21,6 +21,18 @@ def test_name_and_messages_are_shown_by_default_ready_and_unacknowledged_togethe
     assert operator.list("list_queues", *octets) == [[8, 4, 12]]
 
 
+def test_what_lies_on_disk_alone_is_not_counted_as_held_in_memory(operator, peer):
+    peer.declare("q")
+    for _ in range(3):
+        peer.publish("", "q", b"four")
+    queue = operator.world.vhost.queues["q"]
+    queue.messages_away, queue.octets_away = 2, 8
+    counts = ("messages_ready", "messages_ready_ram", "messages_ram", "messages_paged_out")
+    assert operator.list("list_queues", *counts) == [[3, 1, 1, 2]]
+    octets = ("message_bytes", "message_bytes_ram", "message_bytes_paged_out")
+    assert operator.list("list_queues", *octets) == [[12, 4, 8]]
+
+
 def test_columns_come_in_the_order_asked_for_also_by_commas(operator, peer):
     peer.declare("q", durable=True)
     assert operator.list("list_queues", "durable,name", "type") == [[True, "q", "classic"]]
