@@ -59,6 +59,36 @@ In a pipe the answers follow one another.
 shows queues or connections with their rates, totals and alarms: Tab changes between the two, < and > (or left and
 right) choose the column that sorts, r turns the order, / filters by a text, space holds the picture, + and \- change
 how often it looks, h helps, q ends. Rates are the difference of two looks. In a pipe it lists the counters once.
+.SH DATA AND BACKUPS
+The words of a command's name may stand apart:
+.B log status
+is
+.BR log_status .
+.PP
+.B log verify
+reads all of the durable log and the definitions of a node that runs, as far as it was on disk when it began, or of one
+that is stopped, with
+.BR \-\-data\-dir .
+Damage ends it with exit code 65 and a line for each place.
+.B log repair
+takes out what is damaged; the node must be stopped for it. A node that starts on damaged data does so without it too,
+and says what is lost.
+.PP
+.B backup create
+copies what a running node has on disk at this moment, while it goes on: every message that was confirmed before is in
+it.
+.B backup verify
+compares each file with its checksum.
+.B backup restore
+makes a data folder of it in which nothing may be yet, and
+.B pybroker \-\-data\-dir
+starts with that.
+.PP
+.nf
+pybrokerctl backup create /backups/monday
+pybrokerctl backup verify /backups/monday
+pybrokerctl backup restore /backups/monday \-\-data\-dir /var/lib/pybroker
+.fi
 .SH COMPLETION
 Bash, zsh and fish complete commands, options, columns, and names of queues, exchanges, virtual hosts, users and
 connections, which are asked from the running node; one that does not answer within half a second is left alone. For

@@ -12,6 +12,7 @@ DESTROY = {
     "delete_user",
     "delete_vhost",
     "force_reset",
+    "log_repair",
     "purge_queue",
     "reset",
 }

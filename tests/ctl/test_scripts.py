@@ -20,6 +20,8 @@ from pybroker.control import commands
 from pybrokerctl import render
 
 ROOT = Path(__file__).resolve().parents[2]
+# Four scripts of eighty calls on a machine that does other things as well.
+pytestmark = pytest.mark.timeout(300)
 FORMATTERS = ("table", "pretty_table", "json", "csv")
 # One command a line, in an order in which each succeeds. PID is a connection's id, PORT the listener's.
 LINES = """
@@ -88,7 +90,13 @@ LINES = """
     reset
     force_reset
     start_app
+    log_status
+    log_verify
+    backup_create "$FOLDER/backup"
     stop
+    log_repair --data-dir "$FOLDER/data"
+    backup_verify "$FOLDER/backup"
+    backup_restore "$FOLDER/backup" --data-dir "$FOLDER/restored"
 """
 # bunny, hop, bunny_rs and rabbitmqadmin-ng begin so. / and guest exist already; there are no streams and no Erlang.
 SET_UP = """
@@ -166,7 +174,7 @@ def scripts():
             peers += [node.peer(), node.peer()]
             pid = node.ctl("list_connections", "-s", "pid").stdout.splitlines()[0]
             facts = {"PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-            facts |= {"PID": pid, "PORT": str(node.port), "NODE_PID": str(node.process.pid)}
+            facts |= {"PID": pid, "PORT": str(node.port), "NODE_PID": str(node.process.pid), "FOLDER": str(folder)}
             started[formatter] = Script(node.start(["sh", "-c", script(formatter, folder)], facts), folder)
         yield started
         for peer in peers:
@@ -183,7 +191,7 @@ def test_every_command_has_its_line():
 @pytest.mark.parametrize("formatter", FORMATTERS)
 def test_every_command_succeeds_under_set_e(scripts, formatter):
     process, folder = scripts[formatter]
-    said, complaint = process.communicate(timeout=100)
+    said, complaint = process.communicate(timeout=280)
     done = [line for line in lines() if (folder / command_of(line)).exists()]
     assert (process.returncode, complaint) == (0, ""), f"ended at: {done[-1]}"
     assert said == ""
@@ -191,7 +199,7 @@ def test_every_command_succeeds_under_set_e(scripts, formatter):
 
 def answers(scripts, formatter):
     process, folder = scripts[formatter]
-    process.wait(100)
+    process.wait(280)
     return {command_of(line): (folder / command_of(line)).read_text() for line in lines()}
 
 
