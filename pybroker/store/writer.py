@@ -100,6 +100,8 @@ class Writer:
             if error.errno == errno.ENOENT:
                 return -1
             raise
+        # A crash must not leave the file under both names, or a later segment would be written over this one.
+        disk.sync_folder()
         file = disk.open(made, write=True)
         if disk.size(file) >= octets:
             return file

@@ -1,0 +1,121 @@
+"""pybroker-store(5) draws what the code writes: fields stand where the page says, and end where the code's do."""
+
+import re
+from array import array
+
+import pytest
+from sources import ROOT
+from store.records import SEED, run_of
+
+from pybroker.store import checkpoint, footer, format as fmt
+from pybroker.store.checkpoint import Checkpoint
+from pybroker.store.footer import Footer
+
+PAGE = (ROOT / "man/pybroker-store.5").read_text().replace(r"\-", "-")
+SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
+FIELD = re.compile(r"(\d+)  (.+?)(?=$|  +\d+  )", re.MULTILINE)
+
+
+def fields(after):
+    """Return offset -> text of the first drawing after these words."""
+    drawing = PAGE.partition(after)[2].partition(".nf\n")[2].partition(".fi")[0]
+    return {int(offset): text.strip() for offset, text in FIELD.findall(drawing)}
+
+
+def size_of(text):
+    """Return the octets of a field: a number's, a text's in quotes, or so many zeros."""
+    number = re.search(r"\b(u8|u16|u32|u64)\b", text)
+    if number:
+        return SIZES[number.group(1)]
+    quoted = re.search(r'"(\w+)"', text)
+    return len(quoted.group(1)) if quoted else int(re.match(r"(\d+) zeros", text).group(1))
+
+
+def ends(drawn, fixed):
+    """Check that fields follow each other, up to offset `fixed`."""
+    at = 0
+    for offset, text in sorted(drawn.items()):
+        if offset >= fixed:
+            break
+        assert offset == at, text
+        at += size_of(text)
+    assert at == fixed
+
+
+@pytest.mark.parametrize(
+    ("name", "fixed"),
+    [
+        ("1 BATCH", fmt._BATCH.size),
+        ("2 TARGETS", fmt._TARGETS.size),
+        ("3 PUBLISH", fmt._PUBLISH.size),
+        ("4 SETTLE", fmt._GROUP.size),
+        ("5 PROVEN", 8),
+        ("6 FOOTER", footer._HEAD.size),
+    ],
+)
+def test_the_fixed_part_of_a_record_is_as_long_as_it_is_drawn(name, fixed):
+    number, kind = name.split()
+    assert fmt.TYPE_NAMES[int(number)] == kind
+    drawn = fields(f".B {name}")
+    ends({offset: text for offset, text in drawn.items() if offset < fixed}, fixed)
+
+
+def test_the_fixed_part_of_a_checkpoint_is_as_long_as_it_is_drawn():
+    ends(fields(".SH CHECKPOINT"), checkpoint._HEAD.size)
+
+
+def drawing(name):
+    """Return the fields of one of the drawings that share a block below SEGMENT."""
+    block = PAGE.partition(".SH SEGMENT")[2].partition(".fi")[0]
+    part = re.search(rf"^{name}.*\n((?:^ .*\n)+)", block, re.MULTILINE)
+    return {int(offset): text.strip() for offset, text in FIELD.findall(part.group(1))}
+
+
+def test_header_and_trailer_are_as_long_as_they_are_drawn():
+    ends(drawing("header,"), fmt.HEADER_OCTETS)
+    ends(drawing("trailer,"), fmt.TRAILER_OCTETS)
+    drawn = drawing("record")
+    assert sorted(drawn) == [0, 4, 8, 9, 10, 12]
+    assert drawn[12] == "payload"
+    assert fmt.RECORD_OCTETS == 12
+
+
+def read(octets, drawn, words):
+    """Read the number whose description begins with these words from where the page draws it."""
+    ((offset, text),) = [(offset, text) for offset, text in drawn.items() if text.startswith(words)]
+    return int.from_bytes(octets[offset : offset + size_of(text)], "little")
+
+
+def test_values_stand_where_they_are_drawn():
+    header, drawn = fmt.SegmentHeader(3, 4, 5, 6).encode(), drawing("header,")
+    assert [read(header, drawn, each) for each in ("epoch", "number", "size", "created")] == [3, 4, 5, 6]
+    batch, drawn = fmt.batch_header(1, 2, 3, 4, SEED)[12:], fields(".B 1 BATCH")
+    assert [read(batch, drawn, each) for each in ("ticket", "wall", "how many r", "how many o")] == [1, 2, 3, 4]
+    targets, drawn = fmt.targets(7, 3, True, (9, 8), SEED)[12:], fields(".B 2 TARGETS")
+    assert [read(targets, drawn, each) for each in ("number", "priority", "1: they", "how many")] == [7, 3, 1, 2]
+    assert [int.from_bytes(targets[at : at + 8], "little") for at in (12, 20)] == [9, 8]
+    settle, drawn = fmt.settle([(5, 2, array("Q", [6, 7]))], SEED)[12:], fields(".B 4 SETTLE")
+    assert [read(settle, drawn, each) for each in ("queue id", "how many", "deliveries", "first")] == [5, 1, 2, 6]
+    octets, drawn = Footer(1, 2, 3).encode(), fields(".B 6 FOOTER")
+    assert [read(octets, drawn, each) for each in ("ticket of the f", "ticket of the l", "newest")] == [1, 2, 3]
+    octets, drawn = Checkpoint(8, 9, True, {}, [(1, 2, 3, 4)]).encode(), fields(".SH CHECKPOINT")
+    assert [read(octets, drawn, each) for each in ("ticket", "next", "1: written", "how many r")] == [8, 9, 1, 1]
+
+
+def test_a_publish_stands_where_it_is_drawn():
+    run = run_of([b"ab", b"cd"], 5, ("x", "key"), channel=6, frame_octets_max=4_096)
+    octets, drawn = fmt.publish(7, run, range(2), 77, SEED)[12:], fields(".B 3 PUBLISH")
+    size = len(run.content(0))
+    words = (
+        "set of queues",
+        "how many",
+        "seq",
+        "arrived",
+        "expiration",
+        "frames",
+        "octets of each c",
+        "octets of each b",
+    )
+    assert [read(octets, drawn, each) for each in words] == [7, 2, 5, 77, (1 << 64) - 1, 4_096, size, 2]
+    assert [read(octets, drawn, each) for each in ("channel", "priority", "set of what")] == [6, 0, 0]
+    assert octets[48:] == b"\x01x\x03key" + run.content(0) + run.content(1)
