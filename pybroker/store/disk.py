@@ -153,7 +153,7 @@ class Disk:
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name; the file that had it is gone."""
-        with _told(f"rename to {new}", self._path(old)):
+        with _told("rename", f"{self._path(old)} to {new}"):
             self._path(old).rename(self._path(new))
         for file, path in list(self._names.items()):
             if path == self._path(old):
@@ -201,7 +201,7 @@ class Disk:
 
 
 @contextlib.contextmanager
-def _told(operation: str, name: Path) -> Iterator[None]:
+def _told(operation: str, name: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -151,6 +151,9 @@ def test_errors_are_sentences(tmp_path):
     with pytest.raises(DiskError) as raised:
         Disk(tmp_path).open("seg.1")
     assert str(raised.value) == f"cannot open {tmp_path}/seg.1: No such file or directory"
+    with pytest.raises(DiskError) as raised:
+        Disk(tmp_path).rename("a", "b")
+    assert str(raised.value) == f"cannot rename {tmp_path}/a to b: No such file or directory"
 
 
 @pytest.mark.parametrize(
