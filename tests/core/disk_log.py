@@ -12,6 +12,7 @@ from pybroker.core.queue import away, behind, queue, ready
 from pybroker.core.queue.behind import Away
 from pybroker.run import Run, Traits
 from pybroker.store.log import Log
+from pybroker.stretch import Stretch
 
 PERSISTENT = Traits(persistent=True)
 SMALL = {
@@ -162,3 +163,20 @@ def away_seqs(bench: DiskBench) -> list[int]:
         part.stretch for at in range(len(bench.queue.levels)) for part in parts_of(bench, at) if not part.found
     ]
     return [first + i for stretch in stretches for first, count, _ in stretch.ranges() for i in range(count)]
+
+
+def stretch_of(seqs, size=1) -> Stretch:
+    made = Stretch()
+    for seq in seqs:
+        made.add(seq, 1, size)
+    return made
+
+
+def on_disk(bench: DiskBench, seqs, priority: int = 0, ttl_ms: int | None = None) -> Stretch:
+    """Have these messages in the log, of one octet each."""
+    log = bench.log
+    for seq in seqs:
+        run = run_of([b"x"], seq, Traits(persistent=True, priority=priority, ttl_ms=ttl_ms), bench.now_ms)
+        log.append(run, range(1), (bench.queue.id,))
+        log.next_seq = log.safe_seq = max(log.next_seq, seq + 1)
+    return stretch_of(seqs)

@@ -185,8 +185,14 @@ def bring_back(queue: "Queue", now_ms: int) -> None:
 
 
 def refill(queue: "Queue", level: "Level") -> None:
-    """Read on for whoever needs this level's head, if that is away or what follows it will soon be needed."""
+    """Read on for whoever needs this level's head, if that is away or what follows it will soon be needed.
+
+    What may be read only to die waits until those that died before have left: else a backlog that expires would all be
+    in memory at once.
+    """
     behind = level.behind
+    if queue.timed and queue.vhost.broker.departures.has(queue):
+        return
     if behind is not None and not behind.fetching:
         head = level.head()
         if head is None or head.first_seq >= behind.low_seq:

@@ -68,6 +68,10 @@ class Departures(Chore):
         self._waiting.setdefault(queue, deque()).extend((entry, reason) for entry in entries)
         self.wake()
 
+    def has(self, queue: "Queue") -> bool:
+        """Tell whether messages of `queue` wait here."""
+        return queue in self._waiting
+
     def deliver(self, _now_ms: int) -> None:
         """Route one turn's share: of each queue in turn the oldest ones, which keep their order."""
         budget = TURN_COST
@@ -94,6 +98,8 @@ class Departures(Chore):
             del self._waiting[queue]
             if line:
                 self._waiting[queue] = line
+        if not line and queue.messages_away:
+            queue.head_came()  # those that are to follow were not read before there was room for them
         return cost
 
     def _publish(self, queue: "Queue", message: Message, reason: str) -> int:

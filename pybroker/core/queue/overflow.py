@@ -66,7 +66,8 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
             # A dead letter needs its contents; until they are here there are more messages than the limit allows.
             dropped = 0 if limits.dead_letter_exchange is not None else away.drop_front(queue, level, excess)
             if not dropped:
-                away.refill(queue, level)
+                if not queue.vhost.broker.departures.has(queue):
+                    away.refill(queue, level)
                 return
             queue.dropped += dropped
             continue

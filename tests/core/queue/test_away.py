@@ -1,7 +1,7 @@
 """Contents that leave the memory and come back: when, how much, and what happens meanwhile."""
 
 import pytest
-from disk_log import PERSISTENT, DiskBench, away_seqs, parts_of, shrink
+from disk_log import PERSISTENT, DiskBench, away_seqs, on_disk, parts_of, shrink
 from readers import seqs
 
 from pybroker.core.queue import away, behind, queue
@@ -297,6 +297,23 @@ def test_f32_messages_expire_although_they_are_away(small):
     bench.advance(50)
     bench.settle_down()
     assert 40 == bench.queue.expired
+
+
+@pytest.mark.parametrize("arguments", [{"x_message_ttl": 100}, {"x_max_length": 500, "x_message_ttl": 1_000}])
+def test_a_backlog_that_dies_is_not_in_memory_all_at_once(handy, arguments):
+    bench = DiskBench(x_dead_letter_exchange="nowhere", **arguments)
+    bench.queue.restore([(0, False, on_disk(bench, range(1, 3_001)))], 0)
+    most = 0
+    bench.broker.clock.advance(arguments["x_message_ttl"] // 2)
+    told = []
+    bench.queue.wait_for_head(lambda: told.append(1)) or bench.broker.clock.advance(100)
+    while bench.log.answer() or bench.broker.turn.queues:
+        bench.broker.pump()
+        most = max(most, len(bench.broker.departures))
+    gone = bench.queue.dropped + bench.queue.expired
+    assert (gone, 3_000 - gone, [1]) == (gone, bench.queue.messages_ready, told)
+    assert gone == (2_500 if "x_max_length" in arguments else 3_000)
+    assert most <= 512
 
 
 def test_what_cannot_be_read_is_missed_counted_told_and_not_settled(small, caplog):

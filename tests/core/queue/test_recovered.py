@@ -1,33 +1,14 @@
 """What was in the log at a start is in the queue again: in order, counted, and all of it away."""
 
 import pytest
-from disk_log import DiskBench, shrink
+from disk_log import DiskBench, on_disk, shrink, stretch_of
 from hypothesis import given, strategies as st
-from readers import run_of
 
 from pybroker.core.queue import recovered
 from pybroker.core.queue.away import AWAY_ELEMENTS
-from pybroker.run import Traits
 from pybroker.stretch import Stretch
 
 BOTH = st.tuples(st.integers(0, 3), st.integers(1, 3))
-
-
-def stretch_of(seqs, size=1) -> Stretch:
-    made = Stretch()
-    for seq in seqs:
-        made.add(seq, 1, size)
-    return made
-
-
-def on_disk(bench: DiskBench, seqs, priority: int = 0, ttl_ms: int | None = None) -> Stretch:
-    """Have these messages in the log, of one octet each."""
-    log = bench.log
-    for seq in seqs:
-        run = run_of([b"x"], seq, Traits(persistent=True, priority=priority, ttl_ms=ttl_ms), bench.now_ms)
-        log.append(run, range(1), (bench.queue.id,))
-        log.next_seq = log.safe_seq = max(log.next_seq, seq + 1)
-    return stretch_of(seqs)
 
 
 @pytest.fixture
