@@ -1,10 +1,11 @@
 """A broker whose memory is always short, and whose pages lie on a disk in memory: for tests of paging."""
 
-from disk_log import shrink as shrink_away
+from disk_log import DiskBench, shrink as shrink_away
 from store.faulty_disk import FaultyDisk
 
 from pybroker.core import paging, publish
 from pybroker.core.queue import leaving
+from pybroker.core.queue.behind import Away
 from pybroker.store.page_log import PageLog
 from pybroker.store.worker import InlineWorker
 
@@ -60,3 +61,29 @@ class Pages:
     def short(self) -> None:
         """Let memory be short for a tick."""
         self.broker.paging.tick(SHORT)
+
+
+class PagedBench(DiskBench):
+    """A queue with pages; memory is short when `page` says so."""
+
+    def __init__(self, *, durable=True, **arguments) -> None:
+        super().__init__(**arguments)
+        self.queue.durable = durable
+        self.pages = Pages(self.broker)
+
+    def page(self) -> None:
+        """Be short of memory for a tick, and let everything come to its end."""
+        self.pages.short()
+        self.rest()
+
+    def rest(self) -> None:
+        self.turn()
+        while self.pages.step() or self.log.answer() or self.log.complete(self.broker):
+            self.turn()
+
+
+def paged_seqs(bench) -> list[int]:
+    """Return the seqs in pages, in all levels."""
+    parts = [part for level in bench.queue.levels if level.behind is not None for part in level.behind.all_parts()]
+    stretches = [part.stretch for part in parts if isinstance(part, Away) and part.page is not None and not part.found]
+    return [first + i for stretch in stretches for first, count, _ in stretch.ranges() for i in range(count)]

@@ -3,12 +3,12 @@
 import errno
 
 import pytest
-from disk_log import PERSISTENT, DiskBench, DiskLog
+from disk_log import DiskLog
 from fakes import World
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
-from paged import Pages, shrink
-from readers import run_of, seqs
+from paged import PagedBench, Pages, paged_seqs, shrink
+from readers import run_of
 from test_away_model import LIMITS, PATTERNS, AwayMachine
 from test_queue_model import QUICK
 from topology import queue as make_queue
@@ -17,7 +17,7 @@ from pybroker.core import paging
 from pybroker.core.publish import NO_RECEIPT
 from pybroker.core.queue import behind
 from pybroker.core.queue.behind import Away
-from pybroker.run import PLAIN_TRAITS, Traits
+from pybroker.run import PLAIN_TRAITS
 
 # -- against the naive twin -------------------------------------------------------------------------------------------
 
@@ -125,33 +125,7 @@ def test_a_queue_that_is_paged_out_does_the_same_in_two_thousand_stories(small, 
     run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=2_000, stateful_step_count=50))
 
 
-# -- what goes, and when ----------------------------------------------------------------------------------------------
-
-
-class PagedBench(DiskBench):
-    """A queue with pages; memory is short when `page` says so."""
-
-    def __init__(self, *, durable=True, **arguments) -> None:
-        super().__init__(**arguments)
-        self.queue.durable = durable
-        self.pages = Pages(self.broker)
-
-    def page(self) -> None:
-        """Be short of memory for a tick, and let everything come to its end."""
-        self.pages.short()
-        self.rest()
-
-    def rest(self) -> None:
-        self.turn()
-        while self.pages.step() or self.log.answer() or self.log.complete(self.broker):
-            self.turn()
-
-
-def paged_seqs(bench) -> list[int]:
-    """Return the seqs in pages, in all levels."""
-    parts = [part for level in bench.queue.levels if level.behind is not None for part in level.behind.all_parts()]
-    stretches = [part.stretch for part in parts if isinstance(part, Away) and part.page is not None and not part.found]
-    return [first + i for stretch in stretches for first, count, _ in stretch.ranges() for i in range(count)]
+# -- what goes, and when -----------------------------------------------------------------------------------------------
 
 
 def test_nothing_goes_below_the_threshold():
@@ -205,43 +179,6 @@ def test_the_queue_with_most_in_memory_gives_first():
     assert 0 < bench.queue.messages_away < larger.messages_away
 
 
-def test_what_several_queues_have_is_written_once():
-    bench = PagedBench(durable=False)
-    others = [make_queue(bench.vhost, name) for name in "ab"]
-    for _ in range(80):
-        run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_TRAITS, bench.now_ms)
-        for queue in (bench.queue, *others):
-            queue.enqueue(run, range(1), NO_RECEIPT)
-    for _ in range(4):
-        bench.page()
-    away = bench.queue.messages_away
-    assert [away, away] == [queue.messages_away for queue in others]
-    assert 60 < away
-    assert bench.pages.log.octets < 100_100 * away
-    bench.queue.purge()
-    others[0].purge()
-    bench.rest()
-    assert bench.pages.log.octets > 100_000 * away
-    others[1].purge()
-    bench.rest()
-    assert ({}, 0) == (bench.pages.disk.files, bench.pages.log.octets)
-
-
-@pytest.mark.parametrize("durable", [True, False])
-def test_persistent_messages_of_a_transient_queue_are_paged_those_of_a_durable_one_are_in_the_log(small, durable):
-    bench = PagedBench(durable=durable)
-    for _ in range(30):
-        bench.publish(b"x" * 10)
-    bench.log.complete(bench.broker)
-    bench.page()
-    assert bench.queue.messages_away > 20
-    assert bool(paged_seqs(bench)) is not durable
-    reader = bench.reader()
-    bench.rest()
-    assert reader.seqs == list(range(1, 31))
-    assert all(batch.run.traits == PERSISTENT for batch in reader.channel.unacked)
-
-
 def test_a_full_disk_stops_it_with_one_warning_and_nothing_is_lost(small, caplog):
     bench = PagedBench(durable=False)
     bench.fill(30, traits=PLAIN_TRAITS)
@@ -284,76 +221,3 @@ def test_c5_only_what_is_in_the_log_goes_while_the_disk_is_short(small):
     bench.page()
     assert all(seq % 2 == 0 for seq in paged_seqs(bench))
     assert len(paged_seqs(bench)) > 5
-
-
-def test_what_is_taken_while_its_page_is_written_is_not_away(small):
-    bench = PagedBench(durable=False)
-    bench.fill(30, traits=PLAIN_TRAITS)
-    bench.pages.hold = True
-    bench.page()
-    reader = bench.reader()
-    bench.turn()
-    assert reader.seqs == list(range(1, 31))
-    bench.pages.hold = False
-    bench.rest()
-    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
-
-
-@pytest.mark.parametrize("hold", [True, False])
-def test_a_purge_gives_the_disk_back(small, hold):
-    bench = PagedBench(durable=False)
-    bench.fill(30, traits=PLAIN_TRAITS)
-    bench.pages.hold = hold
-    bench.page()
-    assert 30 == bench.queue.purge()
-    bench.pages.hold = False
-    bench.rest()
-    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
-
-
-def test_a_purge_while_messages_are_read_back_gives_the_disk_back(small):
-    bench = PagedBench(durable=False)
-    bench.fill(30, traits=PLAIN_TRAITS)
-    bench.page()
-    reader = bench.reader()
-    bench.turn()
-    assert len(reader.seqs) < 30
-    bench.queue.purge()
-    bench.rest()
-    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
-
-
-def test_heads_that_are_dropped_unseen_give_the_disk_back(small):
-    bench = PagedBench(durable=False, x_max_length=40)
-    bench.fill(40, traits=PLAIN_TRAITS)
-    for _ in range(3):
-        bench.page()
-    bench.fill(80, traits=PLAIN_TRAITS)
-    bench.rest()
-    assert 40 == bench.queue.messages_ready
-    assert seqs(bench.queue.levels[0]) == list(range(81, 121))
-    assert (80, 0, {}) == (bench.queue.dropped, bench.queue.messages_away, bench.pages.disk.files)
-
-
-def test_what_expired_on_disk_expires_when_it_comes_and_gives_the_disk_back(small):
-    bench = PagedBench(durable=False)
-    bench.fill(20, traits=Traits(ttl_ms=100))
-    bench.page()
-    assert bench.queue.messages_away > 10
-    bench.advance(100)
-    bench.rest()
-    assert (0, 20, {}) == (bench.queue.messages_ready, bench.queue.expired, bench.pages.disk.files)
-
-
-def test_a_message_that_cannot_be_read_is_counted_and_the_others_come(small):
-    bench = PagedBench(durable=False)
-    bench.fill(30, size=10, traits=PLAIN_TRAITS)
-    bench.page()
-    name = min(bench.pages.disk.files)
-    bench.pages.disk.flip(name, 8 * len(bench.pages.disk.files[name].seen) - 1)
-    reader = bench.reader()
-    bench.rest()
-    assert 1 == bench.queue.unreadable == 30 - len(reader.seqs)
-    assert reader.seqs == sorted(reader.seqs)
-    assert ({}, 0, 0) == (bench.pages.disk.files, bench.queue.messages_ready, bench.queue.octets_ready)
-    assert "cannot be read" in bench.pages.unreadable[0]

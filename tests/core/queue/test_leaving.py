@@ -1,0 +1,125 @@
+"""What leaves for a page: it may be taken, dropped, purged or lost on the way, there and back."""
+
+import pytest
+from disk_log import PERSISTENT
+from paged import PagedBench, paged_seqs, shrink
+from readers import run_of, seqs
+from topology import queue as make_queue
+
+from pybroker.core.publish import NO_RECEIPT
+from pybroker.run import PLAIN_TRAITS, Traits
+
+
+@pytest.fixture
+def small(monkeypatch):
+    shrink(monkeypatch)
+
+
+def test_what_several_queues_have_is_written_once():
+    bench = PagedBench(durable=False)
+    others = [make_queue(bench.vhost, name) for name in "ab"]
+    for _ in range(80):
+        run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_TRAITS, bench.now_ms)
+        for queue in (bench.queue, *others):
+            queue.enqueue(run, range(1), NO_RECEIPT)
+    for _ in range(4):
+        bench.page()
+    away = bench.queue.messages_away
+    assert [away, away] == [queue.messages_away for queue in others]
+    assert 60 < away
+    assert bench.pages.log.octets < 100_100 * away
+    bench.queue.purge()
+    others[0].purge()
+    bench.rest()
+    assert bench.pages.log.octets > 100_000 * away
+    others[1].purge()
+    bench.rest()
+    assert ({}, 0) == (bench.pages.disk.files, bench.pages.log.octets)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_persistent_messages_of_a_transient_queue_are_paged_those_of_a_durable_one_are_in_the_log(small, durable):
+    bench = PagedBench(durable=durable)
+    for _ in range(30):
+        bench.publish(b"x" * 10)
+    bench.log.complete(bench.broker)
+    bench.page()
+    assert bench.queue.messages_away > 20
+    assert bool(paged_seqs(bench)) is not durable
+    reader = bench.reader()
+    bench.rest()
+    assert reader.seqs == list(range(1, 31))
+    assert all(batch.run.traits == PERSISTENT for batch in reader.channel.unacked)
+
+
+def test_what_is_taken_while_its_page_is_written_is_not_away(small):
+    bench = PagedBench(durable=False)
+    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.pages.hold = True
+    bench.page()
+    reader = bench.reader()
+    bench.turn()
+    assert reader.seqs == list(range(1, 31))
+    bench.pages.hold = False
+    bench.rest()
+    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
+
+
+@pytest.mark.parametrize("hold", [True, False])
+def test_a_purge_gives_the_disk_back(small, hold):
+    bench = PagedBench(durable=False)
+    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.pages.hold = hold
+    bench.page()
+    assert 30 == bench.queue.purge()
+    bench.pages.hold = False
+    bench.rest()
+    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
+
+
+def test_a_purge_while_messages_are_read_back_gives_the_disk_back(small):
+    bench = PagedBench(durable=False)
+    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.page()
+    reader = bench.reader()
+    bench.turn()
+    assert len(reader.seqs) < 30
+    bench.queue.purge()
+    bench.rest()
+    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
+
+
+def test_heads_that_are_dropped_unseen_give_the_disk_back(small):
+    bench = PagedBench(durable=False, x_max_length=40)
+    bench.fill(40, traits=PLAIN_TRAITS)
+    for _ in range(3):
+        bench.page()
+    bench.fill(80, traits=PLAIN_TRAITS)
+    bench.rest()
+    assert 40 == bench.queue.messages_ready
+    assert seqs(bench.queue.levels[0]) == list(range(81, 121))
+    assert (80, 0, {}) == (bench.queue.dropped, bench.queue.messages_away, bench.pages.disk.files)
+
+
+def test_what_expired_on_disk_expires_when_it_comes_and_gives_the_disk_back(small):
+    bench = PagedBench(durable=False)
+    bench.fill(20, traits=Traits(ttl_ms=100))
+    bench.page()
+    assert bench.queue.messages_away > 10
+    bench.advance(100)
+    bench.rest()
+    assert (0, 20, {}) == (bench.queue.messages_ready, bench.queue.expired, bench.pages.disk.files)
+
+
+def test_a_message_that_cannot_be_read_is_counted_and_the_others_come(small):
+    bench = PagedBench(durable=False)
+    bench.fill(30, size=10, traits=PLAIN_TRAITS)
+    bench.page()
+    name = min(bench.pages.disk.files)
+    bench.pages.disk.flip(name, 8 * len(bench.pages.disk.files[name].seen) - 1)
+    reader = bench.reader()
+    bench.rest()
+    assert 1 == bench.queue.unreadable == 30 - len(reader.seqs)
+    assert reader.seqs == sorted(reader.seqs)
+    assert ({}, 0, 0) == (bench.pages.disk.files, bench.queue.messages_ready, bench.queue.octets_ready)
+    assert "cannot be read" in bench.pages.unreadable[0]
