@@ -202,6 +202,13 @@ def refill(queue: "Queue", level: "Level") -> None:
             ask(queue, level, behind, FETCH_MESSAGES * max(1, behind.ahead))
 
 
+def peek(queue: "Queue", level: "Level") -> None:
+    """Read no more than the head, for who only looks at it: so many queues may be looked at that memory is none."""
+    behind = level.behind
+    if behind is not None and not behind.fetching and level.head() is None:
+        ask(queue, level, behind, 1)
+
+
 def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
     """Have up to `messages` read that come first of those that are away, at least one of them."""
     group: list[Away] = []

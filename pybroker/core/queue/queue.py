@@ -180,7 +180,7 @@ class Queue:
             return None
         head = level.head()
         if head is None:
-            away.refill(self, level)
+            away.peek(self, level)
             return None
         return decode_properties(Message(head.run, head.indexes[0]).property_octets).timestamp
 

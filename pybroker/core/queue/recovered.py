@@ -48,9 +48,7 @@ def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
     queue.set_limits(queue.limits)
     if queue.timed:
         for level in queue.levels:
-            if level.behind is not None:
-                # When it is due, is all that has to be known of it: a thousand queues are not to fill the memory.
-                away.ask(queue, level, level.behind, 1)
+            away.peek(queue, level)  # when it is due, is all that has to be known
     queue.head_came()
 
 

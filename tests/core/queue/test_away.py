@@ -354,17 +354,11 @@ def test_one_that_is_wanted_of_a_large_run_does_not_keep_the_others(small):
     assert batch.run.count < 100
 
 
-def test_the_first_message_shows_its_timestamp_once_it_is_back(small):
+def test_the_first_message_shows_its_timestamp_once_it_is_back_and_no_other_is_read(handy):
     bench = DiskBench()
-    bench.queue.restore([], 0)
-    bench.fill(20)
-    reader = bench.reader(prefetch=2)
-    bench.turn()
-    bench.queue.consumers.remove(reader)
-    bench.log.fetches.clear()
-    bench.queue.levels[0].behind.fetching = False
-    for part in parts_of(bench):
-        part.asked = False
+    bench.queue.restore([(0, False, on_disk(bench, range(1, 20)))], 0)
     assert (None, None) == (bench.queue.head(), bench.queue.head_timestamp)
     bench.settle_down()
-    assert bench.queue.head() is not None
+    assert (1, 1) == (bench.queue.head().first_seq, bench.log.asked)
+    assert bench.queue.head_timestamp is None
+    assert 1 == bench.log.asked
