@@ -107,6 +107,9 @@ def unknown_command(name: str, stream: TextIO) -> str:
     near = get_close_matches(name, [*commands.NAMES, *LOCAL_NAMES], n=1, cutoff=0.75)
     if near:
         return f"\nCommand '{name}' not found. \nDid you mean '{near[0]}'? \n"
+    longer = [f"'{other.replace('_', ' ', 1)}'" for other in commands.NAMES if other.startswith(f"{name}_")]
+    if longer:
+        return f"\nCommand '{name}' not found. \nDid you mean {', '.join(longer)}? \n"
     return f"\nCommand '{name}' not found. \n{general_usage(stream)}"
 
 

@@ -30,6 +30,8 @@ LOG_PARTS: Final = ("groups", "local")
 MANIFEST: Final = "MANIFEST.json"
 VERSION: Final = 1
 COPY_OCTETS: Final = 1_048_576
+# Synced this often: a node beside us waits for the disk behind what was written at once.
+SYNC_OCTETS: Final = 4_194_304
 _CRC: Final = b'\n"crc32c":"'
 _END: Final = b'"}\n'
 
@@ -240,6 +242,8 @@ def _written(target: Disk, name: str, parts: Iterator[bytes]) -> Iterator[bytes]
         for part in parts:
             target.write_at(file, at, part)
             at += len(part)
+            if at % SYNC_OCTETS < len(part):
+                target.sync(file)
             yield part
         target.sync(file)
     finally:

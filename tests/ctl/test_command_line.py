@@ -41,6 +41,14 @@ def test_values_may_be_joined_to_their_flags():
     assert parsed("list_queues", "-p", "")[1] == parsed("list_queues", "--vhost=")[1] == {"vhost": ""}
 
 
+def test_the_words_of_a_name_may_stand_apart():
+    assert parsed("log", "status", "-q") == ("log_status", {}, {"quiet": True})
+    assert parsed("backup", "create", "folder") == ("backup_create", {"folder": "folder"}, {})
+    assert parsed("log_status")[0] == "log_status"
+    with pytest.raises(UnknownCommand):
+        parsed("log")
+
+
 def test_after_two_dashes_everything_is_an_argument():
     assert parsed("delete_user", "--", "-q") == ("delete_user", {"username": "-q"}, {})
     assert parsed("-q", "--", "delete_user", "a") == ("delete_user", {"username": "a"}, {"quiet": True})

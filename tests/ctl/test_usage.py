@@ -65,3 +65,8 @@ def test_pages_are_wrapped_at_the_width_of_a_terminal(monkeypatch):
     for page in [*pages, usage.usage_text(command, Terminal()), usage.usage_text(None, Terminal())]:
         assert max(map(len, page.expandtabs().splitlines())) < 60
         assert "\x1b" not in page
+
+
+def test_the_first_word_of_commands_names_them_all():
+    told = usage.unknown_command("backup", StringIO())
+    assert told == "\nCommand 'backup' not found. \nDid you mean 'backup create', 'backup verify', 'backup restore'? \n"
