@@ -138,13 +138,9 @@ def look(running):
 
 
 def keep(data, name):
-    """Copy a data folder, without what a start makes anew; of the zeros that an open segment ends with some will do."""
+    """Copy a data folder, without what a start makes anew."""
     shutil.rmtree(name, ignore_errors=True)
     shutil.copytree(data, name, ignore=lambda _, names: [each for each in names if each in NOT_KEPT or ".pid" in each])
-    for segment in name.rglob("seg.*"):
-        octets = segment.read_bytes()
-        if octets.endswith(bytes(4_096)):
-            segment.write_bytes(octets.rstrip(b"\0") + bytes(4_096))
 
 
 def live(folder, end):
