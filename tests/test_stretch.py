@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from pybroker.stretch import Stretch
+from pybroker.stretch import Stretch, merge
 
 steps = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(0, 2)), max_size=30)
 
@@ -45,6 +45,14 @@ def test_the_front_can_be_taken(steps, count):
     assert (model[:count], model[count:]) == (listed(taken), listed(stretch))
 
 
+@given(steps, st.integers(0, 60), st.integers(-1, 30))
+def test_a_part_can_be_copied(steps, first, length):
+    stretch, model = build(steps)
+    part = stretch.between(first, first + length)
+    assert [(seq, size) for seq, size in model if first <= seq <= first + length] == listed(part)
+    assert model == listed(stretch)
+
+
 @given(steps, steps)
 def test_two_can_be_joined(first, second):
     stretch, model = build(first)
@@ -69,3 +77,12 @@ def test_ranges_can_be_taken_out(steps, gaps):
     left = [(s, size) for s, size in model if not any(first <= s <= last for first, last in gone)]
     assert left == listed(stretch.without(gone))
     assert model == listed(stretch)
+
+
+@given(steps, st.lists(st.integers(0, 2), max_size=120))
+def test_several_can_be_merged(steps, owners):
+    _, model = build(steps)
+    parts = [Stretch() for _ in range(3)]
+    for (seq, size), owner in zip(model, owners, strict=False):
+        parts[owner].add(seq, 1, size)
+    assert model[: len(owners)] == listed(merge(parts))
