@@ -74,7 +74,7 @@ class Scanner:
         if self.done:
             return
         if self._zeros:
-            if not octets.strip(b"\0"):
+            if octets == bytes(len(octets)):
                 self._zeros += len(octets)
                 return
             # Zeros amid the records are damage. A record may begin in the last of them: its crc may start with zeros.
@@ -143,9 +143,9 @@ class Scanner:
         if left < RECORD_OCTETS:
             if not final or not left:
                 return _Next.WAIT
-            return _Next.SEARCH if octets[at:].strip(b"\0") else _Next.ZEROS
+            return _Next.ZEROS if octets[at:] == bytes(left) else _Next.SEARCH
         if octets[at : at + RECORD_OCTETS] == _NOTHING:
-            return _Next.SEARCH if octets[at:].strip(b"\0") else _Next.ZEROS
+            return _Next.ZEROS if octets[at:] == bytes(left) else _Next.SEARCH
         length = self._length(octets, at)
         if length < 0:
             return _Next.SEARCH
@@ -165,7 +165,7 @@ class Scanner:
     def _begins(self, octets: bytes, at: int, final: bool) -> bool:
         """Tell whether a record may begin here, or the end."""
         if at + RECORD_OCTETS > len(octets):
-            return not final or not octets[at:].strip(b"\0")
+            return not final or not any(octets[at:])
         return self._length(octets, at) >= 0 or octets[at : at + RECORD_OCTETS] == _NOTHING
 
     def _search(self, octets: bytes, at: int, base: int, final: bool) -> tuple[int, bool]:
