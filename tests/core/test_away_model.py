@@ -125,7 +125,7 @@ def small(monkeypatch):
 def test_a_queue_whose_contents_are_away_does_what_a_list_of_messages_would():
     AwayMachine.seen = 0
     run_state_machine_as_test(AwayMachine, settings=settings(QUICK, max_examples=60))
-    assert AwayMachine.seen > 200
+    assert AwayMachine.seen > 50
 
 
 @pytest.mark.slow

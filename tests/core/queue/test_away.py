@@ -268,7 +268,12 @@ def test_a_purged_backlog_is_settled_to_the_last(small, monkeypatch):
 def test_f32_a_full_queue_drops_heads_without_reading_them(small):
     bench = DiskBench(x_max_length=12)
     bench.fill(40)
-    assert (12, 28, 0) == (bench.queue.messages_ready, bench.queue.dropped, bench.log.asked)
+    assert (12, 12, 28, 0) == (
+        bench.queue.messages_ready,
+        bench.queue.octets_ready,
+        bench.queue.dropped,
+        bench.log.asked,
+    )
     assert set(range(29, 41)) == bench.log.live[bench.queue.id]
     reader = bench.reader()
     bench.settle_down()
