@@ -113,9 +113,9 @@ def small(monkeypatch):
 @pytest.mark.parametrize("machine", [PagingMachine, DurablePagingMachine])
 def test_a_queue_that_is_paged_out_does_what_a_list_of_messages_would(small, machine):
     PagingMachine.written = PagingMachine.read = 0
-    run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=30))
-    assert PagingMachine.written > 40
-    assert PagingMachine.read > 20
+    run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=40))
+    assert PagingMachine.written > 5
+    assert PagingMachine.read > 0
 
 
 @pytest.mark.slow

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from pybroker.store.page_log import Page, PageLog
 
 # Looked at in one go, some milliseconds.
-SHARE_PARTS: Final = 2_048
-# What an entry and its run take beside the contents, about.
-PART_OCTETS: Final = 512
+SHARE_PARTS: Final = 1_024
+# What an entry and its run take beside the contents, and what it costs to move them, about.
+PART_OCTETS: Final = 1_024
 # A head that was read back not longer ago is still being read.
 READING_MS: Final = 1_000
 
@@ -33,10 +33,24 @@ class Leaving:
     `left` of each is told; `moved` counts what was not away before: without any, there is nothing more to give.
     """
 
-    __slots__ = ("_pages", "_parts", "_queue", "moved", "octets_left", "parts_left")
+    __slots__ = (
+        "_durable",
+        "_next_seq",
+        "_pages",
+        "_parts",
+        "_queue",
+        "_safe_seq",
+        "moved",
+        "octets_left",
+        "parts_left",
+    )
 
     def __init__(self, queue: "Queue", octets: int, pages: "PageLog | None") -> None:
+        log = queue.vhost.broker.log
         self._queue = queue
+        self._durable = queue.durable
+        self._next_seq = log.next_seq
+        self._safe_seq = log.safe_seq
         self._pages = pages
         self._parts: list[tuple[Level, Behind, Away]] = []
         self.octets_left = octets
@@ -133,14 +147,15 @@ class Leaving:
 
     def _is_ripe(self, entry: Entry) -> bool:
         """Tell whether an entry's run does not grow any more, and the log has it if it is to."""
-        log, run = self._queue.vhost.broker.log, entry.run
-        if self._queue.durable and run.traits.persistent:
-            return entry.last_seq < log.safe_seq
-        return run.first_seq + run.count < log.next_seq
+        run = entry.run
+        if self._durable and run.traits.persistent:
+            return entry.last_seq < self._safe_seq
+        return run.first_seq + run.count < self._next_seq
 
     def _goes_to_page(self, entry: Entry) -> bool:
-        logged = self._queue.durable and entry.run.traits.persistent
-        return self._pages is not None and not logged and self._is_ripe(entry)
+        if self._pages is None or (self._durable and entry.run.traits.persistent):
+            return False
+        return self._is_ripe(entry)
 
     def _away(self, level: "Level", behind: Behind, parts: "Iterable[Entry | Away]") -> list[Entry | Away]:
         """Return parts, which ascend, with the entries gone that can."""
@@ -151,7 +166,7 @@ class Leaving:
             elif self._goes_to_page(part):
                 assert self._pages is not None
                 self._leave(level, behind, made, part, self._pages.page_out(part.run, part.indexes))
-            elif self._queue.durable and part.run.traits.persistent and self._is_ripe(part):
+            elif self._durable and part.run.traits.persistent and self._is_ripe(part):
                 append(self._queue, made, part)
                 self.moved += 1
             else:
