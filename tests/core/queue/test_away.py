@@ -280,6 +280,20 @@ def test_f32_a_full_queue_drops_heads_without_reading_them(small):
     assert list(range(29, 41)) == reader.seqs
 
 
+def test_f32_heads_that_are_on_their_way_back_are_dropped_when_they_are_here(small):
+    bench = DiskBench(x_max_length=12)
+    bench.fill(12)
+    while bench.queue.head() is not None:
+        bench.queue.get(no_ack=True)
+    before = bench.queue.messages_ready
+    assert 1 == len(bench.log.fetches)
+    bench.fill(9)
+    assert (before + 9, 0) == (bench.queue.messages_ready, bench.queue.dropped)
+    bench.settle_down()
+    assert (12, before - 3, 12) == (bench.queue.messages_ready, bench.queue.dropped, bench.queue.octets_ready)
+    assert set(range(10, 22)) == bench.log.live[bench.queue.id]
+
+
 def test_f32_dead_letters_are_read_first(small):
     bench = DiskBench(x_max_length=12, x_dead_letter_exchange="nowhere")
     bench.fill(12)

@@ -1,8 +1,9 @@
 """What was in the log at a start is in the queue again: in order, counted, and all of it away."""
 
 import pytest
-from disk_log import DiskBench, on_disk, shrink, stretch_of
+from disk_log import PERSISTENT, DiskBench, on_disk, shrink, stretch_of
 from hypothesis import given, strategies as st
+from readers import run_of
 
 from pybroker.core.queue import recovered
 from pybroker.core.queue.away import AWAY_ELEMENTS
@@ -69,6 +70,17 @@ def test_deliveries_are_what_they_were_message_by_message(gaps, parts):
         bench.queue.restore([(0, False, stretch) for stretch in stretches], deliveries)
         expected = [(seq, any(first <= seq <= last for first, last, _ in deliveries)) for seq in seqs]
         assert expected == drained(bench)
+
+
+def test_messages_of_one_record_that_were_delivered_differently_come_back_each_once(monkeypatch):
+    shrink(monkeypatch)
+    monkeypatch.setattr("pybroker.core.queue.away.FETCH_MESSAGES", 10)
+    bench = DiskBench()
+    bench.log.append(run_of([b"x"] * 10, 1, PERSISTENT), range(10), (bench.queue.id,))
+    bench.log.next_seq = bench.log.safe_seq = 11
+    bench.queue.restore([(0, False, stretch_of(range(1, 11)))], [(3, 4, 1), (6, 6, 2)])
+    assert [(seq, seq in (3, 4, 6)) for seq in range(1, 11)] == drained(bench)
+    assert 0 == bench.queue.unreadable
 
 
 def test_each_priority_is_a_level_and_what_is_above_the_maximum_is_the_maximum(monkeypatch):
