@@ -94,6 +94,18 @@ def test_what_changes_nothing_durable_is_answered_at_once(world, peer, definitio
     assert {peer.session.channels[1]: None} == world.broker.waiting
 
 
+@pytest.mark.parametrize(
+    "method", [Queue.Declare(queue="new", durable=True), Exchange.Declare(exchange="new", durable=True)]
+)
+def test_who_declares_again_what_is_not_on_disk_yet_waits_too(world, peer, method):
+    other = world.connect()
+    peer.send(method)
+    other.send(method)
+    assert ([], []) == (peer.take(), other.take())
+    on_disk(world)
+    assert names(peer) == names(other) != []
+
+
 def test_a_change_without_an_answer_holds_nothing_up(world, peer):
     peer.send(Queue.Declare(queue="q", durable=True, nowait=True), Basic.Qos())
     assert ["Basic.QosOk"] == names(peer)

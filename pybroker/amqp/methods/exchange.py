@@ -25,6 +25,9 @@ def exchange_declare(channel: "AmqpChannel", method: Any) -> None:
         internal=method.internal,
         arguments=method.arguments,
     )
+    if method.durable and not method.passive:
+        # Also who declares again what another has just declared must not be told before it is on disk.
+        before = channel.session.broker.definitions.completed
     if not method.nowait:
         channel.send_defined(make_method(commands.Exchange.DeclareOk), before)
 

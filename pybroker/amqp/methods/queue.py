@@ -43,6 +43,9 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
         }
         name, existing = check_queue_declare(vhost, session.user, session, method.queue, **properties)
         queue = existing if existing is not None else create_queue(vhost, session.user, session, name, **properties)
+        if queue.durable:
+            # Also who declares again what another has just declared must not be told before it is on disk.
+            before = session.broker.definitions.completed
     queue.catch_up()
     queue.touch()
     channel.last_queue = queue.name
