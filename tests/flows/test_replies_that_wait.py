@@ -74,7 +74,6 @@ def test_the_answer_to_a_durable_change_waits_for_it(world, peer, method, answer
 @pytest.mark.parametrize(
     "method",
     [
-        Queue.Declare(queue="q", durable=True),  # as it is
         Queue.Declare(queue="q", passive=True),
         Queue.Declare(queue="t"),
         Queue.Declare(queue="e", exclusive=True),
