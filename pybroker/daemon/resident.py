@@ -18,17 +18,15 @@ class Resident(NamedTuple):
     unused: int
 
 
-def used_octets(allocator: Allocator, floor: int) -> int:
-    """Return the resident set without what malloc holds free, if that matters: looking at the heap takes its time.
+def used_octets() -> int:
+    """Return the resident set, which is what limits of memory are compared with; 0 where there is no /proc.
 
-    0 where there is no /proc; with what is free in it, if it is not above `floor` even so.
+    What malloc holds free is in it until that is trimmed: afterwards nobody can tell how much of it is resident.
     """
     try:
-        pages = int(_STATM.read_text(encoding="ascii").split()[1])
+        return int(_STATM.read_text(encoding="ascii").split()[1]) * resource.getpagesize()
     except OSError:
         return 0
-    octets = pages * resource.getpagesize()
-    return octets if octets <= floor else octets - allocator.free_octets()
 
 
 def measure(allocator: Allocator) -> Resident:

@@ -13,7 +13,6 @@ from gevent.event import Event
 
 from pybroker.core import survivors
 from pybroker.daemon import resident
-from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import ThreadWorker
 from pybroker.net.turn import LoopTurn
@@ -51,7 +50,6 @@ class Storage:
     def __init__(self, folder: "Path", broker: "Broker", notifier: "Notifier", on_failed: "Callable[[], None]") -> None:
         self._folder = folder / GROUP
         self._pages = folder / page_log.FOLDER
-        self._allocator = Allocator()
         self._broker = broker
         self._notifier = notifier
         self._on_failed = on_failed
@@ -160,8 +158,7 @@ class Storage:
             gevent.sleep(QUIET_MS / 1000)
             broker.clock.refresh()
             journal.tick()
-            threshold = broker.settings.watermarks.paging_octets
-            broker.paging.tick(resident.used_octets(self._allocator, threshold))
+            broker.paging.tick(resident.used_octets())
 
     # -- what the log says ---------------------------------------------------------------------------------------------
 

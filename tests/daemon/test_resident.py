@@ -43,3 +43,9 @@ def test_without_proc_nothing_is_known(tmp_path, monkeypatch):
 def test_this_process_has_code():
     total, code, _ = resident.measure(Spare(0))
     assert 0 < code < total
+
+
+def test_what_is_used_is_the_resident_set(tmp_path, monkeypatch):
+    assert 0.5 < resident.used_octets() / resident.measure(Spare(0)).total < 2
+    monkeypatch.setattr(resident, "_STATM", tmp_path / "statm")
+    assert 0 == resident.used_octets()
