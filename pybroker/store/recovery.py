@@ -131,6 +131,10 @@ class Recovery:
             self._progress(at, len(names))
             self._read(name, base)
         self._end_of_log()
+        last = self._segments[-1] if self._segments else None
+        if last and not last.footed and (last.file.short or self._last < base.ticket):
+            self._lost_end(last)
+        found.ticket = max(found.ticket, base.ticket)
         self._seal()
         self._count(base)
         found.clean = base.clean and base.ticket == found.ticket
@@ -156,6 +160,7 @@ class Recovery:
         self._segments.append(segment)
         footer = file.read_footer()
         if footer is not None:
+            self._follows(segment, footer.first_ticket)
             segment.footed = True
             segment.stretches = footer.stretches
             segment.index = footer.index
@@ -180,6 +185,8 @@ class Recovery:
         if kind == fmt.BATCH:
             head = fmt.decode_batch(payload)
             self._flush_if_followed(head.ticket)
+            if not segment.first_ticket:
+                self._follows(segment, head.ticket)
             self._begin(segment, head.ticket, record.offset, head.records)
             segment.newest_ms = max(segment.newest_ms, head.wall_ms)
             return
@@ -217,6 +224,16 @@ class Recovery:
     def _ticket(self, ticket: int) -> None:
         self._found.ticket = max(self._found.ticket, ticket)
 
+    def _follows(self, segment: _Found, ticket: int) -> None:
+        """Learn a segment's first ticket: it goes on where the one before ended, if that has not lost its end."""
+        before = self._segments[-2] if len(self._segments) > 1 else None
+        if before and before.number + 1 == segment.number and not before.footed and ticket > self._last + 1:
+            self._lost_end(before)
+
+    def _lost_end(self, segment: _Found) -> None:
+        name = segment.file.name
+        self._found.reports.append(f"segment {name} is damaged: its end is missing, and the messages that were in it")
+
     def _damage(self, segment: _Found, damaged: Damaged) -> None:
         """Keep damage for the batch it lies in; behind a whole one it is the beginning of another."""
         batch = self._pending
@@ -237,7 +254,7 @@ class Recovery:
             self._flush(batch)
             self._pending = None
         elif batch.unreadable:
-            batch.segment.end = batch.offset
+            self._forget(batch)
             self._pending = None
 
     def _flush(self, batch: _Batch) -> None:
@@ -261,6 +278,8 @@ class Recovery:
         self._settles += batch.settles
         for damaged in lost:
             self._quarantine(segment, damaged)
+        if batch.left > 0 and not lost:
+            self._lost_end(segment)
 
     def _end_of_log(self) -> None:
         """Decide about the last batch: nothing follows it that would prove it."""
@@ -275,8 +294,16 @@ class Recovery:
             f"the log ended in the middle of a batch that nobody had been told of: {segment.end - batch.offset} octets "
             f"cut off segment {segment.number:x}"
         )
-        segment.file.truncate(batch.offset)
+        segment.file.cut(batch.offset, segment.end)
+        self._forget(batch)
+
+    def _forget(self, batch: _Batch) -> None:
+        """Let a batch never have been, nor its ticket, so that the next one has it: a gap tells that one is missing."""
+        segment = batch.segment
         segment.end = batch.offset
+        self._last = self._found.ticket = segment.last_ticket = batch.ticket - 1
+        if segment.last_ticket < segment.first_ticket:
+            segment.first_ticket = segment.last_ticket = 0
 
     def _quarantine(self, segment: _Found, damaged: Damaged) -> None:
         self._found.reports.append(quarantine(self._disk, segment.file, damaged))
@@ -329,7 +356,7 @@ class Recovery:
                 ledger.give_back(queue_id, deliveries, array("Q", (first, last)))
         for queue_id, deliveries, pairs in self._settles:
             # Also of messages whose own record is damaged: one that took such a seq anew would be settled already.
-            found.next_seq = max(found.next_seq, max(pairs) + 1)
+            found.next_seq = max(found.next_seq, max(pairs, default=0) + 1)
             if deliveries:
                 ledger.give_back(queue_id, deliveries, pairs)
             elif queue_id in self._known:

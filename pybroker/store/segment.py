@@ -139,15 +139,29 @@ class SegmentFile:
             search.go_through(self._scan(fmt.HEADER_OCTETS, self.size, READ_OCTETS))
         return search.found()
 
-    def truncate(self, octets: int) -> None:
-        """Cut the file off, on disk when this returns."""
+    @property
+    def short(self) -> bool:
+        """Tell whether the file lost its end: one without a footer is as long as it was made."""
+        return self.header is not None and self.size < self.header.size
+
+    def cut(self, start: int, stop: int) -> None:
+        """Let there be nothing from `start` to `stop`, the last that is written; on disk when this returns.
+
+        The file keeps its length, unless the disk is too full even for zeros: one that is shorter has lost something.
+        """
         file = self._disk.open(self.name, write=True)
         try:
-            self._disk.truncate(file, octets)
+            try:
+                for at in range(start, min(stop, self.size), READ_OCTETS):
+                    self._disk.write_at(file, at, bytes(min(READ_OCTETS, min(stop, self.size) - at)))
+            except DiskError as error:
+                if not error.full:
+                    raise
+                self._disk.truncate(file, start)
+                self.size = start
             self._disk.sync(file)
         finally:
             self._disk.close(file)
-        self.size = min(self.size, octets)
 
     def _scan(self, start: int, stop: int, piece: int) -> "Iterator[Found]":
         """Give what is between two offsets at which records begin; pieces grow up to READ_OCTETS."""
@@ -198,6 +212,7 @@ def seal_segment(
 ) -> None:
     """Let a segment end after `used` octets with its footer: on disk when this returns.
 
+    The file is cut only when the footer is on disk: then one that is shorter than it was made has lost something.
     A crash may leave the footer torn: damage behind the last batch, of a segment without a footer, has no data in it.
     Raises DiskError; on a full disk the segment ends after `used` octets all the same, which makes room.
     """
@@ -205,12 +220,13 @@ def seal_segment(
     octets = fmt.record(fmt.FOOTER, footer.encode(), fmt.seed(fmt.EPOCH, number)) + fmt.trailer(used)
     file = disk.open(fmt.segment_name(number), write=True)
     try:
-        disk.truncate(file, used)
         try:
             disk.write_at(file, used, octets)
         except DiskError:
             disk.truncate(file, used)
             raise
+        disk.sync(file)
+        disk.truncate(file, used + len(octets))
         disk.sync(file)
     finally:
         disk.close(file)

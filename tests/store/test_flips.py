@@ -11,7 +11,7 @@ from checker import Key, Verdict, compare
 from faulty_disk import FaultyDisk, File
 from journals import Node
 
-from pybroker.store import scan
+from pybroker.store import format as fmt, scan
 
 QUEUES = (1, 2)
 SEGMENT_OCTETS = 6_000
@@ -195,3 +195,14 @@ def test_a_seq_whose_record_is_damaged_is_not_taken_again():
     node.commit()
     # Else what settled the damaged one would settle this one too.
     assert Node(disk).live() == [1, fresh.first_seq]
+
+
+@pytest.mark.parametrize("end", ["clean", "proven"])
+def test_a_segment_that_lost_its_end_between_two_records_is_reported(end):
+    written = Written(end)
+    for name, octets in written.files.items():
+        if name.startswith("seg."):
+            for record in scan.scan(octets, 64, fmt.seed(fmt.EPOCH, int(name[4:], 16))):
+                done = f"{name} cut at {record.offset}"
+                _, reported = judge(written, done, written.copy(**{name: octets[: record.offset]}))
+                assert reported or record.type in {fmt.PROVEN, fmt.FOOTER}, done

@@ -137,8 +137,10 @@ class World:
         names = [name for name in self.disk.names() if checkpoint_ticket(name) is not None]
         if len(names) < 2 or self.spoilt & set(names) or self.rng.random() < 0.7:
             return
+        bits = 8 * len(self.disk.read_file(names[-1]))
+        assert bits, "an empty checkpoint"
         self.spoilt.add(names[-1])
-        self.disk.flip(names[-1], self.rng.randrange(8 * len(self.disk.read_file(names[-1]))))
+        self.disk.flip(names[-1], self.rng.randrange(bits))
 
     def _whole(self, verdict: Verdict) -> None:
         """Look whether batches that nobody was told of are there whole or not, and no more than the first of them."""

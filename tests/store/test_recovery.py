@@ -122,7 +122,8 @@ def test_a_lost_head_of_the_last_batch_loses_the_batch_alone(disk):
 def test_every_octet_of_a_batch_that_another_follows_is_reported_if_it_is_damaged(disk):
     places = batches(disk, 4, 5)
     start, end = places[0][1], places[1][1]
-    whole = disk.read_file(FIRST)[: places[-1][1] + 100]
+    size = places[-1][1] + 100
+    whole = fmt.segment_header(1, fmt.EPOCH, size) + disk.read_file(FIRST)[fmt.HEADER_OCTETS : size]
     for octet in range(start, end):
         broken = FaultyDisk()
         broken.write_file(FIRST, whole)

@@ -182,10 +182,14 @@ def test_cutting_is_on_disk_when_it_returns():
     sample.disk.sync_folder()
     file = SegmentFile(sample.disk, 1)
     at = sample.offsets[max(seq for seq in sample.offsets if sample.offsets[seq] < 20_000)]
-    file.truncate(at)
-    assert file.size == at
+    end = sample.used
+    file.cut(at, end)
     crashed = SegmentFile(sample.disk.crash(random.Random(1)), 1)
-    assert crashed.size == at
+    assert crashed.size == file.size
+    assert crashed.read(at, end - at) == bytes(end - at)
+    sample.disk.fail_next("write_at", errno.ENOSPC)
+    file.cut(at, end)
+    assert (file.size, SegmentFile(sample.disk, 1).size) == (at, at)
 
 
 # -- messages back -----------------------------------------------------------------------------------------------------
