@@ -7,6 +7,7 @@ stands in the segments themselves.
 
 from array import array
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.stretch import Stretch
@@ -250,3 +251,23 @@ class Ledger:
             for segment in self.segments
             if segment.settled
         }
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What a start found. `queues` has what lives, by id, as (priority, timed, messages); `reports` what is not normal.
+
+    `redelivered` has messages that had been delivered before: (queue, first, last, deliveries); after a clean stop all
+    of them, else those of queues that limit it.
+    """
+
+    ledger: Ledger = field(default_factory=Ledger)
+    next_seq: int = 1
+    ticket: int = 0
+    newest_ms: int = 0
+    checkpoints: list[int] = field(default_factory=list)
+    clean: bool = False
+    redelivered: list[tuple[int, int, int, int]] = field(default_factory=list)
+    queues: dict[int, list[tuple[int, bool, Stretch]]] = field(default_factory=dict)
+    reports: list[str] = field(default_factory=list)
+    cut: str = ""

@@ -7,12 +7,12 @@ off without a word of alarm. Neither ever keeps the broker from starting.
 """
 
 from array import array
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from pybroker.store import checkpoint as checkpoints, format as fmt
 from pybroker.store.disk import DiskError
-from pybroker.store.ledger import Index, Ledger, Segment, Settled, Target
+from pybroker.store.ledger import Index, Recovered, Segment, Settled, Target
+from pybroker.store.quarantine import quarantine
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile, seal_segment, segment_number
 from pybroker.stretch import Stretch, merge
@@ -24,29 +24,10 @@ if TYPE_CHECKING:
     from pybroker.store.disk import Disk
     from pybroker.store.scan import Record
 
-QUARANTINE: Final = "quarantine"
+__all__ = ["Recovered", "Recovery"]
+
 # How many records a batch has whose head is damaged.
 _UNKNOWN: Final = -1
-
-
-@dataclass(slots=True)
-class Recovered:
-    """What is there. `queues` has for each id what lives, as (priority, timed, messages); `reports` what is not normal.
-
-    `redelivered` has messages that had been delivered before: (queue, first, last, deliveries); after a clean stop all
-    of them, else those of queues that limit it.
-    """
-
-    ledger: Ledger = field(default_factory=Ledger)
-    next_seq: int = 1
-    ticket: int = 0
-    newest_ms: int = 0
-    checkpoints: list[int] = field(default_factory=list)
-    clean: bool = False
-    redelivered: list[tuple[int, int, int, int]] = field(default_factory=list)
-    queues: dict[int, list[tuple[int, bool, Stretch]]] = field(default_factory=dict)
-    reports: list[str] = field(default_factory=list)
-    cut: str = ""
 
 
 class _Batch:
@@ -388,28 +369,6 @@ class Recovery:
             segment.live += count
         for queue_id in segment.settled:
             segment.pairs.setdefault(queue_id, 0)
-
-
-def quarantine(disk: "Disk", file: SegmentFile, damaged: Damaged) -> str:
-    """Keep damaged octets aside; return what they were."""
-    what = {
-        fmt.PUBLISH: "messages in it are lost",
-        fmt.SETTLE: "messages that were acknowledged there may come again",
-        fmt.TARGETS: "messages after it may be lost",
-        fmt.BATCH: "nothing is lost with it",
-    }.get(damaged.type, "what it was cannot be told")
-    kept = ""
-    if damaged.octets:
-        name = f"{file.number:016x}.{damaged.offset:x}"
-        try:
-            disk.below(QUARANTINE).write_file(name, file.read(damaged.offset, damaged.octets))
-            kept = f", kept as {QUARANTINE}/{name}"
-        except DiskError as error:
-            kept = f", not kept: {error}"
-    return (
-        f"the log is damaged: segment {file.number:x}, {damaged.octets} octets at {damaged.offset}, "
-        f"{fmt.TYPE_NAMES[damaged.type]}: {what}{kept}"
-    )
 
 
 def ranges(pairs: "array[int]") -> "Iterable[tuple[int, int]]":

@@ -11,7 +11,8 @@ from pybroker.store import checkpoint as checkpoints, format as fmt
 from pybroker.store.backup import LOG_PARTS
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.ledger import Index, Target
-from pybroker.store.recovery import QUARANTINE, Recovery, quarantine
+from pybroker.store.quarantine import QUARANTINE, quarantine
+from pybroker.store.recovery import Recovery
 from pybroker.store.rescue import open_definitions
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile, seal_segment, segment_number

@@ -10,7 +10,8 @@ from store.faulty_disk import FaultyDisk
 from pybroker.store import format as fmt
 from pybroker.store.checkpoint import Checkpoint, write_checkpoint
 from pybroker.store.disk import DiskError
-from pybroker.store.recovery import QUARANTINE, Recovery
+from pybroker.store.quarantine import QUARANTINE
+from pybroker.store.recovery import Recovery
 from pybroker.store.segment import SegmentFile
 
 FIRST = fmt.segment_name(1)

@@ -9,7 +9,7 @@ from data_folder import DataFolder, contents, done, flip
 
 from pybroker.store.backup import LOG_PARTS
 from pybroker.store.disk import Disk
-from pybroker.store.recovery import QUARANTINE
+from pybroker.store.quarantine import QUARANTINE
 from pybroker.store.repair import repair
 from pybroker.store.survey import Survey, survey_definitions, survey_log
 
