@@ -71,21 +71,20 @@ class Leaving:
     def written(self, error: str) -> None:
         """Let go of what is on disk, unless somebody took it meanwhile; or keep it."""
         queue = self._queue
-        if error:
-            for _, behind, part in self._parts:
-                part.page = None
-                _keep(behind)
-            return
         for level, behind, part in self._parts:
             page = part.page
             assert page is not None
-            if part.found is None or level.behind is not behind:
+            if error or part.found is None or level.behind is not behind:
                 page.release(part.stretch.count)
+                part.page = None
                 continue
             part.found = None
             part.asked = False
             queue.messages_away += part.stretch.count
             queue.octets_away += part.stretch.octets
+        if error:
+            for behind in {behind for _, behind, _ in self._parts}:
+                _keep(behind)
 
     def _gather(self, level: "Level") -> None:
         behind = self._head_window(level)

@@ -1,5 +1,7 @@
 """What leaves for a page: it may be taken, dropped, purged or lost on the way, there and back."""
 
+import errno
+
 import pytest
 from disk_log import PERSISTENT
 from paged import PagedBench, paged_seqs, shrink
@@ -7,6 +9,7 @@ from readers import run_of, seqs
 from topology import queue as make_queue
 
 from pybroker.core.publish import NO_RECEIPT
+from pybroker.core.queue.leaving import Leaving
 from pybroker.run import PLAIN_TRAITS, Traits
 
 
@@ -123,3 +126,31 @@ def test_a_message_that_cannot_be_read_is_counted_and_the_others_come(small):
     assert reader.seqs == sorted(reader.seqs)
     assert ({}, 0, 0) == (bench.pages.disk.files, bench.queue.messages_ready, bench.queue.octets_ready)
     assert "cannot be read" in bench.pages.unreadable[0]
+
+
+def leave(bench, queue) -> None:
+    """Let all that can leave a queue in one go."""
+    leaving = Leaving(queue, 1 << 30, bench.pages.log)
+    leaving.gather()
+    bench.pages.log.commit(leaving.written)
+    bench.rest()
+
+
+def test_a_page_of_another_queue_is_not_kept_for_what_could_not_leave():
+    bench = PagedBench(durable=False)
+    other = make_queue(bench.vhost, "other")
+    for at in range(60):
+        run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_TRAITS, bench.now_ms)
+        for queue in [bench.queue] if at % 2 else [bench.queue, other]:
+            queue.enqueue(run, range(1), NO_RECEIPT)
+    leave(bench, bench.queue)
+    own = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_TRAITS, bench.now_ms)
+    other.enqueue(own, range(1), NO_RECEIPT)
+    bench.log.take(1)
+    bench.pages.disk.fail_next("write_at", errno.EIO)
+    leave(bench, other)
+    assert 0 == other.messages_away < bench.queue.messages_away
+    bench.queue.purge()
+    bench.rest()
+    assert ({}, 0) == (bench.pages.disk.files, bench.pages.log.pages)
+    assert 31 == other.messages_ready == sum(map(len, other.levels[0]))
