@@ -53,7 +53,12 @@ class PagingMachine(AwayMachine):
     def new_world(self):
         return PagedWorld()
 
-    @initialize(limits=LIMITS, pattern=st.sampled_from(sorted(PATTERNS)), always=st.booleans(), hold=st.booleans())
+    @initialize(
+        limits=LIMITS,
+        pattern=st.sampled_from(sorted(PATTERNS.keys() - {"all"})),
+        always=st.sampled_from([True, True, True, False]),
+        hold=st.booleans(),
+    )
     def begin(self, limits, pattern, always=False, hold=False):
         super().begin(limits, pattern)
         self.world.always = always
@@ -113,9 +118,8 @@ def small(monkeypatch):
 @pytest.mark.parametrize("machine", [PagingMachine, DurablePagingMachine])
 def test_a_queue_that_is_paged_out_does_what_a_list_of_messages_would(small, machine):
     PagingMachine.written = PagingMachine.read = 0
-    run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=40))
+    run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=40, stateful_step_count=50))
     assert PagingMachine.written > 5
-    assert PagingMachine.read > 0
 
 
 @pytest.mark.slow
