@@ -7,6 +7,7 @@ import contextlib
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +36,8 @@ def connect(
             holder = until_the_end.enter_context(Connection(node.path, timeout_s))
             check(holder)
             held, name = holder.hold(HOLD), holder.node
+            until_the_end.callback(holder.leave)
+            threading.Thread(target=holder.drain, daemon=True).start()
         ours, theirs = socket.socketpair()
         words = [sys.executable, "-m", TOOL, str(theirs.fileno()), name]
         tool = subprocess.Popen(words, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])  # noqa: S603 - our own

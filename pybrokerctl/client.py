@@ -1,5 +1,6 @@
 """Talks to one daemon over its control socket: greeting, request, answer line by line. Knows no command."""
 
+import contextlib
 import os
 import select
 import socket
@@ -149,6 +150,18 @@ class Connection:
                         continue
                     case _:
                         raise self._other_protocol()
+
+    def drain(self) -> None:
+        """Read and forget whatever comes until `leave`: a daemon whose words nobody takes would let us go."""
+        self._socket.settimeout(None)
+        with contextlib.suppress(OSError):
+            while self._socket.recv(CHUNK_OCTETS):
+                pass
+
+    def leave(self) -> None:
+        """End the conversation, also for a thread that drains it."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def _send(self, octets: bytes) -> None:
         try:

@@ -1,6 +1,7 @@
 import os
 import socket
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -157,3 +158,24 @@ def test_nobody_there_is_told_with_the_systems_reason(folder):
     with pytest.raises(Unreachable) as unreachable:
         Connection(folder / "none.sock", 1)
     assert unreachable.value.why == "No such file or directory"
+
+
+def test_a_node_that_holds_something_is_listened_to_until_we_leave():
+    ours, theirs = socket.socketpair()
+    theirs.sendall(codec.encode({"node": "n", "version": "1", "protocol": 1}))
+    connection = Connection(Path("node"), None, ours)
+    theirs.sendall(codec.encode({"progress": [0, 0]}) + codec.encode({"value": {"ticket": 7}}))
+    assert connection.hold("hold_log") == {"ticket": 7}
+    assert codec.decode_request(theirs.recv(1_000)) == ("hold_log", {}, True, None)
+    thread = threading.Thread(target=connection.drain)
+    thread.start()
+    # More than any buffer takes.
+    theirs.settimeout(20)
+    for _ in range(20_000):
+        theirs.sendall(codec.encode({"progress": [0, 0]}))
+    connection.leave()
+    thread.join(20)
+    assert not thread.is_alive()
+    assert theirs.recv(1) == b""
+    theirs.close()
+    ours.close()
