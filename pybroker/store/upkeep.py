@@ -295,6 +295,8 @@ class Upkeep:
         self._preparing = False
         if error is not None:
             self._trouble(error)
+        elif self._reserve:
+            self._journal.on_full("")
 
     def _keep_reserve(self) -> None:
         self._files.submit(partial(_make_reserve, self._disk, self.largest_octets // 2), self._reserved)
@@ -302,7 +304,7 @@ class Upkeep:
     def _reserved(self, error: "BaseException | None") -> None:
         self._reserve = error is None
         if error is None:
-            self._journal.on_full("")
+            self._prepare()
         else:
             self._trouble(error)
 
@@ -319,9 +321,12 @@ class Upkeep:
             self._trouble(error)
 
     def _trouble(self, error: BaseException) -> None:
-        """Raise the alarm of a full disk; anything else ends the log, because nobody knows what is on disk."""
+        """Raise the alarm of a full disk; anything else ends the log, because nobody knows what is on disk.
+
+        The reserve goes too: that it can be made again, and the next segment, is how the end of the alarm is noticed.
+        """
         if isinstance(error, DiskError) and error.full:
-            self._journal.on_full(str(error))
+            self.disk_is_full(str(error))
         else:
             self._journal.fail(str(error))
 

@@ -8,6 +8,7 @@ from journals import Node
 
 from pybroker.store.format import segment_number
 from pybroker.store.upkeep import RESERVE
+from pybroker.store.writer import PREPARED
 
 
 def checkpoints(disk):
@@ -91,3 +92,23 @@ def test_a_full_disk_is_an_alarm_until_the_reserve_is_whole_again(disk):
     assert RESERVE in disk.names()
     assert [] == node.failed
     assert [1, 2] == Node(disk).live()
+
+
+def test_a_next_segment_that_cannot_be_made_ahead_is_an_alarm_that_passes_too(disk):
+    node = Node(disk, largest=4_000)
+    node.publish([bytes(1_000)])
+    node.commit()
+    node.full.clear()
+    # What is written finds its place; only what is made ahead of it does not.
+    disk.unlink(PREPARED)
+    disk.fail_next("create", errno.ENOSPC, 3)
+    node.log.upkeep._prepare()
+    node.work()
+    assert node.full[0]
+    node.tick(1_000)
+    assert node.full[-1]
+    for _ in range(3):
+        node.tick(1_000)
+    assert "" == node.full[-1]
+    assert {RESERVE, PREPARED} <= set(disk.names())
+    assert [] == node.failed
