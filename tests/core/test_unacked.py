@@ -195,11 +195,8 @@ def test_what_was_taken_is_cut_from_the_front():
 
 
 def test_a_taken_delivery_is_not_kept_alive_by_its_place():
-    class Watched(Run):
-        __slots__ = ("__weakref__",)
-
     plain = run_of([b"x"])
-    watched = Watched(plain.names, plain.traits, 1, [b""], 0, 0, 0, 0)
+    watched = Run(plain.names, plain.traits, 1, [b""], 0, 0, 0, 0)
     unacked = Unacked()
     unacked.append(batch(1, watched))
     unacked.append(batch(2, plain))
