@@ -292,10 +292,14 @@ class Recovery:
     # -- what lives ----------------------------------------------------------------------------------------------------
 
     def _seal(self) -> None:
-        """Give every segment its footer: the next start need not read it again."""
+        """Give every segment its footer: the next start need not read it again. One without a batch goes."""
         for segment in self._segments:
             segment.file.close()
-            if segment.footed or not segment.last_ticket:
+            if segment.footed:
+                continue
+            if not segment.last_ticket:
+                # It would have a start believe that something is missing, once the one before it is gone.
+                self._disk.unlink(segment.file.name)
                 continue
             try:
                 seal_segment(
@@ -311,6 +315,7 @@ class Recovery:
             except DiskError as error:
                 if not error.full:
                     raise  # a full disk costs the next start some time, and nothing else
+        self._segments = [segment for segment in self._segments if segment.last_ticket]
 
     def _count(self, base: "Checkpoint") -> None:
         """Work out what lives: what was published, without what was settled."""

@@ -10,6 +10,7 @@ from store.faulty_disk import FaultyDisk
 from pybroker.store import format as fmt
 from pybroker.store.checkpoint import Checkpoint, write_checkpoint
 from pybroker.store.disk import DiskError
+from pybroker.store.format import EPOCH, segment_header, segment_name
 from pybroker.store.quarantine import QUARANTINE
 from pybroker.store.recovery import Recovery
 from pybroker.store.segment import SegmentFile
@@ -280,3 +281,19 @@ def test_any_damage_anywhere_never_refuses_a_start():
         assert not lost or found.reports or found.cut or found.ticket < 25, (seed, lost)
         # And whatever it was, what is left is what the next start finds.
         assert seqs(recover(broken)) == seqs(found)
+
+
+def test_a_segment_in_which_nothing_was_written_goes():
+    disk = FaultyDisk()
+    node = Node(disk, largest=2_000)
+    node.publish([bytes(1_500)])
+    node.commit()
+    file = disk.create(segment_name(2), 2_000)
+    disk.write_at(file, 0, segment_header(2, EPOCH, 2_000))
+    disk.close(file)
+    again = Node(disk, largest=2_000)
+    assert [] == again.recovered.reports
+    assert segment_name(2) not in disk.names()
+    again.publish([bytes(1_500)])
+    again.commit()
+    assert [1, 2] == Node(disk).live()
