@@ -117,6 +117,10 @@ class AwayMachine(QueueMachine):
             AwayMachine.seen += self.world.broker.log.asked
 
 
+# Chance may have it that a round of stories sends too little away to prove something.
+ROUNDS_MAX = 6
+
+
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     shrink(monkeypatch)
@@ -124,8 +128,11 @@ def small(monkeypatch):
 
 def test_a_queue_whose_contents_are_away_does_what_a_list_of_messages_would():
     AwayMachine.seen = 0
-    run_state_machine_as_test(AwayMachine, settings=settings(QUICK, max_examples=60))
-    assert AwayMachine.seen > 50
+    for _ in range(ROUNDS_MAX):
+        run_state_machine_as_test(AwayMachine, settings=settings(QUICK, max_examples=60))
+        if AwayMachine.seen > 50:
+            return
+    pytest.fail(f"the stories had only {AwayMachine.seen} messages read back: they prove little")
 
 
 @pytest.mark.slow

@@ -110,6 +110,10 @@ class DurablePagingMachine(PagingMachine):
     durable = True
 
 
+# Chance may have it that a round of stories pages too little out to prove something.
+ROUNDS_MAX = 6
+
+
 @pytest.fixture
 def small(monkeypatch):
     shrink(monkeypatch)
@@ -118,8 +122,11 @@ def small(monkeypatch):
 @pytest.mark.parametrize("machine", [PagingMachine, DurablePagingMachine])
 def test_a_queue_that_is_paged_out_does_what_a_list_of_messages_would(small, machine):
     PagingMachine.written = PagingMachine.read = 0
-    run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=40, stateful_step_count=50))
-    assert PagingMachine.written > 5
+    for _ in range(ROUNDS_MAX):
+        run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=40, stateful_step_count=50))
+        if PagingMachine.written > 5:
+            return
+    pytest.fail(f"the stories had only {PagingMachine.written} pages written: they prove little")
 
 
 @pytest.mark.slow
