@@ -1,15 +1,21 @@
 """The memory high watermark and the free disk limit: what they are set to, and how many octets that comes to.
 
-They hold until the daemon stops (B15). How much memory there is, is measured by the daemon; this file has the place for
-that figure and does no I/O. No alarm watches the limits yet: they are shown, and block nobody.
+They hold until the daemon stops (B15). How much memory there is and how much of it is used, is measured by the daemon;
+this file has the place for these figures and does no I/O. What follows from a limit is the alarms' business.
 """
 
 import logging
-from typing import ClassVar, Final, NamedTuple
+import sys
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 MEMORY_FRACTION_DEFAULT: Final = 0.4  # B2
-PAGING_RATIO: Final = 0.5  # C2
+PAGING_RATIO_DEFAULT: Final = 0.5  # C2
 DISK_OCTETS_DEFAULT: Final = 50_000_000  # D1
+MEMORY_INTERVAL_MS_DEFAULT: Final = 1_000  # B19
+# What counts as used memory: all of the process, or all but what its allocator can give out again (B20).
+ALLOCATED: Final = "allocated"
+RSS: Final = "rss"
 # What is assumed where the system does not tell (B16).
 ASSUMED_OCTETS: Final = 1 << 30
 # The documents' MB.
@@ -29,18 +35,40 @@ class TotalMemory(NamedTuple):
 ASSUMED: Final = TotalMemory(ASSUMED_OCTETS, "assumed", 0)
 
 
+@dataclass(slots=True)
+class Measured:
+    """What was measured last, in octets; a disk_free of None is not known."""
+
+    rss: int = 0
+    accounted: int = 0
+    reusable: int = 0
+    used: int = 0
+    disk_free: int | None = None
+
+
 class Watermarks:
-    """Each limit is either relative to the total memory or absolute; the other form is None then.
+    """Each limit is either relative to the total memory or absolute; the other form is None then."""
 
-    `note` is what operators are told as long as nothing watches the limits.
-    """
-
-    note: ClassVar[str] = "not watched yet: this version raises no memory and disk alarms, and blocks no publisher"
-
-    __slots__ = ("disk_octets", "disk_relative", "memory_octets", "memory_relative", "total")
+    __slots__ = (
+        "disk_octets",
+        "disk_relative",
+        "measured",
+        "memory_interval_ms",
+        "memory_octets",
+        "memory_relative",
+        "paging_ratio",
+        "strategy",
+        "total",
+        "total_override_octets",
+    )
 
     def __init__(self) -> None:
         self.total = ASSUMED
+        self.total_override_octets: int | None = None
+        self.measured = Measured()
+        self.memory_interval_ms = MEMORY_INTERVAL_MS_DEFAULT
+        self.strategy = ALLOCATED
+        self.paging_ratio = PAGING_RATIO_DEFAULT
         self.memory_relative: float | None = MEMORY_FRACTION_DEFAULT
         self.memory_octets: int | None = None
         self.disk_relative: float | None = None
@@ -56,8 +84,10 @@ class Watermarks:
 
     @property
     def paging_octets(self) -> int:
-        """Return above how many octets contents are paged out, before the limit is reached (C1)."""
-        return int(PAGING_RATIO * self.memory_limit_octets)
+        """Return above how many octets used contents are paged out (C1); with a ratio above 1 that is never (C4)."""
+        if self.paging_ratio > 1:
+            return sys.maxsize
+        return int(self.paging_ratio * self.memory_limit_octets)
 
     @property
     def disk_limit_octets(self) -> int:
@@ -67,12 +97,14 @@ class Watermarks:
         assert self.disk_relative is not None
         return int(self.disk_relative * self.total.octets)
 
-    def measured(self, total: TotalMemory) -> None:
-        """Take a measurement; tell what is odd about it, once (B1, B7, B9)."""
+    def take_total(self, total: TotalMemory) -> None:
+        """Take how much memory was found, unless it is configured; tell what is odd about it, once (B1, B7, B9)."""
+        if self.total_override_octets is not None:
+            total = TotalMemory(self.total_override_octets, "configured", total.installed)
         if total == self.total:
             return
         self.total = total
-        if total.installed > total.octets:
+        if total.installed > total.octets and total.source != "configured":
             why = "the control group's limit" if total.source.startswith("cgroup") else "limited address space"
             usable, installed = total.octets // MIB, total.installed // MIB
             log.warning("Only %dMB of %dMB memory usable due to %s.", usable, installed, why)

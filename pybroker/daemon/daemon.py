@@ -164,7 +164,7 @@ class Daemon:
 
     def measure_memory(self) -> None:
         """Look again how much memory there is (B1)."""
-        self.config.settings.watermarks.measured(total_memory.measure())
+        self.config.settings.watermarks.take_total(total_memory.measure())
 
     def resident(self) -> resident.Resident:
         """Return what of the process is in memory."""

@@ -25,13 +25,13 @@ log = logging.getLogger("pybroker")
 def announce(watermarks: Watermarks) -> None:
     """Measure for the first time, and log what the limits come to (B13, B16, D5)."""
     total = measure()
-    if total == ASSUMED:
+    if total == ASSUMED and watermarks.total_override_octets is None:
         log.warning(
             "Unknown total memory size for your OS %s. Assuming memory size is %dMB.",
             operating_system(),
             total.octets // MIB,
         )
-    watermarks.measured(total)
+    watermarks.take_total(total)
     watermarks.log_memory()
     watermarks.log_disk()
 

@@ -16,7 +16,7 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
         "Data directory": [f"Node data directory: {document['data_directory'] or '(none)'}"],
         "Config files": _bullets(document["config_files"]),
         "Log file(s)": _bullets(document["log_files"]),
-        "Alarms": [*(document["alarms"] or ["(none)"]), f"Watermarks: {document['alarms_note']}"],
+        "Alarms": document["alarms"] or ["(none)"],
         "Memory": _memory(document, args.unit),
         "File Descriptors": ["Total: {total_used}, limit: {total_limit}".format_map(document["file_descriptors"])],
         "Free Disk Space": _disk(document, args.unit),

@@ -1,6 +1,7 @@
 """Limits of memory and disk: their octets, and the documents' log lines to the letter."""
 
 import logging
+import sys
 
 import pytest
 
@@ -16,7 +17,7 @@ def log(caplog):
 
 def marks_of(octets: int, source: str = "RAM", installed: int | None = None) -> Watermarks:
     marks = Watermarks()
-    marks.measured(TotalMemory(octets, source, octets if installed is None else installed))
+    marks.take_total(TotalMemory(octets, source, octets if installed is None else installed))
     return marks
 
 
@@ -51,8 +52,8 @@ def test_b8_figures_are_cut_off_not_rounded(caplog):
 def test_b9_less_address_space_than_memory_is_warned_about_once(caplog):
     total = TotalMemory(2048 * MIB, "address space", 12_037 * MIB)
     marks = Watermarks()
-    marks.measured(total)
-    marks.measured(total)
+    marks.take_total(total)
+    marks.take_total(total)
     assert lines(caplog) == ["Only 2048MB of 12037MB memory usable due to limited address space."]
 
 
@@ -64,7 +65,7 @@ def test_a_control_group_is_named_as_the_reason(caplog):
 def test_b1_a_new_measurement_moves_a_relative_limit():
     marks = marks_of(10 * GIB)
     assert marks.memory_limit_octets == 4 * GIB
-    marks.measured(TotalMemory(20 * GIB, "RAM", 20 * GIB))
+    marks.take_total(TotalMemory(20 * GIB, "RAM", 20 * GIB))
     assert marks.memory_limit_octets == 8 * GIB
 
 
@@ -102,3 +103,40 @@ def test_d3_a_disk_limit_relative_to_the_memory():
     assert marks.disk_limit_octets == 2 * GIB
     marks.set_disk_octets(7)
     assert (marks.disk_limit_octets, marks.disk_relative) == (7, None)
+
+
+def test_c2_paging_begins_at_half_of_the_limit():
+    assert (2 * GIB, 4 * GIB) == (marks_of(10 * GIB).paging_octets, marks_of(10 * GIB).memory_limit_octets)
+
+
+def test_c3_three_quarters_of_four_tenths_is_thirty_percent():
+    marks = marks_of(10 * GIB)
+    marks.paging_ratio = 0.75
+    assert (3 * GIB, 4 * GIB) == (marks.paging_octets, marks.memory_limit_octets)
+
+
+def test_c4_above_one_nothing_is_paged():
+    marks = marks_of(10 * GIB)
+    marks.paging_ratio = 1.0
+    assert marks.paging_octets == marks.memory_limit_octets
+    marks.paging_ratio = 1.1
+    assert marks.paging_octets == sys.maxsize
+
+
+def test_how_much_there_is_may_be_configured(caplog):
+    marks = Watermarks()
+    marks.total_override_octets = 2 * GIB
+    marks.take_total(TotalMemory(GIB, "cgroup v2", 8 * GIB))
+    assert marks.total == TotalMemory(2 * GIB, "configured", 8 * GIB)
+    assert lines(caplog) == []
+
+
+def test_nothing_is_measured_at_first():
+    measured = Watermarks().measured
+    assert (0, 0, 0, 0, None) == (
+        measured.rss,
+        measured.accounted,
+        measured.reusable,
+        measured.used,
+        measured.disk_free,
+    )

@@ -46,7 +46,7 @@ def run(node: Node, args: Args) -> str:
         node.daemon.measure_memory()
         marks.set_disk_relative(parse_fraction(args.fraction))
         settings.changed("disk_free_limit.relative", args.fraction)
-    return f"Disk free limit set to {marks.disk_limit_octets} octets ({marks.note})"
+    return f"Disk free limit set to {marks.disk_limit_octets} octets"
 
 
 def banner(args: Args) -> str:

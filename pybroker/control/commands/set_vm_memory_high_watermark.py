@@ -44,7 +44,7 @@ def run(node: Node, args: Args) -> str:
         octets = parse_octets(args.value)
         marks.set_memory_octets(octets)
         settings.changed("vm_memory_high_watermark.absolute", str(octets))
-    return f"Memory limit set to {marks.memory_limit_octets} octets ({marks.note})"
+    return f"Memory limit set to {marks.memory_limit_octets} octets"
 
 
 def banner(args: Args) -> str:

@@ -45,7 +45,6 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "config_files": list(settings.config_files),
         "log_files": list(settings.log_files),
         "alarms": [*broker.alarms.values(), *broker.notices],
-        "alarms_note": settings.watermarks.note,
         **_memory(settings.watermarks),
         "file_descriptors": {
             "total_used": sum(1 for _ in Path("/proc/self/fd").iterdir()),

@@ -12,14 +12,14 @@ GIB = 1 << 30
 @pytest.fixture
 def marks(operator):
     marks = operator.world.broker.settings.watermarks
-    marks.measured(TotalMemory(2 * GIB, "RAM", 2 * GIB))
+    marks.take_total(TotalMemory(2 * GIB, "RAM", 2 * GIB))
     return marks
 
 
 def test_d10_a_size_with_a_unit(operator, marks, caplog):
     caplog.set_level(logging.INFO, "pybroker")
     text = operator.ask("set_disk_free_limit", limit="1GB")
-    assert text.startswith("Disk free limit set to 1000000000 octets (not watched yet: ")
+    assert text == "Disk free limit set to 1000000000 octets"
     assert "Disk free limit set to 953MB (1000000000 octets)" in caplog.text
     assert operator.ask("status")["disk_free_limit"] == 10**9
 

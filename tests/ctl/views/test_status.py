@@ -19,7 +19,6 @@ DOCUMENT = {
     "config_files": ["/etc/pybroker/pybroker.conf"],
     "log_files": ["/var/log/pybroker/pybroker@vm.log"],
     "alarms": [],
-    "alarms_note": "not watched yet",
     "memory": {"total": {"rss": 129_351_680}, "strategy": "rss"},
     "vm_memory_high_watermark_setting": {"relative": 0.4},
     "vm_memory_high_watermark_limit": 10_110_600_806,
@@ -60,7 +59,6 @@ def test_the_sections_are_rabbitmqctls_in_its_order():
         "(none)",
         "Total memory used: 0.1294 gb",
         "Calculation strategy: rss",
-        "Watermarks: not watched yet",
         "Available memory: 25.2765 gb (cgroup v2)",
         # B14, to the letter.
         "Memory high watermark setting: 0.4 of available memory, computed to: 10.1106 gb",
