@@ -19,6 +19,7 @@ from pybroker.net.turn import LoopTurn
 from pybroker.store import page_log
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.format import VersionError
+from pybroker.store.group import log_folder, open_log
 from pybroker.store.journal import QUIET_MS, Journal
 from pybroker.store.page_log import PageLog
 from pybroker.store.recovery import Recovery
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.daemon.systemd import Notifier
 
-# The log of the only group there is (data-model.md: the group seam).
-GROUP: Final = "groups/local"
 # How long a clean stop waits for the disk.
 CLOSE_S_MAX: Final = 30.0
 # How often systemd is told how far the recovery is, and what it is to wait for the next word.
@@ -48,8 +47,7 @@ class Storage:
     """Used by the daemon: `open` once, `close` once. `recovering` is how much of the log was read, in percent."""
 
     def __init__(self, folder: "Path", broker: "Broker", notifier: "Notifier", on_failed: "Callable[[], None]") -> None:
-        self._folder = folder / GROUP
-        self._pages = folder / page_log.FOLDER
+        self._data = Disk(folder)
         self._broker = broker
         self._notifier = notifier
         self._on_failed = on_failed
@@ -70,8 +68,7 @@ class Storage:
         """
         broker = self._broker
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            disk = Disk(self._folder)
+            disk = open_log(self._data)
             self._files = ThreadWorker("files", self._turn)
             pages = self._empty_pages()
             known = survivors.durable_queues(broker)
@@ -82,7 +79,7 @@ class Storage:
             )
         except (OSError, DiskError, VersionError) as error:
             self._stop_threads()
-            raise StartError(f"cannot open the log in {self._folder}: {error}", os.EX_IOERR) from None
+            raise StartError(f"cannot open the log in {log_folder(self._data.root)}: {error}", os.EX_IOERR) from None
         journal.on_completed = broker.log_completed
         journal.on_failed = self._failed
         journal.on_full = self._full
@@ -103,8 +100,7 @@ class Storage:
 
     def _empty_pages(self) -> Disk:
         """Return the folder for pages; nothing in it is of this life (F21, F33)."""
-        self._pages.mkdir(mode=0o700, exist_ok=True)
-        pages = Disk(self._pages)
+        pages = self._data.below(page_log.FOLDER)
         self._in_files(partial(page_log.empty, pages))
         return pages
 
@@ -142,7 +138,7 @@ class Storage:
                 log.error("the disk did not take the end of the log within %d seconds", CLOSE_S_MAX)
         if journal is not None and self._files is not None:
             # The next start would do it as well; until then it is room for others.
-            self._files.submit(partial(page_log.empty, Disk(self._pages)), lambda _: None)
+            self._files.submit(partial(page_log.empty, Disk(self._data.root / page_log.FOLDER)), lambda _: None)
         self._stop_threads()
 
     def _stop_threads(self) -> None:

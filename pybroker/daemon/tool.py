@@ -24,6 +24,7 @@ from pybroker.daemon.start_error import StartError
 from pybroker.store import backup
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.format import FormatError
+from pybroker.store.group import log_folder
 from pybroker.store.repair import repair
 from pybroker.store.rescue import NewerSchemaError
 from pybroker.store.survey import Survey, survey_definitions, survey_log
@@ -80,7 +81,7 @@ class Tool:
         path = Path(folder)
         made = yield from _steps(backup.check(path))
         survey = Survey()
-        yield from _steps(survey_log(Disk(path.joinpath(*backup.LOG_PARTS)), survey))
+        yield from _steps(survey_log(Disk(log_folder(path)), survey))
         _judge(survey, f"The backup {folder}")
         return {**_backed_up(made, folder, f"The backup {folder} is whole"), "messages": survey.messages}
 
@@ -97,7 +98,7 @@ class Tool:
 
 def _verified(data: Path, used: Mapping[int, int] | None, what: str) -> Answer:
     survey = Survey()
-    log = data.joinpath(*backup.LOG_PARTS)
+    log = log_folder(data)
     if log.is_dir():
         yield from _steps(survey_log(Disk(log), survey, used))
     survey_definitions(Disk(data), survey)

@@ -19,14 +19,13 @@ from google_crc32c import extend, value as crc32c
 from pybroker.store import format as fmt
 from pybroker.store.checkpoint import checkpoint_name
 from pybroker.store.disk import Disk, DiskError
+from pybroker.store.group import PARTS, log_folder, open_log
 from pybroker.store.rescue import NAME as DEFINITIONS, examine, open_definitions
 from pybroker.store.snapshot import NAME as SNAPSHOT, write_snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-# The log of the only group there is (data-model.md: the group seam).
-LOG_PARTS: Final = ("groups", "local")
 MANIFEST: Final = "MANIFEST.json"
 VERSION: Final = 1
 COPY_OCTETS: Final = 1_048_576
@@ -106,7 +105,7 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
     root = _emptied(target)
     finished = False
     try:
-        log, copy = data.joinpath(*LOG_PARTS), _below(root)
+        log, copy = log_folder(data), open_log(root)
         files: list[File] = []
         source = Disk(log)
         names = [
@@ -126,7 +125,7 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
             if copied != octets:
                 raise BackupError(f"{name} ends after {copied} of {octets} octets")
             done += octets
-            files.append(File("/".join((*LOG_PARTS, name)), octets, f"{crc:08x}"))
+            files.append(File("/".join((*PARTS, name)), octets, f"{crc:08x}"))
         copy.sync_folder()
         definitions = _take_definitions(data, root, files)
         manifest = Manifest(moment.node, now_ms, moment.ticket, definitions, tuple(files))
@@ -163,10 +162,10 @@ def restore(folder: "Path", data: "Path") -> Work:
     finished = False
     try:
         done, total = 0, manifest.octets
-        log = _below(root)
+        log = open_log(root)
         for file in manifest.files:
             *parents, name = file.name.split("/")
-            if tuple(parents) not in {(), LOG_PARTS} or not name or name.startswith("."):
+            if tuple(parents) not in {(), PARTS} or not name or name.startswith("."):
                 raise BackupError(f"{MANIFEST} names the file {file.name}, which no backup has")
             crc = octets = 0
             for part in _written(log if parents else root, name, _parts(folder, file)):
@@ -215,13 +214,6 @@ def _emptied(target: "Path") -> Disk:
     if not target.parent.is_dir():
         raise BackupError(f"there is no folder {target.parent} in which the backup could be made")
     return Disk(target.parent).below(target.name)
-
-
-def _below(root: Disk) -> Disk:
-    disk = root
-    for name in LOG_PARTS:
-        disk = disk.below(name)
-    return disk
 
 
 def _first(disk: Disk, name: str, octets: int) -> Iterator[bytes]:
@@ -275,7 +267,7 @@ def _compare(file: File, octets: int, crc: int) -> None:
 
 def _remove(root: Disk) -> None:
     """Take back what was written, as far as that goes: whoever looks finds nothing that is half a backup."""
-    folder = root.root.joinpath(*LOG_PARTS)
+    folder = log_folder(root.root)
     try:
         if folder.is_dir():
             log = Disk(folder)

@@ -53,12 +53,12 @@ class Disk:
         self._names: dict[int, Path] = {}
 
     def below(self, name: str) -> "Disk":
-        """Return the folder `name` inside this one as a disk, made if there is none."""
+        """Return the folder `name` inside this one as a disk, made if there is none; it has its name on disk."""
         path = self.root / name
-        if not path.is_dir():
-            with _told("make the folder", path):
-                path.mkdir(mode=0o700, exist_ok=True)
-            self.sync_folder()
+        with _told("make the folder", path):
+            path.mkdir(mode=0o700, exist_ok=True)
+        # Also one that is there: who made it may have been killed before this.
+        self.sync_folder()
         return Disk(path)
 
     def names(self) -> list[str]:

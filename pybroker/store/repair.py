@@ -8,8 +8,8 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
 from pybroker.store import checkpoint as checkpoints, format as fmt
-from pybroker.store.backup import LOG_PARTS
 from pybroker.store.disk import Disk, DiskError
+from pybroker.store.group import log_folder
 from pybroker.store.ledger import Index, Target
 from pybroker.store.quarantine import QUARANTINE, quarantine
 from pybroker.store.recovery import Recovery
@@ -36,7 +36,7 @@ def repair(data: "Path") -> Work:
     done = [*opened.notices, *opened.reports]
     known = [row["id"] for row in opened.rows["queue"].values()]
     opened.file.close()
-    folder = data.joinpath(*LOG_PARTS)
+    folder = log_folder(data)
     if not folder.is_dir():
         return done
     disk = Disk(folder)

@@ -11,10 +11,11 @@ from pybroker.core.publish import names_of
 from pybroker.core.queue.queue import Queue
 from pybroker.core.settings import Settings
 from pybroker.daemon.start_error import StartError
-from pybroker.daemon.storage import FULL, GROUP, Storage
+from pybroker.daemon.storage import FULL, Storage
 from pybroker.daemon.systemd import Notifier
 from pybroker.net.turn import LoopTurn
 from pybroker.run import Run, Traits
+from pybroker.store.group import PARTS, log_folder
 from pybroker.wire.table import Table
 
 
@@ -77,7 +78,7 @@ def test_a_clean_stop_writes_what_is_still_gathered(node, tmp_path):
 
 
 def test_a_folder_that_cannot_be_used_is_one_sentence(node, tmp_path):
-    (tmp_path / GROUP.split("/")[0]).write_text("in the way")
+    (tmp_path / PARTS[0]).write_text("in the way")
     with pytest.raises(StartError, match="cannot open the log in"):
         node.storage.open()
 
@@ -85,7 +86,7 @@ def test_a_folder_that_cannot_be_used_is_one_sentence(node, tmp_path):
 def test_a_log_of_a_newer_version_is_refused(node, tmp_path):
     node.storage.open()
     node.storage.close()
-    folder = tmp_path / GROUP
+    folder = log_folder(tmp_path)
     octets = bytearray(b"pbckpt" + (99).to_bytes(2, "little") + bytes(60))
     (folder / f"ckpt.{5:016x}").write_bytes(octets + value(bytes(octets)).to_bytes(4, "little"))
     with pytest.raises(StartError, match="version 99"):

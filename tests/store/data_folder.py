@@ -6,8 +6,9 @@ from pathlib import Path
 from definitions_folder import Folder
 from journals import Node
 
-from pybroker.store.backup import LOG_PARTS, Moment
+from pybroker.store.backup import Moment
 from pybroker.store.disk import Disk
+from pybroker.store.group import log_folder, open_log
 
 QUEUES = (1, 2, 3)
 
@@ -19,9 +20,7 @@ class DataFolder:
         self.path = path
         self.definitions = Folder(path)
         self.definitions.fill({("queue", ("/", f"q{n}")): {"id": n} for n in QUEUES})
-        self.log = Disk(path)
-        for part in LOG_PARTS:
-            self.log = self.log.below(part)
+        self.log = open_log(Disk(path))
         self.node = Node(self.log, QUEUES, largest=20_000)
         self.expected: dict[int, dict[int, bytes]] = {n: {} for n in QUEUES}
         self._runs: list[tuple[int, object, int]] = []
@@ -65,7 +64,7 @@ class DataFolder:
 
 def contents(path: Path) -> dict[int, dict[int, bytes]]:
     """Start a node on a data folder; return what lives in its queues."""
-    node = Node(Disk(path.joinpath(*LOG_PARTS)), QUEUES)
+    node = Node(Disk(log_folder(path)), QUEUES)
     return {queue: node.bodies(live, queue) if (live := node.live(queue)) else {} for queue in QUEUES}
 
 

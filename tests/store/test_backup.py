@@ -10,6 +10,7 @@ from data_folder import DataFolder, contents, done, flip
 from pybroker.store import backup
 from pybroker.store.backup import BackupError, File, Manifest
 from pybroker.store.disk import Disk, DiskError
+from pybroker.store.group import log_folder
 from pybroker.store.rescue import open_definitions
 from pybroker.store.survey import Survey, survey_definitions, survey_log
 
@@ -94,7 +95,7 @@ def test_a_backup_says_what_is_in_it(made):
 def test_what_is_restored_is_sound_and_its_definitions_need_no_rescue(made, tmp_path):
     folder = restored(made, tmp_path)
     survey = Survey()
-    done(survey_log(Disk(folder.joinpath(*backup.LOG_PARTS)), survey))
+    done(survey_log(Disk(log_folder(folder)), survey))
     survey_definitions(Disk(folder), survey)
     assert ([], 3) == (survey.damage, survey.definitions)
     opened = open_definitions(Disk(folder))

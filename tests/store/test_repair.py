@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from data_folder import DataFolder, contents, done, flip
 
-from pybroker.store.backup import LOG_PARTS
 from pybroker.store.disk import Disk
+from pybroker.store.group import log_folder
 from pybroker.store.quarantine import QUARANTINE
 from pybroker.store.repair import repair
 from pybroker.store.survey import Survey, survey_definitions, survey_log
@@ -27,7 +27,7 @@ def template(tmp_path_factory):
 def data(template, tmp_path):
     """A data folder after a clean stop, and what lives in it."""
     path = shutil.copytree(template.path, tmp_path / "data")
-    return SimpleNamespace(path=path, log=Disk(path.joinpath(*LOG_PARTS)), expected=template.expected)
+    return SimpleNamespace(path=path, log=Disk(log_folder(path)), expected=template.expected)
 
 
 def damage_of(data):

@@ -6,7 +6,6 @@ import shutil
 import pytest
 from data_folder import DataFolder, done, flip
 
-from pybroker.store.backup import LOG_PARTS
 from pybroker.store.disk import Disk
 from pybroker.store.format import HEADER_OCTETS, segment_number
 from pybroker.store.survey import Survey, survey_definitions, survey_log
@@ -114,6 +113,4 @@ def test_definitions_are_counted_and_judged(data):
 
 
 def test_where_no_node_ever_ran_there_is_nothing(tmp_path):
-    for part in LOG_PARTS:
-        (tmp_path / part).mkdir()
     assert Survey() == surveyed(Disk(tmp_path))[0]
