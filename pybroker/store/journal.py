@@ -276,7 +276,7 @@ class Journal(Log):
             self.safe_seq = batch.next_seq
             self.uncommitted_octets -= batch.content_octets
             completed = batch.ticket
-        if completed:
+        if completed > self.completed:
             self.completed = completed
             self.upkeep.completed(completed)
             self.on_completed(completed)
@@ -294,7 +294,7 @@ class Journal(Log):
         if self._gathered:
             if not self._writing:
                 self.commit()
-        elif not self._writing and self._proven < self.completed and now_ms - self._quiet_ms >= QUIET_MS:
+        elif self._proven < self.last_ticket == self.completed and now_ms - self._quiet_ms >= QUIET_MS:
             self._prove()
         self.upkeep.tick(now_ms)
 
@@ -306,23 +306,16 @@ class Journal(Log):
     def _prove(self) -> None:
         """Write down that the last batch is on disk: a torn tail and a damaged one can be told apart from then on."""
         segment = self.ledger.segments[-1]
-        self._proven = self.completed
+        self._proven = self.last_ticket
         if segment.sealed or segment.used + fmt.PROVEN_RECORD_OCTETS > segment.size:
             return
-        octets = fmt.proven(self.completed, fmt.seed(fmt.EPOCH, segment.number))
+        octets = fmt.proven(self.last_ticket, fmt.seed(fmt.EPOCH, segment.number))
+        # In line with the batches: on a full disk it waits as they do, and no hole stays where it was to be.
         batch = Batch(segment.number, 0, segment.used, octets)
+        batch.promise(self.last_ticket, self.safe_seq, 0, 0)
         segment.used += len(octets)
-        self._writing = True
-        self._journal.submit(partial(self._writer.write, batch), self._proved)
-
-    def _proved(self, error: "BaseException | None") -> None:
-        self._writing = False
-        if error is not None and not (isinstance(error, DiskError) and error.full):
-            self.fail(str(error))
-        elif self._wanted:
-            self.commit()
-        else:
-            self._write_next()
+        self._sealed.append(batch)
+        self._write_next()
 
     def fail(self, text: str) -> None:
         """Stop for good: after an error nobody knows what is on disk, and a second sync would say that all is well."""

@@ -1,11 +1,17 @@
 """The log on disk, without its threads: what is completed survives, what is settled does not come back."""
 
+import errno
+import random
+
 import pytest
+from faulty_disk import FaultyDisk
 from journals import Node, content
 
 from pybroker.clock import FakeClock
+from pybroker.store import format as fmt
 from pybroker.store.disk import Disk
 from pybroker.store.format import segment_number
+from pybroker.store.segment import SegmentFile
 from pybroker.stretch import Stretch
 
 
@@ -168,6 +174,33 @@ def test_damage_in_a_batch_that_is_proven_is_reported_and_the_rest_stays(disk, t
     assert 1 == len(again.recovered.reports)
     assert "PUBLISH" in again.recovered.reports[0]
     assert 1 == len(list((tmp_path / "quarantine").iterdir()))
+
+
+def test_on_a_full_disk_the_proof_waits_and_leaves_no_hole():
+    disk = FaultyDisk()
+    node = Node(disk)
+    node.publish([b"one"])
+    node.commit()
+    disk.fail_next("write_at", errno.ENOSPC)
+    node.tick()
+    assert node.log.full
+    node.publish([b"two"])
+    node.log.commit()
+    node.tick(1_000)
+    assert ("", [1, 2]) == (node.log.full, node.completed)
+    found = list(SegmentFile(disk, 1).scan_all())
+    assert [fmt.BATCH, fmt.TARGETS, fmt.PUBLISH, fmt.PROVEN, fmt.BATCH, fmt.PUBLISH] == [each.type for each in found]
+    again = Node(disk.crash(random.Random(1)))
+    assert ([1, 2], []) == (again.live(), again.recovered.reports)
+
+
+def test_a_proof_completes_no_ticket_for_the_second_time(disk):
+    node = Node(disk)
+    node.publish([b"a"])
+    node.commit()
+    node.tick()
+    node.tick()
+    assert [1] == node.completed
 
 
 def test_a_run_that_grows_over_batches_is_a_record_in_each(disk):
