@@ -10,6 +10,7 @@ This file knows octets and counts. It does not know queues, channels or AMQP met
 from array import array
 from dataclasses import dataclass
 from itertools import accumulate
+from sys import getsizeof
 from typing import Final
 
 # A run ends at either limit, so that one slow consumer pins little, and a record of the log stays small.
@@ -41,6 +42,24 @@ class Traits:
 
 PLAIN_TRAITS: Final = Traits()
 
+# What Python keeps around each content: the bytes object, and a pointer to it.
+BYTES_OCTETS: Final = getsizeof(b"")
+POINTER_OCTETS: Final = 8
+# Where a content of a packed run begins.
+END_OCTETS: Final = 4
+
+
+class Held:
+    """What the contents of all runs take in memory, about. Counted by run: one shared by several queues counts once."""
+
+    __slots__ = ("octets",)
+
+    def __init__(self) -> None:
+        self.octets = 0
+
+
+held: Final = Held()
+
 
 @dataclass(frozen=True, slots=True)
 class Names:
@@ -58,6 +77,7 @@ class Run:
     number and none longer than `frame_octets_max` (0: not limited). `octets` counts them with their frames,
     `body_octets` the bodies alone; `body_size` is the size of each body where all are equal, else -1. `origin` is the
     id of the session that published them (0: the broker itself). Packed, `contents` is None and `_blob` has them all.
+    `held_octets` is what it counts for in `held`, from its birth to its end.
     """
 
     __slots__ = (
@@ -72,6 +92,7 @@ class Run:
         "count",
         "first_seq",
         "frame_octets_max",
+        "held_octets",
         "names",
         "octets",
         "origin",
@@ -106,6 +127,11 @@ class Run:
         self.origin = origin
         self._blob = b""
         self._ends: array[int] | None = None
+        self.held_octets = octets_held(contents, octets)
+        held.octets += self.held_octets
+
+    def __del__(self) -> None:
+        held.octets -= self.held_octets
 
     @classmethod
     def of_block(
@@ -129,12 +155,24 @@ class Run:
         run.contents = None
         run._blob = block
         run._ends = ends
+        run._hold(len(block) + BYTES_OCTETS + END_OCTETS * len(ends))
         return run
+
+    def _hold(self, octets: int) -> None:
+        """Count for so many octets from now on."""
+        held.octets += octets - self.held_octets
+        self.held_octets = octets
 
     def extend(self, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
         """Append messages whose seqs follow the last one's; the caller has checked names, traits and limits."""
-        assert self.contents is not None
-        self.contents += contents
+        mine = self.contents
+        assert mine is not None
+        # A flood of equal messages is one object many times.
+        around = POINTER_OCTETS * len(contents)
+        more = around if contents[-1] is mine[0] else around + octets + BYTES_OCTETS * len(contents)
+        self.held_octets += more
+        held.octets += more
+        mine += contents
         self.count += len(contents)
         self.octets += octets
         self.body_octets += body_octets
@@ -196,11 +234,21 @@ class Run:
         self._ends = array("I", accumulate(map(len, contents), initial=0))
         self._blob = b"".join(contents)
         self.contents = None
+        self._hold(self.octets + BYTES_OCTETS + END_OCTETS * len(self._ends))
 
     @property
     def packed(self) -> bool:
         """Tell whether the contents are in one block."""
         return self.contents is None
+
+
+def octets_held(contents: list[bytes], octets: int) -> int:
+    """Return what contents of so many octets take in memory, with what Python keeps around each."""
+    count = len(contents)
+    if count > 1 and contents[0] is contents[-1]:
+        # A flood of equal messages is one object many times.
+        return octets // count + BYTES_OCTETS + POINTER_OCTETS * count
+    return octets + (BYTES_OCTETS + POINTER_OCTETS) * count
 
 
 class Entry:

@@ -62,6 +62,9 @@ class Line:
     def __len__(self) -> int:
         return len(self._replies)
 
+    def __str__(self) -> str:
+        return "replies that wait for the disk"
+
     @property
     def is_long(self) -> bool:
         """Tell whether no more should be asked for."""

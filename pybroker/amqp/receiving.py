@@ -137,7 +137,7 @@ def _apply_all(session: "AmqpSession") -> None:
                 events[at] = left
                 session.behind = True
                 break
-            if session.work > WORK_MAX and session.spent():
+            if not session.readable or (session.work > WORK_MAX and session.spent()):
                 session.behind = at < len(events)
                 break
     except AmqpError as error:

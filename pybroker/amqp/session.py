@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import base, commands
 
 from pybroker.amqp import receiving
-from pybroker.core.credit import JOURNAL
 from pybroker.core.link import SessionState, give_back
+from pybroker.core.throttle import PEER
 from pybroker.wire import frame
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 OUTBOX_OCTETS_MAX: Final = 262_144
 # Replies, confirms and returns may come on top; above this the peer is not read until it reads.
 REPLY_OCTETS_MAX: Final = 1_048_576
-# Why a session is not read: it leaves its replies unread.
-PEER: Final = "peer"
-# A connection is shown in flow for so long after it was, as in RabbitMQ: who looks once would rarely see it.
-FLOW_SHOWN_MS: Final = 5_000
 # How long a peer may take to answer connection.close before the socket is closed under it.
 CLOSE_TIMEOUT_MS: Final = 10_000
 CLOSE_TIMEOUT_UNAUTHENTICATED_MS: Final = 1_000
@@ -57,7 +53,6 @@ class AmqpSession(SessionState):
         "deadline_ms",
         "deaf",
         "events",
-        "flow_ended_ms",
         "frame_octets_max",
         "heartbeat_s",
         "host",
@@ -76,6 +71,7 @@ class AmqpSession(SessionState):
         "sharing",
         "sharing_octets",
         "state",
+        "told_blocked",
         "unsent_octets",
         "until_ms",
         "work",
@@ -104,9 +100,9 @@ class AmqpSession(SessionState):
         self.connected_at_ms = broker.clock.timestamp_ms
         self.deadline_ms = now_ms + settings.handshake_timeout_ms
         self.last_recv_ms = self.last_send_ms = now_ms
-        self.flow_ended_ms = now_ms - FLOW_SHOWN_MS
         self.rest = b""
         self.deaf = False  # a frame was cut wrong: where the next one begins is not known
+        self.told_blocked = False
         self.routes: dict[bytes, Route] = {}
         self.events: list[Event] = []  # what the scanner found and is not done yet
         self.work = 0  # units of some microseconds since somebody last looked at the clock
@@ -139,9 +135,12 @@ class AmqpSession(SessionState):
 
     @property
     def shown_state(self) -> str:
-        """Return the state for list_connections: `flow` while the disk cannot follow, and some seconds after."""
-        in_flow = JOURNAL in self.stops or self.broker.clock.now_ms - self.flow_ended_ms < FLOW_SHOWN_MS
-        return "flow" if in_flow and self.state == "running" else self.state
+        """Return the state for list_connections: alarms win over `flow`, which is shown some seconds longer (E6)."""
+        if self.state != "running":
+            return self.state
+        if self.broker.alarms:
+            return "blocked" if self.throttle.blocked else "blocking"
+        return "flow" if self.throttle.in_flow(self.broker.clock.now_ms) else "running"
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
@@ -194,6 +193,7 @@ class AmqpSession(SessionState):
         self.state = "closing"
         self.reason = reply_text
         self.closing = True
+        self._read_again()
         self.assembling = 0
         timeout_ms = CLOSE_TIMEOUT_MS if known else CLOSE_TIMEOUT_UNAUTHENTICATED_MS
         self.deadline_ms = self.broker.clock.now_ms + timeout_ms
@@ -207,6 +207,11 @@ class AmqpSession(SessionState):
                 method_id=method[1],
             ),
         )
+
+    def _read_again(self) -> None:
+        """Have the peer read whatever held it: what it publishes goes nowhere, and its close-ok is behind that."""
+        for cause in list(self.throttle.causes):
+            self.resume_reading(cause)
 
     def end_channels(self) -> None:
         """Requeue what is unacknowledged and delete what is exclusive: before anybody else's next declare (F42)."""
@@ -288,16 +293,23 @@ class AmqpSession(SessionState):
         if self.readable and now_ms - self.last_recv_ms > 2 * interval_ms:
             self.cut_off(f"missed heartbeats from client, timeout: {self.heartbeat_s}s")
 
-    def resume_reading(self, cause: object) -> None:
-        """Learn that this cause not to read the peer is gone."""
-        if cause is JOURNAL and cause in self.stops:
-            self.flow_ended_ms = self.broker.clock.now_ms
-        super().resume_reading(cause)
-
     def reading_resumed(self) -> None:
         """Read the peer again; what it sent meanwhile has not been seen, so it was not silent."""
         self.last_recv_ms = self.broker.clock.now_ms
         super().reading_resumed()
+
+    def heed_alarms(self) -> None:
+        """Be blocked or go on as the alarms say, and tell a peer that wants to know, once (E9)."""
+        if self.state != "running":
+            return
+        super().heed_alarms()
+        if self.throttle.blocked == self.told_blocked or self.capabilities.get("connection.blocked") is not True:
+            return
+        self.told_blocked = not self.told_blocked
+        if self.told_blocked:
+            self.send_method(0, make_method(commands.Connection.Blocked, reason=self.broker.alarms.reason))
+        else:
+            self.send_method(0, make_method(commands.Connection.Unblocked))
 
     # -- out ----------------------------------------------------------------------------------------------------------
 

@@ -1,18 +1,15 @@
-"""The alarms in effect as rabbitmq-diagnostics words them, each with what it comes from."""
+"""The alarms in effect, as the health checks refuse for them."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from pybroker.control.spec import EX_UNAVAILABLE, Refused
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
 
-TITLES: Final = {"disk": "Free disk space", "memory": "Memory"}
 
-
-def check(broker: "Broker") -> None:
-    """Raise Refused while there is any."""
-    if broker.alarms:
-        node = broker.settings.node_name
-        lines = [f"{TITLES.get(kind, kind)} alarm on node {node}: {why}" for kind, why in broker.alarms.items()]
-        raise Refused("\n".join(lines), EX_UNAVAILABLE)
+def check(broker: "Broker", node: str | None = None) -> None:
+    """Raise Refused while there is any, of all nodes or of one."""
+    found = broker.alarms.sentences(node)
+    if found:
+        raise Refused("\n".join(found), EX_UNAVAILABLE)

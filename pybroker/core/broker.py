@@ -4,10 +4,12 @@ It does no I/O: the daemon calls `tick` and runs `timers`, sessions call everyth
 """
 
 import logging
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.clock import Clock
 from pybroker.core import durable, footprint
+from pybroker.core.alarm import Alarms
 from pybroker.core.definitions import declare_default_exchanges
 from pybroker.core.durable import Commit
 from pybroker.core.paging import Paging
@@ -61,12 +63,13 @@ class Broker:
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
         self.listeners: list[Any] = []
-        self.alarms: dict[str, str] = {}  # what is short, and the sentence that says why
+        self.alarms = Alarms(settings, clock, self._alarms_changed)
         self.notices: list[str] = []  # what an operator must know and the log said
         self.departures = Departures(turn)
         self.remains = Remains(turn)
         self.backlogs = Backlogs(turn)
-        self.ticks = Ticks(turn)
+        self.ticks = Ticks(turn, methodcaller("tick"))
+        self.heeds = Ticks(turn, methodcaller("heed_alarms"))  # of alarms that changed
         self.traces = Traces(turn)
         self.log: Log = MemoryLog()
         self.pages: PageLog | None = None
@@ -182,10 +185,9 @@ class Broker:
         for credit in list(self.ahead):
             credit.look()
 
-    def alarm_cleared(self) -> None:
-        """Learn that there is room on the disk again: who waited for that may be read."""
-        for credit in list(self.ahead):
-            credit.look()
+    def _alarms_changed(self) -> None:
+        """Have connections blocked, or read again."""
+        self.heeds.start_over(self.sessions.values())
 
     def definitions_completed(self, ticket: int) -> None:
         """Learn that the definitions are on disk up to `ticket`: replies that waited for it leave."""

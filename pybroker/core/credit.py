@@ -6,6 +6,8 @@ when more is accepted: a completed ticket costs nothing but for those who are st
 
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core.throttle import JOURNAL
+
 if TYPE_CHECKING:
     from pybroker.core.link import SessionState
 
@@ -13,9 +15,6 @@ if TYPE_CHECKING:
 # on disk: enough for the disk never to wait for the network.
 PEER_OCTETS_MAX: Final = 8_388_608
 NODE_OCTETS_MAX: Final = 67_108_864
-
-# Why a session is not read: also because the disk is full, when what it sent last waits for room.
-JOURNAL: Final = "journal"
 
 
 class Credit:
@@ -48,7 +47,7 @@ class Credit:
             batches[ticket] = octets
         self._octets += octets
         broker = self._session.broker
-        if self._octets > PEER_OCTETS_MAX or broker.log.uncommitted_octets > NODE_OCTETS_MAX or broker.alarms:
+        if self._octets > PEER_OCTETS_MAX or broker.log.uncommitted_octets > NODE_OCTETS_MAX:
             broker.ahead[self] = None
             self._session.stop_reading(JOURNAL)
 
@@ -57,7 +56,7 @@ class Credit:
         broker = self._session.broker
         log = broker.log
         half = self.octets <= PEER_OCTETS_MAX // 2 and log.uncommitted_octets <= NODE_OCTETS_MAX // 2
-        if (half and not broker.alarms) or log.failed:
+        if half or log.failed:
             broker.ahead.pop(self, None)
             self._session.resume_reading(JOURNAL)
 

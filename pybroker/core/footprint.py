@@ -10,7 +10,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.queue.behind import Away
-from pybroker.run import PLAIN_TRAITS, Entry, Names, Run
+from pybroker.run import BYTES_OCTETS, PLAIN_TRAITS, POINTER_OCTETS, Entry, Names, Run
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
@@ -28,8 +28,6 @@ ENTRY_OCTETS: Final = getsizeof(Entry(_EMPTY_RUN, range(0))) + getsizeof(range(0
 # Of messages that are away: an element of their stretch, and what is around those of one part.
 ELEMENT_OCTETS: Final = 16
 AWAY_OCTETS: Final = 450
-BYTES_OCTETS: Final = getsizeof(b"")
-POINTER_OCTETS: Final = 8
 # An empty queue with what belongs to it: tracemalloc over 3,000 of them.
 QUEUE_OCTETS: Final = 2_211
 
@@ -51,7 +49,7 @@ def measure(broker: "Broker", pause: Callable[[float], object]) -> Footprint:
         # The id of a run that has gone may be taken by a new one: not counted then, for the sake of a bounded set.
         if id(run) not in seen:
             seen.add(id(run))
-            contents += octets_of(run)
+            contents += run.held_octets
             entries += RUN_OCTETS
         if count % ENTRIES_PER_SLICE == 0:
             pause(PAUSE_S)
@@ -88,18 +86,6 @@ def _away_octets(queue: "Queue") -> int:
             found = sum([AWAY_OCTETS + ELEMENT_OCTETS * len(part.stretch) for part in some])
             octets += found * count // min(count, AWAY_PARTS) if count else 0
     return octets
-
-
-def octets_of(run: Run) -> int:
-    """Return what the contents of a run take, with what Python keeps around each."""
-    contents = run.contents
-    if contents is None:
-        # Packed: one block, and where each begins.
-        return run.octets + 4 * run.count + BYTES_OCTETS
-    if contents and contents[0] is contents[-1]:
-        # A flood of equal messages is one object many times.
-        return getsizeof(contents[0]) + POINTER_OCTETS * run.count
-    return run.octets + (BYTES_OCTETS + POINTER_OCTETS) * run.count
 
 
 def _runs(broker: "Broker") -> Iterator[Run]:

@@ -3,9 +3,11 @@
 The door's own classes extend these; the core knows neither methods nor sockets.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pybroker.core.credit import Credit
+from pybroker.core.throttle import RESOURCE, Throttle
 from pybroker.core.unacked import Batch, Unacked
 from pybroker.session import Session, Turn
 
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
 class SessionState(Session):
     """A session that can own exclusive queues. While `outbox_full` nothing is delivered to any of its channels.
 
-    `stops` are the reasons for which it is not read, and `readable` says that there are none.
+    `throttle` has the reasons for which it is not read, and `readable` says that there are none. It is `publishing` if
+    it has published since it was last blocked: an alarm blocks it at once then, any other one when it does (B4).
     """
 
-    __slots__ = ("broker", "credit", "exclusive_queues", "id", "outbox_full", "stops", "user", "vhost")
+    __slots__ = ("broker", "credit", "exclusive_queues", "id", "outbox_full", "publishing", "throttle", "user", "vhost")
 
     def __init__(self, broker: "Broker", turn: Turn, session_id: int) -> None:
         super().__init__(turn)
@@ -33,27 +36,46 @@ class SessionState(Session):
         self.user: User | None = None
         self.vhost: VHost | None = None
         self.exclusive_queues: dict[Queue, None] = {}
-        self.stops: dict[object, None] = {}
+        self.publishing = False
+        self.throttle = Throttle()
         self.credit = Credit(self)
 
     # -- when it is not read (flow control) ---------------------------------------------------------------------------
 
     def stop_reading(self, cause: object) -> None:
         """Have nothing read from the peer until this cause, and all others, are gone."""
-        self.stops[cause] = None
+        self.throttle.stop(cause, self.broker.clock.now_ms, partial(self._describe, cause))
         self.readable = False
 
     def resume_reading(self, cause: object) -> None:
         """Learn that this cause is gone, if it was one."""
-        if cause in self.stops:
-            del self.stops[cause]
-            if not self.stops:
-                self.readable = True
-                self.reading_resumed()
+        if self.throttle.resume(cause, self.broker.clock.now_ms):
+            self.readable = True
+            self.reading_resumed()
 
     def reading_resumed(self) -> None:
         """Learn that the peer is read again."""
         self.mark_dirty()  # its driver looks at the end of the turn
+
+    def first_published(self) -> None:
+        """Learn that it publishes, for the first time since it was last blocked."""
+        self.publishing = True
+        self.heed_alarms()
+
+    def heed_alarms(self) -> None:
+        """Be blocked while there is an alarm, if it publishes; go on when there is none."""
+        if not self.broker.alarms:
+            if self.throttle.blocked:
+                self.publishing = False
+                self.resume_reading(RESOURCE)
+        elif self.publishing:
+            self.stop_reading(RESOURCE)
+
+    def _describe(self, cause: object) -> str:
+        """Return what operators read of a cause: `queue 'q' in vhost '/'`, `journal`, `peer`, `memory & disk`."""
+        if cause is RESOURCE:
+            return " & ".join(self.broker.alarms.resources)
+        return str(cause)
 
     def queued(self, octets: int) -> None:
         """Count octets that a consumer put into the outbox."""

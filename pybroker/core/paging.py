@@ -7,6 +7,7 @@ When memory is short, and how much is used, the daemon says; what of a queue goe
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core.alarm import DISK
 from pybroker.core.chore import Chore
 from pybroker.core.queue.behind import WINDOW_MESSAGES, WINDOW_OCTETS
 from pybroker.core.queue.leaving import Leaving
@@ -26,8 +27,6 @@ SEARCH_MS: Final = 500
 MESSAGE_OCTETS: Final = 64
 # The disk is tried again so long after an error.
 RETRY_MS: Final = 10_000
-# The alarm of a disk that is short.
-DISK_ALARM: Final = "disk"
 
 
 def resident_octets(queue: "Queue") -> int:
@@ -65,7 +64,7 @@ class Paging(Chore):
         pages = broker.pages
         if self._busy or self._budget <= 0:
             return
-        if DISK_ALARM in broker.alarms or now_ms < self._retry_at_ms:
+        if DISK in broker.alarms or now_ms < self._retry_at_ms:
             pages = None
         queue = self._next_queue(now_ms)
         if queue is None:

@@ -1,16 +1,16 @@
-"""Ticks: what is due for each session about once a second (heartbeats, deadlines), a share of the sessions in a turn.
+"""Ticks: what every session is called for (heartbeats and deadlines, alarms), a share of the sessions in a turn.
 
 A tick costs half a microsecond, but closing a connection costs a hundred, and two thousand may be due at once.
 """
 
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.chore import Chore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pybroker.session import Session, Turn
 
@@ -21,12 +21,13 @@ log = logging.getLogger("pybroker")
 
 
 class Ticks(Chore):
-    """Sessions that have not had this second's tick yet."""
+    """Sessions that have not been called yet in this round; `call` is what is done to each."""
 
-    __slots__ = ("_waiting",)
+    __slots__ = ("_call", "_waiting")
 
-    def __init__(self, turn: "Turn") -> None:
+    def __init__(self, turn: "Turn", call: "Callable[[Any], None]") -> None:
         super().__init__(turn)
+        self._call = call
         self._waiting: deque[Session] = deque()
 
     def start(self, sessions: "Iterable[Session]") -> None:
@@ -35,14 +36,19 @@ class Ticks(Chore):
             self._waiting.extend(sessions)
             self.deliver(0)
 
+    def start_over(self, sessions: "Iterable[Session]") -> None:
+        """Do the same, and begin anew with everybody if a round is not at its end."""
+        self._waiting.clear()
+        self.start(sessions)
+
     def deliver(self, _now_ms: int) -> None:
         """Tick a turn's share."""
         for _ in range(min(len(self._waiting), TURN_SESSIONS_MAX)):
             session = self._waiting.popleft()
             try:
-                session.tick()
+                self._call(session)
             except Exception:
                 # A bug in one session: those behind it in the line still want their heartbeats.
-                log.exception("the tick of %s failed", session)
+                log.exception("%r failed for %s", self._call, session)
         if self._waiting:
             self.wake()

@@ -12,6 +12,7 @@ import gevent
 from gevent.event import Event
 
 from pybroker.core import survivors
+from pybroker.core.alarm import DISK
 from pybroker.daemon import resident
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import ThreadWorker
@@ -36,8 +37,6 @@ CLOSE_S_MAX: Final = 30.0
 # How often systemd is told how far the recovery is, and what it is to wait for the next word.
 PROGRESS_S: Final = 1.0
 STALL_S: Final = 60
-# The alarm of a disk that is full.
-FULL: Final = "disk"
 
 log = logging.getLogger("pybroker")
 T = TypeVar("T")
@@ -165,14 +164,10 @@ class Storage:
 
     def _full(self, text: str) -> None:
         """Raise the disk alarm, or clear it."""
-        alarms = self._broker.alarms
-        if text and FULL not in alarms:
-            alarms[FULL] = text
-            log.warning("disk alarm: %s; publishers of persistent messages wait until there is room again", text)
-        elif not text and FULL in alarms:
-            del alarms[FULL]
-            log.info("disk alarm cleared: there is room again")
-            self._broker.alarm_cleared()
+        if text:
+            self._broker.alarms.set(DISK, text)
+        else:
+            self._broker.alarms.clear(DISK)
 
     def _unreadable(self, text: str) -> None:
         log.error("%s", text)

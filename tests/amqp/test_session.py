@@ -6,8 +6,9 @@ import pytest
 from fakes import Basic, Channel, Connection, FakePeer, Queue, World
 from pamqp import frame
 
-from pybroker.amqp.session import OUTBOX_OCTETS_MAX, PEER, REPLY_OCTETS_MAX
+from pybroker.amqp.session import OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
 from pybroker.core.queue.dealing import POUR_OCTETS_MAX
+from pybroker.core.throttle import PEER
 from pybroker.run import RUN_OCTETS_MAX
 
 # -- who it is --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ def test_without_any_nothing_is_refused(operator):
 
 
 def test_each_is_a_line_in_rabbitmqs_words_with_its_reason(operator):
-    operator.world.broker.alarms |= {"disk": "no room", "memory": "too much"}
+    operator.world.broker.alarms.set("disk", "no room")
+    operator.world.broker.alarms.set("memory", "too much")
     with pytest.raises(Refused) as refused:
         alarms.check(operator.world.broker)
     assert refused.value.exit_code == 69

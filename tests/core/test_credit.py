@@ -5,7 +5,8 @@ from readers import Peer
 from topology import new_vhost
 
 from pybroker.core import credit as module
-from pybroker.core.credit import JOURNAL, PEER_OCTETS_MAX
+from pybroker.core.credit import PEER_OCTETS_MAX
+from pybroker.core.throttle import JOURNAL
 
 steps = st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.integers(1, PEER_OCTETS_MAX // 2)), max_size=30)
 
@@ -28,7 +29,7 @@ def test_it_is_what_was_accepted_and_is_not_completed(steps):
             assert not session.readable
         elif total <= PEER_OCTETS_MAX // 2 and not publishes:
             assert session.readable
-        assert session.readable == (JOURNAL not in session.stops) == (credit not in broker.ahead)
+        assert session.readable == (JOURNAL not in session.throttle.causes) == (credit not in broker.ahead)
         assert len(credit._batches) <= ticket - broker.log.completed
 
 
@@ -37,16 +38,3 @@ def test_a_completed_ticket_costs_who_is_not_stopped_nothing(monkeypatch):
     session.credit.take(1, 10)
     monkeypatch.setattr(module.Credit, "look", lambda self: 1 / 0)
     session.broker.log_completed(1)
-
-
-def test_on_a_full_disk_who_sends_for_it_is_not_read_until_there_is_room():
-    session = Peer(new_vhost())
-    broker = session.broker
-    broker.alarms["disk"] = "full"
-    session.credit.take(1, 10)
-    assert not session.readable
-    broker.log_completed(1)
-    assert not session.readable
-    broker.alarms.clear()
-    broker.alarm_cleared()
-    assert session.readable

@@ -4,7 +4,7 @@ import pytest
 from disk_log import DiskBench, shrink
 from fakes import World
 
-from pybroker.core.footprint import ENTRIES_PER_SLICE, ENTRY_OCTETS, QUEUE_OCTETS, RUN_OCTETS, measure, octets_of
+from pybroker.core.footprint import ENTRIES_PER_SLICE, ENTRY_OCTETS, QUEUE_OCTETS, RUN_OCTETS, measure
 
 
 @pytest.fixture
@@ -57,18 +57,18 @@ def test_what_is_delivered_and_not_acknowledged_is_still_there(world, peer):
 def test_a_packed_run_is_one_block(world, peer):
     peer.send(*[f for i in range(10) for f in peer.publish_frames("", "q", b"%010d" % i)])
     run = world.vhost.queues["q"].head().run
-    loose = octets_of(run)
+    loose = run.held_octets
     run.pack()
     assert run.packed
-    assert octets_of(run) < loose
-    assert octets_of(run) >= run.octets
+    assert run.held_octets < loose
+    assert run.held_octets >= run.octets
 
 
 def test_a_flood_of_equal_messages_is_one_object(world, peer):
     peer.send(*[f for _ in range(10) for f in peer.publish_frames("", "q", b"x" * 1_000)])
     run = world.vhost.queues["q"].head().run
     if run.contents[0] is run.contents[-1]:
-        assert octets_of(run) < 2_000
+        assert run.held_octets < 2_000
 
 
 def test_buffers_are_what_waits_to_be_read_or_sent(world, peer):

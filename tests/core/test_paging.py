@@ -14,6 +14,7 @@ from test_queue_model import QUICK
 from topology import queue as make_queue
 
 from pybroker.core import paging
+from pybroker.core.alarm import DISK
 from pybroker.core.publish import NO_RECEIPT
 from pybroker.core.queue import behind
 from pybroker.core.queue.behind import Away
@@ -71,11 +72,11 @@ class PagingMachine(AwayMachine):
         if fails:
             pages.disk.fail_next("write_at", errno.ENOSPC)
             if full:
-                self.world.broker.alarms[paging.DISK_ALARM] = "the disk is short"
+                self.world.broker.alarms.set(DISK, "the disk is short")
         pages.hold = hold
         pages.short()
         self.world.run()
-        self.world.broker.alarms.clear()
+        self.world.broker.alarms.clear(DISK)
         pages.disk.power.next_failures.clear()
         self.turn()
 
@@ -224,11 +225,11 @@ def test_c5_only_what_is_in_the_log_goes_while_the_disk_is_short(small):
         bench.publish(b"x" * 10)
         bench.publish(b"x" * 10, traits=PLAIN_TRAITS)
     bench.log.complete(bench.broker)
-    bench.broker.alarms[paging.DISK_ALARM] = "the disk is short"
+    bench.broker.alarms.set(DISK, "the disk is short")
     bench.page()
     assert 0 < bench.queue.messages_away < 10
     assert [] == paged_seqs(bench)
-    bench.broker.alarms.clear()
+    bench.broker.alarms.clear(DISK)
     bench.page()
     assert all(seq % 2 == 0 for seq in paged_seqs(bench))
     assert len(paged_seqs(bench)) > 5

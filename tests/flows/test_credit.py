@@ -4,8 +4,8 @@ import pytest
 from fakes import Confirm, FakePeer, Tx, World
 from slow import GatheringLog
 
-from pybroker.amqp.session import FLOW_SHOWN_MS, OUTBOX_OCTETS_MAX, PEER, REPLY_OCTETS_MAX
-from pybroker.core.credit import JOURNAL
+from pybroker.amqp.session import OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
+from pybroker.core.throttle import FLOW_SHOWN_MS, JOURNAL, PEER
 
 BODY = bytes(100_000)
 
@@ -119,14 +119,14 @@ def test_who_does_not_read_its_replies_either_is_read_when_both_are_over(world, 
     ticket = publish(peer, 5, log)
     peer.session.queued(REPLY_OCTETS_MAX + OUTBOX_OCTETS_MAX)
     world.broker.log_completed(ticket)
-    assert ([PEER], False) == (list(peer.session.stops), peer.session.readable)
+    assert ([PEER], False) == (list(peer.session.throttle.causes), peer.session.readable)
     world.run()
     assert peer.session.readable
 
 
 def test_a_publisher_that_goes_is_forgotten(world, peer, log):
     ticket = publish(peer, 5, log)
-    assert [JOURNAL] == list(peer.session.stops)
+    assert [JOURNAL] == list(peer.session.throttle.causes)
     peer.disconnect()
     assert {} == world.broker.ahead
     complete(world, ticket)

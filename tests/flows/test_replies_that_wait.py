@@ -255,7 +255,7 @@ def test_a_full_line_that_goes_with_its_channel_is_forgotten(world, peer):
     assert not peer.session.readable  # and so the close is not seen either
     world.broker.definitions_completed(world.broker.definitions.ticket)
     world.run()
-    assert (True, {}) == (peer.session.readable, peer.session.stops)
+    assert (True, {}) == (peer.session.readable, peer.session.throttle.causes)
     assert "Channel.CloseOk" == names(peer)[-1]
 
 

@@ -96,4 +96,4 @@ def test_the_same_answers_in_the_same_order(steps):
             do(slow, *step)
     for channel in (1, 2):
         assert said(quick, channel) == said(slow, channel)
-    assert ({}, {}) == (broker.waiting, slow.session.stops)
+    assert ({}, {}) == (broker.waiting, slow.session.throttle.causes)

@@ -11,8 +11,7 @@ from loop import until
 from pamqp import body, commands, header
 from slow import SlowDefinitions
 
-from pybroker.amqp.session import PEER
-from pybroker.core.credit import JOURNAL
+from pybroker.core.throttle import JOURNAL, PEER
 from pybroker.net.connection import PARTS_MAX, Connection as Link, _without
 from pybroker.session import Session, Turn
 
@@ -371,7 +370,7 @@ def test_a_peer_that_does_not_read_is_read_again_when_there_is_no_reason_left_no
     client.send(Queue.Declare(queue="asked for"))
     gevent.sleep(0.05)
     assert "asked for" not in server.broker.vhosts["/"].queues
-    for cause in list(session.stops):
+    for cause in list(session.throttle.causes):
         session.resume_reading(cause)
     until(lambda: "asked for" in server.broker.vhosts["/"].queues)
     assert connection._pending

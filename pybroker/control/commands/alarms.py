@@ -8,7 +8,7 @@ from pybroker.control.spec import Command, NoArgs, Node
 def run(node: Node, args: NoArgs) -> dict[str, Any]:
     """Return a sentence for each alarm and each notice; memory raises none in this version (status says so)."""
     del args
-    found = [*node.broker.alarms.values(), *node.broker.notices]
+    found = [*node.broker.alarms.sentences(), *node.broker.notices]
     told = "no alarms, local or clusterwide" if not found else "the following alarms:\n" + "\n".join(found)
     return node.tell(f"Node {node.name} reported {told}", alarms=found)
 

@@ -27,7 +27,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
         "versions": {name: versions},
         "cpu_cores": {name: os.cpu_count() or 1},
         "maintenance_status": {name: "not under maintenance"},
-        "alarms": [],
+        "alarms": node.broker.alarms.sentences(),
         "partitions": {},
         "listeners": {name: listeners.documents(node.broker)},
         "feature_flags": [],

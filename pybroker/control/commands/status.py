@@ -44,7 +44,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "data_directory": settings.data_dir,
         "config_files": list(settings.config_files),
         "log_files": list(settings.log_files),
-        "alarms": [*broker.alarms.values(), *broker.notices],
+        "alarms": [*broker.alarms.sentences(), *broker.notices],
         **_memory(settings.watermarks),
         "file_descriptors": {
             "total_used": sum(1 for _ in Path("/proc/self/fd").iterdir()),

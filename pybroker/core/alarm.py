@@ -1,0 +1,115 @@
+"""Alarms: which resources are short, on which nodes. While one is, connections that publish are not read (B3, D8).
+
+An alarm belongs to a node's name: any node's blocks everywhere, a dead node's are forgotten (B21). Who measures is the
+daemon's business, what a connection makes of it the door's. Log lines are RabbitMQ's (rabbit_alarm.erl).
+"""
+
+import logging
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pybroker.clock import Clock
+    from pybroker.core.settings import Settings
+
+MEMORY: Final = "memory"
+DISK: Final = "disk"
+# Blocks nobody who is connected: there is no room for new connections (E12).
+FILES: Final = "file_descriptor_limit"
+
+TITLES: Final = {MEMORY: "Memory", DISK: "Free disk space", FILES: "File descriptor"}
+_BLOCKED: Final = "*** Publishers will be blocked until this alarm clears ***"
+_CLOSED: Final = "*** New connections will not be accepted until this alarm clears ***"
+
+log = logging.getLogger("pybroker")
+
+
+class Alarm(NamedTuple):
+    """One resource of one node; `why` is a clause with figures, `since_ms` a time of the clock."""
+
+    resource: str
+    node: str
+    why: str
+    since_ms: int
+
+    @property
+    def sentence(self) -> str:
+        """Return it as operators read it."""
+        return f"{TITLES.get(self.resource, self.resource)} alarm on node {self.node}: {self.why}"
+
+
+class Alarms:
+    """In the order in which they were set; True while publishers are blocked. `on_change` is told of each change."""
+
+    __slots__ = ("_alarms", "_clock", "_settings", "on_change")
+
+    def __init__(self, settings: "Settings", clock: "Clock", on_change: "Callable[[], None]") -> None:
+        self._settings = settings
+        self._clock = clock
+        self._alarms: dict[tuple[str, str], Alarm] = {}
+        self.on_change = on_change
+
+    def __bool__(self) -> bool:
+        return any(resource != FILES for resource, _ in self._alarms)
+
+    def __contains__(self, resource: str) -> bool:
+        return any(resource == each for each, _ in self._alarms)
+
+    def __iter__(self) -> "Iterator[Alarm]":
+        return iter(list(self._alarms.values()))
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Return what publishers wait for, in the order in which it became short."""
+        return tuple(dict.fromkeys(resource for resource, _ in self._alarms if resource != FILES))
+
+    @property
+    def reason(self) -> str:
+        """Return what clients are told: `low on memory & disk` (E9); empty while nothing is short."""
+        return f"low on {' & '.join(self.resources)}" if self else ""
+
+    def sentences(self, node: str | None = None) -> list[str]:
+        """Return a sentence for each alarm, of all nodes or of one."""
+        return [alarm.sentence for alarm in self if node in {None, alarm.node}]
+
+    def set(self, resource: str, why: str, node: str = "") -> None:
+        """Set an alarm, of our own node unless another is named; one that is set only learns the new `why`."""
+        node = node or self._settings.node_name
+        known = self._alarms.get((resource, node))
+        if known is not None:
+            self._alarms[resource, node] = known._replace(why=why)
+            return
+        self._alarms[resource, node] = Alarm(resource, node, why, self._clock.now_ms)
+        what, box = f"{resource} resource limit alarm set on node {node}", _BLOCKED
+        if resource == FILES:
+            what, box = "file descriptor limit alarm set", _CLOSED
+        stars = "*" * len(box)
+        # A line of the log each: one with line breaks in it would have them escaped.
+        for line in (f"{what}.", stars, box, stars):
+            log.warning("%s", line)
+        self.on_change()
+
+    def clear(self, resource: str, node: str = "") -> None:
+        """Clear an alarm, if it is set."""
+        node = node or self._settings.node_name
+        if self._alarms.pop((resource, node), None) is None:
+            return
+        if resource == FILES:
+            log.warning("file descriptor limit alarm cleared")
+        else:
+            log.warning("%s resource limit alarm cleared on node %s", resource, node)
+            self._cleared(resource)
+
+    def forget_node(self, node: str) -> None:
+        """Clear the alarms of a node that is dead: it needs nobody's patience any more (B21)."""
+        for resource, its in list(self._alarms):
+            if its == node:
+                del self._alarms[resource, node]
+                log.warning("%s resource limit alarm cleared for dead node %s", resource, node)
+                self._cleared(resource)
+
+    def _cleared(self, resource: str) -> None:
+        if resource not in self:
+            log.warning("%s resource limit alarm cleared across the cluster", resource)
+        self.on_change()

@@ -1,0 +1,84 @@
+"""Throttle: what is told of why a connection is not read, now and before (E6, E7)."""
+
+import pytest
+
+from pybroker.core.throttle import FLOW_SHOWN_MS, JOURNAL, PEER, RESOURCE, Throttle
+
+
+@pytest.fixture
+def throttle():
+    return Throttle()
+
+
+def stop(throttle, cause, now_ms):
+    throttle.stop(cause, now_ms, lambda: f"<{cause}>")
+
+
+def test_e7_who_was_never_stopped_has_no_age(throttle):
+    assert ("none", "", None) == (throttle.last_by, throttle.last_cause, throttle.last_age_s(99))
+    assert (0, 0, False, False) == (
+        throttle.flow_ms(99),
+        throttle.blocked_ms(99),
+        throttle.blocked,
+        throttle.in_flow(99),
+    )
+
+
+def test_e7_the_first_cause_and_its_time_are_kept(throttle):
+    stop(throttle, JOURNAL, 1_000)
+    stop(throttle, PEER, 2_000)
+    assert ("flow", "<journal>", 2.5) == (throttle.last_by, throttle.last_cause, throttle.last_age_s(3_500))
+    assert not throttle.resume(JOURNAL, 4_000)
+    assert throttle.resume(PEER, 5_000)
+    assert ("flow", "<journal>", 9.0) == (throttle.last_by, throttle.last_cause, throttle.last_age_s(10_000))
+    stop(throttle, PEER, 11_000)
+    assert ("<peer>", 0.0) == (throttle.last_cause, throttle.last_age_s(11_000))
+
+
+def test_e7_an_alarm_wins_over_flow(throttle):
+    stop(throttle, JOURNAL, 1_000)
+    stop(throttle, RESOURCE, 2_000)
+    assert ("resource", "<resource>", 1.0, True) == (
+        throttle.last_by,
+        throttle.last_cause,
+        throttle.last_age_s(3_000),
+        throttle.blocked,
+    )
+    stop(throttle, PEER, 4_000)
+    assert "resource" == throttle.last_by
+
+
+def test_e6_flow_is_shown_for_some_seconds_after(throttle):
+    stop(throttle, JOURNAL, 1_000)
+    assert throttle.in_flow(9_000)
+    throttle.resume(JOURNAL, 9_000)
+    assert throttle.in_flow(9_000 + FLOW_SHOWN_MS - 1)
+    assert not throttle.in_flow(9_000 + FLOW_SHOWN_MS)
+
+
+def test_an_alarm_alone_is_not_flow(throttle):
+    stop(throttle, RESOURCE, 1_000)
+    assert not throttle.in_flow(2_000)
+    throttle.resume(RESOURCE, 3_000)
+    assert not throttle.in_flow(3_000)
+
+
+def test_times_add_up_and_alarms_time_is_not_flows(throttle):
+    stop(throttle, JOURNAL, 1_000)
+    stop(throttle, PEER, 2_000)
+    stop(throttle, RESOURCE, 4_000)
+    throttle.resume(JOURNAL, 5_000)
+    assert (3_000, 2_000) == (throttle.flow_ms(6_000), throttle.blocked_ms(6_000))
+    throttle.resume(RESOURCE, 7_000)
+    assert (3_500, 3_000) == (throttle.flow_ms(7_500), throttle.blocked_ms(7_500))
+    throttle.resume(PEER, 8_000)
+    assert (4_000, 3_000) == (throttle.flow_ms(99_000), throttle.blocked_ms(99_000))
+
+
+def test_a_cause_counts_once_and_one_that_is_none_ends_nothing(throttle):
+    stop(throttle, JOURNAL, 1_000)
+    stop(throttle, JOURNAL, 2_000)
+    assert {JOURNAL: 1_000} == throttle.causes
+    assert not throttle.resume(PEER, 3_000)
+    assert throttle.resume(JOURNAL, 3_000)
+    assert not throttle.resume(JOURNAL, 4_000)
