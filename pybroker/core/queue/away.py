@@ -212,7 +212,6 @@ def peek(queue: "Queue", level: "Level") -> None:
 def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
     """Have up to `messages` read that come first of those that are away, at least one of them."""
     group: list[Away] = []
-    wanted = Stretch()
     octets = FETCH_OCTETS * max(1, behind.ahead)
     for at, part in enumerate(behind.parts):
         if messages <= 0 or octets <= 0 or at >= FETCH_PARTS:
@@ -221,7 +220,6 @@ def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
             mine = _front(part, messages, octets)
             mine.asked = True
             group.append(mine)
-            wanted.extend(mine.stretch)
             messages -= mine.stretch.count
             octets -= mine.stretch.octets
             if mine is not part:
@@ -238,11 +236,10 @@ def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
     paged = [(away.page, away.stretch) for away in group if away.page is not None]
     behind.fetching = bool(logged) + bool(paged)
     if paged:
-        if logged:
-            wanted = merge([away.stretch for away in logged])
         assert broker.pages is not None
         broker.pages.fetch(paged, partial(_came, queue, level, behind, [away for away in group if away.page]))
     if logged:
+        wanted = merge([away.stretch for away in logged])
         broker.log.fetch(queue.id, wanted, partial(_came, queue, level, behind, logged))
 
 
@@ -265,6 +262,7 @@ def _came(queue: "Queue", level: "Level", behind: Behind, group: list[Away], fou
         if away.page is not None:
             away.page.release(away.stretch.count)
             away.page = None
+            away.found = []  # the log never had them: a purge must not settle them there
     if level.behind is behind:  # else the queue was purged meanwhile
         behind.fetching -= 1
         if level.head() is None:

@@ -83,7 +83,7 @@ class Leaving:
             queue.messages_away += part.stretch.count
             queue.octets_away += part.stretch.octets
         if error:
-            for behind in {behind for _, behind, _ in self._parts}:
+            for behind in {behind for level, behind, _ in self._parts if level.behind is behind}:
                 _keep(behind)
 
     def _gather(self, level: "Level") -> None:

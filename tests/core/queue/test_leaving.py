@@ -9,6 +9,7 @@ from readers import run_of, seqs
 from topology import queue as make_queue
 
 from pybroker.core.publish import NO_RECEIPT
+from pybroker.core.queue import leaving as leaving_module
 from pybroker.core.queue.leaving import Leaving
 from pybroker.run import PLAIN_TRAITS, Traits
 
@@ -90,6 +91,42 @@ def test_a_purge_while_messages_are_read_back_gives_the_disk_back(small):
     bench.queue.purge()
     bench.rest()
     assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_what_is_read_back_from_a_page_after_a_purge_is_not_settled_in_the_log(small, durable):
+    bench = PagedBench(durable=durable)
+    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.page()
+    bench.reader()
+    bench.turn()
+    assert paged_seqs(bench)
+    bench.queue.purge()
+    assert bench.pages.step()  # before what was purged is forgotten, at the end of the turn
+    bench.rest()  # DiskLog finds out who settles what it never had
+    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
+
+
+def test_a_page_that_cannot_be_written_takes_nothing_back_that_was_purged_meanwhile(small, monkeypatch):
+    bench = PagedBench()
+    monkeypatch.setattr(leaving_module, "SHARE_PARTS", 16)
+    for _ in range(10):
+        bench.publish(b"x")
+        bench.publish(b"x", traits=PLAIN_TRAITS)
+    bench.log.complete(bench.broker)
+    bench.pages.hold = True
+    bench.page()
+    behind = bench.queue.levels[0].behind
+    assert behind.parts
+    assert any(away.page is None for away in behind.paged)
+    bench.queue.purge()
+    bench.broker.pump()
+    assert not behind.parts
+    assert behind.paged
+    bench.pages.disk.fail_next("write_at", errno.ENOSPC)
+    bench.pages.worker.step()
+    bench.rest()
+    assert (set(), 0, 0) == (bench.log.live[bench.queue.id], len(bench.broker.remains), bench.queue.messages)
 
 
 def test_heads_that_are_dropped_unseen_give_the_disk_back(small):
