@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from pybroker.core.queue import away
 from pybroker.core.queue.away import AWAY_ELEMENTS
 from pybroker.core.queue.behind import Away, Behind
-from pybroker.stretch import Stretch
+from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:
-    from array import array
-
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
 
@@ -59,29 +57,12 @@ def _in_order(stretches: list[Stretch]) -> Iterator[Stretch]:
     last_seq = 0
     for stretch in stretches:
         if clump and stretch.first_seq > last_seq:
-            yield _merged(clump)
+            yield merge(clump)
             clump = []
         clump.append(stretch)
         last_seq = max(last_seq, stretch.last_seq)
     if clump:
-        yield _merged(clump)
-
-
-def _merged(clump: list[Stretch]) -> Stretch:
-    """Return one stretch of those that interleave."""
-    whole = clump[0]
-    if len(clump) == 1:
-        return whole
-    for other in clump[1:]:
-        whole.firsts.extend(other.firsts)
-        whole.counts.extend(other.counts)
-        whole.sizes.extend(other.sizes)
-    order = sorted(range(len(whole.firsts)), key=whole.firsts.__getitem__)
-
-    def sort(column: "array[int]") -> "array[int]":
-        return type(column)(column.typecode, map(column.__getitem__, order))
-
-    return Stretch.of(sort(whole.firsts), sort(whole.counts), sort(whole.sizes))
+        yield merge(clump)
 
 
 def _by_deliveries(stretch: Stretch, deliveries: Deliveries) -> Iterator[tuple[int, Stretch]]:
