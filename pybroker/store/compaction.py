@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pybroker.store import format as fmt
 from pybroker.store.footer import Footer
-from pybroker.store.ledger import Index
+from pybroker.store.ledger import Index, ranges
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile
 from pybroker.stretch import Stretch, merge
@@ -60,7 +60,7 @@ def _alive(target: "Target", stretch: Stretch, settled: "dict[int, array[int]]",
         if queue_id not in known:
             continue
         pairs = settled.get(queue_id)
-        left = stretch if pairs is None else stretch.without(zip(pairs[::2], pairs[1::2], strict=True))
+        left = stretch if pairs is None else stretch.without(ranges(pairs))
         # Those that another queue has are there already.
         alive = merge([alive, left.without((first, first + n - 1) for first, n, _ in alive.ranges())])
     return alive
@@ -96,10 +96,7 @@ class _Writing:
             run = fmt.decode_publish(record.payload)
             indexes = [range(start - first, start - first + count) for start, count in _joined(alive)]
             for each in indexes:
-                offsets = self.index.offsets
-                if not offsets or self._at - offsets[-1] >= fmt.INDEX_EVERY_OCTETS:
-                    self.index.seqs.append(first + each.start)
-                    offsets.append(self._at)
+                self.index.add(first + each.start, self._at)
                 self._add(fmt.publish(set_id, run, each, run.arrived_ms, self._seed))
 
     def _add(self, record: bytes) -> None:

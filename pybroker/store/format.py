@@ -63,9 +63,6 @@ RECORD_OCTETS: Final = 12  # in front of a payload
 # No record is larger: what claims to be is damaged. A content is at most a message of 128 MiB and its frames.
 PAYLOAD_MAX: Final = (1 << 28) - 1
 
-# The sparse index of a segment has a point this often.
-INDEX_EVERY_OCTETS: Final = 4_096
-
 _SEED: Final = Struct("<IQ")
 _HEADER: Final = Struct("<8sHHIQQQ20x")
 _TRAILER: Final = Struct("<Q4s")

@@ -99,7 +99,7 @@ class Gathered:
         seed = fmt.seed(fmt.EPOCH, segment.number)
         records: list[bytes] = []
         at = segment.used + fmt.BATCH_RECORD_OCTETS
-        index_seqs, index_offsets = segment.index.seqs, segment.index.offsets
+        add_point, due = segment.index.add, 0
         for run, start, stop, queue_ids in self.appends:
             traits = run.traits
             target = Target(traits.priority, traits.ttl_ms is not None, queue_ids)
@@ -110,9 +110,8 @@ class Gathered:
                 records.append(record)
                 at += len(record)
             indexes = range(start, stop)
-            if not index_offsets or at - index_offsets[-1] >= fmt.INDEX_EVERY_OCTETS:
-                index_seqs.append(run.first_seq + start)
-                index_offsets.append(at)
+            if at >= due:
+                due = add_point(run.first_seq + start, at)
             record = fmt.publish(set_id, run, indexes, run.arrived_ms + steady_ms, seed)
             records.append(record)
             at += len(record)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from pybroker.run import Run
 
+# The sparse index of a segment has a point this often.
+INDEX_EVERY_OCTETS: Final = 4_096
 # Ranges that came out of order are brought in order when there are this many more than after the last time.
 NORMALIZE_AT: Final = 256
 
@@ -37,6 +39,17 @@ class Index:
     def __init__(self, seqs: "array[int] | None" = None, offsets: "array[int] | None" = None) -> None:
         self.seqs = seqs if seqs is not None else array("Q")
         self.offsets = offsets if offsets is not None else array("I")
+
+    def add(self, seq: int, offset: int) -> int:
+        """Learn where the record lies that begins with this message: a point, if the one before is far enough away.
+
+        Return the lowest offset of the next point: who adds many need not tell of what is before it.
+        """
+        offsets = self.offsets
+        if not offsets or offset - offsets[-1] >= INDEX_EVERY_OCTETS:
+            self.seqs.append(seq)
+            offsets.append(offset)
+        return offsets[-1] + INDEX_EVERY_OCTETS
 
 
 class Settled:
@@ -66,13 +79,17 @@ class Settled:
         return self.pairs
 
 
+def ranges(pairs: "array[int]") -> "Iterable[tuple[int, int]]":
+    """Give the ranges of a flat array."""
+    return zip(pairs[::2], pairs[1::2], strict=True)
+
+
 def normalized(pairs: "array[int]") -> "array[int]":
     """Return ranges (first, last, first, last ...) ascending, joined where they touch or overlap."""
-    firsts, lasts = pairs[::2], pairs[1::2]
-    if all(last + 1 < first for last, first in zip(lasts, firsts[1:], strict=False)):
+    if all(last + 1 < first for last, first in zip(pairs[1::2], pairs[2::2], strict=False)):
         return pairs
     joined = array("Q")
-    for first, last in sorted(zip(firsts, lasts, strict=True)):
+    for first, last in sorted(ranges(pairs)):
         if joined and first <= joined[-1] + 1:
             joined[-1] = max(joined[-1], last)
         else:
@@ -199,11 +216,11 @@ class Ledger:
                 first = end + 1
             at += 1
 
-    def settle(self, queue_id: int, ranges: "array[int]") -> None:
+    def settle(self, queue_id: int, pairs: "array[int]") -> None:
         """Count seq ranges (first, last, first, last ...) of a queue as settled."""
-        for at in range(0, len(ranges), 2):
-            for segment, first, last in self.locate(ranges[at], ranges[at + 1]):
-                segment.settle(queue_id, first, last)
+        for first, last in ranges(pairs):
+            for segment, start, end in self.locate(first, last):
+                segment.settle(queue_id, start, end)
 
     def forget_queue(self, queue_id: int) -> None:
         """Count nothing of a queue as live any more."""
@@ -212,11 +229,11 @@ class Ledger:
             segment.settled.pop(queue_id, None)
         self.returned.pop(queue_id, None)
 
-    def give_back(self, queue_id: int, deliveries: int, ranges: "array[int]") -> None:
+    def give_back(self, queue_id: int, deliveries: int, pairs: "array[int]") -> None:
         """Note how often messages were delivered that came back to a queue."""
         returned = self.returned.setdefault(queue_id, {})
-        for at in range(0, len(ranges), 2):
-            returned[ranges[at], ranges[at + 1]] = deliveries
+        for each in ranges(pairs):
+            returned[each] = deliveries
 
     def redelivered(self) -> list[tuple[int, int, int, int]]:
         """Return what came back and is live: (queue, first seq, last seq, deliveries), one for each message."""

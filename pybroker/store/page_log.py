@@ -188,9 +188,7 @@ def _write(disk: "Disk", number: int, gathered: "list[tuple[Run, range]]", keep_
     file = disk.create(name, lasting=False)
     try:
         for run, indexes in gathered:
-            if not index.offsets or written + waiting - index.offsets[-1] >= fmt.INDEX_EVERY_OCTETS:
-                index.seqs.append(run.first_seq + indexes.start)
-                index.offsets.append(written + waiting)
+            index.add(run.first_seq + indexes.start, written + waiting)
             parts.append(fmt.publish(0, run, indexes, run.arrived_ms, seed))
             waiting += len(parts[-1])
             if waiting >= WRITE_OCTETS:

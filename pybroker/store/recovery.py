@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.store import checkpoint as checkpoints, format as fmt
 from pybroker.store.disk import DiskError
-from pybroker.store.ledger import Index, Recovered, Segment, Settled, Target
+from pybroker.store.ledger import Index, Recovered, Segment, Settled, Target, ranges
 from pybroker.store.quarantine import quarantine
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile, seal_segment, segment_number
 from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection
 
     from pybroker.store.checkpoint import Checkpoint
     from pybroker.store.disk import Disk
@@ -250,10 +250,7 @@ class Recovery:
             stretch = segment.stretches.get(target)
             if stretch is None:
                 stretch = segment.stretches[target] = Stretch()
-            index = segment.index
-            if not index.offsets or offset - index.offsets[-1] >= fmt.INDEX_EVERY_OCTETS:
-                index.seqs.append(messages[0][0])
-                index.offsets.append(offset)
+            segment.index.add(messages[0][0], offset)
             for first, count, size in messages:
                 stretch.add(first, count, size)
         self._settles += batch.settles
@@ -346,9 +343,9 @@ class Recovery:
             if deliveries:
                 ledger.give_back(queue_id, deliveries, pairs)
             elif queue_id in self._known:
-                for at in range(0, len(pairs), 2):
-                    for segment, first, last in ledger.locate(pairs[at], pairs[at + 1]):
-                        segment.settled.setdefault(queue_id, Settled()).add(first, last)
+                for first, last in ranges(pairs):
+                    for segment, start, end in ledger.locate(first, last):
+                        segment.settled.setdefault(queue_id, Settled()).add(start, end)
         for each, segment in zip(self._segments, ledger.segments, strict=True):
             self._live(segment, each.stretches)
 
@@ -374,8 +371,3 @@ class Recovery:
             segment.live += count
         for queue_id in segment.settled:
             segment.pairs.setdefault(queue_id, 0)
-
-
-def ranges(pairs: "array[int]") -> "Iterable[tuple[int, int]]":
-    """Give the ranges of a flat array."""
-    return zip(pairs[::2], pairs[1::2], strict=True)

@@ -180,10 +180,7 @@ class _Anew:
         stretch = self.stretches.setdefault(self._targets[set_id], Stretch())
         for first, count, size in messages:
             stretch.add(first, count, size)
-        index = self.index
-        if not index.offsets or self.used - index.offsets[-1] >= fmt.INDEX_EVERY_OCTETS:
-            index.seqs.append(messages[0][0])
-            index.offsets.append(self.used)
+        self.index.add(messages[0][0], self.used)
 
     def _add(self, octets: bytes) -> None:
         self._parts.append(octets)

@@ -10,7 +10,7 @@ from store.records import PERSISTENT, content, run_of
 from pybroker.run import Traits
 from pybroker.store import format as fmt
 from pybroker.store.gathered import Gathered
-from pybroker.store.ledger import Ledger, Segment, Target
+from pybroker.store.ledger import INDEX_EVERY_OCTETS, Ledger, Segment, Target
 from pybroker.store.scan import Record, scan
 
 SEED = fmt.seed(fmt.EPOCH, 1)
@@ -148,7 +148,7 @@ def test_the_index_leads_to_a_record_every_few_octets(ledger):
     index = segment.index
     assert [at[seq] for seq in index.seqs] == list(index.offsets)
     gaps = [high - low for low, high in zip(index.offsets, index.offsets[1:], strict=False)]
-    assert all(fmt.INDEX_EVERY_OCTETS <= gap < fmt.INDEX_EVERY_OCTETS + 200 for gap in gaps)
+    assert all(INDEX_EVERY_OCTETS <= gap < INDEX_EVERY_OCTETS + 200 for gap in gaps)
 
 
 @given(st.integers(0, 1 << 32))

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from store.records import run_of
 
 from pybroker.store import ledger as ledgers
-from pybroker.store.ledger import Ledger, Segment, Settled, Target, normalized
+from pybroker.store.ledger import INDEX_EVERY_OCTETS, Index, Ledger, Segment, Settled, Target, normalized, ranges
 
 TARGET = Target(0, False, (1, 2))
 
@@ -17,7 +17,15 @@ def pairs_of(*ranges):
 
 
 def seqs_of(pairs):
-    return [seq for at in range(0, len(pairs), 2) for seq in range(pairs[at], pairs[at + 1] + 1)]
+    return [seq for first, last in ranges(pairs) for seq in range(first, last + 1)]
+
+
+def test_an_index_has_a_point_every_few_octets_and_says_where_the_next_may_be():
+    index = Index()
+    due = index.add(1, 64)
+    assert due == 64 + INDEX_EVERY_OCTETS
+    assert [index.add(2, due - 1), index.add(3, due), index.add(4, due + 5)] == [due, *[due + INDEX_EVERY_OCTETS] * 2]
+    assert (list(index.seqs), list(index.offsets)) == ([1, 3], [64, due])
 
 
 def segments(*first_seqs):

@@ -35,9 +35,7 @@ class Sample:
             run = random_run(rng, seq, octets_max)
             self.runs.append(run)
             self.offsets[seq] = at
-            if not self.index.offsets or at - self.index.offsets[-1] >= fmt.INDEX_EVERY_OCTETS:
-                self.index.seqs.append(seq)
-                self.index.offsets.append(at)
+            self.index.add(seq, at)
             for each, content in enumerate(run.take(range(run.count)), seq):
                 self.contents[each] = content
                 self.stretch.add(each, 1, int.from_bytes(content[11:19]))
