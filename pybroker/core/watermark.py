@@ -33,6 +33,8 @@ class TotalMemory(NamedTuple):
 
 
 ASSUMED: Final = TotalMemory(ASSUMED_OCTETS, "assumed", 0)
+# The source of a total that total_memory_available_override_value says.
+CONFIGURED: Final = "configured"
 
 
 @dataclass(slots=True)
@@ -67,6 +69,7 @@ class Watermarks:
         self.total_override_octets: int | None = None
         self.measured = Measured()
         self.memory_interval_ms = MEMORY_INTERVAL_MS_DEFAULT
+        # Differs from RabbitMQ: rss, which here would keep an alarm up long after the queues are empty.
         self.strategy = ALLOCATED
         self.paging_ratio = PAGING_RATIO_DEFAULT
         self.memory_relative: float | None = MEMORY_FRACTION_DEFAULT
@@ -97,22 +100,25 @@ class Watermarks:
         assert self.disk_relative is not None
         return int(self.disk_relative * self.total.octets)
 
-    def take_total(self, total: TotalMemory) -> None:
+    def bound_by(self, found: TotalMemory) -> TotalMemory:
+        """Return how much memory counts as there when so much was found."""
+        if self.total_override_octets is None:
+            return found
+        return TotalMemory(self.total_override_octets, CONFIGURED, found.installed)
+
+    def take_total(self, found: TotalMemory) -> None:
         """Take how much memory was found, unless it is configured; tell what is odd about it, once (B1, B7, B9)."""
-        if self.total_override_octets is not None:
-            total = TotalMemory(self.total_override_octets, "configured", total.installed)
+        total = self.bound_by(found)
         if total == self.total:
             return
         self.total = total
-        if total.installed > total.octets and total.source != "configured":
+        if total.installed > total.octets and total.source != CONFIGURED:
             why = "the control group's limit" if total.source.startswith("cgroup") else "limited address space"
             usable, installed = total.octets // MIB, total.installed // MIB
             log.warning("Only %dMB of %dMB memory usable due to %s.", usable, installed, why)
 
     def set_memory_relative(self, fraction: float) -> None:
-        """Set the watermark to a fraction of the total memory; above 1 it is never reached."""
-        if fraction > 1:
-            log.warning("Memory high watermark of %s is above 1: it is never reached", fraction)
+        """Set the watermark to a fraction of the total memory: 0 blocks all publishing (B10), above 1 none (B11)."""
         self.memory_relative, self.memory_octets = fraction, None
         self.log_memory()
 
@@ -133,9 +139,19 @@ class Watermarks:
 
     def log_memory(self) -> None:
         """Write the documents' line about the memory limit; MB are cut off, not rounded (B8, B13)."""
+        # Differs from RabbitMQ: it takes 1.0 for what the configuration has above that.
+        if self.memory_relative is not None and self.memory_relative > 1:
+            log.warning("Memory high watermark of %s is above 1: %s", self.memory_relative, self._when_reached())
         limit = self.memory_limit_octets
         total, source, _ = self.total
         log.info("Memory limit set to %dMB. (%d octets of %d, %s)", limit // MIB, limit, total, source)
+
+    def _when_reached(self) -> str:
+        if self.total.source in {ASSUMED.source, CONFIGURED}:
+            return (
+                f"it is reached only if there is more memory than the {self.total.octets // MIB}MB {self.total.source}"
+            )
+        return "it is never reached"
 
     def log_disk(self) -> None:
         """Write the documents' line about the disk limit (D5)."""

@@ -49,6 +49,8 @@ def boot(config: Config) -> Daemon:
         if config.console:
             log_.open_console(config.console_level)
         _log_places(config, raise_files_limit())
+        for warning in config.warnings:
+            log.warning("%s", warning)
         total_memory.announce(config.settings.watermarks)
         gevent.get_hub().print_exception = _log_failure
         daemon = Daemon(config, folder, log_, Notifier())

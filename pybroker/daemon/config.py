@@ -21,12 +21,20 @@ from pybroker.daemon.values import Address, Parser
 
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "none")
 AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN")
+# What is either relative to the memory or absolute, and where either form goes in Watermarks.
+LIMITS: Final = {
+    "vm_memory_high_watermark": ("memory_relative", "memory_octets"),
+    "disk_free_limit": ("disk_relative", "disk_octets"),
+}
+# RabbitMQ's schema: "Values greater than 0.9 can be dangerous".
+PAGING_RATIO_CAREFUL: Final = 0.9
 
 
 class Key(NamedTuple):
     """One key: its default as it is written in a file, how its value is read, and the attribute that gets it.
 
-    `attribute` is one of Settings, one of Config if it begins with a dot, empty if `_gather` puts it in its place.
+    `attribute` is one of Settings (`watermarks.strategy`: of its watermarks), one of Config if it begins with a dot;
+    empty if `_gather` or `_set_limits` puts it in its place.
     """
 
     default: str
@@ -81,6 +89,14 @@ KEYS: Final[Mapping[str, Key]] = {
     "default_permissions.read": Key(".*", values.pattern, ""),
     "loopback_users": Key("", values.one_of(("none",)), ""),
     "loopback_users.USER": Key("true", values.boolean, ""),
+    "vm_memory_high_watermark.relative": Key("0.4", values.fraction, ""),
+    "vm_memory_high_watermark.absolute": Key("", values.limit_octets, ""),
+    "vm_memory_high_watermark_paging_ratio": Key("0.5", values.paging_ratio, "watermarks.paging_ratio"),
+    "vm_memory_calculation_strategy": Key("allocated", values.strategy, "watermarks.strategy"),
+    "memory_monitor_interval": Key("1000", values.whole_number(100, 3_600_000), "watermarks.memory_interval_ms"),
+    "total_memory_available_override_value": Key("", values.memory_octets, "watermarks.total_override_octets"),
+    "disk_free_limit.relative": Key("", values.fraction, ""),
+    "disk_free_limit.absolute": Key("50000000", values.limit_octets, ""),
     "amqp.flow": Key("pause", _refuses_flow, "refuse_flow"),
     "amqp.immediate": Key("return", _refuses_immediate, "refuse_immediate"),
     "amqp.server_properties.product": Key("RabbitMQ", values.short_text, "product"),
@@ -110,6 +126,7 @@ class Config:
     console: bool = False
     console_level: str = "info"
     assignments: tuple[Assignment, ...] = ()  # what was given, for environment to show
+    warnings: list[str] = field(default_factory=list)  # what is odd about it, for the log
 
     def name_node(self, name: str) -> None:
         """Take the node's name, and with it every place that was left to the default."""
@@ -175,8 +192,10 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
         if attribute.startswith("."):
             setattr(config, attribute[1:], of_word[""])
         elif attribute:
-            setattr(config.settings, attribute, of_word[""])
+            *owner, attribute = attribute.split(".")
+            setattr(config.settings.watermarks if owner else config.settings, attribute, of_word[""])
     _gather(config, given)
+    _set_limits(config, given)
     return config
 
 
@@ -206,6 +225,30 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
     settings.default_permissions = (configure_, write, read)
 
 
+def _set_limits(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
+    """Choose between the relative and the absolute form of each limit; note what a start is to warn about."""
+    marks = config.settings.watermarks
+    for limit, (relative, absolute) in LIMITS.items():
+        forms = [f"{limit}.absolute", f"{limit}.relative"]
+        octets, fraction = (given.get(form, {}).get("") for form in forms)
+        if octets is not None or fraction is not None:
+            setattr(marks, absolute, octets)
+            setattr(marks, relative, fraction if octets is None else None)
+        if octets is not None and fraction is not None:
+            # RabbitMQ's warning to the letter (B12).
+            places = [each.where for each in config.assignments if each.key in forms]
+            config.warnings.append(
+                f"Both {forms[0]} and {forms[1]} are configured. {forms[0]} has precedence ({', '.join(places)})"
+            )
+    if marks.paging_ratio > PAGING_RATIO_CAREFUL:
+        why = (
+            "contents are never paged out"
+            if marks.paging_ratio > 1
+            else "publishers may be blocked before paging has made room"
+        )
+        config.warnings.append(f"vm_memory_high_watermark_paging_ratio = {marks.paging_ratio}: {why}")
+
+
 def _describe(assignment: Assignment, sentence: str) -> str:
     if assignment.where.startswith("--"):
         return f"{assignment.where} {assignment.value}: {sentence}"
@@ -218,6 +261,8 @@ def _explain(key: str) -> str:
     reason = find_reason(key)
     if reason is not None:
         return f"{key} is {reason}"
+    if key in LIMITS:
+        return f"unknown key {key}; did you mean {key}.relative or {key}.absolute?"
     import difflib  # noqa: PLC0415 - 10 ms that only a mistake pays
 
     stem, _, word = key.rpartition(".")

@@ -7,7 +7,7 @@ A source is `default`, `FILE:LINE`, the option it was typed with, the variable s
 import os
 from typing import Final, NamedTuple
 
-from pybroker.daemon.config import KEYS, Config, find_key
+from pybroker.daemon.config import KEYS, LIMITS, Config, find_key
 
 # What is not for everybody who may read a terminal or a report.
 SECRET: Final = frozenset({"default_pass"})
@@ -27,8 +27,11 @@ class Row(NamedTuple):
 
 
 def effective(config: Config) -> list[Row]:
-    """Return the settings in the order of `KEYS`, then what pybrokerctl alone can set."""
+    """Return the settings in the order of `KEYS`."""
     given = {each.key: each for each in config.assignments}
+    for limit in LIMITS:
+        if f"{limit}.absolute" in given:
+            given.pop(f"{limit}.relative", None)  # not in force (B12)
     changed = config.settings.set_at_run_time
     rows: dict[str, Row] = {}
     for name in KEYS:
@@ -36,8 +39,6 @@ def effective(config: Config) -> list[Row]:
         for key, value in [(each.key, each.value) for each in matching] or _defaults(config, name):
             source = given[key].where if key in given else _default_source(key)
             rows[key] = Row(key, _places(config).get(key, value), source)
-    for key, value in _limits(config):
-        rows[key] = Row(key, value, DEFAULT)
     for key, value in changed.items():
         # Several keys of one kind are replaced as a whole: those of before are not in force any more.
         rows = {other: row for other, row in rows.items() if other == key or not _replaces(key, other)}
@@ -53,15 +54,17 @@ def _defaults(config: Config, name: str) -> list[tuple[str, str]]:
             return []
         case "listeners.tcp.NAME":
             return [(f"listeners.tcp.{n}", str(address.port)) for n, address in enumerate(config.tcp, 1)]
-        case "listeners.unix.NAME":
-            return []
         case "auth_mechanisms.N":
             return [(f"auth_mechanisms.{n}", each) for n, each in enumerate(settings.auth_mechanisms, 1)]
         case "default_user_tags.TAG":
             return [(f"default_user_tags.{tag}", "true") for tag in settings.default_user_tags]
         case "loopback_users.USER":
             return [(f"loopback_users.{user}", "true") for user in sorted(settings.loopback_users)]
-    return [(name, KEYS[name].default)]
+    limit, _, _ = name.rpartition(".")
+    if limit in LIMITS and any(each.key.startswith(f"{limit}.") for each in config.assignments):
+        return []
+    default = KEYS[name].default
+    return [(name, default)] if default else []
 
 
 def _places(config: Config) -> dict[str, str]:
@@ -78,14 +81,6 @@ def _places(config: Config) -> dict[str, str]:
     }
 
 
-def _limits(config: Config) -> list[tuple[str, str]]:
-    marks = config.settings.watermarks
-    return [
-        ("vm_memory_high_watermark.relative", str(marks.memory_relative)),
-        ("disk_free_limit.absolute", str(marks.disk_octets)),
-    ]
-
-
 def _default_source(key: str) -> str:
     variable = VARIABLES.get(key, "")
     return variable if os.environ.get(variable) else DEFAULT
@@ -93,5 +88,5 @@ def _default_source(key: str) -> str:
 
 def _replaces(key: str, other: str) -> bool:
     """Tell whether a value set at run time under `key` ends that of `other`."""
-    kinds = ("vm_memory_high_watermark.", "disk_free_limit.", "loopback_users")
+    kinds = (*(f"{limit}." for limit in LIMITS), "loopback_users")
     return any(key.startswith(kind) and other.startswith(kind) for kind in kinds)

@@ -47,12 +47,23 @@ def command(**given: Any) -> int:
     options = Options(**given)
     config = load(options)
     if options.check:
-        click.echo(f"pybroker: {' and '.join(('the options', *config.settings.config_files))}: all fine")
+        _tell(config)
         return os.EX_OK
     from pybroker.daemon.boot import boot  # noqa: PLC0415 - gevent and the broker, which --help and --check do not need
 
     exit_code: int = boot(config).run()
     return exit_code
+
+
+def _tell(config: Config) -> None:
+    """Write that nothing is wrong, what is odd all the same, and what the limits come to here."""
+    from pybroker.daemon import check  # noqa: PLC0415 - a start does not need it
+
+    click.echo(f"pybroker: {' and '.join(('the options', *config.settings.config_files))}: all fine")
+    for warning in config.warnings:
+        complain(f"warning: {warning}")
+    for line in check.told(config):
+        click.echo(line)
 
 
 def load(options: Options) -> Config:

@@ -10,7 +10,6 @@ _LATER: Final = "a key of RabbitMQ that this version of pybroker does not suppor
 _NEVER: Final = "a key of RabbitMQ that pybroker has no use for: "
 
 _TLS: Final = _LATER + "it has no TLS yet"
-_ALARMS: Final = _LATER + "it has no memory and disk alarms yet"
 _CLUSTER: Final = _LATER + "it has no clustering yet"
 _DEFINITIONS: Final = _LATER + "it does not load definitions yet"
 _PLUGIN: Final = _LATER + "what RabbitMQ's plugin of that name does is not built yet"
@@ -30,12 +29,6 @@ REASONS: Final = {
     "proxy_protocol": _LATER + "it does not read the PROXY protocol yet",
     "reverse_dns_lookups": _LATER + "it shows addresses, never names",
     "tcp_listen_options": _LATER + "of the socket options only tcp_listen_options.backlog can be set",
-    "vm_memory_high_watermark": _ALARMS,
-    "vm_memory_high_watermark_paging_ratio": _ALARMS,
-    "vm_memory_calculation_strategy": _ALARMS,
-    "memory_monitor_interval": _ALARMS,
-    "total_memory_available_override_value": _ALARMS,
-    "disk_free_limit": _ALARMS,
     "load_definitions": _DEFINITIONS,
     "definitions": _DEFINITIONS,
     "default_users": _DEFINITIONS,

@@ -9,11 +9,32 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pybroker.core.watermark import ALLOCATED, RSS
+
+STRATEGIES: Final = (ALLOCATED, RSS)
 Parser = Callable[[str], object]
 
 # RabbitMQ's suffixes for octets (cuttlefish's bytesize): powers of 1,024, however they are spelt.
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _OCTETS: Final = re.compile(r"(\d+)\s*([kmg]?)i?b?", re.IGNORECASE)
+# RabbitMQ's suffixes for limits (rabbit_resource_monitor_misc:parse_information_unit), which pybrokerctl takes as well:
+# powers of 1,000 with a B alone.
+_LIMIT_UNITS: Final = {
+    "": 1,
+    "k": 1 << 10,
+    "kib": 1 << 10,
+    "kb": 10**3,
+    "m": 1 << 20,
+    "mib": 1 << 20,
+    "mb": 10**6,
+    "g": 1 << 30,
+    "gib": 1 << 30,
+    "gb": 10**9,
+}
+_LIMIT: Final = re.compile(r"([0-9]{1,18})\s*([a-z]*)", re.IGNORECASE | re.ASCII)
+_FRACTION: Final = re.compile(r"[0-9]{1,18}(\.[0-9]+)?(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+# More than any machine has.
+LIMIT_OCTETS_MAX: Final = 1 << 62
 _NODE_NAME: Final = re.compile(r"[A-Za-z0-9_-]+@[A-Za-z0-9._-]+")
 
 
@@ -50,6 +71,51 @@ def octets(least: int, most: int) -> Parser:
         return size
 
     return parse
+
+
+def limit_octets(text: str) -> int:
+    """Return the octets of a limit: `1000000000`, `1GB` (powers of 1,000), `1G`, `1GiB` (powers of 1,024)."""
+    match = _LIMIT.fullmatch(text)
+    unit = _LIMIT_UNITS.get(match[2].lower()) if match else None
+    if match is None or unit is None or int(match[1]) * unit > LIMIT_OCTETS_MAX:
+        raise ValueError("expected octets, or a number with kB, MB, GB (powers of 1000), k, M, G, kiB, MiB, GiB (1024)")
+    return int(match[1]) * unit
+
+
+def memory_octets(text: str) -> int:
+    """Return how many octets of memory there are, which is not 0."""
+    octets = limit_octets(text)
+    if not octets:
+        raise ValueError("expected more than 0 octets")
+    return octets
+
+
+def fraction(text: str) -> float:
+    """Return a number of 0 or more."""
+    if not _FRACTION.fullmatch(text) or float(text) > LIMIT_OCTETS_MAX:
+        raise ValueError("expected a number of 0.0 or more, as 0.4")
+    return float(text)
+
+
+def paging_ratio(text: str) -> float:
+    """Return at which part of the memory limit contents are paged out; above 1 they never are (C4)."""
+    # Differs from RabbitMQ: its newer form of configuration refuses 1.0 and more, which its documents tell to use.
+    try:
+        ratio = fraction(text)
+    except ValueError:
+        ratio = 0
+    if not ratio:
+        raise ValueError("expected a number above 0.0, as 0.5; above 1.0 for no paging")
+    return ratio
+
+
+def strategy(text: str) -> str:
+    """Return how the memory that is used is counted (B20)."""
+    if text in {"erlang", "legacy"}:
+        raise ValueError(
+            "expected allocated or rss: erlang and legacy ask the Erlang machine, which pybroker does not have"
+        )
+    return str(one_of(STRATEGIES)(text))
 
 
 def one_of(choices: Iterable[str]) -> Parser:

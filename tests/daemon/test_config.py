@@ -1,8 +1,10 @@
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from pybroker.core.settings import Settings
+from pybroker.core.watermark import ASSUMED, TotalMemory
 from pybroker.daemon.conf_file import Assignment, parse_conf
 from pybroker.daemon.config import KEYS, Config, ConfigError, configure, find_key
 from pybroker.daemon.values import Address
@@ -26,10 +28,10 @@ def test_no_file_means_the_defaults():
     assert configured("").settings == Settings()
 
 
-@pytest.mark.parametrize("name", [n for n, key in KEYS.items() if key.attribute and not key.attribute.startswith(".")])
+@pytest.mark.parametrize("name", [n for n, key in KEYS.items() if key.default and key.attribute[:1] not in {"", "."}])
 def test_the_documented_default_is_the_settings_default(name):
     key = KEYS[name]
-    default = getattr(Settings(), key.attribute)
+    default = attrgetter(key.attribute)(Settings())
     if key.default == "pybroker@HOST":
         assert default == "pybroker@localhost"
     else:
@@ -134,9 +136,111 @@ def test_an_unknown_key_names_the_nearest_one():
 
 
 def test_a_key_of_rabbitmq_that_is_not_built_is_refused_with_the_reason():
-    reason = "a key of RabbitMQ that this version of pybroker does not support: it has no memory and disk alarms yet"
-    key = "vm_memory_high_watermark.relative"
-    assert problems_of(f"{key} = 0.4") == [f"f:1: {key} is {reason}"]
+    reason = "a key of RabbitMQ that this version of pybroker does not support: it has no TLS yet"
+    assert problems_of("ssl_options.depth = 2") == [f"f:1: ssl_options.depth is {reason}"]
+
+
+def marks_of(text):
+    return configured(text).settings.watermarks
+
+
+def total_of(octets, source="RAM"):
+    return TotalMemory(octets, source, octets)
+
+
+def test_b12_the_watermark_in_rabbitmqs_newer_form():
+    assert marks_of("vm_memory_high_watermark.relative = 0.5").memory_relative == 0.5
+    marks = marks_of("vm_memory_high_watermark.absolute = 4GiB")
+    assert (4 << 30, None) == (marks.memory_octets, marks.memory_relative)
+
+
+def test_b12_of_both_forms_the_absolute_one_has_precedence_with_rabbitmqs_warning():
+    config = configured("vm_memory_high_watermark.absolute = 1GB\nvm_memory_high_watermark.relative = 0.5")
+    marks = config.settings.watermarks
+    assert (10**9, None) == (marks.memory_octets, marks.memory_relative)
+    (warning,) = config.warnings
+    assert warning == (
+        "Both vm_memory_high_watermark.absolute and vm_memory_high_watermark.relative are configured. "
+        "vm_memory_high_watermark.absolute has precedence (f:1, f:2)"
+    )
+
+
+def test_b10_zero_is_a_limit_of_no_octet():
+    assert marks_of("vm_memory_high_watermark.relative = 0").memory_limit_octets == 0
+    assert marks_of("vm_memory_high_watermark.absolute = 0").memory_limit_octets == 0
+
+
+def test_b11_above_one_is_accepted():
+    marks = marks_of("vm_memory_high_watermark.relative = 100")
+    marks.take_total(total_of(10**9))
+    assert marks.memory_limit_octets == 10**11
+
+
+def test_b16_three_times_the_memory_that_is_assumed():
+    # The documents' machine: 8 GB that the system does not tell about, and a limit of 3 GB wanted.
+    assert marks_of("vm_memory_high_watermark.relative = 3").memory_limit_octets == 3 << 30
+
+
+def test_b16_how_much_memory_there_is_may_be_told():
+    marks = marks_of("total_memory_available_override_value = 8GiB")
+    marks.take_total(ASSUMED)
+    assert marks.total == TotalMemory(8 << 30, "configured", 0)
+
+
+def test_c3_paging_at_thirty_percent_and_blocking_at_forty():
+    marks = marks_of("vm_memory_high_watermark_paging_ratio = 0.75\nvm_memory_high_watermark.relative = 0.4")
+    marks.take_total(total_of(10**10))
+    assert (3 * 10**9, 4 * 10**9) == (marks.paging_octets, marks.memory_limit_octets)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "warning"),
+    [
+        ("0.9", []),
+        (
+            "0.95",
+            ["vm_memory_high_watermark_paging_ratio = 0.95: publishers may be blocked before paging has made room"],
+        ),
+        ("1.5", ["vm_memory_high_watermark_paging_ratio = 1.5: contents are never paged out"]),
+    ],
+)
+def test_c2_c4_a_high_paging_ratio_is_taken_with_a_warning(ratio, warning):
+    config = configured(f"vm_memory_high_watermark_paging_ratio = {ratio}")
+    assert config.settings.watermarks.paging_ratio == float(ratio)
+    assert config.warnings == warning
+
+
+def test_d2_an_absolute_disk_limit():
+    assert marks_of("disk_free_limit.absolute = 1000000000").disk_limit_octets == 10**9
+    assert marks_of("disk_free_limit.absolute = 1GB").disk_limit_octets == 10**9
+
+
+def test_d3_a_disk_limit_of_as_much_as_there_is_memory():
+    marks = marks_of("disk_free_limit.relative = 1.0")
+    marks.take_total(total_of(10**9))
+    assert (10**9, None) == (marks.disk_limit_octets, marks.disk_octets)
+
+
+def test_d2_of_both_forms_the_absolute_one_has_precedence():
+    config = configured("disk_free_limit.relative = 2\ndisk_free_limit.absolute = 5")
+    assert config.settings.watermarks.disk_limit_octets == 5
+    (warning,) = config.warnings
+    assert warning == (
+        "Both disk_free_limit.absolute and disk_free_limit.relative are configured. "
+        "disk_free_limit.absolute has precedence (f:1, f:2)"
+    )
+
+
+def test_how_memory_is_counted_and_how_often():
+    marks = marks_of("vm_memory_calculation_strategy = rss\nmemory_monitor_interval = 2500")
+    assert ("rss", 2_500) == (marks.strategy, marks.memory_interval_ms)
+
+
+def test_a_limit_without_its_form_names_both():
+    (problem,) = problems_of("disk_free_limit = 1GB")
+    assert problem == (
+        "f:1: unknown key disk_free_limit; did you mean disk_free_limit.relative or disk_free_limit.absolute?"
+    )
 
 
 def test_all_problems_are_found_and_the_first_one_is_the_text():

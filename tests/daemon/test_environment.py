@@ -36,7 +36,38 @@ def test_without_anything_given_all_is_default():
 
 def test_every_key_of_the_schema_is_there_unless_it_only_takes_away():
     shown = {(find_key(key) or (key,))[0] for key in rows(config_of())}
-    assert set(KEYS) - shown == {"listeners.tcp", "listeners.unix.NAME", "loopback_users"}
+    assert set(KEYS) - shown == {
+        "listeners.tcp",
+        "listeners.unix.NAME",
+        "loopback_users",
+        "vm_memory_high_watermark.absolute",
+        "total_memory_available_override_value",
+        "disk_free_limit.relative",
+    }
+
+
+def limits(config):
+    return [row for row in effective(config) if row.key.startswith(("vm_memory_high_watermark.", "disk_free_limit."))]
+
+
+def test_of_a_limit_the_form_in_force_is_shown():
+    assert limits(config_of()) == [
+        ("vm_memory_high_watermark.relative", "0.4", "default"),
+        ("disk_free_limit.absolute", "50000000", "default"),
+    ]
+    assert limits(config_of("disk_free_limit.relative = 1.0\nvm_memory_high_watermark.absolute = 4GiB\n")) == [
+        ("vm_memory_high_watermark.absolute", "4GiB", "/etc/p.conf:2"),
+        ("disk_free_limit.relative", "1.0", "/etc/p.conf:1"),
+    ]
+    both = "vm_memory_high_watermark.relative = 0.5\nvm_memory_high_watermark.absolute = 4GiB\n"
+    assert limits(config_of(both))[0] == ("vm_memory_high_watermark.absolute", "4GiB", "/etc/p.conf:2")
+
+
+def test_the_other_limits_are_shown_as_configured():
+    found = rows(config_of("total_memory_available_override_value = 8GiB\nmemory_monitor_interval = 500\n"))
+    assert found["total_memory_available_override_value"].value == "8GiB"
+    assert found["memory_monitor_interval"] == ("memory_monitor_interval", "500", "/etc/p.conf:2")
+    assert found["vm_memory_calculation_strategy"] == ("vm_memory_calculation_strategy", "allocated", "default")
 
 
 def test_what_stands_for_several_is_shown_one_by_one():

@@ -107,8 +107,24 @@ def test_check_tells_every_fault_and_starts_nothing(booted, capsys, tmp_path):
 def test_check_says_that_all_is_fine(booted, capsys, tmp_path):
     path = conf(tmp_path, "heartbeat = 1")
     assert execute(["--check", "--config", path]) == 0
-    assert capsys.readouterr() == (f"pybroker: the options and {path}: all fine\n", "")
+    out, err = capsys.readouterr()
+    first, *limits = out.splitlines()
+    assert first == f"pybroker: the options and {path}: all fine"
+    assert [line.partition(":")[0] for line in limits] == [
+        "memory there is",
+        "memory limit",
+        "paging from",
+        "free disk limit",
+    ]
+    assert err == ""
     assert booted == []
+
+
+def test_check_warns_of_what_is_odd(booted, capsys, tmp_path):
+    path = conf(tmp_path, "vm_memory_high_watermark_paging_ratio = 2")
+    assert execute(["--check", "--config", path]) == 0
+    line = "vm_memory_high_watermark_paging_ratio = 2.0: contents are never paged out"
+    assert capsys.readouterr().err == f"pybroker: warning: {line}\n"
 
 
 def test_a_missing_file_is_one_line_and_66(booted, capsys, tmp_path):

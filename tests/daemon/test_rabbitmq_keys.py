@@ -9,7 +9,6 @@ from pybroker.daemon.rabbitmq_keys import REASONS, find_reason
     [
         ("ssl_options.verify", "no TLS yet"),
         ("listeners.ssl.default", "no TLS yet"),
-        ("vm_memory_high_watermark.relative", "no memory and disk alarms yet"),
         ("cluster_formation.peer_discovery_backend", "no clustering yet"),
         ("management.tcp.port", "plugin"),
         ("num_acceptors.tcp", "one loop accepts"),

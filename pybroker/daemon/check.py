@@ -1,0 +1,52 @@
+"""What `pybroker --check` tells of a configuration that is fine: how much memory there is, and what the limits come to.
+
+What it comes to depends on the machine, so that an operator would otherwise see it only once the broker runs.
+"""
+
+from collections.abc import Iterator
+
+from pybroker.core.watermark import ASSUMED, CONFIGURED, MIB, Watermarks
+from pybroker.daemon import total_memory
+from pybroker.daemon.config import Config
+
+
+def told(config: Config) -> Iterator[str]:
+    """Yield a line per limit; nothing is logged."""
+    marks = config.settings.watermarks
+    found = total_memory.measure()
+    # Not taken: that would write to the log, which is not open.
+    marks.total = marks.bound_by(found)
+    yield f"memory there is: {size(marks.total.octets)}, {_source(marks)}"
+    yield f"memory limit: {size(marks.memory_limit_octets)}, {_memory(marks)}"
+    if marks.paging_ratio > 1:
+        yield f"paging from: never, the ratio is {marks.paging_ratio}"
+    else:
+        yield f"paging from: {size(marks.paging_octets)}, {marks.paging_ratio} of the limit"
+    how = "as configured" if marks.disk_relative is None else f"{marks.disk_relative} of the memory there is"
+    yield f"free disk limit: {size(marks.disk_limit_octets)}, {how}"
+
+
+def size(octets: int) -> str:
+    """Return `953MB (1000000000 octets)`, MB cut off as in the log."""
+    return f"{octets // MIB}MB ({octets} octets)"
+
+
+def _source(marks: Watermarks) -> str:
+    match marks.total.source:
+        case ASSUMED.source:
+            return "assumed, since the system does not tell"
+        case source if source == CONFIGURED:
+            return "configured" + (f"; {size(marks.total.installed)} are installed" if marks.total.installed else "")
+        case "RAM":
+            return "all that is installed"
+        case source:
+            return f"bound by {source}; {size(marks.total.installed)} are installed"
+
+
+def _memory(marks: Watermarks) -> str:
+    if marks.memory_limit_octets == 0:
+        return "which blocks all publishing"
+    if marks.memory_octets is not None:
+        return "as configured" if marks.memory_octets <= marks.total.octets else "which is all there is"
+    never = marks.memory_relative is not None and marks.memory_relative > 1
+    return f"{marks.memory_relative} of the memory there is" + (", so that no alarm goes off" if never else "")
