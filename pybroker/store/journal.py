@@ -11,14 +11,14 @@ live the `ledger`'s, and checkpoints, footers and unlinking are `upkeep`'s.
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.gathered import Gathered
 from pybroker.store.ledger import Ledger, Segment
 from pybroker.store.log import Log
-from pybroker.store.reader import read_back
+from pybroker.store.reader import fetch
 from pybroker.store.upkeep import Upkeep
 from pybroker.store.writer import Batch, Writer
 
@@ -169,18 +169,7 @@ class Journal(Log):
             mine = part.between(first, last)
             if mine.count:
                 wanted.append((segment.number, segment.index, mine))
-        complain = self.on_unreadable
-
-        def read(result: Any) -> None:
-            if isinstance(result, BaseException):
-                complain(f"messages of a queue cannot be read: {result}")
-                result = ([], [])
-            runs, complaints = result
-            for text in complaints:
-                complain(text)
-            done(runs)
-
-        self._files.submit(partial(read_back, self._disk, wanted, self._steady_ms), read)
+        fetch(self._files, self._disk, wanted, self._steady_ms, self.on_unreadable, done)
 
     # -- batches -------------------------------------------------------------------------------------------------------
 

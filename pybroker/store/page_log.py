@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.ledger import Index
-from pybroker.store.reader import read_back
+from pybroker.store.reader import fetch, first_seq
 from pybroker.stretch import Stretch
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class PageLog:
             done("")
             return
         self._gathered = []
-        gathered.sort(key=_first_seq)
+        gathered.sort(key=first_seq)
 
         def written(result: Any) -> None:
             self.writing = None
@@ -143,19 +143,7 @@ class PageLog:
         for page, stretch in parts:
             by_page.setdefault(page, Stretch()).extend(stretch)
         wanted = [(page.number, page.index, stretch) for page, stretch in by_page.items()]
-        complain = self.on_unreadable
-
-        def read(result: Any) -> None:
-            if isinstance(result, BaseException):
-                complain(f"messages that were paged out cannot be read: {result}")
-                result = ([], [])
-            found, complaints = result
-            for text in complaints:
-                complain(text)
-            found.sort(key=_first_seq)
-            done(found)
-
-        self._files.submit(partial(read_back, self._disk, wanted, 0), read)
+        fetch(self._files, self._disk, wanted, 0, self.on_unreadable, done)
 
     def unlink(self, page: Page) -> None:
         """Give the file of a page back: what is being read of it is read before."""
@@ -172,10 +160,6 @@ def empty(disk: "Disk") -> None:
     """Remove what the last life of the node has left. Raises DiskError."""
     for name in disk.names():
         disk.unlink(name)
-
-
-def _first_seq(part: "tuple[Run, range]") -> int:
-    return part[0].first_seq + part[1].start
 
 
 def _write(disk: "Disk", number: int, gathered: "list[tuple[Run, range]]", keep_free_octets: int) -> tuple[Index, int]:

@@ -6,7 +6,8 @@ from store.records import content, publish, run_of
 
 from pybroker.store import format as fmt
 from pybroker.store.ledger import Index
-from pybroker.store.reader import read_back
+from pybroker.store.reader import fetch, read_back
+from pybroker.store.worker import InlineWorker
 from pybroker.stretch import Stretch
 
 ARRIVED_MS, STEADY_MS = 1_700_000_005_000, 1_700_000_000_000
@@ -84,3 +85,23 @@ def test_no_file_stays_open(disk):
     disk.fail_next("read_at", 5, times=1)
     read_back(disk, [wanted(1, 5, 1), wanted(2, 11, 10), wanted(3, 50, 1)], STEADY_MS)
     assert disk._open == {}
+
+
+@pytest.mark.parametrize("number", [1, 9])
+def test_who_asked_is_answered_once_and_the_operator_told(disk, number):
+    worker, told, got = InlineWorker(), [], []
+    fetch(worker, disk, [wanted(2, 11, 1), wanted(number, 1, 1)], STEADY_MS, told.append, got.append)
+    assert got == []
+    worker.run()
+    there = [content(b"1")] if number == 1 else []
+    assert [bodies(each) for each in got] == [[*there, content(b"11")]]
+    assert len(told) == (number == 9)
+
+
+def test_a_worker_that_breaks_leaves_nobody_waiting(disk, monkeypatch):
+    monkeypatch.setattr("pybroker.store.reader.SegmentFile", None)
+    worker, told, got = InlineWorker(), [], []
+    fetch(worker, disk, [wanted(2, 11, 1)], STEADY_MS, told.append, got.append)
+    worker.run()
+    assert (got, len(told)) == ([[]], 1)
+    assert told[0].startswith("messages cannot be read: ")
