@@ -325,11 +325,7 @@ class Journal(Log):
             # The definitions' thread may be the one that is waited for.
             self._journal.submit(lambda: None, lambda _: self.close(redelivered, done))
             return
-        self.upkeep.close(redelivered, done)
-
-    def stop(self) -> None:
-        """Give the segment's file back; the workers have nothing to do any more."""
-        self._writer.close()
+        self.upkeep.close(redelivered, lambda error: self._journal.submit(self._writer.close, lambda _: done(error)))
 
 
 def _nobody(_: object) -> None:

@@ -10,7 +10,7 @@ from array import array
 from typing import TYPE_CHECKING, Final
 
 from pybroker.store import checkpoint as checkpoints, format as fmt
-from pybroker.store.disk import DiskError
+from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.ledger import Index, Recovered, Segment, Settled, Target, ranges
 from pybroker.store.quarantine import quarantine
 from pybroker.store.scan import Damaged
@@ -126,7 +126,7 @@ class Recovery:
     def _remove_scraps(self) -> None:
         """Remove what a kill left half made."""
         for name in self._disk.names():
-            if name.endswith(".new"):
+            if name.endswith(NEW_SUFFIX):
                 self._disk.unlink(name)
 
     # -- reading -------------------------------------------------------------------------------------------------------

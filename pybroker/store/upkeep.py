@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.store import format as fmt
 from pybroker.store.checkpoint import Checkpoint, write_checkpoint
 from pybroker.store.compaction import Compacted, compact
-from pybroker.store.disk import DiskError
+from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.segment import seal_segment
 from pybroker.store.writer import PREPARED
 
@@ -355,15 +355,9 @@ def _make_reserve(disk: "Disk", octets: int) -> None:
 
 def _create_whole(disk: "Disk", name: str, octets: int) -> None:
     """Make a file of zeros under its name when it is complete."""
-    part = name + ".new"
+    part = name + NEW_SUFFIX
     if part in disk.names():
         disk.unlink(part)
-    try:
-        file = disk.create(part, octets)
-    except DiskError:
-        if part in disk.names():
-            disk.unlink(part)
-        raise
-    disk.close(file)
+    disk.close(disk.create(part, octets))
     disk.rename(part, name)
     disk.sync_folder()

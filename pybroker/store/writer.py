@@ -53,7 +53,7 @@ class Batch:
 class Writer:
     """Used by the journal thread alone. `file` is the segment that is being written."""
 
-    __slots__ = ("_disk", "_file", "_number", "_wall_ms")
+    __slots__ = ("_disk", "_file", "_number")
 
     def __init__(self, disk: "Disk") -> None:
         self._disk = disk
@@ -69,6 +69,7 @@ class Writer:
 
     def _make(self, batch: Batch) -> None:
         """Make the segment's file, of the prepared one if that is large enough; named once its head is on disk."""
+        assert batch.create, "a segment that is there is the one that is being written"
         disk = self._disk
         name = fmt.segment_name(batch.number)
         made = name + NEW_SUFFIX
@@ -76,7 +77,7 @@ class Writer:
             disk.unlink(made)  # what a full disk left of the last attempt
         file = self._claim(made, batch.create)
         if file < 0:
-            file = self._create(made, batch.create)
+            file = disk.create(made, batch.create)
         try:
             disk.write_at(file, 0, fmt.segment_header(batch.number, fmt.EPOCH, disk.size(file)))
             disk.sync(file)
@@ -108,14 +109,6 @@ class Writer:
         disk.close(file)
         disk.unlink(made)
         return -1
-
-    def _create(self, name: str, octets: int) -> int:
-        try:
-            return self._disk.create(name, octets)
-        except DiskError:
-            if name in self._disk.names():
-                self._disk.unlink(name)
-            raise
 
     def close(self) -> None:
         """Close the file."""

@@ -85,7 +85,6 @@ class Node:
         self.log.close(list(redelivered), done.append)
         self.work()
         assert [None] == done
-        self.log.stop()
 
     def live(self, queue=1):
         """Return the seqs that recovery found for a queue."""

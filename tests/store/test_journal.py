@@ -236,6 +236,16 @@ def test_time_in_the_log_does_not_go_back_with_the_clock(disk):
     assert clock.now_ms - 5_000 == got[0][0].arrived_ms
 
 
+def test_a_clean_stop_gives_the_files_back():
+    disk = FaultyDisk()
+    node = Node(disk)
+    node.publish([b"a"])
+    node.commit()
+    assert len(disk._open) == 1
+    node.close()
+    assert disk._open == {}
+
+
 def test_nothing_comes_after_the_checkpoint_of_a_clean_stop(disk):
     node = Node(disk)
     node.publish([b"a", b"b"])
