@@ -38,7 +38,10 @@ COMPACT_OCTETS: Final = 1_048_576
 
 
 class Upkeep:
-    """`checkpoints` are the tickets of the valid ones on disk, newest first."""
+    """`checkpoints` are the tickets of the valid ones on disk, newest first.
+
+    `unlinked` and `compacted` count segments that are gone, and that were written anew, since the start.
+    """
 
     __slots__ = (
         "_checkpoint_ms",
@@ -332,7 +335,12 @@ class Upkeep:
 
     def status(self) -> dict[str, Any]:
         """Return figures for `log status`."""
-        return {"checkpoints": list(self.checkpoints), "unlinked": self.unlinked, "reserve": self._reserve}
+        return {
+            "checkpoints": list(self.checkpoints),
+            "unlinked": self.unlinked,
+            "compacted": self.compacted,
+            "reserve": self._reserve,
+        }
 
 
 def _unlink(disk: "Disk", names: list[str]) -> None:

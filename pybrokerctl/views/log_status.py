@@ -26,7 +26,8 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
             f"Written: {document['messages_written']}, live: {document['messages_live']} ({_percent(document)})",
         ],
         "Segments": [
-            f"Count: {document['segment_count']}, octets: {document['octets']}, removed: {document['unlinked']}",
+            f"Count: {document['segment_count']}, octets: {document['octets']}",
+            f"Since the start: {document['unlinked']} removed, {document['compacted']} written anew",
             *_segments(document["segments"]),
         ],
         "Checkpoints": [f"As of batch {ticket}" for ticket in document["checkpoints"]] or ["(none)"],

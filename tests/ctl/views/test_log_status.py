@@ -22,6 +22,7 @@ DOCUMENT = {
     "segment_count": 2,
     "octets": 200,
     "unlinked": 3,
+    "compacted": 1,
     "checkpoints": [8, 5],
 }
 
@@ -39,7 +40,8 @@ def test_each_thing_an_operator_asks_for_has_its_line():
         "Octets that wait for the disk: 70",
         "Last sync: 1.2 s ago",
         "Written: 4, live: 1 (25.0 %)",
-        "Count: 2, octets: 200, removed: 3",
+        "Count: 2, octets: 200",
+        "Since the start: 3 removed, 1 written anew",
         "seg.0000000000000001: sealed, 100 octets, batches 1 to 9, live: 1 (25.0 %)",
         "seg.0000000000000002: open, 100 octets, batches 1 to 9, live: 1 (25.0 %)",
         "As of batch 8",
