@@ -160,7 +160,10 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         session.sharing_octets = contents.octets // n
     if ticket:
         session.credit.take(ticket, contents.octets * n // len(contents.contents))
-    session.broker.published += n
+    broker = session.broker
+    broker.published += n
+    if broker.paging.pressing and queues:
+        broker.paging.take(session, queues, contents.octets)
     assert route.exchange is not None
     route.exchange.publish_in += n
     if channel.confirms is not None:

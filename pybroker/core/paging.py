@@ -2,6 +2,9 @@
 
 What the log has anyway costs nothing; transient contents go to the page log, but not while the disk is short (C5).
 When memory is short, and how much is used, the daemon says; what of a queue goes is its own business (`leaving`).
+
+Meanwhile no more comes in than goes out: who publishes more than its part of that into a queue with a backlog is not
+read until the next tick, and shown in `flow` by that queue (data-model.md: share and credit).
 """
 
 from heapq import nlargest
@@ -13,7 +16,10 @@ from pybroker.core.queue.behind import WINDOW_MESSAGES, WINDOW_OCTETS
 from pybroker.core.queue.leaving import Leaving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pybroker.core.broker import Broker
+    from pybroker.core.link import SessionState
     from pybroker.core.queue.queue import Queue
 
 # Given up in each tick, of which there are ten in a second.
@@ -27,6 +33,9 @@ SEARCH_MS: Final = 500
 MESSAGE_OCTETS: Final = 64
 # The disk is tried again so long after an error.
 RETRY_MS: Final = 10_000
+# What may come in while the disk takes next to nothing, and what one of many publishers may send at least, in a tick.
+INFLOW_OCTETS_MIN: Final = 1_048_576
+PUBLISHER_OCTETS_MIN: Final = 65_536
 
 
 def resident_octets(queue: "Queue") -> int:
@@ -36,9 +45,25 @@ def resident_octets(queue: "Queue") -> int:
 
 
 class Paging(Chore):
-    """`tick` gives a budget, which is used up in the next turns, one page after the other."""
+    """`tick` gives a budget, which is used up in the next turns, one page after the other.
 
-    __slots__ = ("_broker", "_budget", "_busy", "_queues", "_retry_at_ms", "_searched_at_ms")
+    While memory is short it is `pressing`: who publishes calls `take`. `_taken` has what each did since the last tick,
+    `_stopped` the queue because of which a session is not read.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_budget",
+        "_busy",
+        "_given",
+        "_part_octets",
+        "_queues",
+        "_retry_at_ms",
+        "_searched_at_ms",
+        "_stopped",
+        "_taken",
+        "pressing",
+    )
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.turn)
@@ -48,15 +73,43 @@ class Paging(Chore):
         self._queues: list[Queue] = []
         self._searched_at_ms = -SEARCH_MS
         self._retry_at_ms = 0
+        self._given = 0  # octets since the last tick
+        self._part_octets = TICK_OCTETS
+        self._taken: dict[SessionState, int] = {}
+        self._stopped: dict[SessionState, Queue] = {}
+        self.pressing = False
 
     def tick(self, used_octets: int) -> None:
         """Learn how much memory is used; if that is much, some of it goes before the next tick."""
-        if used_octets <= self._broker.settings.watermarks.paging_octets:
+        self.pressing = used_octets > self._broker.settings.watermarks.paging_octets
+        self._share_out()
+        self._given = 0
+        if not self.pressing:
             self._budget = 0
             return
         self._budget = TICK_OCTETS
         if not self._busy:
             self.wake()
+
+    def take(self, session: "SessionState", queues: "Iterable[Queue]", octets: int) -> None:
+        """Count what a session published into `queues`; more than its part, and it is not read until the next tick."""
+        taken = self._taken.get(session, 0) + octets
+        self._taken[session] = taken
+        if taken > self._part_octets and session not in self._stopped:
+            queue = max(filter(_can_give, queues), key=resident_octets, default=None)
+            if queue is not None:
+                self._stopped[session] = queue
+                session.stop_reading(queue)
+
+    def _share_out(self) -> None:
+        """Say what each publisher may send until the next tick, and let them go on."""
+        # A disk that is at work since the last tick took no more than that; else what is to go decides.
+        inflow = max(self._given, INFLOW_OCTETS_MIN) if self._busy else TICK_OCTETS
+        self._part_octets = max(PUBLISHER_OCTETS_MIN, inflow // max(1, len(self._taken)))
+        self._taken.clear()
+        stopped, self._stopped = self._stopped, {}
+        for session, queue in stopped.items():
+            session.resume_reading(queue)
 
     def deliver(self, now_ms: int) -> None:
         """Have one page written, of one queue."""
@@ -71,6 +124,7 @@ class Paging(Chore):
             return
         leaving = Leaving(queue, self._budget, pages)
         leaving.gather()
+        self._given += self._budget - leaving.octets_left
         if not leaving.moved and not leaving.full:
             self._queues.remove(queue)
         self._budget = leaving.octets_left - SHARE_OCTETS

@@ -5,6 +5,7 @@ what the kernel refuses stays, and arms the write watcher. Knows octets and errn
 """
 
 import logging
+import select
 import socket
 import struct
 from typing import TYPE_CHECKING, Any, Final
@@ -205,7 +206,10 @@ class Connection:
         if sock is None:
             return False
         if sock.family == socket.AF_UNIX:
-            return True
+            # It has no states, but tells who hung up.
+            poll = select.poll()
+            poll.register(sock, select.POLLRDHUP)
+            return not poll.poll(0)
         try:
             info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
         except OSError:

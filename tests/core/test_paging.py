@@ -8,7 +8,7 @@ from fakes import World
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 from paged import PagedBench, Pages, paged_seqs, shrink
-from readers import run_of
+from readers import Peer, run_of
 from test_away_model import LIMITS, PATTERNS, AwayMachine
 from test_queue_model import QUICK
 from topology import queue as make_queue
@@ -233,3 +233,76 @@ def test_c5_only_what_is_in_the_log_goes_while_the_disk_is_short(small):
     bench.page()
     assert all(seq % 2 == 0 for seq in paged_seqs(bench))
     assert len(paged_seqs(bench)) > 5
+
+
+@pytest.fixture
+def pressed(monkeypatch):
+    """A queue with more in memory than must stay, and memory short."""
+    shrink(monkeypatch)
+    for name, octets in {"INFLOW_OCTETS_MIN": 1_000, "PUBLISHER_OCTETS_MIN": 100}.items():
+        monkeypatch.setattr(paging, name, octets)
+    bench = PagedBench(durable=False)
+    bench.fill(600, 100, traits=PLAIN_TRAITS)
+    bench.pages.short()
+    return bench
+
+
+def test_e1_while_memory_is_short_no_more_comes_in_than_goes_out(pressed):
+    session, take = Peer(pressed.queue.vhost), pressed.broker.paging.take
+    assert pressed.broker.paging.pressing
+    take(session, [pressed.queue], paging.TICK_OCTETS)
+    assert session.readable
+    take(session, [pressed.queue], 1)
+    assert not session.readable
+    throttle = session.throttle
+    assert ("flow", repr(pressed.queue), [pressed.queue]) == (
+        throttle.last_by,
+        throttle.last_cause,
+        list(throttle.causes),
+    )
+    pressed.pages.short()
+    assert session.readable
+    take(session, [pressed.queue], paging.TICK_OCTETS)
+    assert session.readable
+
+
+def test_publishers_share_what_may_come_in(pressed):
+    first, second = Peer(pressed.queue.vhost), Peer(pressed.queue.vhost)
+    for session in (first, second):
+        pressed.broker.paging.take(session, [pressed.queue], 1)
+    pressed.pages.short()
+    pressed.broker.paging.take(first, [pressed.queue], paging.TICK_OCTETS // 2)
+    pressed.broker.paging.take(second, [pressed.queue], paging.TICK_OCTETS // 2 + 1)
+    assert (True, False) == (first.readable, second.readable)
+
+
+def test_who_publishes_where_there_is_no_backlog_is_read(pressed):
+    session, empty = Peer(pressed.queue.vhost), make_queue(pressed.queue.vhost, "empty")
+    pressed.broker.paging.take(session, [empty], 10 * paging.TICK_OCTETS)
+    assert session.readable
+    pressed.broker.paging.take(session, [empty, pressed.queue], 1)
+    assert [pressed.queue] == list(session.throttle.causes)
+
+
+def test_with_memory_again_they_are_read_and_nobody_counts(pressed):
+    session = Peer(pressed.queue.vhost)
+    pressed.broker.paging.take(session, [pressed.queue], 10 * paging.TICK_OCTETS)
+    pressed.broker.paging.tick(0)
+    assert (True, False) == (session.readable, pressed.broker.paging.pressing)
+
+
+def test_while_the_disk_is_at_work_only_as_much_comes_in_as_it_took(pressed):
+    pressed.pages.hold = True
+    pressed.turn()
+    pressed.pages.short()  # the last tick's page is not written yet
+    assert 1_000 <= pressed.broker.paging._part_octets <= paging.TICK_OCTETS
+    session = Peer(pressed.queue.vhost)
+    pressed.broker.paging.take(session, [pressed.queue], paging.TICK_OCTETS + 1)
+    assert not session.readable
+
+
+def test_c4_with_a_ratio_above_one_nothing_is_paged_and_nobody_is_slowed():
+    bench = PagedBench()
+    bench.broker.settings.watermarks.paging_ratio = 1.5
+    bench.pages.short()
+    assert not bench.broker.paging.pressing

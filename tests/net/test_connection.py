@@ -131,14 +131,43 @@ def test_bodies_of_any_size_come_back_as_they_went(connect, size):
     assert b"".join(parts) == octets
 
 
-def test_the_kernel_knows_whether_the_peer_still_stands(connect, server):
-    client = connect().open()
+@pytest.mark.parametrize("unix", [True, False])
+def test_the_kernel_knows_whether_the_peer_still_stands(connect, server, tmp_path, unix):
+    address = str(tmp_path / "amqp.sock") if unix else None
+    if address:
+        server.listen_unix(address)
+    client = connect(address).open()
     (connection,) = server.connections
     assert connection.peer_alive()
     connection._reader.stop()  # flow control: we would not see the end
+    client.send(*publish(b"1"))
+    assert connection.peer_alive()
     client.close()
     until(lambda: not connection.peer_alive())
     assert connection in server.connections
+
+
+def test_e1_e4_a_blocked_publisher_is_not_read_and_a_consumer_goes_on(connect, server):
+    publisher, reader = connect().open(), connect().open()
+    publisher.call(Queue.Declare(queue="q"))
+    reader.call(Basic.Consume(queue="q", consumer_tag="c"))
+    publisher.send(*publish(b"1"))
+    until(lambda: server.broker.published == 1)
+    server.broker.alarms.set("memory", "too much")
+    session = publisher_session(server)
+    before = session.recv_octets
+    for _ in range(100):
+        publisher.send(*publish(b"1"))
+    reader.send(Basic.Ack(delivery_tag=1))
+    (queue,) = server.broker.vhosts["/"].queues.values()
+    until(lambda: queue.acked == 1)
+    assert (1, before) == (server.broker.published, session.recv_octets)
+    server.broker.alarms.clear("memory")
+    until(lambda: server.broker.published == 101)
+
+
+def publisher_session(server):
+    return next(session for session in server.broker.sessions.values() if session.publishing)
 
 
 def test_f42_a_client_that_reconnects_finds_its_exclusive_queue_free(connect, server):
