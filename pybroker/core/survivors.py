@@ -60,7 +60,10 @@ def _with_all_others(delivered: list[tuple[int, int, int]]) -> list[tuple[int, i
 
 
 def redelivered(broker: "Broker") -> list[tuple[int, int, int, int]]:
-    """Return the persistent messages that were delivered and came back: (queue, first seq, last seq, deliveries)."""
+    """Return the persistent messages that were delivered before: (queue, first seq, last seq, deliveries).
+
+    Those too that leave their queue for its dead letter exchange: until they are there they are in it for the log.
+    """
     return [
         (queue.id, first, last, times)
         for queue in durable_queues(broker).values()
@@ -69,19 +72,21 @@ def redelivered(broker: "Broker") -> list[tuple[int, int, int, int]]:
 
 
 def _delivered(queue: "Queue") -> "Iterator[tuple[int, int, int]]":
+    entries: list[Entry] = list(queue.vhost.broker.departures.of(queue))
     for level in queue.levels:
-        entries: list[Entry] = [*level.returned, *level.ready]
+        entries += level.returned
+        entries += level.ready
         if level.behind is not None:
             entries += level.behind.entries()
             for part in level.behind.all_parts():
                 if isinstance(part, Away) and part.found is None and part.page is None and part.deliveries:
-                    for first, count, _ in part.stretch.ranges():
-                        yield first, first + count - 1, part.deliveries
-        for entry in entries:
-            if entry.deliveries and entry.run.traits.persistent:
-                first = entry.run.first_seq
-                if entry.indexes.step == 1:
-                    yield first + entry.indexes.start, first + entry.indexes[-1], entry.deliveries
-                else:
-                    for index in entry.indexes:
-                        yield first + index, first + index, entry.deliveries
+                    for first, last in part.spans():
+                        yield first, last, part.deliveries
+    for entry in entries:
+        if entry.deliveries and entry.run.traits.persistent:
+            first = entry.run.first_seq
+            if entry.indexes.step == 1:
+                yield first + entry.indexes.start, first + entry.indexes[-1], entry.deliveries
+            else:
+                for index in entry.indexes:
+                    yield first + index, first + index, entry.deliveries

@@ -5,6 +5,7 @@ from array import array
 from fakes import Basic, World
 
 from pybroker.core import survivors
+from pybroker.core.unacked import Batch
 from pybroker.store.recovery import Recovered
 from pybroker.stretch import Stretch
 
@@ -64,3 +65,29 @@ def test_messages_in_memory_are_told_of_too_if_they_are_persistent():
     seqs = array("Q", [seq for _, seq, _, _ in survivors.redelivered(world.broker)])
     assert 2 == len(seqs)
     assert {first} == {queue_id for queue_id, *_ in survivors.redelivered(world.broker)}
+
+
+def test_seqs_that_follow_one_another_are_told_of_at_once_whatever_the_sizes_of_their_bodies():
+    world = World()
+    known = queues(world)
+    first = next(iter(known))
+    stretch = Stretch()
+    for seq in range(1, 100):
+        stretch.add(seq, 1, seq % 7)
+    found = Recovered()
+    found.queues = {first: [(0, False, stretch)]}
+    survivors.restore(known, found)
+    assert [(first, 1, 99, 1)] == survivors.redelivered(world.broker)
+
+
+def test_what_was_rejected_and_waits_for_its_dead_letter_exchange_was_delivered_too():
+    world = World()
+    peer = world.connect()
+    peer.declare("d", {"x-dead-letter-exchange": "nowhere"}, durable=True)
+    peer.publish("", "d", b"x", delivery_mode=2)
+    queue = world.broker.vhosts["/"].queues["d"]
+    entry = queue.get(no_ack=False)
+    queue.reject([Batch(1, queue, None, entry.run, entry.indexes, 0, 0)])
+    assert [(queue.id, entry.first_seq, entry.first_seq, 1)] == survivors.redelivered(world.broker)
+    world.run()
+    assert [] == survivors.redelivered(world.broker)

@@ -21,6 +21,8 @@ from pybroker.wire.guard import GROWN
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry
     from pybroker.session import Turn
@@ -71,6 +73,11 @@ class Departures(Chore):
     def has(self, queue: "Queue") -> bool:
         """Tell whether messages of `queue` wait here."""
         return queue in self._waiting
+
+    def of(self, queue: "Queue") -> "Iterator[Entry]":
+        """Yield what waits of `queue`."""
+        for entry, _ in self._waiting.get(queue, ()):
+            yield entry
 
     def deliver(self, _now_ms: int) -> None:
         """Route one turn's share: of each queue in turn the oldest ones, which keep their order."""

@@ -320,7 +320,7 @@ class Queue:
             return
         for batch in batches:
             self._taken_back(batch.run, batch.indexes)
-        dead_letter.depart(self, [Entry(b.run, b.indexes, b.deliveries) for b in batches], "rejected")
+        dead_letter.depart(self, [Entry(b.run, b.indexes, b.deliveries + 1) for b in batches], "rejected")
 
     def removed(self, entries: list[Entry]) -> None:
         """Count ready messages that left a level otherwise than to a consumer."""
