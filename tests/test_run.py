@@ -2,7 +2,9 @@ import pytest
 from contents import content, run
 from hypothesis import given, strategies as st
 
-from pybroker.run import Entry
+from pybroker.run import PLAIN_TRAITS, Entry, Names, Run, held, octets_held
+
+NAMES = Names("", "q", b"")
 
 BODIES = st.lists(st.binary(max_size=5), min_size=1, max_size=12)
 
@@ -78,3 +80,28 @@ def test_an_entry_is_a_queues_view_of_a_run():
     entry = Entry(run(b"a", b"bb", b"ccc", b"dddd", first_seq=100), range(1, 4, 2), 2)
     assert (len(entry), entry.first_seq, entry.last_seq, entry.body_octets) == (2, 101, 103, 6)
     assert repr(entry) == "Entry(seqs 101..103, 2, deliveries 2)"
+
+
+def test_what_runs_hold_in_memory_is_counted_from_birth_to_end():
+    before = held.octets
+    contents = [b"%020d" % n for n in range(10)]
+    run = Run(NAMES, PLAIN_TRAITS, 1, contents[:1], 20, 4, 4, 0)
+    assert before + octets_held(contents[:1], 20) == held.octets
+    run.extend(contents[1:], 180, 36, 4)
+    assert before + octets_held(contents, 200) == held.octets
+    run.pack()
+    assert before + run.held_octets == held.octets < before + octets_held(contents, 200)
+    part = run.part(range(2))
+    assert before + run.held_octets + part.held_octets == held.octets
+    del run, part
+    assert before == held.octets
+
+
+def test_a_flood_of_equal_messages_holds_one_of_them():
+    before = held.octets
+    content = b"x" * 1_000
+    run = Run(NAMES, PLAIN_TRAITS, 1, [content] * 100, 100_000, 100, 1, 0)
+    run.extend([content] * 900, 900_000, 900, 1)
+    assert held.octets - before < 1_000 + 100 + 8 * 1_000
+    del run
+    assert before == held.octets
