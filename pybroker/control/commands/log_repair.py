@@ -31,7 +31,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="log_repair",
     section="Data",
-    summary="Takes what is damaged out of a stopped node's log and definitions; it is kept in quarantine/",
+    summary="Takes what is damaged out of a stopped node's log and definitions, and keeps it aside",
     args=Args,
     effect="destroy",
     run=run,
