@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 # One line a minute for each thing that goes wrong again and again.
 WARN_INTERVAL_MS: Final = 60_000
 WARN_KEYS_MAX: Final = 10_000
+# What an operator is shown of what was amiss; a damaged disk has more to tell.
+NOTICES_MAX: Final = 100
 
 # What one pump may cost: the shares of a thousand queues are a second.
 PUMP_MS: Final = 10
@@ -86,6 +88,7 @@ class Broker:
         self.returned = self.unroutable = 0
         self.reply_consumers: dict[str, Any] = {}
         self._warned: dict[str, int] = {}
+        self._unlisted = 0
         self._cluster_name = settings.cluster_name  # as configured
         if self.definitions.is_new:
             self.create_defaults()
@@ -222,6 +225,22 @@ class Broker:
     def footprint(self, pause: "Callable[[float], object]") -> footprint.Footprint:
         """Count what messages and buffers take in memory; `pause` lets others go on meanwhile."""
         return footprint.measure(self, pause)
+
+    def notice(self, text: str) -> None:
+        """Keep for operators, once, what the log said; too many of them are counted."""
+        if text in self.notices:
+            return
+        if self._unlisted:
+            self.notices.pop()
+        if self._unlisted or len(self.notices) >= NOTICES_MAX:
+            self._unlisted += 1
+            text = f"and {self._unlisted} more: see the log"
+        self.notices.append(text)
+
+    def withdraw_notice(self, text: str) -> None:
+        """Forget one of these: it is not so any more."""
+        if text in self.notices:
+            self.notices.remove(text)
 
     def info(self, text: str) -> None:
         """Log what happened."""

@@ -21,10 +21,12 @@ from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.config import Config
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.definitions import DefinitionsStorage
+from pybroker.daemon.disk_monitor import DiskMonitor
 from pybroker.daemon.environment import Row, effective
 from pybroker.daemon.first_screen import say_goodbye
 from pybroker.daemon.listeners import describe, open_tcp, open_unix
 from pybroker.daemon.log import Log
+from pybroker.daemon.monitor import Monitor
 from pybroker.daemon.signals import Signals
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.storage import Storage
@@ -70,11 +72,13 @@ class Daemon:
         self.broker = Broker(config.settings, clock, turn, self.definitions.catalogue)
         self.definitions.restore(self.broker)
         self.server = Server(self.broker)
-        self.storage = Storage(folder.path, self.broker, notifier, self._disk_failed)
+        self.memory = Monitor(self.broker, self.allocator)
+        self.disk = DiskMonitor(self.broker, folder.path)
+        self.storage = Storage(folder.path, self.broker, notifier, self._disk_failed, self.disk.full)
         self.control = ControlServer(self.broker, config.control_socket, self)
         self.app_running = False
         self._addresses = config.tcp
-        self._ticker: Any = None
+        self._greenlets: list[Any] = []
         self._files: list[Path] = []
         self._wanted = Event()
         self._exit_code = os.EX_OK
@@ -91,6 +95,8 @@ class Daemon:
             self.control.start()
             self._files.append(self.control.path)
             self.storage.open()
+            # Before anybody can publish.
+            self.check_alarms()
             self._open_listeners()
             self._write_pid()
         except OSError as error:
@@ -99,7 +105,7 @@ class Daemon:
         except StartError:
             self._close()
             raise
-        self._ticker = gevent.spawn(self._tick)
+        self._greenlets = [gevent.spawn(life) for life in (self._tick, self.memory.run, self.disk.run)]
         # What stands now stands until the end: no collection needs to look at it again.
         gc.collect()
         gc.freeze()
@@ -165,6 +171,11 @@ class Daemon:
     def measure_memory(self) -> None:
         """Look again how much memory there is (B1)."""
         self.config.settings.watermarks.take_total(total_memory.measure())
+
+    def check_alarms(self) -> None:
+        """Compare memory and disk with their limits now, and set or clear the alarms: a limit was changed."""
+        self.memory.check()
+        self.disk.check()
 
     def resident(self) -> resident.Resident:
         """Return what of the process is in memory."""
@@ -232,8 +243,8 @@ class Daemon:
         self.definitions.close()
         self.storage.close()
         self.control.stop()
-        if self._ticker is not None:
-            self._ticker.kill(block=False)
+        for greenlet in self._greenlets:
+            greenlet.kill(block=False)
         for path in self._files:
             path.unlink(missing_ok=True)
 

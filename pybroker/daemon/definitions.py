@@ -8,13 +8,13 @@ import gc
 import logging
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gevent.event import Event
 
 from pybroker.core.restore import restore
 from pybroker.daemon.start_error import StartError
-from pybroker.daemon.threads import ThreadWorker
+from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
 from pybroker.store.catalogue import Catalogue
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.rescue import NewerSchemaError, Opened, open_definitions
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from pybroker.clock import Clock
     from pybroker.core.broker import Broker
     from pybroker.net.turn import LoopTurn
-
-# How long a clean stop waits for the last batch and the snapshot.
-CLOSE_S_MAX: Final = 30.0
 
 T = TypeVar("T")
 
@@ -70,10 +67,11 @@ class DefinitionsStorage:
         faults = [] if opened.is_new else _without_collections(lambda: restore(broker, opened.rows, next_queue_id))
         for sentence in (*opened.notices, *opened.reports, *faults):
             log.error("%s", sentence)
-        broker.notices += opened.notices
+        for notice in opened.notices:
+            broker.notice(notice)
         if faults:
             more = f" (and {len(faults) - 1} more: see the log)" if faults[1:] else ""
-            broker.notices.append(faults[0] + more)
+            broker.notice(faults[0] + more)
 
     def close(self) -> None:
         """Write what is left and a snapshot; returns when it is on disk, or cannot be."""
@@ -89,13 +87,11 @@ class DefinitionsStorage:
 
     def _on_trouble(self, text: str) -> None:
         assert self._broker is not None
-        notices = self._broker.notices
-        if self._trouble in notices:
-            notices.remove(self._trouble)
+        self._broker.withdraw_notice(self._trouble)
         self._trouble = text
         if text:
             log.error("%s; it is tried again each second", text)
-            notices.append(text)
+            self._broker.notice(text)
         else:
             log.info("the definitions can be written again")
 

@@ -19,12 +19,12 @@ class Resident(NamedTuple):
 
 
 def used_octets() -> int:
-    """Return the resident set, which is what limits of memory are compared with; 0 where there is no /proc.
+    """Return the resident set; 0 where there is no /proc.
 
     What malloc holds free is in it until that is trimmed: afterwards nobody can tell how much of it is resident.
     """
     try:
-        return int(_STATM.read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+        return int(_STATM.read_bytes().split()[1]) * resource.getpagesize()
     except OSError:
         return 0
 

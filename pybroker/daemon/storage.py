@@ -12,10 +12,8 @@ import gevent
 from gevent.event import Event
 
 from pybroker.core import survivors
-from pybroker.core.alarm import DISK
-from pybroker.daemon import resident
 from pybroker.daemon.start_error import StartError
-from pybroker.daemon.threads import ThreadWorker
+from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
 from pybroker.net.turn import LoopTurn
 from pybroker.store import page_log
 from pybroker.store.disk import Disk, DiskError
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.daemon.systemd import Notifier
 
-# How long a clean stop waits for the disk.
-CLOSE_S_MAX: Final = 30.0
 # How often systemd is told how far the recovery is, and what it is to wait for the next word.
 PROGRESS_S: Final = 1.0
 STALL_S: Final = 60
@@ -43,13 +39,24 @@ T = TypeVar("T")
 
 
 class Storage:
-    """Used by the daemon: `open` once, `close` once. `recovering` is how much of the log was read, in percent."""
+    """Used by the daemon: `open` once, `close` once. `recovering` is how much of the log was read, in percent.
 
-    def __init__(self, folder: "Path", broker: "Broker", notifier: "Notifier", on_failed: "Callable[[], None]") -> None:
+    `on_full` is told why there is no room for the log, and with no text that there is again.
+    """
+
+    def __init__(
+        self,
+        folder: "Path",
+        broker: "Broker",
+        notifier: "Notifier",
+        on_failed: "Callable[[], None]",
+        on_full: "Callable[[str], None]",
+    ) -> None:
         self._data = Disk(folder)
         self._broker = broker
         self._notifier = notifier
         self._on_failed = on_failed
+        self._on_full = on_full
         assert isinstance(broker.turn, LoopTurn)
         self._turn = broker.turn
         self._files: ThreadWorker | None = None
@@ -81,7 +88,7 @@ class Storage:
             raise StartError(f"cannot open the log in {log_folder(self._data.root)}: {error}", os.EX_IOERR) from None
         journal.on_completed = broker.log_completed
         journal.on_failed = self._failed
-        journal.on_full = self._full
+        journal.on_full = self._on_full
         journal.on_unreadable = self._unreadable
         self.journal = broker.log = journal
         broker.pages = PageLog(pages, self._files, self._unreadable)
@@ -89,8 +96,7 @@ class Storage:
         if found.cut:
             log.info("%s", found.cut)
         for report in found.reports:
-            log.error("%s", report)
-            broker.notices.append(report)
+            self._unreadable(report)
         if count:
             log.info("recovered %d messages", count)
             # What was clean is no more: a consumer may have seen any of them before the next stop.
@@ -147,13 +153,12 @@ class Storage:
         self._journal_thread = self._files = None
 
     def _tick(self) -> None:
-        journal, broker = self.journal, self._broker
+        journal, clock = self.journal, self._broker.clock
         assert journal is not None
         while True:
             gevent.sleep(QUIET_MS / 1000)
-            broker.clock.refresh()
+            clock.refresh()
             journal.tick()
-            broker.paging.tick(resident.used_octets())
 
     # -- what the log says ---------------------------------------------------------------------------------------------
 
@@ -162,13 +167,6 @@ class Storage:
         self._broker.log_failed(text)
         self._on_failed()
 
-    def _full(self, text: str) -> None:
-        """Raise the disk alarm, or clear it."""
-        if text:
-            self._broker.alarms.set(DISK, text)
-        else:
-            self._broker.alarms.clear(DISK)
-
     def _unreadable(self, text: str) -> None:
         log.error("%s", text)
-        self._broker.notices.append(text)
+        self._broker.notice(text)

@@ -8,7 +8,7 @@ import logging
 from collections import deque
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
@@ -16,6 +16,9 @@ from pybroker.store.worker import Done, Job, Worker
 
 if TYPE_CHECKING:
     from pybroker.net.turn import LoopTurn
+
+# How long a clean stop waits for what a thread still has to bring to the disk.
+CLOSE_S_MAX: Final = 30.0
 
 log = logging.getLogger("pybroker")
 

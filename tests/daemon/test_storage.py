@@ -5,7 +5,6 @@ import pytest
 from google_crc32c import value
 
 from pybroker.clock import Clock
-from pybroker.core.alarm import DISK
 from pybroker.core.broker import Broker
 from pybroker.core.limits import QueueLimits
 from pybroker.core.publish import names_of
@@ -40,7 +39,10 @@ class Node:
             vhost, "q", durable=True, auto_delete=False, owner=None, arguments=Table(), limits=QueueLimits()
         )
         self.failures = []
-        self.storage = Storage(folder, self.broker, Notifier({}), lambda: self.failures.append("failed"))
+        self.full = []
+        self.storage = Storage(
+            folder, self.broker, Notifier({}), lambda: self.failures.append("failed"), self.full.append
+        )
 
     def publish(self, body):
         header = b"\x00\x3c\x00\x00" + len(body).to_bytes(8) + b"\x10\x00\x02"
@@ -101,12 +103,17 @@ def test_a_log_that_cannot_be_written_ends_the_node(node):
     assert "the disk is broken" == node.broker.log.failed
 
 
-def test_a_full_disk_is_an_alarm_while_it_lasts(node):
+def test_a_full_disk_is_told_of_and_that_there_is_room_again(node):
     node.storage.open()
     journal = node.storage.journal
     journal.on_full("cannot create x: No space left on device")
-    journal.on_full("cannot create y: No space left on device")
-    assert "cannot create x: No space left on device" in node.broker.alarms.sentences()[0]
-    assert DISK in node.broker.alarms
     journal.on_full("")
-    assert not node.broker.alarms
+    assert ["cannot create x: No space left on device", ""] == node.full
+
+
+def test_what_cannot_be_read_is_a_notice_once(node):
+    node.storage.open()
+    journal = node.storage.journal
+    journal.on_unreadable("7 messages are damaged")
+    journal.on_unreadable("7 messages are damaged")
+    assert ["7 messages are damaged"] == node.broker.notices

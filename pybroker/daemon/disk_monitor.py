@@ -1,0 +1,154 @@
+"""The disk monitor: what is free on the data folder's partition against the limit, and the alarm (D1).
+
+The nearer the limit, the more often it is looked (D4). A disk on which the log could not be written is short whatever
+its figures say, until it can be written again (D11).
+"""
+
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from gevent.event import Event
+
+from pybroker.core.alarm import DISK
+from pybroker.core.watermark import MIB
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pybroker.core.broker import Broker
+
+# RabbitMQ's figures (rabbit_disk_monitor.erl): how fast a disk fills at most, and how often it is looked at.
+RATE_OCTETS_PER_MS: Final = 250_000
+PAUSE_MS_MIN: Final = 100
+PAUSE_MS_MAX: Final = 10_000
+# How often it is tried to measure a disk that cannot be measured.
+RETRIES: Final = 10
+RETRY_MS: Final = 120_000
+
+log = logging.getLogger("pybroker")
+
+
+def free_octets(folder: "Path") -> int:
+    """Return what is free for us on the partition that a folder lies on now. Raises OSError."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
+class DiskMonitor:
+    """`check` looks at once; `run` is a greenlet's whole life. What was found stands in `watermarks.measured`.
+
+    `retries` says how often it is still tried while the disk cannot be measured; with none left nobody tries.
+    """
+
+    __slots__ = ("_broker", "_changed", "_folder", "_free_octets", "_full", "_low", "enabled", "retries", "watching")
+
+    def __init__(self, broker: "Broker", folder: "Path", free: Callable[["Path"], int] = free_octets) -> None:
+        self._broker = broker
+        self._folder = folder
+        self._free_octets = free
+        self._full = ""  # why the log cannot be written
+        self._low = ""  # how far what is free falls short of the limit
+        self._changed = Event()
+        self.enabled = True
+        self.watching = False  # the last look told something
+        self.retries = RETRIES
+
+    def run(self) -> None:
+        """Check for ever; who checks in between changes when the next look is due."""
+        while True:
+            self._changed.clear()
+            if self._changed.wait(self.pause_ms / 1000):
+                continue
+            try:
+                self._broker.clock.refresh()
+                self.check()
+            except Exception:
+                # Whatever it is: without the next look nobody would be blocked, and nobody let go.
+                log.exception("the disk could not be looked at")
+
+    @property
+    def pause_ms(self) -> int:
+        """Return when to look again: soon where the limit is near, on either side of it."""
+        if not self.watching:
+            return RETRY_MS if self.enabled else PAUSE_MS_MAX
+        marks = self._broker.settings.watermarks
+        distance = abs((marks.measured.disk_free or 0) - marks.disk_limit_octets)
+        return min(PAUSE_MS_MAX, max(PAUSE_MS_MIN, 2 * distance // RATE_OCTETS_PER_MS))
+
+    def check(self) -> None:
+        """Measure, and set or clear the alarm."""
+        if self.enabled:
+            try:
+                self._measured(self._free_octets(self._folder))
+            except OSError as error:
+                self._failed(str(error))
+            except AttributeError:
+                self._give_up()  # this operating system has no such call
+        self._judge()
+        self._changed.set()
+
+    def full(self, text: str) -> None:
+        """Learn that the log cannot be written for want of room, and why; or that it can again, with no text (D11)."""
+        self._full = text
+        self.check()
+
+    def enable(self) -> None:
+        """Watch the disk again (D10)."""
+        self.enabled, self.retries = True, RETRIES
+        self.check()
+        log.info("Free disk space monitor was enabled")
+
+    def disable(self) -> None:
+        """Watch it no longer; an alarm that nobody would clear is cleared (D10)."""
+        self._stop()
+        log.info("Free disk space monitor was manually disabled")
+        self.check()
+
+    def _measured(self, free: int) -> None:
+        marks = self._broker.settings.watermarks
+        if not self.watching:
+            self.watching = True
+            self.retries = RETRIES
+            log.info(
+                "Enabling free disk space monitoring (disk free space: %d, total memory: %d)", free, marks.total.octets
+            )
+        marks.measured.disk_free = free
+        limit, was_low = marks.disk_limit_octets, self._low
+        self._low = f"{free / MIB:.1f} MB free, {limit / MIB:.1f} MB required" if free < limit else ""
+        if bool(self._low) != bool(was_low):
+            what = "insufficient" if self._low else "sufficient"
+            log.info("Free disk space is %s. Free bytes: %d. Limit: %d", what, free, limit)
+
+    def _failed(self, error: str) -> None:
+        """Try again in a while, some times; what was known last stands until then."""
+        log.error(
+            "Free disk space monitor encountered an error (e.g. failed to parse output from OS tools). "
+            "Retries left: %d Error: %s",
+            self.retries,
+            error,
+        )
+        self.watching = False
+        self._broker.settings.watermarks.measured.disk_free = None
+        if not self.retries:
+            log.error("Free disk space monitor failed to start!")
+            self._give_up()
+        self.retries -= 1
+
+    def _give_up(self) -> None:
+        log.warning("Disabling disk free space monitoring")
+        self._stop()
+
+    def _stop(self) -> None:
+        self.enabled = self.watching = False
+        self._low = ""
+        self._broker.settings.watermarks.measured.disk_free = None
+
+    def _judge(self) -> None:
+        """Set or clear the alarm: it is on while either reason holds."""
+        why = self._full or self._low
+        if why:
+            self._broker.alarms.set(DISK, why)
+        else:
+            self._broker.alarms.clear(DISK)

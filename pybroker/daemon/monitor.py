@@ -1,0 +1,144 @@
+"""The memory monitor: compares what is used with the watermark, sets and clears the alarm, and feeds paging (B19, C1).
+
+A look costs some microseconds: the kernel's figure, the broker's own count, and once a second a sum over connections.
+What follows from an alarm is the broker's business; how much memory there is, `total_memory` says.
+"""
+
+import gc
+import logging
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Final
+
+import gevent
+
+from pybroker.core.alarm import MEMORY
+from pybroker.core.footprint import QUEUE_OCTETS
+from pybroker.core.watermark import MIB, RSS
+from pybroker.daemon import resident
+from pybroker.daemon.used_memory import UsedMemory
+from pybroker.run import held
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.daemon.allocator import Allocator
+
+# How often it is looked while memory is not far from short: paging counts on ten shares a second.
+NEAR_MS: Final = 100
+# Not far: above this part of the limit. A flood fills a gigabyte in a few seconds.
+NEAR_PARTS: Final = 4
+# A sum over ten thousand connections takes some milliseconds.
+BUFFERS_MS: Final = 1_000
+# What is freed goes back to the system in portions: a trim keeps the heap locked, 0.1 ms for each MiB it returns.
+TRIM_OCTETS: Final = 64 * MIB
+# A collection of garbage may take so long, once at an alarm.
+COLLECTION_NS_MAX: Final = 20_000_000
+# A connection with a channel, without its buffers: tracemalloc over 500 of them.
+SESSION_OCTETS: Final = 6_000
+
+log = logging.getLogger("pybroker")
+
+
+class Monitor:
+    """`check` looks at once; `run` is a greenlet's whole life. What was found stands in `watermarks.measured`."""
+
+    __slots__ = (
+        "_allocator",
+        "_broker",
+        "_buffers",
+        "_buffers_at_ms",
+        "_peak_accounted",
+        "_read_rss",
+        "_short",
+        "_used",
+    )
+
+    def __init__(
+        self, broker: "Broker", allocator: "Allocator", read_rss: Callable[[], int] = resident.used_octets
+    ) -> None:
+        self._broker = broker
+        self._allocator = allocator
+        self._read_rss = read_rss
+        self._used = UsedMemory()
+        self._buffers = 0
+        self._buffers_at_ms = -BUFFERS_MS
+        self._peak_accounted = 0  # since the last trim
+        self._short = False
+
+    def run(self) -> None:
+        """Check for ever."""
+        while True:
+            gevent.sleep(self.pause_ms / 1000)
+            try:
+                self._broker.clock.refresh()
+                self.check()
+            except Exception:
+                # Whatever it is: without the next look nobody would be blocked, and nobody let go.
+                log.exception("the memory could not be looked at")
+
+    @property
+    def pause_ms(self) -> int:
+        """Return when to look again."""
+        marks = self._broker.settings.watermarks
+        used = marks.measured.used
+        near = used * NEAR_PARTS > marks.memory_limit_octets or used > marks.paging_octets
+        return min(NEAR_MS, marks.memory_interval_ms) if near else marks.memory_interval_ms
+
+    def check(self) -> None:
+        """Measure, have paged out what must go, and set or clear the alarm."""
+        accounted = self._accounted()
+        self._trim(accounted)
+        self._measure(accounted)
+        self._broker.paging.tick(self._broker.settings.watermarks.measured.used)
+        self._judge()
+
+    def _accounted(self) -> int:
+        """Return what is known to be in memory: contents, buffers, and about what is around them."""
+        broker = self._broker
+        now_ms = broker.clock.now_ms
+        if now_ms - self._buffers_at_ms >= BUFFERS_MS:
+            self._buffers_at_ms = now_ms
+            sessions: list[Any] = list(broker.sessions.values())
+            self._buffers = sum([len(session.rest) + session.send_pend for session in sessions])
+        queues = sum([len(vhost.queues) for vhost in broker.vhosts.values()])
+        return held.octets + self._buffers + QUEUE_OCTETS * queues + SESSION_OCTETS * len(broker.sessions)
+
+    def _trim(self, accounted: int) -> None:
+        """Give back to the system what was freed, once that is much."""
+        self._peak_accounted = max(self._peak_accounted, accounted)
+        if self._peak_accounted - accounted >= TRIM_OCTETS:
+            self._peak_accounted = accounted
+            self._allocator.trim()
+
+    def _measure(self, accounted: int) -> None:
+        marks = self._broker.settings.watermarks
+        # Where the system does not tell, at least what is known.
+        found = self._used.look(self._read_rss() or accounted, accounted)
+        measured = marks.measured
+        measured.rss, measured.accounted, measured.reusable, measured.used = found
+        if marks.strategy == RSS:
+            measured.reusable, measured.used = 0, measured.rss
+
+    def _judge(self) -> None:
+        """Set or clear the alarm: the level alone counts, however often that changes (B18)."""
+        marks, alarms = self._broker.settings.watermarks, self._broker.alarms
+        used, limit = marks.measured.used, marks.memory_limit_octets
+        was_short, self._short = self._short, used > limit
+        if self._short != was_short:
+            what = "set" if self._short else "clear"
+            log.info("vm_memory_high_watermark %s. Memory used:%d allowed:%d", what, used, limit)
+        if self._short:
+            alarms.set(MEMORY, f"{used / MIB:.1f} MB used, {limit / MIB:.1f} MB allowed")
+            if not was_short:
+                collect_garbage()
+        else:
+            alarms.clear(MEMORY)
+
+
+def collect_garbage() -> None:
+    """Free what only points at itself (B19), of what is young; the old is much, and everybody would wait for that."""
+    started_ns = perf_counter_ns()
+    gc.collect(0)
+    # The next generation is as large as so many young ones at most.
+    if (perf_counter_ns() - started_ns) * (gc.get_count()[1] + 1) < COLLECTION_NS_MAX:
+        gc.collect(1)
