@@ -21,7 +21,8 @@ FLOW_SHOWN_MS: Final = 5_000
 class Throttle:
     """`causes` are those of now, in the order they came, each with when (ms). The session is read while there is none.
 
-    `last_by` is `none`, `flow` or `resource`, `last_cause` says which in a few words, `last_at_ms` when it began.
+    `last_by` is `none`, `flow` or `resource`, `last_cause` says which in a few words, `last_at_ms` when it began;
+    `flow_count` says how often flow did.
     """
 
     __slots__ = (
@@ -30,6 +31,7 @@ class Throttle:
         "_flow_ended_ms",
         "_flow_ms",
         "causes",
+        "flow_count",
         "last_at_ms",
         "last_by",
         "last_cause",
@@ -40,6 +42,7 @@ class Throttle:
         self.last_by = "none"
         self.last_cause = ""
         self.last_at_ms = 0
+        self.flow_count = 0
         self._blocked_ms = self._flow_ms = 0
         self._changed_at_ms = 0
         self._flow_ended_ms = -FLOW_SHOWN_MS
@@ -56,6 +59,7 @@ class Throttle:
         self._count(now_ms)
         by = "resource" if cause is RESOURCE else "flow"
         if by == "resource" or not self.causes:
+            self.flow_count += by == "flow"
             self.last_by, self.last_cause, self.last_at_ms = by, describe(), now_ms
         self.causes[cause] = now_ms
 

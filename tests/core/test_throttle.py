@@ -28,11 +28,12 @@ def test_e7_the_first_cause_and_its_time_are_kept(throttle):
     stop(throttle, JOURNAL, 1_000)
     stop(throttle, PEER, 2_000)
     assert ("flow", "<journal>", 2.5) == (throttle.last_by, throttle.last_cause, throttle.last_age_s(3_500))
+    assert 1 == throttle.flow_count
     assert not throttle.resume(JOURNAL, 4_000)
     assert throttle.resume(PEER, 5_000)
     assert ("flow", "<journal>", 9.0) == (throttle.last_by, throttle.last_cause, throttle.last_age_s(10_000))
     stop(throttle, PEER, 11_000)
-    assert ("<peer>", 0.0) == (throttle.last_cause, throttle.last_age_s(11_000))
+    assert ("<peer>", 0.0, 2) == (throttle.last_cause, throttle.last_age_s(11_000), throttle.flow_count)
 
 
 def test_e7_an_alarm_wins_over_flow(throttle):
