@@ -177,6 +177,13 @@ class Daemon:
         self.memory.check()
         self.disk.check()
 
+    def watch_disk(self, *, on: bool) -> None:
+        """Watch the free disk space from now on, or no longer (D10)."""
+        if on:
+            self.disk.enable()
+        else:
+            self.disk.disable()
+
     def resident(self) -> resident.Resident:
         """Return what of the process is in memory."""
         return resident.measure(self.allocator)
