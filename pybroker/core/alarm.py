@@ -22,6 +22,9 @@ TITLES: Final = {MEMORY: "Memory", DISK: "Free disk space", FILES: "File descrip
 _BLOCKED: Final = "*** Publishers will be blocked until this alarm clears ***"
 _CLOSED: Final = "*** New connections will not be accepted until this alarm clears ***"
 
+# Why, of one that was set by hand and nothing is short.
+BY_HAND: Final = "set by an operator"
+
 log = logging.getLogger("pybroker")
 
 
@@ -40,14 +43,18 @@ class Alarm(NamedTuple):
 
 
 class Alarms:
-    """In the order in which they were set; True while publishers are blocked. `on_change` is told of each change."""
+    """In the order in which they were set; True while publishers are blocked. `on_change` is told of each change.
 
-    __slots__ = ("_alarms", "_clock", "_settings", "on_change")
+    What was set by hand stays until it is cleared by hand, whatever is measured meanwhile.
+    """
+
+    __slots__ = ("_alarms", "_by_hand", "_clock", "_settings", "on_change")
 
     def __init__(self, settings: "Settings", clock: "Clock", on_change: "Callable[[], None]") -> None:
         self._settings = settings
         self._clock = clock
         self._alarms: dict[tuple[str, str], Alarm] = {}
+        self._by_hand: set[tuple[str, str]] = set()
         self.on_change = on_change
 
     def __bool__(self) -> bool:
@@ -73,6 +80,18 @@ class Alarms:
         """Return a sentence for each alarm, of all nodes or of one."""
         return [alarm.sentence for alarm in self if node in {None, alarm.node}]
 
+    def set_by_hand(self, resource: str) -> None:
+        """Set an alarm of our own node that nothing but `clear_by_hand` clears."""
+        here = (resource, self._settings.node_name)
+        if here not in self._alarms:
+            self.set(resource, BY_HAND)
+        self._by_hand.add(here)
+
+    def clear_by_hand(self, resource: str) -> None:
+        """Clear an alarm of our own node, also one that was set by hand; who measures may set it again."""
+        self._by_hand.discard((resource, self._settings.node_name))
+        self.clear(resource)
+
     def set(self, resource: str, why: str, node: str = "") -> None:
         """Set an alarm, of our own node unless another is named; one that is set only learns the new `why`."""
         node = node or self._settings.node_name
@@ -91,8 +110,11 @@ class Alarms:
         self.on_change()
 
     def clear(self, resource: str, node: str = "") -> None:
-        """Clear an alarm, if it is set."""
+        """Clear an alarm, if it is set and not by hand."""
         node = node or self._settings.node_name
+        if (resource, node) in self._by_hand:
+            self._alarms[resource, node] = self._alarms[resource, node]._replace(why=BY_HAND)
+            return
         if self._alarms.pop((resource, node), None) is None:
             return
         if resource == FILES:

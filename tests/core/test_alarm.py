@@ -110,3 +110,26 @@ def test_b21_a_dead_nodes_alarms_are_cleared(alarms, changes, caplog):
         "memory resource limit alarm cleared across the cluster",
         "disk resource limit alarm cleared for dead node pybroker@there",
     ] == caplog.messages
+
+
+def test_what_was_set_by_hand_stays_whatever_is_measured(alarms, changes):
+    alarms.set_by_hand(MEMORY)
+    alarms.clear(MEMORY)
+    assert [f"Memory alarm on node {HERE}: set by an operator"] == alarms.sentences()
+    # Short indeed, and not any more.
+    alarms.set(MEMORY, "2 MB used, 1 MB allowed")
+    assert [f"Memory alarm on node {HERE}: 2 MB used, 1 MB allowed"] == alarms.sentences()
+    alarms.clear(MEMORY)
+    assert [f"Memory alarm on node {HERE}: set by an operator"] == alarms.sentences()
+    alarms.clear_by_hand(MEMORY)
+    assert ([], ["low on memory", ""]) == (alarms.sentences(), changes)
+
+
+def test_setting_by_hand_what_is_short_keeps_the_reason_as_long_as_it_is(alarms):
+    alarms.set(DISK, "no room")
+    alarms.set_by_hand(DISK)
+    assert [f"Free disk space alarm on node {HERE}: no room"] == alarms.sentences()
+    alarms.clear(DISK)
+    assert [f"Free disk space alarm on node {HERE}: set by an operator"] == alarms.sentences()
+    alarms.clear_by_hand(DISK)
+    assert [] == alarms.sentences()
