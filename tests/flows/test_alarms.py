@@ -127,6 +127,7 @@ def test_e9_flow_alone_tells_nobody(world, peer):
     assert [] == told(peer)
 
 
+# E8: both are told in one field.
 def test_e6_an_alarm_wins_over_flow_and_reading_waits_for_both(world, peer):
     peer.publish("", "q", b"1")
     peer.session.stop_reading("journal")

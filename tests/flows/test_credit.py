@@ -42,6 +42,7 @@ def complete(world: World, ticket: int) -> None:
 
 
 @pytest.mark.parametrize("confirms", [True, False])
+# E5: with the settings as they come.
 def test_too_much_that_is_not_on_disk_stops_the_reading_until_half_of_it_is(world, peer, log, confirms):
     if confirms:
         peer.call(Confirm.Select())
