@@ -273,6 +273,7 @@ class Daemon:
             self.broker.clock.refresh()
             self.allocator.tick()
             try:
+                self.server.check_files()
                 self.broker.tick()
             except Exception:
                 # A bug in one session's tick must not end all heartbeats.

@@ -51,6 +51,8 @@ class Listener:
     def pause(self) -> None:
         """Leave newcomers in the kernel's backlog."""
         self._watcher.stop()
+        if self._timer is not None:
+            self._timer.stop()
 
     def close(self) -> None:
         """Stop listening; a Unix socket's file goes."""

@@ -1,13 +1,16 @@
 """Server: the listeners, and the connections they accepted."""
 
 import ipaddress
+import os
 import resource
 import socket
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
 from pybroker.amqp.session import AmqpSession
+from pybroker.core.alarm import FILES
 from pybroker.net.connection import Connection
 from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
 from pybroker.net.turn import LoopTurn
@@ -35,6 +38,7 @@ class Server:
         self._loop: Any = gevent.get_hub().loop
         self._handshakes = 0
         self._paused = False
+        self._files_short = False
 
     def listen_tcp(self, host: str, port: int, backlog: int = BACKLOG) -> Listener:
         """Listen on a TCP address; port 0 takes any. Raises OSError."""
@@ -45,7 +49,8 @@ class Server:
         return self._started(Listener(unix_socket(path, backlog), self._loop, self._accepted, path))
 
     def _started(self, listener: Listener) -> Listener:
-        listener.start()
+        if not self._paused:
+            listener.start()
         self.broker.listeners.append(listener)
         return listener
 
@@ -54,10 +59,10 @@ class Server:
         session = AmqpSession(self.broker, peer, local, peer_is_local=is_local)
         self.connections[Connection(self, sock, session, self._loop)] = None
         self._handshakes += 1
-        if self._handshakes >= _handshakes_max() and not self._paused:
-            self._paused = True
-            for listener in self.broker.listeners:
-                listener.pause()
+        # The lowest free number is given out first, so that below this one all are taken.
+        if sock.fileno() >= _files_max():
+            self.check_files()
+        self._open_or_close()
 
     def handshake_over(self, session: "Session") -> bool:
         """Tell whether the session is through its handshake, and count it."""
@@ -76,9 +81,33 @@ class Server:
 
     def _handshake_ended(self) -> None:
         self._handshakes -= 1
-        if self._paused and self._handshakes < _handshakes_max():
-            self._paused = False
-            for listener in self.broker.listeners:
+        self._open_or_close()
+
+    def check_files(self) -> None:
+        """Let nobody in while file descriptors are short: the log, definitions and operators need some too (E12).
+
+        Called about once a second: others open files as well, and no connection tells when there are enough again.
+        """
+        lowest, limit = _lowest_free_file(), _files_limit()
+        self._files_short = lowest >= _files_max()
+        if self._files_short:
+            self.broker.alarms.set(
+                FILES, f"{lowest} or more of {limit} are in use, the rest is kept for the node itself"
+            )
+        else:
+            self.broker.alarms.clear(FILES)
+        self._open_or_close()
+
+    def _open_or_close(self) -> None:
+        """Have newcomers wait in the kernel's backlog, or come in."""
+        closed = self._files_short or self._handshakes >= _handshakes_max()
+        if closed == self._paused:
+            return
+        self._paused = closed
+        for listener in self.broker.listeners:
+            if closed:
+                listener.pause()
+            else:
                 listener.start()
 
     def stop(self, text: str, timeout_s: float) -> None:
@@ -98,7 +127,28 @@ class Server:
 
 def _handshakes_max() -> int:
     """Return how many may be in their handshake: they must leave file descriptors for those who are through it."""
-    return min(HANDSHAKES_MAX, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4)
+    return min(HANDSHAKES_MAX, _files_limit() // 4)
+
+
+def _files_limit() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+def _files_max() -> int:
+    """Return how many files may be open before nobody is let in: a tenth and a hundred are kept, as RabbitMQ does."""
+    limit = _files_limit()
+    return limit - min(limit // 10 + 100, limit // 4)
+
+
+def _lowest_free_file() -> int:
+    """Return the number that the next file would get: there are at least as many."""
+    try:
+        number = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return _files_limit()
+    os.close(number)
+    return number
 
 
 def _addresses(sock: socket.socket) -> tuple[tuple[str, int], tuple[str, int], bool]:

@@ -5,6 +5,7 @@ import logging
 import socket
 import stat
 
+import gevent
 import pytest
 from gevent import get_hub
 from loop import until
@@ -120,6 +121,18 @@ def test_without_file_descriptors_it_rests_and_says_so(listen, accepted, caplog,
         assert "cannot accept a connection: Too many open files" in caplog.text
         calls, listener._sock = listener._sock.calls, real
         assert calls < 5
+        until(lambda: accepted)
+
+
+def test_who_pauses_a_listener_that_rests_finds_it_paused(listen, accepted, monkeypatch):
+    listener = listen(tcp_socket("127.0.0.1", 0))
+    monkeypatch.setattr("pybroker.net.listener.REST_S", 0.01)
+    listener._rest()
+    listener.pause()
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+        gevent.sleep(0.05)
+        assert not accepted
+        listener.start()
         until(lambda: accepted)
 
 

@@ -1,11 +1,15 @@
 """All sockets of the door: who is local, how many may knock at once, and the stop."""
 
+import errno
+import resource
+
 import gevent
 import pytest
 from loop import until
 from pamqp import commands
 
-from pybroker.net.server import HANDSHAKES_MAX, _handshakes_max
+from pybroker.core.alarm import FILES
+from pybroker.net.server import HANDSHAKES_MAX, _files_max, _handshakes_max, _lowest_free_file
 
 Connection = commands.Connection
 
@@ -83,3 +87,63 @@ def test_handshakes_leave_file_descriptors_for_those_who_are_through(monkeypatch
     assert 256 == _handshakes_max()
     monkeypatch.setattr("resource.getrlimit", lambda _which: (65_536, 65_536))
     assert HANDSHAKES_MAX == _handshakes_max()
+    monkeypatch.setattr("resource.getrlimit", lambda _which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert HANDSHAKES_MAX == _handshakes_max()
+
+
+@pytest.mark.parametrize(("limit", "most"), [(256, 192), (1_024, 822), (65_536, 58_883)])
+def test_e12_some_file_descriptors_are_kept_for_the_node_itself(monkeypatch, limit, most):
+    monkeypatch.setattr("resource.getrlimit", lambda _which: (limit, limit))
+    assert most == _files_max()
+
+
+def test_e12_while_file_descriptors_are_short_nobody_is_let_in_and_who_is_goes_on(server, connect, monkeypatch, caplog):
+    inside = connect().open()
+    most = _lowest_free_file() + 4  # two sockets for each connection: the client is in this process
+    monkeypatch.setattr("pybroker.net.server._files_max", lambda: most)
+    last = [connect() for _ in range(3)]
+    until(lambda: FILES in server.broker.alarms)
+    assert not server.broker.alarms, "publishers are not blocked"
+    assert [record.getMessage() for record in caplog.records] == [
+        "file descriptor limit alarm set.",
+        "********************************************************************",
+        "*** New connections will not be accepted until this alarm clears ***",
+        "********************************************************************",
+    ]
+    caplog.clear()
+    connections = len(server.connections)
+    late = connect()
+    assert isinstance(inside.call(commands.Channel.Open(), 2), commands.Channel.OpenOk)
+    server.check_files()
+    assert len(server.connections) == connections
+    for client in last:
+        client.close()
+    until(lambda: len(server.connections) < connections)
+    server.check_files()
+    assert FILES not in server.broker.alarms
+    assert [record.getMessage() for record in caplog.records] == ["file descriptor limit alarm cleared"]
+    assert isinstance(late.open(), type(late))
+
+
+def test_e12_it_is_an_alarm_too_when_none_is_left_at_all(server, monkeypatch):
+    def none_left(*_):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.open", none_left)
+        server.check_files()
+    assert FILES in server.broker.alarms
+    server.check_files()
+    assert FILES not in server.broker.alarms
+
+
+def test_e12_a_listener_that_is_opened_meanwhile_waits_with_the_others(server, connect, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr("pybroker.net.server._files_max", lambda: 0)
+        server.check_files()
+        listener = server.listen_tcp("127.0.0.1", 0)
+        late = connect((listener.interface, listener.port))
+        gevent.sleep(0.02)
+        assert not server.connections
+    server.check_files()
+    assert isinstance(late.open(), type(late))
