@@ -119,8 +119,8 @@ def test_transient_messages_lie_on_disk_while_memory_is_short_and_are_gone_after
 
 def test_nothing_of_the_pages_is_left_after_a_clean_stop(broker):
     broker.start()
-    broker.ctl("set_vm_memory_high_watermark", "absolute", "1MB")
     fill(broker.address, "first", b"\0\0", durable=True)
+    broker.ctl("set_vm_memory_high_watermark", "absolute", "1MB")  # nobody publishes from here on
     wait_until(lambda: pages(broker), "something is paged out")
     broker.stop()
     assert pages(broker) == []
