@@ -91,6 +91,8 @@ class DiskMonitor:
 
     def full(self, text: str) -> None:
         """Learn that the log cannot be written for want of room, and why; or that it can again, with no text (D11)."""
+        if text == self._full:
+            return  # the journal says so whenever it finds that there is room
         self._full = text
         self.check()
 

@@ -33,8 +33,8 @@ BUFFERS_MS: Final = 1_000
 TRIM_OCTETS: Final = 64 * MIB
 # A collection of garbage may take so long, once at an alarm.
 COLLECTION_NS_MAX: Final = 20_000_000
-# A connection with a channel, without its buffers: tracemalloc over 500 of them.
-SESSION_OCTETS: Final = 6_000
+# A connection with a channel, without its buffers: tracemalloc over 300 of them.
+SESSION_OCTETS: Final = 4_000
 
 log = logging.getLogger("pybroker")
 

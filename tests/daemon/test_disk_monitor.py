@@ -228,6 +228,12 @@ def test_d11_a_log_that_cannot_be_written_is_an_alarm_at_once_and_as_long_as_tha
     assert not machine.alarmed
 
 
+def test_d11_that_there_is_room_still_is_no_reason_to_look(machine):
+    machine.free = 0
+    machine.monitor.full("")
+    assert not machine.alarmed
+
+
 def test_d11_the_alarm_is_on_while_either_reason_holds(machine):
     machine.monitor.full("cannot create x: No space left on device")
     assert machine.check(0)
