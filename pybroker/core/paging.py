@@ -44,6 +44,7 @@ def resident_octets(queue: "Queue") -> int:
     return queue.octets_ready - queue.octets_away + MESSAGE_OCTETS * messages
 
 
+# Differs from RabbitMQ: since version 4 nothing of a queue stays in memory, and the paging ratio means nothing (C2).
 class Paging(Chore):
     """`tick` gives a budget, which is used up in the next turns, one page after the other.
 

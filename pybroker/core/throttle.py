@@ -18,6 +18,7 @@ RESOURCE: Final = "resource"
 FLOW_SHOWN_MS: Final = 5_000
 
 
+# Differs from RabbitMQ: since 3.7 it does not tell what blocked a connection last (E7).
 class Throttle:
     """`causes` are those of now, in the order they came, each with when (ms). The session is read while there is none.
 
