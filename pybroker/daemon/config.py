@@ -162,6 +162,10 @@ def find_key(key: str) -> tuple[str, str] | None:
         head, _, last = name.rpartition(".")
         if head == stem and last.isupper() and word:
             return name, word
+        # Names of users may have dots.
+        user = key.removeprefix(f"{head}.")
+        if last == "USER" and user not in {"", key}:
+            return name, user
     return None
 
 

@@ -99,6 +99,92 @@ REASONS: Final = {
 }
 
 
+# Settings of the classic form, under other names than in the newer one.
+_RENAMED: Final = {
+    "ssl_listeners": "listeners.ssl",
+    "ssl_apps": "ssl_options",
+    "num_ssl_acceptors": "num_acceptors.ssl",
+    "num_tcp_acceptors": "num_acceptors",
+    "log_levels": "log",
+    "error_logger": "log",
+    "sasl_error_logger": "log",
+    "cluster_nodes": "cluster_formation",
+    "msg_store_shutdown_timeout": "message_store_shutdown_timeout",
+    "writer_gc_threshold": "socket_writer",
+    "product_name": "product",
+    "product_version": "product",
+    "policies": "default_policies",
+}
+_STORE: Final = _NEVER + "it keeps messages in a log of its own, with nothing to tune; remove the line"
+_FLOW: Final = _NEVER + "publishers are held back by what waits for the disk, without configuration; remove the line"
+_INNER: Final = _NEVER + "it concerns RabbitMQ's inner workings; remove the line"
+_SETUP: Final = _LATER + "it has no plugins and no feature flags"
+# Settings that only the classic form has.
+_CLASSIC: Final = {
+    "anonymous_login_user": _LATER + "there is no login without a name",
+    "anonymous_login_pass": _LATER + "there is no login without a name",
+    "backing_queue_module": _STORE,
+    "credit_flow_default_credit": _FLOW,
+    "msg_store_credit_disc_bound": _FLOW,
+    "mirroring_flow_control": _CLUSTER,
+    "default_consumer_prefetch": _LATER + "a consumer without basic.qos has no limit",
+    "config_entry_decoder": _LATER + "it does not decrypt values",
+    "trace_vhosts": _NEVER + "pybrokerctl trace_on turns tracing on",
+    "server_properties": _NEVER + "of these only the product can be changed (amqp.server_properties.product)",
+    "disk_monitor_failure_retries": _NEVER + "the disk monitor tries again 10 times; remove the line",
+    "disk_monitor_failure_retry_interval": _NEVER + "the disk monitor tries again every 120 seconds; remove the line",
+    "halt_on_upgrade_failure": _INNER,
+    "license_line": _INNER,
+    "autoheal_state_transition_timeout": _CLUSTER,
+    "enabled_plugins_file": _SETUP,
+    "feature_flags_file": _SETUP,
+    "plugins_dir": _SETUP,
+    "plugins_expand_dir": _SETUP,
+    "link_max_per_session": _LATER + "it does not speak AMQP 1.0",
+    "session_max_per_connection": _LATER + "it does not speak AMQP 1.0",
+}
+# Likewise, by what the name begins with.
+_CLASSIC_KINDS: Final = {
+    "msg_store_": _STORE,
+    "queue_index_": _STORE,
+    "classic_queue_": _STORE,
+    "lazy_queue_": _STORE,
+    "fhc_": _STORE,
+    "quorum_": _CLUSTER,
+    "stream_": _PLUGIN,
+    "dead_letter_worker_": _CLUSTER,
+    "slave_wait_": _CLUSTER,
+    **dict.fromkeys(
+        (
+            "amqqueue_",
+            "channel_operation_",
+            "channel_tick_",
+            "consumer_disconnected_",
+            "core_metrics_",
+            "credentials_obfuscation_",
+            "definition_import_",
+            "ignore_supervisor",
+            "min_wal_",
+            "num_conns_sups",
+            "queue_count_start_",
+            "queue_migration_",
+            "track_auth_",
+            "tracking_execution_",
+            "vhost_process_",
+        ),
+        _INNER,
+    ),
+}
+# Applications that have settings beside rabbit's; all plugins' begin with rabbitmq_.
+_MACHINE: Final = frozenset(
+    {
+        *("asn1", "crypto", "inets", "kernel", "mnesia", "os_mon", "public_key", "sasl", "ssl", "stdlib"),
+        *("aten", "cowboy", "khepri", "lager", "observer_cli", "osiris", "ra", "ranch", "rabbit_common"),
+        *("sysmon_handler", "syslog"),
+    }
+)
+
+
 def find_reason(key: str) -> str | None:
     """Return why RabbitMQ's `key` is not taken, None for a key that RabbitMQ does not know either."""
     while key:
@@ -106,4 +192,23 @@ def find_reason(key: str) -> str | None:
         if reason is not None:
             return reason
         key = key.rpartition(".")[0]
+    return None
+
+
+def find_classic_reason(key: str) -> str | None:
+    """Return why a setting of RabbitMQ's classic form is not taken, None for one that RabbitMQ does not know either."""
+    if key in _CLASSIC:
+        return _CLASSIC[key]
+    for kind, reason in _CLASSIC_KINDS.items():
+        if key.startswith(kind):
+            return reason
+    return find_reason(_RENAMED.get(key, key))
+
+
+def find_application_reason(name: str) -> str | None:
+    """Return why the settings of an application beside rabbit are not taken, None for one that nobody knows."""
+    if name.startswith("rabbitmq_") or name in {"amqp_client", "oauth2_client"}:
+        return _PLUGIN.replace("a key", "a part", 1)
+    if name in _MACHINE:
+        return _ERLANG.replace("a key", "a part", 1).replace("the line", "it")
     return None

@@ -268,6 +268,8 @@ def test_a_later_assignment_wins():
         ("listeners.tcp", ("listeners.tcp", "")),
         ("listeners.tcp.", None),
         ("listeners.tcp.a.b", None),
+        ("loopback_users.bob.smith", ("loopback_users.USER", "bob.smith")),
+        ("loopback_users.", None),
         ("nothing", None),
     ],
 )
