@@ -2,7 +2,7 @@
 
 import secrets
 from base64 import urlsafe_b64encode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pybroker.core.access import check_link, check_reserved, strip_line_ends
 from pybroker.core.arguments import (
@@ -26,24 +26,26 @@ if TYPE_CHECKING:
     from pybroker.wire.table import Table
 
 
+class QueueProperties(NamedTuple):
+    """What a queue.declare asks for beside a name."""
+
+    durable: bool
+    exclusive: bool
+    auto_delete: bool
+    arguments: "Table"
+
+
 def check_queue_declare(
-    vhost: "VHost",
-    user: "User | None",
-    session: "SessionState | None",
-    name: str,
-    *,
-    durable: bool,
-    exclusive: bool,
-    auto_delete: bool,
-    arguments: "Table",
+    vhost: "VHost", user: "User | None", session: "SessionState | None", name: str, asked: QueueProperties
 ) -> tuple[str, Queue | None]:
     """Check an active queue.declare to the end; return the name, made up if none was given, and the queue if it exists.
 
-    With None the caller makes it, durable only if not `exclusive` (F7). What the vhost declares by default is put into
-    `arguments` (F43). F3, F4, F7, F8, F10, F23, F28, F42.
+    With None the caller makes it. What the vhost declares by default is put into the arguments (F43). F3, F4, F7, F8,
+    F10, F23, F28, F42.
 
     Raises AccessRefused (403), ResourceLocked (405), PreconditionFailed (406).
     """
+    durable, exclusive, auto_delete, arguments = asked
     name = strip_line_ends(name)
     if vhost.default_queue_type and QUEUE_TYPE not in arguments:
         _add_default_type(vhost, arguments, fits=durable and not exclusive and not auto_delete)
@@ -70,31 +72,23 @@ def check_queue_declare(
 
 
 def create_queue(
-    vhost: "VHost",
-    user: "User | None",
-    session: "SessionState | None",
-    name: str,
-    *,
-    durable: bool,
-    exclusive: bool,
-    auto_delete: bool,
-    arguments: "Table",
+    vhost: "VHost", user: "User | None", session: "SessionState | None", name: str, asked: QueueProperties
 ) -> Queue:
     """Make a queue that has been checked; one that is durable, and not exclusive (F7), is kept."""
-    owner = session if exclusive else None
+    owner = session if asked.exclusive else None
     queue = vhost.queues[name] = Queue(
         vhost,
         name,
-        durable=durable and owner is None,
-        auto_delete=auto_delete,
+        durable=asked.durable and owner is None,
+        auto_delete=asked.auto_delete,
         owner=owner,
-        arguments=arguments,
-        limits=queue_limits(arguments, queue_type_of(arguments)),
+        arguments=asked.arguments,
+        limits=queue_limits(asked.arguments, queue_type_of(asked.arguments)),
         user=user.name if user is not None else "",
     )
     if owner is not None:
         owner.exclusive_queues[queue] = None
-    elif not durable:
+    elif not asked.durable:
         vhost.broker.warn(
             f"transient {vhost.name}/{name}",
             f"{queue!r} is transient and not exclusive: permitted, but deprecated in RabbitMQ 4",

@@ -8,7 +8,7 @@ import pytest
 from topology import exchange, new_vhost, queue, refusal, wired
 
 from pybroker.core.access import find_accessible_queue
-from pybroker.core.declaration import check_queue_declare
+from pybroker.core.declaration import QueueProperties, check_queue_declare
 from pybroker.core.definitions import bind, delete_exchange, unbind
 from pybroker.core.users import User
 from pybroker.core.vhost import VHost
@@ -27,9 +27,8 @@ class Operation(NamedTuple):
 
 
 def declare_queue(arguments: Table) -> Callable[[VHost, User], Any]:
-    return lambda vhost, user: check_queue_declare(
-        vhost, user, None, "new", durable=True, exclusive=False, auto_delete=False, arguments=arguments
-    )
+    asked = QueueProperties(durable=True, exclusive=False, auto_delete=False, arguments=arguments)
+    return lambda vhost, user: check_queue_declare(vhost, user, None, "new", asked)
 
 
 def binding(change: Any, kind: str, name: str, source: str = "x") -> Callable[[VHost, User], Any]:

@@ -4,7 +4,7 @@ import pytest
 from topology import new_vhost, queue, refused, session, wired
 
 from pybroker.core.access import find_accessible_queue
-from pybroker.core.declaration import check_queue_declare
+from pybroker.core.declaration import QueueProperties, check_queue_declare
 from pybroker.errors import ResourceLocked
 from pybroker.wire.table import Table
 
@@ -13,7 +13,7 @@ def declare(vhost, name="", **options):
     """Check a queue.declare as a door does."""
     properties = {"durable": True, "exclusive": False, "auto_delete": False, "arguments": Table(), **options}
     user, session = properties.pop("user", None), properties.pop("session", None)
-    return check_queue_declare(vhost, user, session, name, **properties)
+    return check_queue_declare(vhost, user, session, name, QueueProperties(**properties))
 
 
 # F3: before the look-up, so that an existing one cannot be redeclared either.

@@ -6,7 +6,7 @@ from kept import KeptDefinitions, new_broker
 from topology import exchange, link, typed, unlink, wired
 
 from pybroker.core.broker import Broker
-from pybroker.core.declaration import create_queue
+from pybroker.core.declaration import QueueProperties, create_queue
 from pybroker.core.definitions import bind, delete_exchange
 from pybroker.core.queue.queue import Queue
 from pybroker.store.definitions import KINDS
@@ -15,7 +15,8 @@ from pybroker.wire.table import Table
 
 def queue(vhost, name, arguments=None, *, durable=True, **given) -> Queue:
     options = {"exclusive": False, "auto_delete": False, "arguments": arguments or Table(), **given}
-    return create_queue(vhost, None, options.pop("session", None), name, durable=durable, **options)
+    session = options.pop("session", None)
+    return create_queue(vhost, None, session, name, QueueProperties(durable=durable, **options))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pamqp import commands
 
 from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.core.access import check_exclusive_access, find_accessible_queue, strip_line_ends
-from pybroker.core.declaration import check_queue_declare, create_queue
+from pybroker.core.declaration import QueueProperties, check_queue_declare, create_queue
 from pybroker.core.definitions import bind, unbind
 from pybroker.core.permissions import check
 from pybroker.errors import NotFound, PreconditionFailed
@@ -35,14 +35,9 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
     if method.passive:
         queue = find_accessible_queue(vhost, session, method.queue)
     else:
-        properties = {
-            "durable": method.durable,
-            "exclusive": method.exclusive,
-            "auto_delete": method.auto_delete,
-            "arguments": method.arguments,
-        }
-        name, existing = check_queue_declare(vhost, session.user, session, method.queue, **properties)
-        queue = existing if existing is not None else create_queue(vhost, session.user, session, name, **properties)
+        asked = QueueProperties(method.durable, method.exclusive, method.auto_delete, method.arguments)
+        name, existing = check_queue_declare(vhost, session.user, session, method.queue, asked)
+        queue = existing if existing is not None else create_queue(vhost, session.user, session, name, asked)
         if queue.durable:
             # Also who declares again what another has just declared must not be told before it is on disk.
             before = session.broker.definitions.completed
