@@ -2,7 +2,8 @@
 
 One file for each, `ckpt.` and the ticket in 16 hexadecimal digits; the two newest are kept. Little-endian:
 
-    magic "pbckpt" | version u16 | ticket u64 | next seq u64 | clean u8 | 0 * 7 | segments u32 | redelivered u32 |
+    magic "pbckpt" | version u16 | ticket u64 | next seq u64 | clean u8 | 0 * 3 | epoch u32 | segments u32 |
+    redelivered u32 |
     segments * (number u64 | queues u32 | 0 u32 | queues * (queue id u64 | n u32 | 0 u32 | n * (first u64, last u64))) |
     redelivered * (queue id u64 | first seq u64 | last seq u64 | deliveries u64) | crc u32, CRC-32C of all before it
 
@@ -27,7 +28,9 @@ MAGIC: Final = b"pbckpt"
 VERSION: Final = 1
 PREFIX: Final = "ckpt."
 
-_HEAD: Final = Struct("<6sHQQB7xII")
+EPOCH_AT: Final = 28
+
+_HEAD: Final = Struct("<6sHQQB3xIII")
 _SEGMENT: Final = Struct("<QI4x")
 _QUEUE: Final = Struct("<QI4x")
 _REDELIVERED: Final = Struct("<QQQQ")
@@ -36,12 +39,15 @@ _CRC: Final = Struct("<I")
 
 @dataclass(slots=True)
 class Checkpoint:
-    """`settled`: segment number -> queue id -> seqs as first, last, first, last ... All seqs are below `next_seq`.
+    """What a log with this `epoch` has settled: segment number -> queue id -> seqs as first, last, first, last ...
+
+    All seqs are below `next_seq`.
 
     `clean`: written by a stop, nothing comes after it; then `redelivered` has the messages that had been delivered
     before, as (queue id, first seq, last seq, deliveries).
     """
 
+    epoch: int
     ticket: int = 0
     next_seq: int = 1
     clean: bool = False
@@ -51,7 +57,7 @@ class Checkpoint:
     def encode(self) -> bytes:
         """Return the octets of the file."""
         sizes = len(self.settled), len(self.redelivered)
-        parts = [_HEAD.pack(MAGIC, VERSION, self.ticket, self.next_seq, self.clean, *sizes)]
+        parts = [_HEAD.pack(MAGIC, VERSION, self.ticket, self.next_seq, self.clean, self.epoch, *sizes)]
         for number, queues in self.settled.items():
             parts.append(_SEGMENT.pack(number, len(queues)))
             for queue_id, pairs in queues.items():
@@ -68,9 +74,9 @@ class Checkpoint:
             raise FormatError("this is not a checkpoint of pybroker's log")
         if value(body) != _CRC.unpack(octets[-4:])[0]:
             raise FormatError("the checkpoint is damaged")
-        _, version, ticket, next_seq, clean, segments, redelivered = _HEAD.unpack_from(body)
+        _, version, ticket, next_seq, clean, epoch, segments, redelivered = _HEAD.unpack_from(body)
         check_version(version)
-        made = cls(ticket, next_seq, bool(clean))
+        made = cls(epoch, ticket, next_seq, bool(clean))
         at = _HEAD.size
         for _ in range(segments):
             number, queues = _SEGMENT.unpack_from(body, at)
@@ -85,10 +91,6 @@ class Checkpoint:
             made.redelivered.append(_REDELIVERED.unpack_from(body, at))
             at += _REDELIVERED.size
         return made
-
-
-# What there is to know where there is no checkpoint.
-EMPTY: Final = Checkpoint()
 
 
 def checkpoint_name(ticket: int) -> str:

@@ -29,18 +29,20 @@ class Compacted(NamedTuple):
     complaint: str = ""
 
 
-def compact(disk: "Disk", number: int, index: Index, settled: "dict[int, array[int]]", known: set[int]) -> Compacted:
+def compact(
+    disk: "Disk", epoch: int, number: int, index: Index, settled: "dict[int, array[int]]", known: set[int]
+) -> Compacted:
     """Write a sealed segment anew with what is live for the queues `known`; `index` is changed with it.
 
     `settled` is by queue, in order. Raises DiskError; the segment is as it was then.
     """
-    file = SegmentFile(disk, number)
+    file = SegmentFile(disk, number, epoch)
     try:
         footer = file.read_footer()
         if footer is None:
             return Compacted(0, 0, f"segment {number:x} is not compacted: its footer cannot be read")
         alive = {target: _alive(target, stretch, settled, known) for target, stretch in footer.stretches.items()}
-        writing = _Writing(number, footer, alive)
+        writing = _Writing(epoch, number, footer, alive)
         for found in file.scan_all():
             if isinstance(found, Damaged):
                 return Compacted(0, 0, f"segment {number:x} is not compacted: {found.octets} octets are damaged")
@@ -69,9 +71,10 @@ def _alive(target: "Target", stretch: Stretch, settled: "dict[int, array[int]]",
 class _Writing:
     """The new file's octets: one batch, as if it had been written at once."""
 
-    def __init__(self, number: int, footer: Footer, alive: "dict[Target, Stretch]") -> None:
+    def __init__(self, epoch: int, number: int, footer: Footer, alive: "dict[Target, Stretch]") -> None:
+        self._epoch = epoch
         self._number = number
-        self._seed = fmt.seed(fmt.EPOCH, number)
+        self._seed = fmt.seed(epoch, number)
         self._footer = footer
         self._alive = alive
         self._targets: dict[int, Target] = {}
@@ -111,7 +114,7 @@ class _Writing:
         stretches = {target: stretch for target, stretch in self._alive.items() if stretch.count}
         footer = Footer(old.first_ticket, old.last_ticket, old.newest_ms, stretches, self.index)
         parts = [
-            fmt.segment_header(self._number, fmt.EPOCH, self._at),
+            fmt.segment_header(self._number, self._epoch, self._at),
             batch,
             body,
             fmt.record(fmt.FOOTER, footer.encode(), self._seed),

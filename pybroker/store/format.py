@@ -22,10 +22,10 @@ Little-endian everywhere. Drawn for people in pybroker-store(5).
 
 The highest bit of wants says that the messages are transient: there are such in the page log alone.
 
-A record's crc is CRC-32C of all that follows it, the length too. It starts from `seed`, so that octets of another
-segment, or of another life of the data folder, never pass for ours. `check` follows from length, type and seed: by it a
-record whose payload is damaged still tells where the next one begins. Twelve zeros where a record would begin are the
-end.
+A record's crc is CRC-32C of all that follows it, the length too. It starts from `seed`, which follows from the number
+and the log's epoch, a random one (epoch.py): octets of another segment or log, or of a message, never pass for ours.
+`check` follows from length, type and seed: by it a record whose payload is damaged still tells where the next one
+begins. Twelve zeros where a record would begin are the end.
 
 This file opens nothing: `segment.py` and the writer do.
 """
@@ -43,8 +43,6 @@ from google_crc32c import extend, value
 from pybroker.run import Names, Run, Traits
 
 VERSION: Final = 1
-# Of the group, for its logs on several nodes: one that lives on one node has no other.
-EPOCH: Final = 0
 MAGIC: Final = b"pybroker"
 SEGMENT_PREFIX: Final = "seg."
 FOOTER_MAGIC: Final = b"pbft"
@@ -58,6 +56,7 @@ FOOTER: Final = 6
 TYPE_NAMES: Final = ("unknown", "BATCH", "TARGETS", "PUBLISH", "SETTLE", "PROVEN", "FOOTER")
 
 HEADER_OCTETS: Final = 64
+EPOCH_AT: Final = 12  # in the header
 TRAILER_OCTETS: Final = 16
 RECORD_OCTETS: Final = 12  # in front of a payload
 # No record is larger: what claims to be is damaged. A content is at most a message of 128 MiB and its frames.

@@ -96,7 +96,7 @@ class Gathered:
 
     def encode(self, ticket: int, segment: "Segment", ledger: "Ledger", steady_ms: int) -> bytes:
         """Return the batch's octets, to be written at the segment's end. The ledger counts what is in them."""
-        seed = fmt.seed(fmt.EPOCH, segment.number)
+        seed = segment.seed
         records: list[bytes] = []
         at = segment.used + fmt.BATCH_RECORD_OCTETS
         add_point, due = segment.index.add, 0

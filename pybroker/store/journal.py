@@ -73,6 +73,7 @@ class Journal(Log):
         "_writing",
         "clock",
         "definitions",
+        "epoch",
         "full",
         "last_ticket",
         "ledger",
@@ -106,6 +107,7 @@ class Journal(Log):
         self.on_full: Callable[[str], None] = _nobody
         self.on_unreadable: Callable[[str], None] = _nobody
         self.ledger: Ledger = recovered.ledger
+        self.epoch = recovered.epoch
         self.next_seq = self.safe_seq = recovered.next_seq
         self.last_ticket = self.completed = self._proven = recovered.ticket
         # Time in the log never goes back, also if the system's clock does (data-model.md: steady wall).
@@ -119,7 +121,7 @@ class Journal(Log):
         self._writing = False
         self._gated: deque[Batch] = deque()
         self._forgotten: deque[tuple[int, int]] = deque()
-        self._writer = Writer(disk)
+        self._writer = Writer(disk, self.epoch)
         segment_octets = min(SEGMENT_OCTETS_MAX, max(SEGMENT_OCTETS_MIN, disk.free_octets() // SEGMENT_PARTS))
         self.upkeep = Upkeep(self, disk, files, segment_octets, recovered.checkpoints)
 
@@ -169,7 +171,7 @@ class Journal(Log):
             mine = part.between(first, last)
             if mine.count:
                 wanted.append((segment.number, segment.index, mine))
-        fetch(self._files, self._disk, wanted, self._steady_ms, self.on_unreadable, done)
+        fetch(self._files, self._disk, self.epoch, wanted, self._steady_ms, self.on_unreadable, done)
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
@@ -212,7 +214,7 @@ class Journal(Log):
         number = segments[-1].number + 1 if segments else 1
         number = max(number, self.upkeep.next_number)
         size = max(self.upkeep.segment_octets, fmt.HEADER_OCTETS + room)
-        segment = Segment(number, self.safe_first_seq(), size, fmt.HEADER_OCTETS)
+        segment = Segment(number, fmt.seed(self.epoch, number), self.safe_first_seq(), size, fmt.HEADER_OCTETS)
         if segments and not segments[-1].sealed:
             self.upkeep.rolled(segments[-1])
         self.ledger.add(segment)
@@ -298,7 +300,7 @@ class Journal(Log):
         self._proven = self.last_ticket
         if segment.sealed or segment.used + fmt.PROVEN_RECORD_OCTETS > segment.size:
             return
-        octets = fmt.proven(self.last_ticket, fmt.seed(fmt.EPOCH, segment.number))
+        octets = fmt.proven(self.last_ticket, segment.seed)
         # In line with the batches: on a full disk it waits as they do, and no hole stays where it was to be.
         batch = Batch(segment.number, 0, segment.used, octets)
         batch.promise(self.last_ticket, self.safe_seq, 0, 0)

@@ -103,7 +103,7 @@ class Segment:
 
     Its messages have seqs from `first_seq` up to the next segment's. `stretches` says by target what was published; it
     is kept until the footer is on disk. `last_ticket` is the last batch in it, of `newest_ms` in steady wall time.
-    `used` octets of `size` are written.
+    `used` octets of `size` are written. `seed` is what the crc of each of its records begins from.
     """
 
     __slots__ = (
@@ -117,6 +117,7 @@ class Segment:
         "pairs",
         "published",
         "sealed",
+        "seed",
         "settled",
         "size",
         "stretches",
@@ -124,8 +125,9 @@ class Segment:
         "used",
     )
 
-    def __init__(self, number: int, first_seq: int, size: int, used: int) -> None:
+    def __init__(self, number: int, seed: int, first_seq: int, size: int, used: int) -> None:
         self.number = number
+        self.seed = seed
         self.first_seq = first_seq
         self.first_ticket = 0
         self.last_ticket = 0
@@ -279,6 +281,7 @@ class Recovered:
     """
 
     ledger: Ledger = field(default_factory=Ledger)
+    epoch: int = -1  # not looked for yet
     next_seq: int = 1
     ticket: int = 0
     newest_ms: int = 0

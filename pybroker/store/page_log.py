@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
+from pybroker.store.epoch import draw
 from pybroker.store.ledger import Index
 from pybroker.store.reader import fetch, first_seq
 from pybroker.stretch import Stretch
@@ -64,6 +65,7 @@ class PageLog:
 
     __slots__ = (
         "_disk",
+        "_epoch",
         "_files",
         "_gathered",
         "_last_number",
@@ -78,6 +80,7 @@ class PageLog:
     def __init__(self, disk: "Disk", files: "Worker", on_unreadable: "Callable[[str], None]") -> None:
         self._disk = disk
         self._files = files
+        self._epoch = draw()  # no page is read by another life of the node
         self.on_unreadable = on_unreadable
         self.keep_free_octets = 0
         self.pages = self.octets = 0
@@ -135,7 +138,8 @@ class PageLog:
             gathered.clear()
             done("")
 
-        self._files.submit(partial(_write, self._disk, page.number, gathered, self.keep_free_octets), written)
+        free_octets = self.keep_free_octets
+        self._files.submit(partial(_write, self._disk, self._epoch, page.number, gathered, free_octets), written)
 
     def fetch(self, parts: "list[tuple[Page, Stretch]]", done: "Fetched") -> None:
         """Read messages back, from pages that are not released before `done` was called with what could be read."""
@@ -143,7 +147,7 @@ class PageLog:
         for page, stretch in parts:
             by_page.setdefault(page, Stretch()).extend(stretch)
         wanted = [(page.number, page.index, stretch) for page, stretch in by_page.items()]
-        fetch(self._files, self._disk, wanted, 0, self.on_unreadable, done)
+        fetch(self._files, self._disk, self._epoch, wanted, 0, self.on_unreadable, done)
 
     def unlink(self, page: Page) -> None:
         """Give the file of a page back: what is being read of it is read before."""
@@ -162,12 +166,14 @@ def empty(disk: "Disk") -> None:
         disk.unlink(name)
 
 
-def _write(disk: "Disk", number: int, gathered: "list[tuple[Run, range]]", keep_free_octets: int) -> tuple[Index, int]:
+def _write(
+    disk: "Disk", epoch: int, number: int, gathered: "list[tuple[Run, range]]", keep_free_octets: int
+) -> tuple[Index, int]:
     """Write a page; return where its records are, and how large it is. Nothing is left of it if that fails."""
     name = fmt.segment_name(number)
-    seed = fmt.seed(fmt.EPOCH, number)
+    seed = fmt.seed(epoch, number)
     index = Index()
-    parts = [fmt.segment_header(number, fmt.EPOCH, 0)]
+    parts = [fmt.segment_header(number, epoch, 0)]
     written, waiting = 0, len(parts[0])
     file = disk.create(name, lasting=False)
     try:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 def fetch(
     files: "Worker",
     disk: "Disk",
+    epoch: int,
     wanted: "Wanted",
     steady_ms: int,
     complain: "Callable[[str], None]",
@@ -40,10 +41,12 @@ def fetch(
             complain(text)
         done(found)
 
-    files.submit(partial(read_back, disk, wanted, steady_ms), read)
+    files.submit(partial(read_back, disk, epoch, wanted, steady_ms), read)
 
 
-def read_back(disk: "Disk", wanted: "Wanted", steady_ms: int) -> "tuple[list[tuple[Run, range]], list[str]]":
+def read_back(
+    disk: "Disk", epoch: int, wanted: "Wanted", steady_ms: int
+) -> "tuple[list[tuple[Run, range]], list[str]]":
     """Return the messages that are wanted, ascending by seq, and a sentence for each reason why some are not there.
 
     `steady_ms` is what the log's time is ahead of the clock's `now_ms`, in which runs know when they arrived.
@@ -53,7 +56,7 @@ def read_back(disk: "Disk", wanted: "Wanted", steady_ms: int) -> "tuple[list[tup
     for number, index, stretch in wanted:
         damages: list[Damaged] = []
         try:
-            file = SegmentFile(disk, number)
+            file = SegmentFile(disk, number, epoch)
             try:
                 runs = file.read_publishes(stretch, index, damages.append)
             finally:

@@ -9,8 +9,10 @@ off without a word of alarm. Neither ever keeps the broker from starting.
 from array import array
 from typing import TYPE_CHECKING, Final
 
-from pybroker.store import checkpoint as checkpoints, format as fmt
+from pybroker.store import epoch as epochs, format as fmt
+from pybroker.store.checkpoint import Checkpoint, checkpoint_name
 from pybroker.store.disk import NEW_SUFFIX, DiskError
+from pybroker.store.footer import Footer
 from pybroker.store.ledger import Index, Recovered, Segment, Settled, Target, ranges
 from pybroker.store.quarantine import quarantine
 from pybroker.store.scan import Damaged
@@ -20,7 +22,6 @@ from pybroker.stretch import Stretch, merge
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from pybroker.store.checkpoint import Checkpoint
     from pybroker.store.disk import Disk
     from pybroker.store.scan import Record
 
@@ -28,6 +29,8 @@ __all__ = ["Recovered", "Recovery"]
 
 # How many records a batch has whose head is damaged.
 _UNKNOWN: Final = -1
+# No ticket is above it.
+_ALL: Final = (1 << 64) - 1
 
 
 class _Batch:
@@ -101,11 +104,13 @@ class Recovery:
         """Return what is there; the files are in order then: every segment has its footer, the torn tail is cut."""
         found = self._found
         self._remove_scraps()
-        valid, complaints = checkpoints.newest(self._disk)
+        found.epoch, told, valid, complaints = epochs.find(self._disk)
         found.reports += complaints
+        base = valid[0] if valid else self._begin_log()
         found.checkpoints = [each.ticket for each in valid]
-        base = valid[0] if valid else checkpoints.EMPTY
-        self._proven = found.ticket = base.ticket
+        found.ticket = base.ticket
+        # What nobody can read is kept, whatever it is: it does not look like the end of anything.
+        self._proven = base.ticket if told else _ALL
         found.next_seq = max(1, base.next_seq)
         names = [name for name in self._disk.names() if segment_number(name) is not None]
         for at, name in enumerate(names):
@@ -123,6 +128,16 @@ class Recovery:
         self._progress(len(names), len(names))
         return found
 
+    def _begin_log(self) -> "Checkpoint":
+        """Write the checkpoint of a log in which nothing is settled, so that not only its segments know the epoch."""
+        begun = Checkpoint(self._found.epoch)
+        try:
+            self._disk.write_file(checkpoint_name(begun.ticket), begun.encode())
+        except DiskError as error:
+            if not error.full:
+                raise
+        return begun
+
     def _remove_scraps(self) -> None:
         """Remove what a kill left half made."""
         for name in self._disk.names():
@@ -134,7 +149,7 @@ class Recovery:
     def _read(self, name: str, base: "Checkpoint") -> None:
         number = segment_number(name)
         assert number is not None
-        file = SegmentFile(self._disk, number)
+        file = SegmentFile(self._disk, number, self._found.epoch)
         if file.complaint:
             self._found.reports.append(file.complaint)
         segment = _Found(number, file)
@@ -299,16 +314,9 @@ class Recovery:
                 self._disk.unlink(segment.file.name)
                 continue
             try:
-                seal_segment(
-                    self._disk,
-                    segment.number,
-                    segment.end,
-                    segment.stretches,
-                    segment.index,
-                    segment.first_ticket,
-                    segment.last_ticket,
-                    segment.newest_ms,
-                )
+                tickets = segment.first_ticket, segment.last_ticket
+                footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
+                seal_segment(self._disk, segment.number, segment.file.seed, segment.end, footer)
             except DiskError as error:
                 if not error.full:
                     raise  # a full disk costs the next start some time, and nothing else
@@ -320,7 +328,7 @@ class Recovery:
         next_seq = 1
         for each in self._segments:
             firsts = [stretch.first_seq for stretch in each.stretches.values() if stretch.count]
-            segment = Segment(each.number, min(firsts, default=next_seq), each.end, each.end)
+            segment = Segment(each.number, each.file.seed, min(firsts, default=next_seq), each.end, each.end)
             segment.sealed = True
             segment.index = each.index
             segment.first_ticket, segment.last_ticket = each.first_ticket, each.last_ticket

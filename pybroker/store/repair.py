@@ -7,8 +7,10 @@ But it stays in its segment, and is reported at every start. Here segments are w
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
-from pybroker.store import checkpoint as checkpoints, format as fmt
+from pybroker.store import epoch as epochs, format as fmt
+from pybroker.store.checkpoint import checkpoint_ticket
 from pybroker.store.disk import Disk, DiskError
+from pybroker.store.footer import Footer
 from pybroker.store.group import log_folder
 from pybroker.store.ledger import Index, Target
 from pybroker.store.quarantine import QUARANTINE, quarantine
@@ -41,17 +43,17 @@ def repair(data: "Path") -> Work:
         return done
     disk = Disk(folder)
     done += yield from _damaged_footers(disk)
-    done += _set_aside_checkpoints(disk)
     found = Recovery(disk, known, _nobody).run()
     if found.cut:
         done.append(found.cut)
     # What it complained of is told when it is taken out.
     done += [report for report in found.reports if not report.startswith("the log is damaged")]
+    done += _set_aside_checkpoints(disk)
     numbers = [number for name in disk.names() if (number := segment_number(name)) is not None]
     for at, number in enumerate(numbers):
         yield at, len(numbers)
-        if _is_damaged(disk, number):
-            done += _write_anew(disk, number)
+        if _is_damaged(disk, number, found.epoch):
+            done += _write_anew(disk, number, found.epoch)
     return done
 
 
@@ -63,36 +65,34 @@ def _damaged_footers(disk: Disk) -> Work:
 
 
 def _set_aside_checkpoints(disk: Disk) -> list[str]:
-    """Move checkpoints that cannot be read out of the way; return what was said of them."""
-    _, complaints = checkpoints.newest(disk)
-    if complaints:
-        sound = {each.ticket for each in checkpoints.newest(disk)[0]}
-        aside = disk.below(QUARANTINE)
-        for name in disk.names():
-            ticket = checkpoints.checkpoint_ticket(name)
-            if ticket is not None and ticket not in sound:
-                try:
-                    aside.write_file(name, disk.read_file(name))
-                except DiskError as error:
-                    complaints.append(f"{name} is not kept: {error}")
-                disk.unlink(name)
-        disk.sync_folder()
-    return complaints
+    """Move checkpoints that are no use out of the way, of which recovery told; return which could not be kept."""
+    told = []
+    sound = {each.ticket for each in epochs.find(disk).checkpoints}
+    for name in disk.names():
+        ticket = checkpoint_ticket(name)
+        if ticket is not None and ticket not in sound:
+            try:
+                disk.below(QUARANTINE).write_file(name, disk.read_file(name))
+            except DiskError as error:
+                told.append(f"{name} is not kept: {error}")
+            disk.unlink(name)
+            disk.sync_folder()
+    return told
 
 
-def _is_damaged(disk: Disk, number: int) -> bool:
-    file = SegmentFile(disk, number)
+def _is_damaged(disk: Disk, number: int, epoch: int) -> bool:
+    file = SegmentFile(disk, number, epoch)
     try:
         return bool(file.complaint) or any(isinstance(found, Damaged) for found in file.scan_all())
     finally:
         file.close()
 
 
-def _write_anew(disk: Disk, number: int) -> list[str]:
+def _write_anew(disk: Disk, number: int, epoch: int) -> list[str]:
     """Write a segment again with its sound records alone, it is gone if there are none; say what is taken out."""
-    file = SegmentFile(disk, number)
+    file = SegmentFile(disk, number, epoch)
     told = [file.complaint] if file.complaint else []
-    segment = _Anew(number)
+    segment = _Anew(number, epoch)
     try:
         for found in file.scan_all():
             if isinstance(found, Damaged):
@@ -109,16 +109,18 @@ def _write_anew(disk: Disk, number: int) -> list[str]:
         return told
     disk.write_file(name, segment.encode())
     tickets = segment.first_ticket, segment.last_ticket
-    seal_segment(disk, number, segment.used, segment.stretches, segment.index, *tickets, segment.newest_ms)
+    footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
+    seal_segment(disk, number, segment.seed, segment.used, footer)
     return told
 
 
 class _Anew:
     """A segment while it is written again. Its batches keep their tickets, with the records that are left of them."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, epoch: int) -> None:
         self.number = number
-        self.seed = fmt.seed(fmt.EPOCH, number)
+        self.epoch = epoch
+        self.seed = fmt.seed(epoch, number)
         self.first_ticket = self.last_ticket = self.newest_ms = 0
         self.stretches: dict[Target, Stretch] = {}
         self.index = Index()
@@ -166,7 +168,7 @@ class _Anew:
 
     def encode(self) -> bytes:
         """Return the octets of the file, without its footer."""
-        return fmt.segment_header(self.number, fmt.EPOCH, self.used) + b"".join(self._parts)
+        return fmt.segment_header(self.number, self.epoch, self.used) + b"".join(self._parts)
 
     def _counts(self, record: "Record") -> bool:
         """Tell whether a record can be used: messages whose queues are not known cannot."""

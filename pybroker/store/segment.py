@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pybroker.run import Run
     from pybroker.store.disk import Disk
-    from pybroker.store.ledger import Index, Target
+    from pybroker.store.ledger import Index
     from pybroker.store.scan import Found
     from pybroker.stretch import Stretch
 
@@ -39,19 +39,20 @@ GAP_OCTETS: Final = 65_536
 
 
 class SegmentFile:
-    """The segment `number`. `complaint` says what is wrong with its header, empty: nothing; then `header` is None.
+    """The segment `number` of the log with this epoch.
 
-    Whatever the header is like, the records can be read: their crc tells which number they belong to.
+    `complaint` says what is wrong with its header, empty: nothing; then `header` is None. Whatever it is like, the
+    records can be read: their crc tells which log and number they belong to. `seed` is what that begins from.
     Raises VersionError for a segment of a newer program.
     """
 
-    def __init__(self, disk: "Disk", number: int, epoch: int = fmt.EPOCH) -> None:
+    def __init__(self, disk: "Disk", number: int, epoch: int) -> None:
         self._disk = disk
         self.number = number
         self.name = fmt.segment_name(number)
         self.complaint = ""
         self.header: fmt.SegmentHeader | None = None
-        self._seed = fmt.seed(epoch, number)
+        self.seed = fmt.seed(epoch, number)
         self._unreadable = 0
         self._file = disk.open(self.name)
         try:
@@ -63,7 +64,7 @@ class SegmentFile:
 
     def _read_header(self, epoch: int) -> None:
         try:
-            header = fmt.SegmentHeader.decode(self._disk.read_at(self._file, 0, fmt.HEADER_OCTETS))
+            header = fmt.SegmentHeader.decode(self.read(0, fmt.HEADER_OCTETS))
         except fmt.VersionError:
             raise
         except fmt.FormatError as error:
@@ -72,7 +73,8 @@ class SegmentFile:
         if (header.number, header.epoch) == (self.number, epoch):
             self.header = header
         else:
-            self.complaint = f"segment {self.name}: its header is that of segment {header.number:x}"
+            whose = f"segment {header.number:x}" if header.epoch == epoch else "another log"
+            self.complaint = f"segment {self.name}: its header is that of {whose}"
 
     def close(self) -> None:
         """Give the file back."""
@@ -108,7 +110,7 @@ class SegmentFile:
         offset = fmt.decode_trailer(self.read(end, fmt.TRAILER_OCTETS)) if end >= fmt.HEADER_OCTETS else None
         if offset is None or not fmt.HEADER_OCTETS <= offset < end:
             return None
-        scanner = Scanner(self._seed, offset)
+        scanner = Scanner(self.seed, offset)
         for found in scanner.feed(self.read(offset, end - offset), final=True):
             if isinstance(found, Damaged) or found.type != fmt.FOOTER or scanner.end != end:
                 return None
@@ -165,7 +167,7 @@ class SegmentFile:
 
     def _scan(self, start: int, stop: int, piece: int) -> "Iterator[Found]":
         """Give what is between two offsets at which records begin; pieces grow up to READ_OCTETS."""
-        scanner = Scanner(self._seed, start)
+        scanner = Scanner(self.seed, start)
         while start < stop and not scanner.done:
             octets = self.read(start, min(piece, stop - start))
             if not octets:  # cut off meanwhile
@@ -200,24 +202,14 @@ class SegmentFile:
         return extents
 
 
-def seal_segment(
-    disk: "Disk",
-    number: int,
-    used: int,
-    stretches: "dict[Target, Stretch]",
-    index: "Index",
-    first_ticket: int,
-    last_ticket: int,
-    newest_ms: int = 0,
-) -> None:
+def seal_segment(disk: "Disk", number: int, seed: int, used: int, footer: Footer) -> None:
     """Let a segment end after `used` octets with its footer: on disk when this returns.
 
     The file is cut only when the footer is on disk: then one that is shorter than it was made has lost something.
     A crash may leave the footer torn: damage behind the last batch, of a segment without a footer, has no data in it.
     Raises DiskError; on a full disk the segment ends after `used` octets all the same, which makes room.
     """
-    footer = Footer(first_ticket, last_ticket, newest_ms, stretches, index)
-    octets = fmt.record(fmt.FOOTER, footer.encode(), fmt.seed(fmt.EPOCH, number)) + fmt.trailer(used)
+    octets = fmt.record(fmt.FOOTER, footer.encode(), seed) + fmt.trailer(used)
     file = disk.open(fmt.segment_name(number), write=True)
     try:
         try:

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pybroker.store import checkpoint as checkpoints, format as fmt
+from pybroker.store import epoch as epochs, format as fmt
 from pybroker.store.rescue import NAME, examine
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile, segment_number
@@ -111,7 +111,7 @@ def survey_log(disk: "Disk", survey: Survey, used: Mapping[int, int] | None = No
 
     `used`: how many octets of which segments count (0: all), while a node goes on writing behind them.
     """
-    sound, complaints = checkpoints.newest(disk)
+    epoch, _, sound, complaints = epochs.find(disk)
     survey.damage += complaints
     numbers = [number for name in disk.names() if (number := segment_number(name)) is not None]
     if used is not None:
@@ -121,7 +121,7 @@ def survey_log(disk: "Disk", survey: Survey, used: Mapping[int, int] | None = No
     sizes = {number: (used or {}).get(number, 0) or _size(disk, number) for number in numbers}
     done, total = 0, sum(sizes.values())
     for number in numbers:
-        file = SegmentFile(disk, number)
+        file = SegmentFile(disk, number, epoch)
         try:
             file.size = sizes[number]
             survey.segments += 1

@@ -12,6 +12,7 @@ from pybroker.store import format as fmt
 from pybroker.store.checkpoint import Checkpoint, write_checkpoint
 from pybroker.store.compaction import Compacted, compact
 from pybroker.store.disk import NEW_SUFFIX, DiskError
+from pybroker.store.footer import Footer
 from pybroker.store.segment import seal_segment
 from pybroker.store.writer import PREPARED
 
@@ -119,17 +120,9 @@ class Upkeep:
         """Learn that batches are on disk."""
         while self._footers and self._footers[0].last_ticket <= ticket:
             segment = self._footers.pop(0)
-            job = partial(
-                seal_segment,
-                self._disk,
-                segment.number,
-                segment.used,
-                segment.stretches,
-                segment.index,
-                segment.first_ticket,
-                segment.last_ticket,
-                segment.newest_ms,
-            )
+            tickets = segment.first_ticket, segment.last_ticket
+            footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
+            job = partial(seal_segment, self._disk, segment.number, segment.seed, segment.used, footer)
             self._files.submit(job, partial(self._footed, segment))
         if self._pending is not None and self._pending.ticket <= ticket:
             self._write(self._pending)
@@ -164,6 +157,7 @@ class Upkeep:
         self._due = False
         self._checkpoint_ms = self._journal.clock.now_ms
         self._pending = Checkpoint(
+            self._journal.epoch,
             ticket,
             next_seq,
             clean=False,
@@ -195,7 +189,8 @@ class Upkeep:
         if segments and not segments[-1].sealed:
             self.rolled(segments[-1])
             self.completed(journal.completed)
-        checkpoint = Checkpoint(journal.completed, journal.next_seq, True, journal.ledger.settled(), redelivered)
+        settled = journal.ledger.settled()
+        checkpoint = Checkpoint(journal.epoch, journal.completed, journal.next_seq, True, settled, redelivered)
         keep = [ticket for ticket in self.checkpoints if ticket != checkpoint.ticket][: CHECKPOINTS - 1]
         self._files.submit(partial(write_checkpoint, self._disk, checkpoint, keep), done)
 
@@ -246,7 +241,8 @@ class Upkeep:
             if small or segment.stretches or not segment.live:
                 continue
             settled = {queue_id: ranges.normalize()[:] for queue_id, ranges in segment.settled.items()}
-            job = partial(compact, self._disk, segment.number, segment.index, settled, set(segment.pairs))
+            known = set(segment.pairs)
+            job = partial(compact, self._disk, self._journal.epoch, segment.number, segment.index, settled, known)
             yield partial(self._start_compaction, segment, job)
             return
 

@@ -51,12 +51,13 @@ class Batch:
 
 
 class Writer:
-    """Used by the journal thread alone. `file` is the segment that is being written."""
+    """Used by the journal thread alone: writes one segment of the log with this epoch at a time."""
 
-    __slots__ = ("_disk", "_file", "_number")
+    __slots__ = ("_disk", "_epoch", "_file", "_number")
 
-    def __init__(self, disk: "Disk") -> None:
+    def __init__(self, disk: "Disk", epoch: int) -> None:
         self._disk = disk
+        self._epoch = epoch
         self._file = -1
         self._number = 0
 
@@ -79,7 +80,7 @@ class Writer:
         if file < 0:
             file = disk.create(made, batch.create)
         try:
-            disk.write_at(file, 0, fmt.segment_header(batch.number, fmt.EPOCH, disk.size(file)))
+            disk.write_at(file, 0, fmt.segment_header(batch.number, self._epoch, disk.size(file)))
             disk.sync(file)
             disk.rename(made, name)
             disk.sync_folder()

@@ -3,9 +3,11 @@
 from pybroker.clock import FakeClock
 from pybroker.run import Names, Run, Traits
 from pybroker.session import Turn
+from pybroker.store.epoch import find
 from pybroker.store.journal import Journal
 from pybroker.store.memory import MemoryDefinitions
 from pybroker.store.recovery import Recovery
+from pybroker.store.segment import SegmentFile
 from pybroker.store.worker import InlineWorker
 from pybroker.stretch import Stretch, merge
 
@@ -23,6 +25,11 @@ def content(body: bytes) -> bytes:
 def body(octets: bytes) -> bytes:
     """Return the body of `content`."""
     return octets[30:-1]
+
+
+def open_segment(disk, number=1):
+    """Open a segment of a log, whose epoch is looked for as a start does."""
+    return SegmentFile(disk, number, find(disk).epoch)
 
 
 class Node:

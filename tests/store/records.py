@@ -8,7 +8,8 @@ from pybroker.run import Run, Traits
 from pybroker.store import format as fmt
 
 PERSISTENT = Traits(persistent=True)
-SEED = fmt.seed(fmt.EPOCH, 1)
+EPOCH = 0xE90C4
+SEED = fmt.seed(EPOCH, 1)
 
 
 def content(body: bytes, channel: int = 1, properties: bytes = b"\x10\x00\x02") -> bytes:

@@ -5,6 +5,7 @@ from array import array
 import pytest
 from hypothesis import given, strategies as st
 from store.faulty_disk import FaultyDisk
+from store.records import EPOCH
 
 from pybroker.store import checkpoint as checkpoints
 from pybroker.store.checkpoint import Checkpoint, checkpoint_name, checkpoint_ticket, newest, write_checkpoint
@@ -13,19 +14,25 @@ from pybroker.store.format import FormatError, VersionError
 U64 = st.integers(0, (1 << 64) - 1)
 PAIRS = st.lists(st.tuples(U64, U64), max_size=5).map(lambda pairs: array("Q", [seq for pair in pairs for seq in pair]))
 SAMPLE = Checkpoint(
-    9, 1_000, True, {1: {5: array("Q", [1, 7]), 6: array("Q", [2, 2, 5, 9])}, 3: {}}, [(5, 8, 9, 2), (6, 20, 20, 1)]
+    EPOCH,
+    9,
+    1_000,
+    True,
+    {1: {5: array("Q", [1, 7]), 6: array("Q", [2, 2, 5, 9])}, 3: {}},
+    [(5, 8, 9, 2), (6, 20, 20, 1)],
 )
 
 
 @given(
+    st.integers(0, (1 << 32) - 1),
     U64,
     U64,
     st.booleans(),
     st.dictionaries(U64, st.dictionaries(U64, PAIRS, max_size=3), max_size=3),
     st.lists(st.tuples(U64, U64, U64, U64), max_size=5),
 )
-def test_a_checkpoint_is_read_as_it_was_written(ticket, next_seq, clean, settled, redelivered):
-    checkpoint = Checkpoint(ticket, next_seq, clean, settled, redelivered)
+def test_a_checkpoint_is_read_as_it_was_written(epoch, ticket, next_seq, clean, settled, redelivered):
+    checkpoint = Checkpoint(epoch, ticket, next_seq, clean, settled, redelivered)
     assert Checkpoint.decode(checkpoint.encode()) == checkpoint
 
 
@@ -71,7 +78,7 @@ def test_other_names_are_no_checkpoints(name):
 def test_the_newest_comes_first():
     disk = FaultyDisk()
     for ticket in (255, 256, 3):
-        write_checkpoint(disk, Checkpoint(ticket), [255, 256])
+        write_checkpoint(disk, Checkpoint(EPOCH, ticket), [255, 256])
     found, complaints = newest(disk)
     assert ([each.ticket for each in found], complaints) == ([256, 255, 3], [])
 
@@ -80,14 +87,14 @@ def test_others_go_when_the_new_one_is_on_disk():
     disk = FaultyDisk()
     disk.write_file("seg.0000000000000001", b"")
     for ticket in (1, 2, 3):
-        write_checkpoint(disk, Checkpoint(ticket), [ticket - 1])
+        write_checkpoint(disk, Checkpoint(EPOCH, ticket), [ticket - 1])
     assert disk.names() == ["ckpt.0000000000000002", "ckpt.0000000000000003", "seg.0000000000000001"]
 
 
 def test_a_damaged_one_is_left_out_and_told_of():
     disk = FaultyDisk()
     for ticket in (1, 2):
-        write_checkpoint(disk, Checkpoint(ticket), [1, 2])
+        write_checkpoint(disk, Checkpoint(EPOCH, ticket), [1, 2])
     disk.flip("ckpt.0000000000000002", 100)
     found, complaints = newest(disk)
     assert [each.ticket for each in found] == [1]
@@ -96,14 +103,14 @@ def test_a_damaged_one_is_left_out_and_told_of():
 
 def test_one_under_the_name_of_another_is_left_out():
     disk = FaultyDisk()
-    write_checkpoint(disk, Checkpoint(1), [])
+    write_checkpoint(disk, Checkpoint(EPOCH, 1), [])
     disk.rename("ckpt.0000000000000001", "ckpt.0000000000000009")
     assert newest(disk) == ([], ["checkpoint ckpt.0000000000000009 is left out: it is one of ticket 1"])
 
 
 def test_one_that_cannot_be_read_is_left_out():
     disk = FaultyDisk()
-    write_checkpoint(disk, Checkpoint(1), [])
+    write_checkpoint(disk, Checkpoint(EPOCH, 1), [])
     disk.fail_next("read_at", 5)
     found, complaints = newest(disk)
     assert found == []

@@ -203,7 +203,7 @@ def test_a_segment_that_lost_its_end_between_two_records_is_reported(end):
     written = Written(end)
     for name, octets in written.files.items():
         if name.startswith("seg."):
-            for record in scan.scan(octets, 64, fmt.seed(fmt.EPOCH, int(name[4:], 16))):
+            for record in scan.scan(octets, 64, fmt.seed(written.node.log.epoch, int(name[4:], 16))):
                 done = f"{name} cut at {record.offset}"
                 _, reported = judge(written, done, written.copy(**{name: octets[: record.offset]}))
                 assert reported or record.type in {fmt.PROVEN, fmt.FOOTER}, done

@@ -5,7 +5,7 @@ from array import array
 
 import pytest
 from hypothesis import given, strategies as st
-from store.records import PERSISTENT, content, run_of
+from store.records import PERSISTENT, SEED, content, run_of
 
 from pybroker.run import Traits
 from pybroker.store import format as fmt
@@ -13,13 +13,11 @@ from pybroker.store.gathered import Gathered
 from pybroker.store.ledger import INDEX_EVERY_OCTETS, Ledger, Segment, Target
 from pybroker.store.scan import Record, scan
 
-SEED = fmt.seed(fmt.EPOCH, 1)
-
 
 @pytest.fixture
 def ledger():
     made = Ledger()
-    made.add(Segment(1, 1, 1 << 20, fmt.HEADER_OCTETS))
+    made.add(Segment(1, SEED, 1, 1 << 20, fmt.HEADER_OCTETS))
     return made
 
 
@@ -155,7 +153,7 @@ def test_the_index_leads_to_a_record_every_few_octets(ledger):
 def test_what_it_becomes_fits_in_the_room_it_asks_for(seed):
     rng = random.Random(seed)
     ledger = Ledger()
-    ledger.add(Segment(1, 1, 1 << 20, fmt.HEADER_OCTETS))
+    ledger.add(Segment(1, SEED, 1, 1 << 20, fmt.HEADER_OCTETS))
     made, seq, run = Gathered(), 1, None
     for ticket in range(1, 4):
         for _ in range(rng.randint(0, 8)):

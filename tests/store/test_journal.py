@@ -5,13 +5,12 @@ import random
 
 import pytest
 from faulty_disk import FaultyDisk
-from journals import Node, content
+from journals import Node, content, open_segment
 
 from pybroker.clock import FakeClock
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk
 from pybroker.store.format import segment_number
-from pybroker.store.segment import SegmentFile
 from pybroker.stretch import Stretch
 
 
@@ -188,7 +187,7 @@ def test_on_a_full_disk_the_proof_waits_and_leaves_no_hole():
     node.log.commit()
     node.tick(1_000)
     assert ("", [1, 2]) == (node.log.full, node.completed)
-    found = list(SegmentFile(disk, 1).scan_all())
+    found = list(open_segment(disk).scan_all())
     assert [fmt.BATCH, fmt.TARGETS, fmt.PUBLISH, fmt.PROVEN, fmt.BATCH, fmt.PUBLISH] == [each.type for each in found]
     again = Node(disk.crash(random.Random(1)))
     assert ([1, 2], []) == (again.live(), again.recovered.reports)

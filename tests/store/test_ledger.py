@@ -4,7 +4,7 @@ import random
 from array import array
 
 from hypothesis import given, strategies as st
-from store.records import run_of
+from store.records import SEED, run_of
 
 from pybroker.store import ledger as ledgers
 from pybroker.store.ledger import INDEX_EVERY_OCTETS, Index, Ledger, Segment, Settled, Target, normalized, ranges
@@ -32,7 +32,7 @@ def segments(*first_seqs):
     """Return a ledger with segments that begin with these seqs, ten messages for queues 1 and 2 in each."""
     made = Ledger()
     for number, first in enumerate(first_seqs, 1):
-        segment = Segment(number, first, 1_000, 64)
+        segment = Segment(number, SEED, first, 1_000, 64)
         segment.publish(TARGET, run_of([b"x"] * 10, first), range(10))
         made.add(segment)
     return made
@@ -87,7 +87,7 @@ def test_messages_count_once_for_each_queue():
 
 
 def test_messages_are_known_by_their_size():
-    segment = Segment(1, 1, 1_000, 64)
+    segment = Segment(1, SEED, 1, 1_000, 64)
     segment.publish(TARGET, run_of([b"xx"] * 3, 1), range(1, 3))
     segment.publish(TARGET, run_of([b"x", b"", b"xxx"], 4), range(3))
     segment.publish(Target(1, False, (1,)), run_of([b"x"], 9), range(1))
@@ -141,7 +141,7 @@ def test_seqs_are_located_in_the_segment_that_has_them(sizes, first, last):
     seq = 5
     owner = {}
     for number, size in enumerate(sizes, 1):
-        ledger.add(Segment(number, seq, 1_000, 64))
+        ledger.add(Segment(number, SEED, seq, 1_000, 64))
         owner.update(dict.fromkeys(range(seq, seq + size), number))
         seq += size
     # The last segment is still growing: what is above is in it.

@@ -98,8 +98,9 @@ def test_values_stand_where_they_are_drawn():
     assert [read(settle, drawn, each) for each in ("queue id", "how many", "deliveries", "first")] == [5, 1, 2, 6]
     octets, drawn = Footer(1, 2, 3).encode(), fields(".B 6 FOOTER")
     assert [read(octets, drawn, each) for each in ("ticket of the f", "ticket of the l", "newest")] == [1, 2, 3]
-    octets, drawn = Checkpoint(8, 9, True, {}, [(1, 2, 3, 4)]).encode(), fields(".SH CHECKPOINT")
-    assert [read(octets, drawn, each) for each in ("ticket", "next", "1: written", "how many r")] == [8, 9, 1, 1]
+    octets, drawn = Checkpoint(7, 8, 9, True, {}, [(1, 2, 3, 4)]).encode(), fields(".SH CHECKPOINT")
+    words = ("epoch", "ticket", "next", "1: written", "how many r")
+    assert [read(octets, drawn, each) for each in words] == [7, 8, 9, 1, 1]
 
 
 def test_a_publish_stands_where_it_is_drawn():

@@ -1,13 +1,12 @@
 """Octets that are damaged are kept, and what is lost with them is said."""
 
 import pytest
-from journals import Node
+from journals import Node, open_segment
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk
 from pybroker.store.quarantine import QUARANTINE, quarantine
 from pybroker.store.scan import Damaged
-from pybroker.store.segment import SegmentFile
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def disk(tmp_path):
     ],
 )
 def test_it_is_kept_by_segment_and_offset(kind, said, disk):
-    file = SegmentFile(disk, 1)
+    file = open_segment(disk)
     told = quarantine(disk, file, Damaged(64, 10, kind))
     assert told == f"the log is damaged: segment 1, 10 octets at 64, {said}, kept as quarantine/{1:016x}.40"
     assert disk.below(QUARANTINE).read_file(f"{1:016x}.40") == file.read(64, 10)
@@ -37,7 +36,7 @@ def test_it_is_kept_by_segment_and_offset(kind, said, disk):
 
 
 def test_what_is_missing_cannot_be_kept(disk):
-    file = SegmentFile(disk, 1)
+    file = open_segment(disk)
     assert "kept" not in quarantine(disk, file, Damaged(64, 0, fmt.PUBLISH))
     assert QUARANTINE not in [path.name for path in disk.root.iterdir()]
     file.close()

@@ -2,7 +2,7 @@
 
 import pytest
 from store.faulty_disk import FaultyDisk
-from store.records import content, publish, run_of
+from store.records import EPOCH, content, publish, run_of
 
 from pybroker.store import format as fmt
 from pybroker.store.ledger import Index
@@ -18,8 +18,8 @@ def disk():
     """A disk with segments 1 and 2: seqs 1..10 and 11..20, one record each."""
     disk = FaultyDisk()
     for number in (1, 2):
-        seed = fmt.seed(fmt.EPOCH, number)
-        parts = [fmt.segment_header(number, fmt.EPOCH, 0)]
+        seed = fmt.seed(EPOCH, number)
+        parts = [fmt.segment_header(number, EPOCH, 0)]
         for seq in range(10 * number - 9, 10 * number + 1):
             parts.append(publish(run_of([b"%d" % seq], seq, arrived_ms=ARRIVED_MS + seq % 2), seed=seed))
         disk.write_file(fmt.segment_name(number), b"".join(parts))
@@ -37,44 +37,44 @@ def bodies(found):
 
 
 def test_messages_of_several_segments_come_in_order(disk):
-    found, complaints = read_back(disk, [wanted(1, 8, 3), wanted(2, 11, 2)], STEADY_MS)
+    found, complaints = read_back(disk, EPOCH, [wanted(1, 8, 3), wanted(2, 11, 2)], STEADY_MS)
     assert bodies(found) == [content(b"%d" % seq) for seq in range(8, 13)]
     assert complaints == []
 
 
 def test_time_of_arrival_is_that_of_the_clock(disk):
-    found, _ = read_back(disk, [wanted(1, 1, 4)], STEADY_MS)
+    found, _ = read_back(disk, EPOCH, [wanted(1, 1, 4)], STEADY_MS)
     assert [run.arrived_ms for run, _ in found] == [5_001, 5_000, 5_001, 5_000]
 
 
 def test_a_run_with_several_wanted_parts_gets_its_time_once(disk):
-    seed = fmt.seed(fmt.EPOCH, 3)
-    octets = fmt.segment_header(3, fmt.EPOCH, 0) + publish(run_of([b"x"] * 9, 50, arrived_ms=ARRIVED_MS), seed=seed)
+    seed = fmt.seed(EPOCH, 3)
+    octets = fmt.segment_header(3, EPOCH, 0) + publish(run_of([b"x"] * 9, 50, arrived_ms=ARRIVED_MS), seed=seed)
     disk.write_file(fmt.segment_name(3), octets)
     stretch = Stretch()
     for seq in (50, 52, 54):
         stretch.add(seq, 1, 1)
-    found, _ = read_back(disk, [(3, Index(), stretch)], STEADY_MS)
+    found, _ = read_back(disk, EPOCH, [(3, Index(), stretch)], STEADY_MS)
     assert [(run.arrived_ms, indexes.start) for run, indexes in found] == [(5_000, 0), (5_000, 2), (5_000, 4)]
 
 
 def test_damage_is_told_of_and_the_rest_comes(disk):
     disk.flip(fmt.segment_name(1), 8 * (64 + 40))
-    found, complaints = read_back(disk, [wanted(1, 1, 10), wanted(2, 11, 10)], STEADY_MS)
+    found, complaints = read_back(disk, EPOCH, [wanted(1, 1, 10), wanted(2, 11, 10)], STEADY_MS)
     assert bodies(found) == [content(b"%d" % seq) for seq in range(2, 21)]
     size = len(publish(run_of([b"1"], 1)))
     assert complaints == [f"1 messages in segment 1 cannot be read: damaged: {size} octets at 64"]
 
 
 def test_what_is_in_no_record_is_told_of(disk):
-    found, complaints = read_back(disk, [wanted(1, 5, 10)], STEADY_MS)
+    found, complaints = read_back(disk, EPOCH, [wanted(1, 5, 10)], STEADY_MS)
     assert len(bodies(found)) == 6
     assert complaints == ["4 messages in segment 1 cannot be read: damaged: not found"]
 
 
 def test_a_segment_that_cannot_be_read_does_not_keep_the_others(disk):
     disk.unlink(fmt.segment_name(1))
-    found, complaints = read_back(disk, [wanted(1, 5, 1), wanted(2, 11, 10)], STEADY_MS)
+    found, complaints = read_back(disk, EPOCH, [wanted(1, 5, 1), wanted(2, 11, 10)], STEADY_MS)
     assert len(bodies(found)) == 10
     assert complaints == [
         "messages in segment 1 cannot be read: cannot open seg.0000000000000001: No such file or directory"
@@ -83,14 +83,14 @@ def test_a_segment_that_cannot_be_read_does_not_keep_the_others(disk):
 
 def test_no_file_stays_open(disk):
     disk.fail_next("read_at", 5, times=1)
-    read_back(disk, [wanted(1, 5, 1), wanted(2, 11, 10), wanted(3, 50, 1)], STEADY_MS)
+    read_back(disk, EPOCH, [wanted(1, 5, 1), wanted(2, 11, 10), wanted(3, 50, 1)], STEADY_MS)
     assert disk._open == {}
 
 
 @pytest.mark.parametrize("number", [1, 9])
 def test_who_asked_is_answered_once_and_the_operator_told(disk, number):
     worker, told, got = InlineWorker(), [], []
-    fetch(worker, disk, [wanted(2, 11, 1), wanted(number, 1, 1)], STEADY_MS, told.append, got.append)
+    fetch(worker, disk, EPOCH, [wanted(2, 11, 1), wanted(number, 1, 1)], STEADY_MS, told.append, got.append)
     assert got == []
     worker.run()
     there = [content(b"1")] if number == 1 else []
@@ -101,7 +101,7 @@ def test_who_asked_is_answered_once_and_the_operator_told(disk, number):
 def test_a_worker_that_breaks_leaves_nobody_waiting(disk, monkeypatch):
     monkeypatch.setattr("pybroker.store.reader.SegmentFile", None)
     worker, told, got = InlineWorker(), [], []
-    fetch(worker, disk, [wanted(2, 11, 1)], STEADY_MS, told.append, got.append)
+    fetch(worker, disk, EPOCH, [wanted(2, 11, 1)], STEADY_MS, told.append, got.append)
     worker.run()
     assert (got, len(told)) == ([[]], 1)
     assert told[0].startswith("messages cannot be read: ")

@@ -4,16 +4,15 @@ import errno
 import random
 
 import pytest
-from journals import Node
+from journals import Node, open_segment
 from store.faulty_disk import FaultyDisk
 
 from pybroker.store import format as fmt
 from pybroker.store.checkpoint import Checkpoint, write_checkpoint
 from pybroker.store.disk import DiskError
-from pybroker.store.format import EPOCH, segment_header, segment_name
+from pybroker.store.epoch import find
 from pybroker.store.quarantine import QUARANTINE
 from pybroker.store.recovery import Recovery
-from pybroker.store.segment import SegmentFile
 
 FIRST = fmt.segment_name(1)
 
@@ -54,7 +53,7 @@ def batches(disk, count, octets=10, largest=None):
 
 def records(disk, name=FIRST):
     number = fmt.segment_number(name)
-    return list(SegmentFile(disk, number).scan_all())
+    return list(open_segment(disk, number).scan_all())
 
 
 def test_in_an_empty_folder_is_nothing(disk):
@@ -74,9 +73,9 @@ def test_progress_is_told_from_nothing_to_all(disk):
 
 def test_a_start_leaves_every_segment_with_its_footer(disk):
     batches(disk, 3)
-    assert SegmentFile(disk, 1).read_footer() is None
+    assert open_segment(disk).read_footer() is None
     recover(disk)
-    footer = SegmentFile(disk, 1).read_footer()
+    footer = open_segment(disk).read_footer()
     assert (footer.first_ticket, footer.last_ticket) == (1, 3)
     before = disk.read_file(FIRST)
     assert seqs(recover(disk)) == [1, 2, 3]
@@ -125,7 +124,7 @@ def test_every_octet_of_a_batch_that_another_follows_is_reported_if_it_is_damage
     places = batches(disk, 4, 5)
     start, end = places[0][1], places[1][1]
     size = places[-1][1] + 100
-    whole = fmt.segment_header(1, fmt.EPOCH, size) + disk.read_file(FIRST)[fmt.HEADER_OCTETS : size]
+    whole = fmt.segment_header(1, find(disk).epoch, size) + disk.read_file(FIRST)[fmt.HEADER_OCTETS : size]
     for octet in range(start, end):
         broken = FaultyDisk()
         broken.write_file(FIRST, whole)
@@ -192,7 +191,7 @@ def test_seqs_and_tickets_go_on_above_all_that_was(disk):
     node.commit()
     node.settle(run)
     node.commit()
-    write_checkpoint(disk, Checkpoint(9, 500), [])
+    write_checkpoint(disk, Checkpoint(node.log.epoch, 9, 500), [])
     found = recover(disk)
     assert (found.ticket, found.next_seq, found.checkpoints) == (9, 500, [9])
 
@@ -256,7 +255,7 @@ def test_a_newer_version_is_refused(disk, monkeypatch):
     batches(disk, 3)
     monkeypatch.setattr(fmt, "VERSION", 2)
     file = disk.open(FIRST, write=True)
-    disk.write_at(file, 0, fmt.segment_header(1, fmt.EPOCH, 0))
+    disk.write_at(file, 0, fmt.segment_header(1, find(disk).epoch, 0))
     monkeypatch.undo()
     with pytest.raises(fmt.VersionError):
         recover(disk)
@@ -288,12 +287,12 @@ def test_a_segment_in_which_nothing_was_written_goes():
     node = Node(disk, largest=2_000)
     node.publish([bytes(1_500)])
     node.commit()
-    file = disk.create(segment_name(2), 2_000)
-    disk.write_at(file, 0, segment_header(2, EPOCH, 2_000))
+    file = disk.create(fmt.segment_name(2), 2_000)
+    disk.write_at(file, 0, fmt.segment_header(2, node.log.epoch, 2_000))
     disk.close(file)
     again = Node(disk, largest=2_000)
     assert [] == again.recovered.reports
-    assert segment_name(2) not in disk.names()
+    assert fmt.segment_name(2) not in disk.names()
     again.publish([bytes(1_500)])
     again.commit()
     assert [1, 2] == Node(disk).live()

