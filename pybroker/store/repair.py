@@ -138,6 +138,9 @@ class _Anew:
             self.end_batch()
             self._head = fmt.decode_batch(record.payload)
             self._left = self._head.records
+            # Batches of which nothing is left are empty from now on: a gap would say that more is missing.
+            for ticket in range(self.last_ticket + 1, self._head.ticket) if self.last_ticket else ():
+                self._add(fmt.batch_header(ticket, UNKNOWN_MS, 0, 0, self.seed))
             self.first_ticket = self.first_ticket or self._head.ticket
             self.last_ticket = self._head.ticket
             self.newest_ms = max(self.newest_ms, self._head.wall_ms)

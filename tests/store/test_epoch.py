@@ -211,7 +211,7 @@ def test_one_who_knew_the_epoch_would_get_it_in():
     assert 1 not in node.live()
 
 
-@pytest.mark.parametrize("damage", [DAMAGES["body"]], ids=["body"])
+@pytest.mark.parametrize("damage", [DAMAGES["body"], DAMAGES["head"]], ids=["body", "head"])
 def test_repair_takes_no_such_record_either(tmp_path, damage):
     data = DataFolder(tmp_path / "data")
     attacked(data.log, 0, damage)

@@ -6,8 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 from data_folder import DataFolder, contents, done, flip
+from journals import open_segment
 
+from pybroker.store import format as fmt
 from pybroker.store.disk import Disk
+from pybroker.store.format import segment_number
 from pybroker.store.group import log_folder
 from pybroker.store.quarantine import QUARANTINE
 from pybroker.store.repair import repair
@@ -76,6 +79,22 @@ def test_a_segment_without_a_single_sound_record_goes(data):
     done(repair(data.path))
     assert name not in data.log.names()
     assert [] == damage_of(data)
+
+
+def test_batches_of_which_nothing_is_left_leave_no_gap(data):
+    file = open_segment(data.log, next(n for name in data.log.names() if (n := segment_number(name)) is not None))
+    heads = [found.offset for found in file.scan_all() if found.type == fmt.BATCH]
+    file.close()
+    path = data.log.root / file.name
+    octets = path.read_bytes()
+    path.write_bytes(octets[: heads[2]] + b"\xff" * (heads[4] - heads[2]) + octets[heads[4] :])
+    assert damage_of(data)
+    done(repair(data.path))
+    assert [] == damage_of(data)
+    file = open_segment(data.log, file.number)
+    tickets = [fmt.decode_batch(found.payload).ticket for found in file.scan_all() if found.type == fmt.BATCH]
+    file.close()
+    assert tickets == list(range(tickets[0], tickets[0] + len(heads)))
 
 
 def test_definitions_are_restored_from_their_snapshot(data):
