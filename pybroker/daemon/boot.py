@@ -50,7 +50,7 @@ def boot(config: Config) -> Daemon:
             log_.open_console(config.console_level)
         _log_places(config, raise_files_limit())
         for warning in config.warnings:
-            log.warning("%s", warning)
+            log.warning(warning)  # an argument would be cut off: two places in a file are long
         total_memory.announce(config.settings.watermarks)
         gevent.get_hub().print_exception = _log_failure
         daemon = Daemon(config, folder, log_, Notifier())

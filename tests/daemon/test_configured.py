@@ -1,0 +1,81 @@
+"""A real daemon with a configuration file in each form: its log, its environment, its status."""
+
+import json
+
+import pytest
+from daemon.running import Running
+
+BOTH = "Both {0}.absolute and {0}.relative are configured. {0}.absolute has precedence ({1}:{2}, {1}:{3})"
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def start(text, name):
+        file = tmp_path / name
+        file.write_text(text)
+        started.append(Running(tmp_path, "--config", str(file)))
+        return started[-1], file
+
+    yield start
+    for running in started:
+        code, stderr = running.stop()
+        assert (0, "") == (code, stderr)
+
+
+def limits(running):
+    """Return value and source of what is configured, by key."""
+    rows = json.loads(running.ctl("environment", "--formatter", "json"))
+    return {
+        key: (row["value"], row["source"])
+        for key, row in rows.items()
+        if row["source"] != "default" and key.startswith(("vm_", "disk_", "total_", "memory_"))
+    }
+
+
+def test_b12_d2_the_newer_form_with_both_forms_of_each_limit(start):
+    text = """
+listeners.tcp.a = 127.0.0.1:0
+vm_memory_high_watermark.relative = 0.5
+vm_memory_high_watermark.absolute = 953MiB
+disk_free_limit.absolute = 1GB
+disk_free_limit.relative = 2.0
+total_memory_available_override_value = 8GiB
+"""
+    running, file = start(text, "pybroker.conf")
+    log = running.log
+    assert BOTH.format("vm_memory_high_watermark", file, 3, 4) in log
+    assert BOTH.format("disk_free_limit", file, 5, 6) in log
+    assert "Memory limit set to 953MB. (999292928 octets of 8589934592, configured)" in log
+    assert "Disk free limit set to 953MB (1000000000 octets)" in log
+    assert limits(running) == {
+        "vm_memory_high_watermark.absolute": ("953MiB", f"{file}:4"),
+        "disk_free_limit.absolute": ("1GB", f"{file}:5"),
+        "total_memory_available_override_value": ("8GiB", f"{file}:7"),
+    }
+
+
+def test_b12_c3_d3_the_classic_form_of_the_documents(start):
+    text = """%% The documents' examples in one file.
+[{rabbit, [{tcp_listeners, [{"127.0.0.1", 0}]},
+           {vm_memory_high_watermark_paging_ratio, 0.75},
+           {vm_memory_high_watermark, 0.4},
+           {total_memory_available_override_value, 1000000000},
+           {disk_free_limit, {mem_relative, 1.0}}]}].
+"""
+    running, file = start(text, "rabbitmq.config")
+    assert "Memory limit set to 381MB. (400000000 octets of 1000000000, configured)" in running.log
+    assert "Disk free limit set to 953MB (1000000000 octets)" in running.log
+    assert "[warning]" not in running.log
+    assert limits(running) == {
+        "vm_memory_high_watermark_paging_ratio": ("0.75", f"{file}:3"),
+        "vm_memory_high_watermark.relative": ("0.4", f"{file}:4"),
+        "total_memory_available_override_value": ("1000000000", f"{file}:5"),
+        "disk_free_limit.relative": ("1.0", f"{file}:6"),
+    }
+    assert json.loads(running.ctl("status", "--formatter", "json"))["vm_memory_high_watermark_limit"] == 400_000_000
+    # B15, B1: what is set meanwhile holds until the stop; how much there is stays as configured.
+    running.ctl("set_vm_memory_high_watermark", "0.5")
+    assert limits(running)["vm_memory_high_watermark.relative"] == ("0.5", "pybrokerctl")
+    assert "Memory limit set to 476MB. (500000000 octets of 1000000000, configured)" in running.log
