@@ -169,7 +169,7 @@ class Scanner:
         return self._length(octets, at) >= 0 or octets[at : at + RECORD_OCTETS] == _NOTHING
 
     def _search(self, octets: bytes, at: int, base: int, final: bool) -> tuple[int, bool]:
-        """Look for a record that is sound, or may be when more of it is there; else return what is done with."""
+        """Look for a record that is sound: where it is; or up to where there is none, or one that is not all there."""
         size = len(octets)
         filled = len(octets.rstrip(b"\0"))
         if filled:
@@ -184,7 +184,7 @@ class Scanner:
             end = start + RECORD_OCTETS + length
             if end > size:
                 if not final:
-                    return start, True
+                    return start, False
             elif extend(self._seed, octets[start + 4 : end]) == RECORD.unpack_from(octets, start)[0]:
                 return start, True
         return (size if final else max(at, size - RECORD_OCTETS + 1)), False

@@ -195,3 +195,26 @@ def test_a_length_that_is_too_large_is_damage_and_not_waited_for():
     scanner = Scanner(SEED, 0)
     found = list(scanner.feed(bytes(octets)))
     assert len(records(found)) == 5
+
+
+def test_a_head_that_was_only_searched_for_hides_nothing_behind_it():
+    # 16 bits are soon guessed: what looks like a long record ends where another seems to begin, records of others lie
+    # between. Only at the end of a sound record, or of one whose end is known, is a length believed.
+    def head(length):
+        return fmt.RECORD.pack(0, length, fmt.PUBLISH, 0, fmt.check(length, fmt.PUBLISH, SEED))
+
+    others = b"".join(publish(run_of([b"x" * 50], seq)) for seq in range(10, 15))
+    tail = publish(run_of([b"tail " + head(5) * 9], 20))
+    body = b"before " + head(0)
+    made = publish(run_of([body], 1))
+    fake = made.index(head(0))
+    length = len(made) - fake - fmt.RECORD_OCTETS + len(others) + tail.index(head(5))
+    made = publish(run_of([b"before " + head(length)], 1))
+    octets = bytearray(made + others + tail)
+    octets[4:8] = b"\xff" * 4
+    for piece in (16, 100, len(octets)):
+        scanner = Scanner(SEED, 0)
+        found = []
+        for at in range(0, len(octets), piece):
+            found += scanner.feed(bytes(octets[at : at + piece]), final=at + piece >= len(octets))
+        assert [fmt.publish_range(each.payload)[0] for each in records(found)] == [10, 11, 12, 13, 14, 20]
