@@ -1,6 +1,6 @@
 #!/bin/sh
 # Sets pybroker up in a virtual environment beside the sources and starts what is asked for. Safe to run again: what
-# is there already is kept, and a changed pyproject.toml is installed anew.
+# is there already is kept, and a changed pyproject.toml or C codec is installed anew.
 #
 #   sh etc/setup.sh run [options of pybroker]     the broker, in the foreground
 #   sh etc/setup.sh test [options of pytest]      the tests
@@ -81,7 +81,7 @@ installed() {
 
 install() {
     make_environment
-    wanted="$root $(cksum <"$root/pyproject.toml")"
+    wanted="$root $(cd "$root" && cat pyproject.toml setup.py pybroker/wire/_codec.c | cksum)"
     installed "$1" && return
     say "installing pybroker and the packages it needs (once)"
     case $1 in

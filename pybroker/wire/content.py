@@ -5,10 +5,14 @@
 
 Contents stay the octets they came as: header frame and body frames, channel number inside. Properties are not decoded,
 but for the traits of a kind of message, remembered by its property octets. This file knows no broker: a route is any
-object. Both functions take and give plain values, so that a C twin can stand in for them; this is the reference.
+object. Both functions take and give plain values, so that a C twin stands in for each where `_codec.c` was built; these
+here are the reference.
 """
 
+import os
 from array import array
+from collections.abc import Callable
+from contextlib import suppress
 from struct import Struct
 from typing import Any, Final
 
@@ -43,9 +47,16 @@ _traits_cache: dict[bytes, Traits] = {}
 
 # (route, traits, contents, octets, body octets, body size or -1) or (None, channel, first tag, last tag, multiple)
 Event = tuple[Any, ...]
+Scan = Callable[[bytes, int, dict[bytes, Any], int, int, list[Event]], int]
+Encode = Callable[[list[bytes], bytes, int, bytes, list[bytes], int], int]
+
+# What `_codec.c` says of itself where it does what this file does: one that was built for an older file is not used.
+SEAM: Final = 1
 
 
-def scan(data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, message_max: int, out: list[Event]) -> int:
+def pure_scan(
+    data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, message_max: int, out: list[Event]
+) -> int:
     """Read publishes and acks from `data[start:]` into `out`; return where something else or incomplete begins.
 
     `routes` maps whole basic.publish frames to routes; `octets_max` bounds a frame's length, `message_max` a body.
@@ -135,7 +146,7 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
                 break
             if not flags & _UNIQUE_FLAGS:
                 _remember(properties, kind_of)
-        if kind_of is not traits:
+        if kind_of is not traits and kind_of != traits:
             if contents:
                 out.append((route, traits, contents, octets, body_octets, first_size))
                 contents = []
@@ -252,7 +263,7 @@ def traits_for(properties: bytes) -> Traits:
     return traits
 
 
-def encode(out: list[bytes], head: bytes, first_tag: int, tail: bytes, contents: list[bytes], octets: int) -> int:
+def pure_encode(out: list[bytes], head: bytes, first_tag: int, tail: bytes, contents: list[bytes], octets: int) -> int:
     """Append deliveries of `contents` to `out` and return how many octets that is.
 
     `head` is a basic.deliver frame up to its delivery tag, `tail` what follows the tag: redelivered bit, names,
@@ -333,3 +344,18 @@ def reframe(content: bytes, channel: int, frame_octets_max: int) -> bytes:
         part = octets[at : at + step]
         out += [b"\x03", number, len(part).to_bytes(4), part, b"\xce"]
     return b"".join(out)
+
+
+def _choose() -> tuple[str, Scan, Encode]:
+    """Return what `status` calls the codec, and its functions: C where it was built, unless PYBROKER_PURE is 1."""
+    if os.environ.get("PYBROKER_PURE") != "1":
+        with suppress(ImportError):
+            from pybroker.wire import _codec  # noqa: PLC0415 - it may be missing
+
+            if _codec.SEAM == SEAM:
+                _codec.bind(traits_for, AmqpError)
+                return "C", _codec.scan, _codec.encode
+    return "pure Python", pure_scan, pure_encode
+
+
+CODEC, scan, encode = _choose()

@@ -20,7 +20,7 @@ from streams import (
 from pybroker.errors import AmqpError
 from pybroker.run import Traits
 from pybroker.wire import content
-from pybroker.wire.content import TRAITS_CACHE_MAX, encode, on_channel, reframe, scan, traits_for
+from pybroker.wire.content import TRAITS_CACHE_MAX, encode, on_channel, pure_scan, reframe, scan, traits_for
 from pybroker.wire.properties import encode_properties, traits_of
 
 # -- scan alone -------------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def test_the_traits_cache_is_bounded(monkeypatch):
 def test_scan_keeps_the_bound_too(monkeypatch):
     monkeypatch.setattr(content, "_traits_cache", {})
     octets = b"".join(publish(1, "", "k", b"", props(app_id=str(i))) for i in range(TRAITS_CACHE_MAX + 100))
-    assert check_scan(octets, routes_of(publish(1, "", "k"))) == len(octets)
+    assert pure_scan(octets, 0, routes_of(publish(1, "", "k")), OCTETS_MAX, MESSAGE_MAX, []) == len(octets)
     assert len(content._traits_cache) == TRAITS_CACHE_MAX
 
 
@@ -341,5 +341,5 @@ def test_large_properties_are_not_remembered(monkeypatch):
     octets = publish(1, "", "k", b"", small) + publish(1, "", "k", b"", large)
     assert traits_for(large) == traits_for(small)
     routes = {publish_frame(1, "", "k"): object()}
-    assert len(octets) == scan(octets, 0, routes, 131_072, 1_000, [])
+    assert len(octets) == pure_scan(octets, 0, routes, 131_072, 1_000, [])
     assert [small] == list(content._traits_cache)

@@ -1,0 +1,14 @@
+from collections.abc import Callable
+from typing import Any, Final
+
+from pybroker.run import Traits
+
+SEAM: Final[int]
+
+def bind(traits_for: Callable[[bytes], Traits], error: type[Exception], /) -> None: ...
+def scan(
+    data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, message_max: int, out: list[Any], /
+) -> int: ...
+def encode(
+    out: list[bytes], head: bytes, first_tag: int, tail: bytes, contents: list[bytes], octets: int, /
+) -> int: ...

@@ -1,0 +1,386 @@
+"""The C codec against its reference: the same events, objects shared, parts, errors; and nothing is lost or leaked."""
+
+import gc
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+import strategies
+import wire_grammar
+from codecs_compared import C, check_sharing, needs_c, same_encode, same_scan
+from hypothesis import given, settings, strategies as st
+from streams import ack, content_frames, frame, good_streams, props, publish, publish_frame, split
+
+from pybroker.errors import AmqpError
+from pybroker.run import Run
+from pybroker.wire import content
+from pybroker.wire.content import JOIN_OCTETS_MAX, traits_for
+from pybroker.wire.properties import encode_properties
+
+pytestmark = needs_c
+
+OCTETS_MAX, MESSAGE_MAX = 4_096, 60_000
+
+
+def routes_of(octets: bytes) -> dict[bytes, Any]:
+    return {f: ("route", f) for f in split(octets) if f[0] == 1 and f[7:11] == b"\0\x3c\0\x28"}
+
+
+def both(octets: bytes, start: int = 0) -> tuple[int, list[Any]]:
+    return same_scan(octets, start, routes_of(octets), OCTETS_MAX, MESSAGE_MAX)
+
+
+# -- which one runs ---------------------------------------------------------------------------------------------------
+
+
+def chosen(**environment: str) -> str:
+    code = "from pybroker.wire.content import CODEC; print(CODEC)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ | environment
+    )
+    return done.stdout.strip()
+
+
+def test_pure_is_what_the_environment_asks_for():
+    assert chosen(PYBROKER_PURE="1") == "pure Python"
+
+
+@pytest.mark.skipif("PYBROKER_CODEC" in os.environ, reason="another one than the installed is tested")
+def test_c_runs_where_it_was_built():
+    assert {chosen(PYBROKER_PURE=value) for value in ("", "0")} == {"C"}
+
+
+def test_a_codec_built_for_another_seam_is_not_used(monkeypatch):
+    assert C.SEAM == content.SEAM
+    monkeypatch.delenv("PYBROKER_PURE", raising=False)
+    monkeypatch.setattr(content, "SEAM", C.SEAM + 1)
+    assert content._choose() == ("pure Python", content.pure_scan, content.pure_encode)
+
+
+def test_without_a_codec_pure_runs(monkeypatch):
+    monkeypatch.delenv("PYBROKER_PURE", raising=False)
+    monkeypatch.setitem(sys.modules, "pybroker.wire._codec", None)
+    monkeypatch.delattr("pybroker.wire._codec", raising=False)
+    assert content._choose()[0] == "pure Python"
+
+
+# -- scan -------------------------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(good_streams, st.integers(0, 400))
+def test_good_streams_give_the_same_events_wherever_they_begin(octets, start):
+    both(octets)
+    both(octets, min(start, len(octets)))
+
+
+@settings(deadline=None, max_examples=30)
+@given(good_streams)
+def test_streams_cut_at_every_octet_give_the_same_events(octets):
+    routes = routes_of(octets)
+    for place in range(min(len(octets), 1_500) + 1):
+        same_scan(octets[:place], 0, routes, OCTETS_MAX, MESSAGE_MAX)
+
+
+BEGUN = publish_frame(1, "", "k") + content_frames(1, b"x")[0]
+EDGES = {
+    "nothing": b"",
+    "a route that is not known": publish(9, "", "k", b"x"),
+    "another channel's header": publish_frame(1, "", "k") + b"".join(content_frames(2, b"x")),
+    "an empty body frame": publish_frame(1, "", "k")
+    + content_frames(1, b"x")[0]
+    + frame(3, 1, b"")
+    + frame(3, 1, b"x"),
+    "a body frame too long": BEGUN + frame(3, 1, b"xy"),
+    "an empty frame for no body": publish(1, "", "k") + frame(3, 1, b""),
+    "a weight": publish_frame(1, "", "k") + frame(2, 1, b"\0\x3c\0\1" + b"\0" * 10),
+    "a header without flags": publish_frame(1, "", "k") + frame(2, 1, b"\0\x3c\0\0" + b"\0" * 8) + publish(1, "", "k"),
+    "a header of one octet": publish_frame(1, "", "k") + frame(2, 1, b"\0") + publish(1, "", "k"),
+    "a body above 63 bits": publish_frame(1, "", "k") + frame(2, 1, b"\0\x3c\0\0" + b"\xff" * 8 + b"\0\0") + b"x" * 99,
+    "an ack of channel 0": ack(0, 1),
+    "acks around 2**64": b"".join(ack(1, tag % 2**64) for tag in range(2**64 - 3, 2**64 + 3)),
+    "acks of two channels": ack(1, 1) + ack(2, 2) + ack(2, 3),
+    "an ack that is too long": frame(1, 1, b"\0\x3c\0\x50" + b"\0" * 10),
+    "an ack without its end": ack(1, 1) + ack(1, 2)[:-1] + b"\0",
+    "the largest body frame": publish(1, "", "k", b"x" * OCTETS_MAX, piece=OCTETS_MAX) * 2,
+    "one octet more": publish(1, "", "k", b"x" * (OCTETS_MAX + 1), piece=OCTETS_MAX + 1),
+    "many pieces": publish(1, "", "k", b"x" * 300, piece=1) * 3,
+    "more than fit on the stack": publish(1, "", "k", b"x") * 5_000,
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edges_give_the_same_events_at_every_cut(name):
+    octets = EDGES[name]
+    for place in {0, len(octets), *range(max(0, len(octets) - 200), len(octets))}:
+        routes = {f: ("route", f) for f in (publish_frame(1, "", "k"), publish_frame(2, "", "k"))}
+        same_scan(octets[:place], 0, routes, OCTETS_MAX, MESSAGE_MAX)
+
+
+@pytest.mark.parametrize("start", [5, 100, 2**62])
+def test_a_start_behind_the_end_is_where_it_stops(start):
+    assert same_scan(b"abcde", start, {}, OCTETS_MAX, MESSAGE_MAX) == (start, [])
+
+
+def test_one_route_under_two_names_is_two_events():
+    frames = [publish_frame(1, "", "a"), publish_frame(1, "", "b")]
+    octets = b"".join(f + b"".join(content_frames(1, b"x")) for f in frames)
+    _, events = same_scan(octets, 0, dict.fromkeys(frames, "route"), OCTETS_MAX, MESSAGE_MAX)
+    assert [event[0] for event in events] == ["route", "route"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4_000, JOIN_OCTETS_MAX, 20_000])
+def test_equal_neighbours_are_one_object_and_are_not_packed(size):
+    octets = publish(1, "", "k", b"e" * size) * 20
+    _, ((_, traits, contents, whole, body_octets, body_size),) = both(octets)
+    assert len({id(one) for one in contents}) == 1
+    run = Run(None, traits, 0, contents, whole, body_octets, body_size, 0)
+    run.pack()
+    assert not run.packed
+
+
+def test_equal_ones_that_are_not_neighbours_are_packed():
+    octets = publish(1, "", "k", b"one") + publish(1, "", "k", b"two") + publish(1, "", "k", b"one")
+    _, ((_, _, contents, _, _, _),) = both(octets)
+    assert contents[0] is not contents[2]
+
+
+def test_headers_that_differ_are_one_event():
+    octets = b"".join(
+        publish(1, "", "k", b"b" * i, props(message_id=str(i), timestamp=i, headers={"n": i, "id": str(i)}))
+        for i in range(500)
+    )
+    assert [len(event[2]) for event in both(octets)[1]] == [500]
+
+
+@given(strategies.properties.map(encode_properties))
+@settings(deadline=None)
+def test_any_properties_have_the_traits_that_python_finds(octets):
+    stream = publish(1, "", "k", b"b", octets)
+    try:
+        expected = traits_for(octets)
+    except AmqpError:
+        assert both(stream) == (0, [])
+        return
+    position, events = same_scan(stream, 0, routes_of(publish(1, "", "k")), 2**20, MESSAGE_MAX)
+    assert (position, [expected]) == (len(stream), [event[1] for event in events])
+
+
+def test_ten_thousand_properties_of_the_grammar_have_the_traits_that_python_finds():
+    routes = routes_of(publish(1, "", "k"))
+    grammar = wire_grammar.Grammar(7)
+    read = 0
+    for number in range(10_000):
+        octets = grammar.make_properties(number % 2 == 0)
+        if number % 3 == 0:
+            octets = grammar.broken(octets)
+        stream = publish(1, "", "k", b"b", octets)
+        read += same_scan(stream, 0, routes, 2**20, MESSAGE_MAX)[0] == len(stream)
+    assert 2_000 < read < 8_000
+
+
+# -- encode -----------------------------------------------------------------------------------------------------------
+
+contents_lists = st.lists(st.sampled_from([0, 1, 30, 4_095, 4_096, 4_097, 20_000]), max_size=40).map(
+    lambda sizes: [bytes([i % 256]) * size for i, size in enumerate(sizes)]
+)
+
+
+@given(contents_lists, st.integers(0, 2**64 - 1_000), st.binary(max_size=40), st.booleans())
+def test_encode_writes_the_same_parts(contents, tag, head, exact):
+    about = sum(map(len, contents)) if exact else 3_000 * len(contents)
+    found = same_encode(head, tag, head[:7], contents, about)
+    copied = {id(one) for one in found}
+    assert all(id(one) in copied for one in contents if about > JOIN_OCTETS_MAX * len(contents))
+
+
+@given(st.lists(st.integers(0, 3), max_size=300))
+def test_encode_writes_a_flood_that_is_one_object(picks):
+    different = [b"", b"a" * 30, b"a" * 29 + b"b", b"c" * 5_000]
+    same_encode(b"head", 255, b"tail", [different[pick] for pick in picks], 0)
+
+
+@pytest.mark.parametrize("about", [0, 1, 5])
+def test_encode_of_nothing_is_the_same(about):
+    same_encode(b"h", 1, b"t", [], about)
+
+
+def test_tags_end_at_64_bits():
+    same_encode(b"h", 2**64 - 2, b"t", [b"a", b"b"], 2)
+    with pytest.raises(OverflowError):
+        C.encode([], b"h", 2**64 - 2, b"t", [b"a", b"b", b"c"], 3)
+    with pytest.raises(OverflowError):
+        C.encode([], b"h", 2**64, b"t", [b"a"], 1)
+
+
+# -- what must not happen ---------------------------------------------------------------------------------------------
+
+ONE = publish(1, "", "k", b"body", props(message_id="m")) + ack(1, 1) + publish(1, "", "k", b"body") * 3 + ack(1, 4)
+# Big enough for more than one block of whatever grows, small enough to fail at every allocation.
+LONG = publish(1, "", "k", b"body") * 300 + publish(1, "", "k", b"", props(headers={"ü": 1})) * 2
+KNOWN = {publish_frame(1, "", "k"): ("route",)}
+WRONG_SCANS = [
+    (),
+    (b"", 0, {}, 1, 1),
+    (bytearray(b"x" * 50), 0, {}, 1, 1, []),
+    (memoryview(ONE), 0, {}, 1, 1, []),
+    (ONE, "0", {}, 1, 1, []),
+    (ONE, 0, [], 1, 1, []),
+    (ONE, 0, {}, None, 1, []),
+    (ONE, 0, {}, 1, 1.5, []),
+    (ONE, 0, {}, 1, 1, ()),
+    (ONE, -1, {}, 1, 1, []),
+    (ONE, 0, {}, -1, 1, []),
+]
+WRONG_ENCODES = [
+    (),
+    ((), b"h", 1, b"t", [b"c"], 1),
+    ([], "h", 1, b"t", [b"c"], 1),
+    ([], b"h", "1", b"t", [b"c"], 1),
+    ([], b"h", 1, None, [b"c"], 1),
+    ([], b"h", 1, b"t", (b"c",), 1),
+    ([], b"h", 1, b"t", [b"c", "d"], 1),
+    ([], b"h", 1, b"t", ["c"], 1),
+    ([], b"h", 1, b"t", [b"c", None], 9_999),
+    ([], b"h", 1, b"t", [b"c"], "1"),
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG_SCANS)
+def test_scan_refuses_what_is_not_its_kind(arguments):
+    with pytest.raises(TypeError):
+        C.scan(*arguments)
+
+
+@pytest.mark.parametrize("arguments", WRONG_ENCODES)
+def test_encode_refuses_what_is_not_its_kind(arguments):
+    with pytest.raises(TypeError):
+        C.encode(*arguments)
+
+
+def test_numbers_that_do_not_fit_are_refused():
+    for arguments in ((ONE, 2**64, {}, 1, 1, []), (ONE, 0, {}, 2**64, 1, []), (ONE, 0, {}, 1, -(2**64), [])):
+        with pytest.raises(OverflowError):
+            C.scan(*arguments)
+    with pytest.raises(OverflowError):
+        C.encode([], b"h", -1, b"t", [b"c"], 1)
+
+
+class Fault(Exception):
+    """Nothing the codec expects."""
+
+
+@pytest.fixture
+def asking():
+    """Yield a way to let somebody else answer for properties."""
+    yield lambda answer: C.bind(answer, AmqpError)
+    C.bind(traits_for, AmqpError)
+
+
+def test_what_python_raises_comes_through_unless_it_refuses_the_message(asking):
+    def fail(_: bytes) -> None:
+        raise Fault
+
+    asking(fail)
+    octets = publish(1, "", "k", b"b", props(headers={"ü": 1}))
+    with pytest.raises(Fault):
+        C.scan(octets, 0, KNOWN, OCTETS_MAX, MESSAGE_MAX, [])
+
+
+def test_a_refused_message_leaves_those_before_it():
+    good, bad = publish(1, "", "k", b"b"), publish(1, "", "k", b"b", props(expiration="soon"))
+    position, events = same_scan(good * 2 + bad + good, 0, KNOWN, OCTETS_MAX, MESSAGE_MAX)
+    assert (2 * len(good), 2) == (position, len(events[0][2]))
+
+
+def allocations(work: Any, times: int = 200) -> int:
+    """Return how many blocks more there are after `work` has been done many times."""
+    for _ in range(3):
+        work()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for _ in range(times):
+        work()
+    gc.collect()
+    return sys.getallocatedblocks() - before
+
+
+def scan_all(octets: bytes) -> list[Any]:
+    events: list[Any] = []
+    C.scan(octets, 0, KNOWN, OCTETS_MAX, MESSAGE_MAX, events)
+    return events
+
+
+@pytest.mark.parametrize("octets", [ONE, LONG, *EDGES.values()], ids=["one", "long", *EDGES])
+def test_scan_leaks_nothing(octets):
+    assert allocations(lambda: scan_all(octets)) < 20
+
+
+def test_encode_leaks_nothing():
+    small, large = [b"a" * 30] * 20, [b"b" * 5_000] * 20
+
+    def work() -> None:
+        C.encode([], b"h", 1, b"t", small, 600)
+        C.encode([], b"h", 1, b"t", large, 100_000)
+        C.encode([], b"h", 1, b"t", large[:1], 100_000)
+
+    assert allocations(work) < 20
+
+
+def test_errors_leak_nothing(asking):
+    def fail(_: bytes) -> None:
+        raise Fault
+
+    def work() -> None:
+        for arguments in WRONG_SCANS:
+            with pytest.raises(TypeError):
+                C.scan(*arguments)
+        for arguments in WRONG_ENCODES:
+            with pytest.raises(TypeError):
+                C.encode(*[[*one] if isinstance(one, list) else one for one in arguments])
+        with pytest.raises(Fault):
+            scan_all(LONG)
+
+    asking(fail)
+    assert allocations(work) < 50
+
+
+def test_every_allocation_may_fail():
+    testing = pytest.importorskip("_testcapi")
+    route = KNOWN[publish_frame(1, "", "k")]
+    small, large = [b"a" * 30] * 20, [b"b" * 5_000] * 20
+    works = [
+        lambda: scan_all(ONE),
+        lambda: scan_all(LONG),
+        lambda: C.encode([], b"h", 1, b"t", small, 600),
+        lambda: C.encode([], b"h", 1, b"t", large, 100_000),
+    ]
+
+    def fail_at_each(work: Any) -> int:
+        failed = 0
+        for start in range(1, 200):
+            testing.set_nomemory(start, start + 1)
+            try:
+                work()
+            except MemoryError:
+                failed += 1
+            finally:
+                testing.remove_mem_hooks()
+        return failed
+
+    for work in works:
+        references = sys.getrefcount(route), sys.getrefcount(small[0]), sys.getrefcount(large[0])
+        assert fail_at_each(work) > 1
+        assert allocations(lambda work=work: fail_at_each(work), 10) < 20
+        assert references == (sys.getrefcount(route), sys.getrefcount(small[0]), sys.getrefcount(large[0]))
+    same_scan(LONG, 0, KNOWN, OCTETS_MAX, MESSAGE_MAX)
+
+
+def test_sharing_is_checked_by_these_tests():
+    a, b = [b"x"] * 3, [b"x", bytes(bytearray(b"x" * 2))[:1]]
+    check_sharing(a, a)
+    with pytest.raises(AssertionError):
+        check_sharing([a[0], a[0]], [bytes(bytearray(b"yy")), bytes(bytearray(b"yy"))])
+    check_sharing(b, b)
