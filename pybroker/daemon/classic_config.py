@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Iterator
 
 from pybroker.daemon.classic_rules import RULES, Wrong, pair
-from pybroker.daemon.conf_file import Assignment
+from pybroker.daemon.conf_file import PROBLEMS_MAX, Assignment
 from pybroker.daemon.erlang_terms import Term, read_term
 from pybroker.daemon.erlang_tokens import TermsError
 from pybroker.daemon.rabbitmq_keys import find_application_reason, find_classic_reason
@@ -45,20 +45,29 @@ def parse_classic(octets: bytes, name: str) -> tuple[list[Assignment], list[str]
                 problems.append(f"{where}: {each.key} is {each.refused}")
             else:
                 assignments.append(Assignment(each.key, each.value, where))
+    if len(problems) >= PROBLEMS_MAX:
+        problems.append(f"{name}:{term.line}: so many faults that the rest is not looked at")
     return assignments, problems
 
 
 def _settings(term: Term, problems: list[str], name: str) -> Iterator[tuple[str, Term, int]]:
-    """Yield key, value and line of rabbit's settings; what around them is not as it should be joins the problems."""
+    """Yield key, value and line of rabbit's settings; what around them is not as it should be joins the problems.
+
+    It ends when there are `PROBLEMS_MAX` of them.
+    """
     if not isinstance(term.value, list):
         problems.append(f"{name}:{term.line}: expected [{{rabbit, [...]}}]., found {_kind(term)}")
         return
     for application in term.value:
+        if len(problems) >= PROBLEMS_MAX:
+            return
         found = pair(application)
         if found is None or not isinstance(found[1].value, list):
             problems.append(f"{name}:{application.line}: expected {{rabbit, [...]}}, found {_kind(application)}")
         elif found[0] == "rabbit":
             for setting in found[1].value:
+                if len(problems) >= PROBLEMS_MAX:
+                    return
                 key_and_value = pair(setting)
                 if key_and_value is None:
                     problems.append(f"{name}:{setting.line}: expected {{key, value}}, found {_kind(setting)}")

@@ -14,6 +14,8 @@ from pybroker.daemon.start_error import StartError, refused_by_system
 
 # Fifty times what a file with every key explained has; a device or a log given by mistake is not read to its end.
 FILE_OCTETS_MAX: Final = 1 << 20
+# Nobody reads more, and looking for the key that was meant takes its time.
+PROBLEMS_MAX: Final = 100
 
 # What begins the first line that neither is empty nor begins with # in the classic form; % is its comment.
 _CLASSIC: Final = re.compile(rb"(?:[ \t\r\n\f\v]++|#[^\r\n]*+)*+[\[{%]")
@@ -61,6 +63,9 @@ def _parse_lines(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]
     problems: list[str] = []
     for number, raw in enumerate(octets.splitlines(), 1):
         where = f"{name}:{number}"
+        if len(problems) == PROBLEMS_MAX:
+            problems.append(f"{where}: so many faults that the rest is not looked at")
+            break
         try:
             line = raw.decode().strip()
         except UnicodeDecodeError:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from pybroker import paths
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING, Settings
 from pybroker.daemon import values
-from pybroker.daemon.conf_file import Assignment
+from pybroker.daemon.conf_file import PROBLEMS_MAX, Assignment
 from pybroker.daemon.rabbitmq_keys import find_reason
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.values import Address, Parser
@@ -180,6 +180,9 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
     given: dict[str, dict[str, Any]] = {}
     assignments = tuple(assignments)
     for assignment in assignments:
+        if len(found) >= PROBLEMS_MAX:
+            found.append(f"{assignment.where}: so many faults that the rest is not looked at")
+            break
         fits = find_key(assignment.key)
         if fits is None:
             found.append(f"{assignment.where}: {_explain(assignment.key)}")

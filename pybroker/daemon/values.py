@@ -162,7 +162,10 @@ def pattern(text: str) -> str:
 
 def path(text: str) -> Path:
     """Return an absolute path; `~` is the home folder."""
-    found = Path(text).expanduser()
+    try:
+        found = Path(text).expanduser()
+    except RuntimeError:  # ~NAME without such a user
+        found = Path()
     if not found.is_absolute():
         raise ValueError("expected an absolute path")
     return found

@@ -1,10 +1,13 @@
+import re
 from operator import attrgetter
 from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies as st
 
 from pybroker.core.settings import Settings
 from pybroker.core.watermark import ASSUMED, TotalMemory
+from pybroker.daemon.classic_rules import RULES
 from pybroker.daemon.conf_file import Assignment, parse_conf
 from pybroker.daemon.config import KEYS, Config, ConfigError, configure, find_key
 from pybroker.daemon.values import Address
@@ -249,6 +252,43 @@ def test_all_problems_are_found_and_the_first_one_is_the_text():
     assert len(caught.value.problems) == 3
     assert caught.value.text == "f:1: expected 'key = value', found 'a' (and 2 more: see pybroker --check)"
     assert caught.value.code == 78
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "heartbeet = 1\n" * 2_000,
+        "".join(f"key{n} = 1\n" for n in range(2_000)),
+        "no line\n" * 2_000,
+        f"[{{rabbit, [{','.join(f'{{key{n}, 1}}' for n in range(2_000))}]}}].",
+        "[{rabbit, [" + "\nx," * 2_000 + "{heartbeat, 1}]}].",
+        "[" + "\n{x, [1]}," * 2_000 + "{rabbit, []}].",
+    ],
+)
+def test_of_very_many_faults_the_first_hundred_are_told(text):
+    found = problems_of(text)
+    assert len(found) <= 102
+    assert found[-1].endswith("so many faults that the rest is not looked at")
+
+
+written = st.one_of(
+    st.binary(max_size=60),
+    st.tuples(st.sampled_from(sorted(KEYS)), st.text(max_size=20)).map(lambda pair: f"{pair[0]} = {pair[1]}".encode()),
+    st.tuples(st.sampled_from(sorted(RULES)), st.text("[]{}<>,.'\"% 01eax-_", max_size=20)).map(
+        lambda pair: f"[{{rabbit, [{{{pair[0]}, {pair[1]}}}]}}].".encode()
+    ),
+)
+
+
+@given(written)
+def test_any_file_is_a_configuration_or_problems_with_a_place(octets):
+    try:
+        configure(*parse_conf(octets, "f"))
+    except ConfigError as error:
+        found = error.problems
+    else:
+        found = ["f:1: "]
+    assert all(re.match(r"f:[1-9][0-9]*: ", problem) for problem in found)
 
 
 def test_a_refused_password_is_not_shown():

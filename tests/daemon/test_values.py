@@ -84,6 +84,7 @@ def test_a_good_value_is_taken(parse, text, value):
         (values.strategy, "all"),
         (values.boolean, "yes"),
         (values.path, "relative"),
+        (values.path, "~nobody-of-that-name/x"),
         (values.path_or("none"), "relative"),
         (values.node_name, "pybroker"),
         (values.node_name, "a/b@host"),
