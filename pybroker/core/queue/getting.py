@@ -1,5 +1,6 @@
 """basic.get ([basic.get]), and those who wait until a head that is away is back, in the order in which they asked."""
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from pybroker.core.queue import away, expiry
@@ -42,19 +43,17 @@ def wait_for_head(queue: "Queue", call_back: "Callable[[], None]") -> bool:
     """Tell whether the head can be taken, or nothing is ready; else call back once, when one of these is so."""
     if not queue.waiting and _is_at_hand(queue):
         return True
-    queue.waiting = queue.waiting or []
+    if queue.waiting is None:
+        queue.waiting = deque()
     queue.waiting.append(call_back)
     return False
 
 
 def answer(queue: "Queue") -> None:
-    """Call back those who waited, as far as there are heads for them."""
-    waiting, queue.waiting = queue.waiting or [], None
-    for at, call_back in enumerate(waiting):
-        if not _is_at_hand(queue):
-            queue.waiting = waiting[at:] + (queue.waiting or [])
-            return
-        call_back()
+    """Call back those who waited, as far as there are heads for them; who asks meanwhile comes behind the others."""
+    waiting = queue.waiting
+    while waiting and _is_at_hand(queue):
+        waiting.popleft()()
 
 
 def _is_at_hand(queue: "Queue") -> bool:

@@ -18,6 +18,7 @@ from pybroker.run import Entry
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
 
     from pybroker.core.limits import QueueLimits
@@ -117,7 +118,7 @@ class Queue:
         self.octets_ready = 0
         self.octets_unacknowledged = 0
         self.messages_away = self.octets_away = 0  # of those that are ready: their contents are on disk only
-        self.waiting: list[Callable[[], None]] | None = None  # gets, until a head that is away is back
+        self.waiting: deque[Callable[[], None]] | None = None  # gets, until a head that is away is back
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
         self.timed = False  # a message may have a TTL
         self.timer_ms = 0  # when the timer is to look at the head; 0: not set

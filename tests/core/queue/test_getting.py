@@ -62,6 +62,25 @@ def test_who_asks_later_does_not_overtake(bench):
     assert 4 == len(told)
 
 
+def test_who_asks_again_when_he_has_his_answer_comes_behind_those_who_wait(bench):
+    told = []
+
+    def take(who: str) -> None:
+        bench.queue.get(no_ack=True)
+        told.append(who)
+        if len(told) < 6:
+            ask(who)
+
+    def ask(who: str) -> None:
+        if bench.queue.wait_for_head(lambda: take(who)):
+            take(who)
+
+    ask("a")
+    ask("b")
+    bench.settle_down()
+    assert list("abababa") == told
+
+
 @pytest.mark.parametrize("end", ["purge", "delete"])
 def test_who_waits_is_told_when_nothing_is_left(bench, end):
     told = []
