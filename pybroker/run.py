@@ -48,10 +48,12 @@ POINTER_OCTETS: Final = 8
 AROUND_OCTETS: Final = BYTES_OCTETS + POINTER_OCTETS
 # Where a content of a packed run begins.
 END_OCTETS: Final = 4
+# What there is of a run besides: itself, its list, one queue's entry. Where each message has its own it is the most.
+RUN_OCTETS: Final = 390
 
 
 class Held:
-    """What the contents of all runs take in memory, about. Counted by run: one shared by several queues counts once."""
+    """What all runs take in memory, about. Counted by run: one shared by several queues counts once."""
 
     __slots__ = ("octets",)
 
@@ -78,7 +80,7 @@ class Run:
     number and none longer than `frame_octets_max` (0: not limited). `octets` counts them with their frames,
     `body_octets` the bodies alone; `body_size` is the size of each body where all are equal, else -1. `origin` is the
     id of the session that published them (0: the broker itself). Packed, `contents` is None and `_blob` has them all.
-    `held_octets` is what it counts for in `held`, from its birth to its end.
+    `held_octets` is what its contents count for in `held`, from its birth to its end.
     """
 
     __slots__ = (
@@ -131,10 +133,10 @@ class Run:
         # One message is counted here: where each is a run of its own, a call would cost a hundredth of it.
         mine = octets + AROUND_OCTETS if self.count == 1 else octets_held(contents, octets)
         self.held_octets = mine
-        held.octets += mine
+        held.octets += mine + RUN_OCTETS
 
     def __del__(self) -> None:
-        held.octets -= self.held_octets
+        held.octets -= self.held_octets + RUN_OCTETS
 
     @classmethod
     def of_block(

@@ -1,8 +1,10 @@
+import tracemalloc
+
 import pytest
 from contents import content, run
 from hypothesis import given, strategies as st
 
-from pybroker.run import PLAIN_TRAITS, Entry, Names, Run, held, octets_held
+from pybroker.run import PLAIN_TRAITS, RUN_OCTETS, Entry, Names, Run, held, octets_held
 
 NAMES = Names("", "q", b"")
 
@@ -86,15 +88,25 @@ def test_what_runs_hold_in_memory_is_counted_from_birth_to_end():
     before = held.octets
     contents = [b"%020d" % n for n in range(10)]
     run = Run(NAMES, PLAIN_TRAITS, 1, contents[:1], 20, 4, 4, 0)
+    before += RUN_OCTETS
     assert before + octets_held(contents[:1], 20) == held.octets
     run.extend(contents[1:], 180, 36, 4)
     assert before + octets_held(contents, 200) == held.octets
     run.pack()
     assert before + run.held_octets == held.octets < before + octets_held(contents, 200)
     part = run.part(range(2))
-    assert before + run.held_octets + part.held_octets == held.octets
+    assert before + RUN_OCTETS + run.held_octets + part.held_octets == held.octets
     del run, part
-    assert before == held.octets
+    assert before - RUN_OCTETS == held.octets
+
+
+def test_what_is_around_the_contents_of_a_run_is_counted_as_it_is_measured():
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    entries = [Entry(run(b"%040d" % n, first_seq=1_000 + n), range(1)) for n in range(1_000)]
+    each = (tracemalloc.get_traced_memory()[0] - before) / 1_000 - entries[0].run.held_octets
+    tracemalloc.stop()
+    assert 0.7 < RUN_OCTETS / each < 1.1
 
 
 def test_a_flood_of_equal_messages_holds_one_of_them():
@@ -102,6 +114,6 @@ def test_a_flood_of_equal_messages_holds_one_of_them():
     content = b"x" * 1_000
     run = Run(NAMES, PLAIN_TRAITS, 1, [content] * 100, 100_000, 100, 1, 0)
     run.extend([content] * 900, 900_000, 900, 1)
-    assert held.octets - before < 1_000 + 100 + 8 * 1_000
+    assert held.octets - before < RUN_OCTETS + 1_000 + 100 + 8 * 1_000
     del run
     assert before == held.octets

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import gevent
 
 from pybroker.core.alarm import MEMORY
-from pybroker.core.footprint import QUEUE_OCTETS
+from pybroker.core.footprint import ELEMENT_OCTETS, QUEUE_OCTETS
 from pybroker.core.watermark import MIB, RSS
 from pybroker.daemon import resident
 from pybroker.daemon.used_memory import UsedMemory
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 NEAR_MS: Final = 100
 # Not far: above this part of the limit. A flood fills a gigabyte in a few seconds.
 NEAR_PARTS: Final = 4
-# A sum over ten thousand connections takes some milliseconds.
-BUFFERS_MS: Final = 1_000
+# A sum over ten thousand connections or queues takes a millisecond or two.
+SUMS_MS: Final = 1_000
 # What is freed goes back to the system in portions: a trim keeps the heap locked, 0.1 ms for each MiB it returns.
 TRIM_OCTETS: Final = 64 * MIB
 # A collection of garbage may take so long, once at an alarm.
@@ -45,11 +45,11 @@ class Monitor:
     __slots__ = (
         "_allocator",
         "_broker",
-        "_buffers",
-        "_buffers_at_ms",
         "_peak_accounted",
         "_read_rss",
         "_short",
+        "_summed_at_ms",
+        "_sums",
         "_used",
     )
 
@@ -60,8 +60,8 @@ class Monitor:
         self._allocator = allocator
         self._read_rss = read_rss
         self._used = UsedMemory()
-        self._buffers = 0
-        self._buffers_at_ms = -BUFFERS_MS
+        self._sums = 0
+        self._summed_at_ms = -SUMS_MS
         self._peak_accounted = 0  # since the last trim
         self._short = False
 
@@ -93,15 +93,22 @@ class Monitor:
         self._judge()
 
     def _accounted(self) -> int:
-        """Return what is known to be in memory: contents, buffers, and about what is around them."""
+        """Return what is known to be in memory: runs, buffers, and about what queues and connections take."""
         broker = self._broker
         now_ms = broker.clock.now_ms
-        if now_ms - self._buffers_at_ms >= BUFFERS_MS:
-            self._buffers_at_ms = now_ms
-            sessions: list[Any] = list(broker.sessions.values())
-            self._buffers = sum([len(session.rest) + session.send_pend for session in sessions])
+        if now_ms - self._summed_at_ms >= SUMS_MS:
+            self._summed_at_ms = now_ms
+            self._sums = self._buffers() + ELEMENT_OCTETS * self._messages_away()
         queues = sum([len(vhost.queues) for vhost in broker.vhosts.values()])
-        return held.octets + self._buffers + QUEUE_OCTETS * queues + SESSION_OCTETS * len(broker.sessions)
+        return held.octets + self._sums + QUEUE_OCTETS * queues + SESSION_OCTETS * len(broker.sessions)
+
+    def _buffers(self) -> int:
+        sessions: list[Any] = list(self._broker.sessions.values())
+        return sum([len(session.rest) + session.send_pend for session in sessions])
+
+    def _messages_away(self) -> int:
+        vhosts = self._broker.vhosts.values()
+        return sum([sum([queue.messages_away for queue in vhost.queues.values()]) for vhost in vhosts])
 
     def _trim(self, accounted: int) -> None:
         """Give back to the system what was freed, once that is much."""
