@@ -10,6 +10,7 @@ This file knows octets and counts. It does not know queues, channels or AMQP met
 from array import array
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import itemgetter
 from sys import getsizeof
 from typing import Final
 
@@ -18,6 +19,9 @@ RUN_MESSAGES_MAX: Final = 4_096
 RUN_OCTETS_MAX: Final = 262_144
 # An old entry with less than this part of its run gets a run of its own (data-model.md).
 PIN_PARTS: Final = 8
+# The content header frame has the body's size in its octets 11..18 (AMQP §4.2.6.1). Where sizes differ these are read
+# for each message several times: `map` of this takes half as long as a comprehension.
+_size_octets: Final = itemgetter(slice(11, 19))
 
 # Traits.wants: what a headers-minded reader must look at before a message of this kind can be routed or delivered.
 # A headers table alone is none of them: it would end a run at every message that has one, and few ask for it.
@@ -206,8 +210,7 @@ class Run:
             return n * self.body_size
         if n == self.count:
             return self.body_octets
-        # The content header frame has the body's size in its octets 11..18 (AMQP §4.2.6.1).
-        return sum([int.from_bytes(content[11:19]) for content in self.take(indexes)])
+        return sum(map(int.from_bytes, map(_size_octets, self.take(indexes))))
 
     def pins(self, indexes: range) -> bool:
         """Tell whether keeping `indexes` keeps much else: less than an eighth of what this run has is theirs."""
