@@ -137,7 +137,10 @@ class Batch(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """Queues that the same messages reached: named once in a segment. `timed`: one of them may let messages expire."""
+    """Queues that the same messages reached, a set; one number in all of a segment, in which it is named now and then.
+
+    `timed`: one of them may let messages expire.
+    """
 
     set_id: int
     priority: int

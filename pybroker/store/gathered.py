@@ -99,13 +99,15 @@ class Gathered:
         seed = segment.seed
         records: list[bytes] = []
         at = segment.used + fmt.BATCH_RECORD_OCTETS
+        segment.name_again()
+        targets = segment.targets
         add_point, due = segment.index.add, 0
         for run, start, stop, queue_ids in self.appends:
             traits = run.traits
             target = Target(traits.priority, traits.ttl_ms is not None, queue_ids)
-            set_id = segment.targets.get(target)
+            set_id = targets.get(target)
             if set_id is None:
-                set_id = segment.targets[target] = len(segment.targets) + 1
+                set_id = segment.name(target)
                 record = fmt.targets(set_id, target.priority, target.timed, queue_ids, seed)
                 records.append(record)
                 at += len(record)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # The sparse index of a segment has a point this often.
 INDEX_EVERY_OCTETS: Final = 4_096
+# How often targets are named in a segment at least, while they are used: one damaged record is not to cost them all.
+NAME_EVERY_OCTETS: Final = 1_048_576
 # Ranges that came out of order are brought in order when there are this many more than after the last time.
 NORMALIZE_AT: Final = 256
 
@@ -102,8 +104,9 @@ class Segment:
     """One segment file as the hub knows it.
 
     Its messages have seqs from `first_seq` up to the next segment's. `stretches` says by target what was published; it
-    is kept until the footer is on disk. `last_ticket` is the last batch in it, of `newest_ms` in steady wall time.
-    `used` octets of `size` are written. `seed` is what the crc of each of its records begins from.
+    is kept until the footer is on disk, as are `sets`, the targets' numbers, and `targets`, those named lately.
+    `last_ticket` is the last batch in it, of `newest_ms` in steady wall time. `used` octets of `size` are written.
+    `seed` is what the crc of each of its records begins from.
     """
 
     __slots__ = (
@@ -112,12 +115,14 @@ class Segment:
         "index",
         "last_ticket",
         "live",
+        "name_at",
         "newest_ms",
         "number",
         "pairs",
         "published",
         "sealed",
         "seed",
+        "sets",
         "settled",
         "size",
         "stretches",
@@ -138,10 +143,23 @@ class Segment:
         self.published = 0
         self.pairs: dict[int, int] = {}
         self.settled: dict[int, Settled] = {}
+        self.sets: dict[Target, int] = {}
         self.targets: dict[Target, int] = {}
+        self.name_at = used
         self.stretches: dict[Target, Stretch] = {}
         self.index = Index()
         self.sealed = False
+
+    def name_again(self) -> None:
+        """Have targets named when they are next used, if that was a while ago: twice as far each time, to a limit."""
+        if self.used >= self.name_at:
+            self.name_at = self.used + min(self.used, NAME_EVERY_OCTETS)
+            self.targets = {}
+
+    def name(self, target: Target) -> int:
+        """Return the number of a target that is to be named now."""
+        number = self.targets[target] = self.sets.setdefault(target, len(self.sets) + 1)
+        return number
 
     def publish(self, target: Target, run: "Run", indexes: range) -> None:
         """Count consecutive messages of a run."""

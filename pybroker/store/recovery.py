@@ -71,6 +71,8 @@ class _Found:
         "last_ticket",
         "newest_ms",
         "number",
+        "sets",
+        "starts",
         "stretches",
         "targets",
     )
@@ -80,6 +82,9 @@ class _Found:
         self.file = file
         self.footed = False
         self.stretches: dict[Target, Stretch] = {}
+        # Messages by the number of their set, which may be told behind them, and the offset of the first ones.
+        self.sets: dict[int, Stretch] = {}
+        self.starts: dict[int, int] = {}
         self.targets: dict[int, Target] = {}
         self.index = Index()
         self.first_ticket = self.last_ticket = self.newest_ms = 0
@@ -256,22 +261,18 @@ class Recovery:
     def _flush(self, batch: _Batch) -> None:
         """Let a batch count that is complete, but for what is damaged in it."""
         segment = batch.segment
-        lost = list(batch.damaged)
         for offset, set_id, messages in batch.publishes:
-            target = segment.targets.get(set_id)
-            if target is None:
-                lost.append(Damaged(offset, 0, fmt.PUBLISH))
-                continue
-            stretch = segment.stretches.get(target)
+            stretch = segment.sets.get(set_id)
             if stretch is None:
-                stretch = segment.stretches[target] = Stretch()
+                stretch = segment.sets[set_id] = Stretch()
+                segment.starts[set_id] = offset
             segment.index.add(messages[0][0], offset)
             for first, count, size in messages:
                 stretch.add(first, count, size)
         self._settles += batch.settles
-        for damaged in lost:
+        for damaged in batch.damaged:
             self._quarantine(segment, damaged)
-        if batch.left > 0 and not lost:
+        if batch.left > 0 and not batch.damaged:
             self._lost_end(segment)
 
     def _end_of_log(self) -> None:
@@ -298,6 +299,18 @@ class Recovery:
         if segment.last_ticket < segment.first_ticket:
             segment.first_ticket = segment.last_ticket = 0
 
+    def _address(self, segment: _Found) -> None:
+        """Find out where messages went whose set was named anywhere in the segment."""
+        for set_id, stretch in segment.sets.items():
+            target = segment.targets.get(set_id)
+            if target is None:
+                self._found.reports.append(
+                    f"the log is damaged: segment {segment.number:x}, {stretch.count} messages from offset "
+                    f"{segment.starts[set_id]} on do not say which queues they reached: they are lost"
+                )
+            else:
+                segment.stretches[target] = stretch
+
     def _quarantine(self, segment: _Found, damaged: Damaged) -> None:
         self._found.reports.append(quarantine(self._disk, segment.file, damaged))
 
@@ -309,6 +322,7 @@ class Recovery:
             segment.file.close()
             if segment.footed:
                 continue
+            self._address(segment)
             if not segment.last_ticket:
                 # It would have a start believe that something is missing, once the one before it is gone.
                 self._disk.unlink(segment.file.name)
@@ -340,7 +354,8 @@ class Recovery:
             segment.newest_ms = each.newest_ms
             found.newest_ms = max(found.newest_ms, each.newest_ms)
             ledger.add(segment)
-            next_seq = max([next_seq, *[s.last_seq + 1 for s in each.stretches.values() if s.count]])
+            there = (*each.stretches.values(), *each.sets.values())
+            next_seq = max([next_seq, *[stretch.last_seq + 1 for stretch in there if stretch.count]])
         found.next_seq = max(found.next_seq, next_seq)
         if not base.clean:
             for queue_id, first, last, deliveries in base.redelivered:

@@ -94,6 +94,7 @@ def _write_anew(disk: Disk, number: int, epoch: int) -> list[str]:
     told = [file.complaint] if file.complaint else []
     segment = _Anew(number, epoch)
     try:
+        segment.address(file)
         for found in file.scan_all():
             if isinstance(found, Damaged):
                 told.append(quarantine(disk, file, found))
@@ -130,6 +131,26 @@ class _Anew:
         self._left = 0
         self._records: list[Record] = []
         self._targets: dict[int, Target] = {}
+        self._untold: set[int] = set()
+
+    def address(self, file: SegmentFile) -> None:
+        """Learn where messages went, from anywhere in the segment; what only its footer knows is to be told again."""
+        starts: dict[int, int] = {}
+        for found in file.scan_all():
+            if isinstance(found, Damaged):
+                continue
+            if found.type == fmt.TARGETS:
+                said = fmt.decode_targets(found.payload)
+                self._targets[said.set_id] = Target(said.priority, said.timed, said.queue_ids)
+            elif found.type == fmt.PUBLISH:
+                set_id, messages = fmt.publish_stretch(found.payload)
+                starts.setdefault(set_id, messages[0][0])
+        footer = file.read_footer() or Footer()
+        for set_id in starts.keys() - self._targets.keys():
+            for target, stretch in footer.stretches.items():
+                if stretch.between(starts[set_id], starts[set_id]).count:
+                    self._targets[set_id] = target
+                    self._untold.add(set_id)
 
     def take(self, record: "Record") -> None:
         """Take the next sound record."""
@@ -161,8 +182,13 @@ class _Anew:
         """Write the batch that was read, as far as there is one."""
         if self._head.ticket:
             kept = [record for record in self._records if self._counts(record)]
-            octets = sum(fmt.RECORD_OCTETS + len(record.payload) for record in kept)
-            self._add(fmt.batch_header(self._head.ticket, self._head.wall_ms, len(kept), octets, self.seed))
+            names = [fmt.targets(set_id, *self._targets[set_id], self.seed) for set_id in sorted(self._untold)]
+            self._untold = set()
+            octets = sum(fmt.RECORD_OCTETS + len(record.payload) for record in kept) + sum(map(len, names))
+            count = len(names) + len(kept)
+            self._add(fmt.batch_header(self._head.ticket, self._head.wall_ms, count, octets, self.seed))
+            for name in names:
+                self._add(name)
             for record in kept:
                 if record.type == fmt.PUBLISH:
                     self._publish(record)
@@ -175,9 +201,6 @@ class _Anew:
 
     def _counts(self, record: "Record") -> bool:
         """Tell whether a record can be used: messages whose queues are not known cannot."""
-        if record.type == fmt.TARGETS:
-            said = fmt.decode_targets(record.payload)
-            self._targets[said.set_id] = Target(said.priority, said.timed, said.queue_ids)
         return record.type != fmt.PUBLISH or fmt.publish_stretch(record.payload)[0] in self._targets
 
     def _publish(self, record: "Record") -> None:

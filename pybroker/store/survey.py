@@ -49,6 +49,7 @@ class _Reading:
         self.left = 0
         self.damaged: list[Damaged] = []
         self.sets: set[int] = set()
+        self.starts: dict[int, int] = {}  # where messages of a set are first
         self.messages = 0
         self.proven = 0
         self.footed = False
@@ -79,8 +80,7 @@ class _Reading:
                 self.sets.add(fmt.decode_targets(payload).set_id)
             elif kind == fmt.PUBLISH:
                 set_id, parts = fmt.publish_stretch(payload)
-                if set_id not in self.sets:
-                    self._tell(f"the messages at {found.offset} do not say which queues they reached")
+                self.starts.setdefault(set_id, found.offset)
                 self.messages += sum([count for _, count, _ in parts])
 
     def end(self) -> None:
@@ -101,6 +101,12 @@ class _Reading:
             )
             self.left, self.damaged = 0, []
         self.end()
+
+    def address(self) -> None:
+        """Judge whether all messages say, here or elsewhere in the segment, where they went."""
+        for set_id, offset in self.starts.items():
+            if set_id not in self.sets:
+                self._tell(f"messages from offset {offset} on do not say which queues they reached")
 
     def _tell(self, text: str) -> None:
         self.survey.damage.append(f"{self.name}: {text}")
@@ -135,6 +141,7 @@ def survey_log(disk: "Disk", survey: Survey, used: Mapping[int, int] | None = No
                 reading.tail(proven=proven)
             else:
                 reading.end()
+            reading.address()
             _compare_footer(file, reading, last=number == numbers[-1])
             survey.messages += reading.messages
         finally:

@@ -201,7 +201,7 @@ class Upkeep:
             self._trouble(error)
             return
         segment.stretches = {}
-        segment.targets = {}
+        segment.targets = segment.sets = {}
 
     def unlink(self) -> None:
         """Have the segments unlinked that nobody needs: nothing in them is live, two checkpoints are behind them."""

@@ -2,6 +2,7 @@
 
 import random
 from array import array
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
@@ -10,7 +11,7 @@ from store.records import PERSISTENT, SEED, content, run_of
 from pybroker.run import Traits
 from pybroker.store import format as fmt
 from pybroker.store.gathered import Gathered
-from pybroker.store.ledger import INDEX_EVERY_OCTETS, Ledger, Segment, Target
+from pybroker.store.ledger import INDEX_EVERY_OCTETS, NAME_EVERY_OCTETS, Ledger, Segment, Target
 from pybroker.store.scan import Record, scan
 
 
@@ -59,10 +60,24 @@ def test_messages_say_which_queues_they_reached_once_a_segment(ledger):
     assert said == [(1, 0, False, (1, 2)), (2, 0, False, (1,)), (3, 3, True, (1,))]
     sets = [fmt.publish_stretch(each.payload)[0] for each in records if each.type == fmt.PUBLISH]
     assert sets == [1, 1, 2, 3]
-    more = made.following()
-    more.append(run_of([b"f"], 6), range(1), (1,))
-    assert [each.type for each in encode(more, ledger, 8)] == [fmt.PUBLISH]
-    assert ledger.segments[0].live == 2 * 3 + 3
+    assert ledger.segments[0].live == 2 * 3 + 2
+
+
+def test_they_say_it_again_now_and_then_under_the_same_number(ledger):
+    segment = ledger.segments[0]
+    named = []
+    for seq in range(1, 3_000):
+        made = Gathered()
+        made.append(run_of([b"x" * 2_000], seq), range(1), (1, 2) if seq % 50 else (2,))
+        records = encode(made, ledger, seq)
+        said = [fmt.decode_targets(each.payload) for each in records if each.type == fmt.TARGETS]
+        assert {(each.set_id, each.queue_ids) for each in said} <= {(1, (1, 2)), (2, (2,))}
+        if said and said[0].set_id == 1:
+            named.append(segment.used)
+    assert len(named) < 20
+    assert named[1] < 2 * named[0]
+    assert all(high - low <= min(low, NAME_EVERY_OCTETS) + 5_000 for low, high in pairwise(named))
+    assert segment.used - named[-1] <= NAME_EVERY_OCTETS + 5_000
 
 
 def test_messages_keep_their_time_in_steady_wall_time(ledger):
@@ -83,7 +98,7 @@ def test_a_run_that_grows_is_one_record_a_batch(ledger):
     more = made.following()
     extend(run, [b"dddd"])
     assert more.append(run, range(3, 4), (1,)) == len(content(b"dddd"))
-    assert [fmt.publish_range(each.payload) for each in encode(more, ledger, 8)] == [(4, 1)]
+    assert [fmt.publish_range(each.payload) for each in encode(more, ledger, 8)[1:]] == [(4, 1)]
 
 
 def test_parts_of_a_run_count_as_what_they_are():

@@ -188,7 +188,9 @@ def test_on_a_full_disk_the_proof_waits_and_leaves_no_hole():
     node.tick(1_000)
     assert ("", [1, 2]) == (node.log.full, node.completed)
     found = list(open_segment(disk).scan_all())
-    assert [fmt.BATCH, fmt.TARGETS, fmt.PUBLISH, fmt.PROVEN, fmt.BATCH, fmt.PUBLISH] == [each.type for each in found]
+    assert [fmt.BATCH, fmt.TARGETS, fmt.PUBLISH, fmt.PROVEN, fmt.BATCH, fmt.TARGETS, fmt.PUBLISH] == [
+        each.type for each in found
+    ]
     again = Node(disk.crash(random.Random(1)))
     assert ([1, 2], []) == (again.live(), again.recovered.reports)
 

@@ -148,6 +148,33 @@ def test_a_damaged_head_of_a_segment_is_reported_and_costs_nothing(disk):
     assert found.reports == [f"segment {FIRST}: the header of the segment is damaged"]
 
 
+def spoil_targets(disk, which):
+    """Damage those of the records that say where messages went."""
+    said = [each.offset for each in records(disk) if each.type == fmt.TARGETS]
+    for offset in said[which]:
+        disk.damage(FIRST, offset + fmt.RECORD_OCTETS, b"\xff")
+    return len(said[which])
+
+
+@pytest.mark.parametrize("which", [slice(0, 1), slice(1, 2), slice(1, None), slice(0, -1)])
+def test_where_messages_went_is_known_if_it_is_said_once_in_a_segment(disk, which):
+    batches(disk, 6, 500)
+    count = spoil_targets(disk, which)
+    found = recover(disk)
+    assert (seqs(found), len(found.reports)) == ([1, 2, 3, 4, 5, 6], count)
+    node = Node(disk)
+    assert node.bodies(range(1, 7)) == {number: bytes([number]) * 500 for number in range(1, 7)}
+
+
+def test_if_it_is_said_nowhere_the_messages_are_lost_and_counted(disk):
+    batches(disk, 6, 500)
+    count = spoil_targets(disk, slice(None))
+    found = recover(disk)
+    assert (seqs(found), len(found.reports)) == ([], count + 1)
+    assert "6 messages from offset " in found.reports[-1]
+    assert found.next_seq == 7
+
+
 @pytest.mark.parametrize("damage", ["footer", "trailer", "cut"])
 def test_a_damaged_footer_costs_nothing(disk, damage):
     batches(disk, 30, 1_000, largest=8_000)

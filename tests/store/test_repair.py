@@ -97,6 +97,25 @@ def test_batches_of_which_nothing_is_left_leave_no_gap(data):
     assert tickets == list(range(tickets[0], tickets[0] + len(heads)))
 
 
+def test_where_messages_went_is_taken_from_the_footer_if_no_record_says_it(data):
+    survey = Survey()
+    done(survey_log(data.log, survey))
+    for name in data.log.names():
+        number = segment_number(name)
+        if number is not None:
+            file = open_segment(data.log, number)
+            said = [found.offset for found in file.scan_all() if found.type == fmt.TARGETS]
+            file.close()
+            octets = bytearray((data.log.root / name).read_bytes())
+            for offset in said:
+                octets[offset] ^= 1
+            (data.log.root / name).write_bytes(octets)
+    assert any("do not say which queues they reached" in text for text in damage_of(data))
+    done(repair(data.path))
+    assert [] == damage_of(data)
+    assert contents(data.path) == data.expected
+
+
 def test_definitions_are_restored_from_their_snapshot(data):
     path = data.path / "definitions.sqlite"
     path.write_bytes(b"\0" * 10_000)
