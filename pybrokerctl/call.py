@@ -37,6 +37,8 @@ def perform(call: Call) -> int:
     command, options = call.command, call.options
     given = _ask_missing(call)
     args = command.parse(given)
+    if command.warn is not None and not options.silent and (warning := command.warn(args)):
+        sys.stderr.write(f"warning: {warning}\n")
     if call.idle_vhost is not None:
         _note(call, f"{command.name} is not scoped to a virtual host, so -p changes nothing")
     target = None
@@ -61,7 +63,7 @@ def perform(call: Call) -> int:
             _check_node(call, connection)
             return _converse(call, args, connection, given)
     except Refused as refused:
-        return _fail(call, target, f"Error:\n{refused.text}", refused.text, refused.exit_code)
+        return _fail(call, target, f"Error:\n{refused.text}", refused.text, refused.exit_code, refused.facts)
     except TimedOut:
         return _timed_out(call, target)
     except Gone:
@@ -214,13 +216,15 @@ def _timed_out(call: Call, target: Target | None) -> int:
     return _fail(call, target, text, text, exit_codes.TEMPFAIL)
 
 
-def _fail(call: Call, target: Target | None, text: str, short: str, code: int) -> int:
-    """Say what is wrong on stderr: `text` to people, `short` as an object to programs that asked for JSON."""
+def _fail(
+    call: Call, target: Target | None, text: str, short: str, code: int, facts: Mapping[str, Any] | None = None
+) -> int:
+    """Say what is wrong on stderr: `text` to people, `short` as an object with `facts` to programs that want JSON."""
     sys.stdout.flush()
     if call.options.formatter == "json":
         from pybrokerctl.render import json  # noqa: PLC0415 - only here
 
-        sys.stderr.write(json.error(short.removeprefix("Error: "), target.node if target else ""))
+        sys.stderr.write(json.error(short.removeprefix("Error: "), target.node if target else "", facts))
     else:
         # The sentence may hold a name, and a name anything.
         sys.stderr.write(terminal.complaint(cell.lines(text.rstrip("\n"))) + "\n")

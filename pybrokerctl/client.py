@@ -201,8 +201,9 @@ class Connection:
     def _expect_object(self, line: Any, *keys: str) -> dict[str, Any]:
         """Return an object of the protocol, with these keys. Raises Refused when it is the daemon's refusal."""
         match line:
-            case {"error": {"text": str(text), "exit_code": int(exit_code)}}:
-                raise Refused(text, exit_code)
+            case {"error": {"text": str(text), "exit_code": int(exit_code), **more}}:
+                facts = more.get("facts")
+                raise Refused(text, exit_code, facts if isinstance(facts, dict) else None)
             case dict() if line.keys() >= set(keys):
                 return line
         raise self._other_protocol()

@@ -89,7 +89,9 @@ def general_options() -> list[tuple[str, str]]:
 
 def shown_by_default(command: Command) -> tuple[str, ...]:
     """Return the columns shown when none are asked for."""
-    return command.default or tuple(column.name for column in command.columns)
+    # Where the arguments decide, they all have defaults.
+    shown = command.shown(command.args()) if callable(command.default) else command.default
+    return shown or tuple(column.name for column in command.columns)
 
 
 def flags_and_label(field: Field) -> str:

@@ -239,7 +239,8 @@ def _rows(columns: Iterable[Column], nouns: Iterable[Any]) -> Iterator[list[Any]
 
 
 def _error(refused: Refused) -> bytes:
-    return codec.encode({"error": {"text": refused.text, "exit_code": refused.exit_code}})
+    facts = {"facts": refused.facts} if refused.facts else {}
+    return codec.encode({"error": {"text": refused.text, "exit_code": refused.exit_code, **facts}})
 
 
 def _check_app(command: Command, controller: Controller) -> None:

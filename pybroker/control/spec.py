@@ -24,12 +24,13 @@ App = Literal["running", "stopped", "any"]
 
 
 class Refused(Exception):
-    """A command's negative answer: one sentence and the exit code pybrokerctl ends with."""
+    """A command's negative answer: one sentence, the exit code pybrokerctl ends with, and `facts` for programs."""
 
-    def __init__(self, text: str, exit_code: int = EX_DATAERR) -> None:
+    def __init__(self, text: str, exit_code: int = EX_DATAERR, facts: Mapping[str, Any] | None = None) -> None:
         super().__init__(text)
         self.text = text
         self.exit_code = exit_code
+        self.facts = dict(facts or {})
 
 
 class BadArguments(Refused):
@@ -151,6 +152,12 @@ class Controller(Protocol):
     def measure_memory(self) -> None:
         """Look again how much memory there is for the watermarks (B1)."""
 
+    def check_alarms(self) -> None:
+        """Compare memory and disk with their limits at once, and set or clear the alarms."""
+
+    def watch_disk(self, *, on: bool) -> None:
+        """Watch the free disk space from now on, or no longer (D10)."""
+
     def resident(self) -> tuple[int, int, int]:
         """Return octets of memory: resident, of these code, of these unused by malloc."""
 
@@ -191,13 +198,14 @@ class Command(NamedTuple):
     It returns None, a sentence that `-s` hides, a document (dict), or, with `columns`, an iterable of the nouns they
     are read off; the iterable is asked for more only as fast as the peer reads. Long work is a generator of Progress
     that returns the answer; it is left undone when the caller goes away. `banner` is a template over the
-    arguments, `{node}` and `{timeout}`, or a function of the arguments that returns one. `default` names the columns
-    shown when none are asked for. `app` is the state the node must be in. With `ends_daemon` pybrokerctl waits until
-    the process is gone, with `awaits_daemon` until there is one and it refuses with EX_TEMPFAIL no more. The document
-    of one that is `composed` holds `calls`: names and arguments of the commands whose answers pybrokerctl shows one
-    after another. One that is `beside` the node runs in a process of its own, on files: "held" by the node unless its
-    `data_dir` is given, or "alone", without any node. `check` looks at the arguments together, in both programs, and
-    raises BadArguments.
+    arguments, `{node}` and `{timeout}`, or a function of the arguments that returns one. `warn` says what is odd about
+    the arguments, on stderr, and nothing is refused for it. `default` names the columns shown when none are asked for,
+    or is a function of the arguments that does. `app` is the state the node must be in. With `ends_daemon` pybrokerctl
+    waits until the process is gone, with `awaits_daemon` until there is one and it refuses with EX_TEMPFAIL no more.
+    The document of one that is `composed` holds `calls`: names and arguments of the commands whose answers pybrokerctl
+    shows one after another. One that is `beside` the node runs in a process of its own, on files: "held" by the node
+    unless its `data_dir` is given, or "alone", without any node. `check` looks at the arguments together, in both
+    programs, and raises BadArguments.
     """
 
     name: str
@@ -207,7 +215,7 @@ class Command(NamedTuple):
     effect: Effect
     run: Callable[[Node, Any], Iterable[Any] | str | dict[str, Any] | None]
     columns: tuple[Column, ...] = ()
-    default: tuple[str, ...] = ()
+    default: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     banner: str | Callable[[Any], str] = ""
     timeout_s: float | None = None
     app: App = "running"
@@ -216,6 +224,7 @@ class Command(NamedTuple):
     composed: bool = False
     beside: Literal["", "held", "alone"] = ""
     check: Callable[[Any], object] | None = None
+    warn: Callable[[Any], str] | None = None
 
     def fields(self) -> tuple["Field", ...]:
         """Return the arguments in the order of the usage line."""
@@ -246,11 +255,15 @@ class Command(NamedTuple):
         if not self.columns:
             return ()
         by_name = {column.name: column for column in self.columns}
-        names = split_columns(getattr(args, "columns", ())) or self.default or tuple(by_name)
+        names = split_columns(getattr(args, "columns", ())) or self.shown(args) or tuple(by_name)
         unknown = sorted({name for name in names if name not in by_name})
         if unknown:
             raise BadArguments(f"Info key(s) {','.join(unknown)} are not supported")
         return tuple(by_name[name] for name in names)
+
+    def shown(self, args: Any) -> tuple[str, ...]:
+        """Return the names of the columns shown when none are asked for; nothing for all of them."""
+        return self.default(args) if callable(self.default) else self.default
 
 
 class Field(NamedTuple):

@@ -1,6 +1,6 @@
 """`json`: listings as one object a line between brackets, documents as one object, success as {"result":"ok"}."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from json import dumps
 from typing import Any
 
@@ -29,9 +29,9 @@ def value(answer: Value, node: str) -> Iterator[str]:
         yield _compact({"result": "ok", "node": node, **message}) + "\n"
 
 
-def error(text: str, node: str) -> str:
-    """Return a refusal as one object."""
-    return _compact({"result": "error", "node": node, "message": text}) + "\n"
+def error(text: str, node: str, facts: Mapping[str, Any] | None = None) -> str:
+    """Return a refusal as one object; `facts` are what it was made of."""
+    return _compact({"result": "error", "node": node, **(facts or {}), "message": text}) + "\n"
 
 
 def _compact(one: Any) -> str:

@@ -76,12 +76,13 @@ CONNECTIONS: Final = Pane(
         Column("user", lambda c: c.user, str, numeric=False),
         Column("vhost", lambda c: c.vhost, str, 100, numeric=False),
         Column("state", lambda c: c.state, str, numeric=False),
+        Column("held by", lambda c: c.held_by, str, 120, numeric=False),
         Column("channels", lambda c: c.channels, count, 90),
         Column("in B/s", lambda c: c.received, octets),
         Column("out B/s", lambda c: c.sent, octets),
         Column("unsent B", lambda c: c.pending, octets, 110),
     ),
-    sort=7,
+    sort=8,
 )
 PANES: Final = (QUEUES, CONNECTIONS)
 
@@ -130,12 +131,12 @@ class Board:
 
     def columns(self, width: int) -> tuple[Column, ...]:
         """Return the columns of the list that a terminal of this width has room for."""
-        several = len({queue.vhost for queue in self.queues}) > 1
-        return tuple(
-            one
-            for one in self.pane.columns
-            if width >= one.columns_min or one is self.sort or (one.title == "vhost" and several)
-        )
+        wanted = {self.sort.title}
+        if len({queue.vhost for queue in self.queues}) > 1:
+            wanted.add("vhost")
+        if any(client.held_by for client in self.clients):
+            wanted.add("held by")
+        return tuple(one for one in self.pane.columns if width >= one.columns_min or one.title in wanted)
 
     def rows(self) -> list[Any]:
         """Return the rows that the filter lets through, sorted; of equals the names decide."""

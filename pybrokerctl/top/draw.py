@@ -36,6 +36,9 @@ HELP: Final = """\
   + -            look less or more often
   q              end
 
+Publishers wait while they are blocked (an alarm) or in flow (by what is told
+beside them); 'pybrokerctl why_blocked' explains it.
+
 Ready messages wait for a consumer, unacked ones are with one. Rates are what
 counters have grown between two looks, per second.
 
@@ -79,7 +82,8 @@ def _head(board: Board, node: str) -> list[Text]:
         second.append("ALARMS: " + ", ".join(map(cell, status["alarms"])), style="bold red")
     else:
         second.append("no alarms", style="green")
-    second.append(f"  memory {octets(status['memory']['total']['rss'])}B")
+    limit = status["vm_memory_high_watermark_limit"]
+    second.append(f"  memory {octets(status['memory']['total']['used'])}B of {octets(limit)}B")
     files = status["file_descriptors"]
     second.append(f"  files {count(files['total_used'])} of {count(files['total_limit'])}")
     if "disk_free" in status:

@@ -12,12 +12,14 @@ QUEUE_COLUMNS: Final = (
     *("publish", "deliver", "ack", "redeliver"),
 )
 CONNECTION_COLUMNS: Final = (
-    *("pid", "name", "user_provided_name", "user", "vhost", "state", "channels", "send_pend"),
+    *("pid", "name", "user_provided_name", "user", "vhost", "state", "last_blocked_cause", "channels", "send_pend"),
     *("recv_oct", "send_oct"),
 )
+# States in which the last cause is that of now.
+HELD: Final = frozenset({"flow", "blocked"})
 # From this column on they are counters, of which the difference is of interest.
 QUEUE_COUNTERS: Final = 6
-CONNECTION_COUNTERS: Final = 8
+CONNECTION_COUNTERS: Final = 9
 
 
 class Queue(NamedTuple):
@@ -44,6 +46,7 @@ class Client(NamedTuple):
     user: str
     vhost: str
     state: str
+    last_cause: str
     channels: int
     pending: int
     received: float | None
@@ -53,6 +56,11 @@ class Client(NamedTuple):
     def name(self) -> str:
         """Return what its client calls it, else the two addresses."""
         return self.given_name or self.peers
+
+    @property
+    def held_by(self) -> str:
+        """Return what holds it back, or did until a moment ago; nothing while it is read."""
+        return self.last_cause if self.state in HELD else ""
 
 
 class Snapshot(NamedTuple):

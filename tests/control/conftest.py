@@ -6,6 +6,7 @@ from fakes import World
 
 from pybroker.control import codec, commands
 from pybroker.control.spec import Node, Progress
+from pybroker.core.alarm import DISK, MEMORY
 from pybroker.net.listener import Listener
 
 
@@ -27,6 +28,7 @@ class FakeDaemon:
         self.asked: list[str] = []
         self.memory = (100_000_000, 20_000_000, 5_000_000)
         self.unreachable = ""
+        self.disk_free = 1 << 30
 
     def stop(self) -> None:
         self.asked.append("stop")
@@ -55,6 +57,26 @@ class FakeDaemon:
 
     def measure_memory(self) -> None:
         self.asked.append("measure_memory")
+
+    def check_alarms(self) -> None:
+        """Do what the monitors do, with the figures that a test has set in `watermarks.measured`."""
+        self.asked.append("check_alarms")
+        marks, alarms = self.world.broker.settings.watermarks, self.world.broker.alarms
+        used, limit = marks.measured.used, marks.memory_limit_octets
+        if used > limit:
+            alarms.set(MEMORY, f"{used >> 20} MB used, {limit >> 20} MB allowed")
+        else:
+            alarms.clear(MEMORY)
+        free, limit = marks.measured.disk_free, marks.disk_limit_octets
+        if free is not None and free < limit:
+            alarms.set(DISK, f"{free >> 20} MB free, {limit >> 20} MB required")
+        else:
+            alarms.clear(DISK)
+
+    def watch_disk(self, *, on: bool) -> None:
+        self.asked.append(f"watch_disk {on}")
+        self.world.broker.settings.watermarks.measured.disk_free = self.disk_free if on else None
+        self.check_alarms()
 
     def resident(self) -> tuple[int, int, int]:
         return self.memory

@@ -1,8 +1,8 @@
 """list_connections: who is connected. Client suites find their own connection by the name in client_properties."""
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, cast
 
-from pybroker.control.spec import Column, ColumnsArg, Command, Node
+from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -10,17 +10,47 @@ if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
 
 
+# One that was stopped so long ago is a problem still: most are for some milliseconds, many times a second.
+RECENT_S: Final = 5.0
+HELD: Final = frozenset({"flow", "blocking", "blocked"})
+DEFAULT: Final = ("user", "peer_host", "peer_port", "state")
+DEFAULT_OF_PROBLEMS: Final = ("pid", "name", "user", "state", "last_blocked_cause", "last_blocked_age", "send_pend")
+
+
 class Args(NamedTuple):
     """Connections belong to the node, so there is no virtual host to choose."""
 
     columns: ColumnsArg = ()
+    problems: Annotated[
+        bool,
+        Arg(
+            "only those in flow, blocking or blocked, now or in the last five seconds, and those that do not read what "
+            f"is sent to them; shows {' '.join(DEFAULT_OF_PROBLEMS)} unless others are asked for",
+            "--problems",
+        ),
+    ] = False
 
 
 def run(node: Node, args: Args) -> "Iterable[AmqpSession]":
     """Return the connections in the order they came; those that have not spoken yet are none."""
-    del args
     sessions = cast("list[AmqpSession]", list(node.broker.sessions.values()))
-    return (session for session in sessions if session.state not in {"header", "closed"})
+    known = (session for session in sessions if session.state not in {"header", "closed"})
+    return filter(_is_problem, known) if args.problems else known
+
+
+def _is_problem(session: "AmqpSession") -> bool:
+    age_s = session.throttle.last_age_s(session.broker.clock.now_ms)
+    recent = age_s is not None and age_s < RECENT_S
+    return session.shown_state in HELD or recent or session.outbox_full
+
+
+def _shown(args: Args) -> tuple[str, ...]:
+    return DEFAULT_OF_PROBLEMS if args.problems else DEFAULT
+
+
+def _last_blocked_age(session: "AmqpSession") -> float | str:
+    age_s = session.throttle.last_age_s(session.broker.clock.now_ms)
+    return "infinity" if age_s is None else age_s
 
 
 def _given_name(session: "AmqpSession") -> str:
@@ -46,6 +76,33 @@ COLUMNS = (
     Column("peer_cert_serial_number", lambda _: "", "its serial number; empty"),
     Column("peer_cert_validity", lambda _: "", "its validity; empty"),
     Column("state", lambda s: s.shown_state, "starting, tuning, opening, running, flow, blocking, blocked or closing"),
+    Column(
+        "last_blocked_by",
+        lambda s: s.throttle.last_by,
+        "why it was not read the last time: resource for an alarm, flow for anything else, none if it always was",
+    ),
+    Column(
+        "last_blocked_age",
+        _last_blocked_age,
+        "how many seconds ago that began; infinity if it always was",
+    ),
+    Column(
+        "last_blocked_cause",
+        lambda s: s.throttle.last_cause,
+        "what it was: memory, disk, journal (it is ahead of the disk), peer (it does not read its replies), replies "
+        "that wait for the disk, or the queue that is paged out",
+    ),
+    Column(
+        "blocked_time",
+        lambda s: s.throttle.blocked_ms(s.broker.clock.now_ms),
+        "for how long alarms have kept it from being read in all, in ms",
+    ),
+    Column(
+        "flow_time",
+        lambda s: s.throttle.flow_ms(s.broker.clock.now_ms),
+        "for how long anything else has, in ms",
+    ),
+    Column("flow_count", lambda s: s.throttle.flow_count, "how often that began"),
     Column("channels", lambda s: len(s.channels), "open channels"),
     Column("protocol", lambda _: "{0,9,1}", "AMQP version"),
     Column("auth_mechanism", lambda s: s.auth_mechanism, "SASL mechanism"),
@@ -73,6 +130,6 @@ COMMAND = Command(
     effect="read",
     run=run,
     columns=COLUMNS,
-    default=("user", "peer_host", "peer_port", "state"),
+    default=_shown,
     banner="Listing connections ...",
 )

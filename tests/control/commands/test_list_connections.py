@@ -57,3 +57,56 @@ def test_a_publisher_that_is_ahead_of_the_disk_is_in_flow(operator, peer):
     peer.session.stop_reading(JOURNAL)
     assert operator.list("list_connections", "state") == ["flow"]
     assert operator.list("list_channels", "state") == ["flow"]
+
+
+BLOCKED = ("last_blocked_by", "last_blocked_age", "last_blocked_cause", "blocked_time", "flow_time", "flow_count")
+
+
+def test_e7_one_that_was_always_read_says_so_as_rabbitmq_36_did(operator, peer):
+    assert [["none", "infinity", "", 0, 0, 0]] == operator.list("list_connections", *BLOCKED)
+
+
+def test_e7_what_held_it_last_when_and_how_long_in_all(operator, peer):
+    clock, session = operator.world.clock, peer.session
+    session.stop_reading(JOURNAL)
+    clock.advance(300)
+    session.resume_reading(JOURNAL)
+    clock.advance(1_200)
+    assert [["flow", 1.5, "journal", 0, 300, 1]] == operator.list("list_connections", *BLOCKED)
+    operator.world.broker.alarms.set("memory", "much")
+    operator.world.broker.alarms.set("disk", "little")
+    peer.declare("q")
+    peer.publish("", "q", b"x")
+    clock.advance(2_000)
+    assert [["resource", 2, "memory & disk", 2_000, 300, 1]] == operator.list("list_connections", *BLOCKED)
+
+
+def test_e6_flow_is_shown_for_five_seconds(operator, peer):
+    clock, session = operator.world.clock, peer.session
+    session.stop_reading(JOURNAL)
+    session.resume_reading(JOURNAL)
+    clock.advance(4_999)
+    assert ["flow"] == operator.list("list_connections", "state")
+    clock.advance(1)
+    assert ["running"] == operator.list("list_connections", "state")
+
+
+def test_problems_are_those_that_are_held_back_or_do_not_read(operator, peer):
+    clock = operator.world.clock
+    in_flow, deaf, _well = (operator.world.connect() for _ in range(3))
+    in_flow.session.stop_reading(JOURNAL)
+    in_flow.session.resume_reading(JOURNAL)
+    deaf.session.outbox_full = True
+    pids = operator.list("list_connections", "pid", problems=True)
+    assert [in_flow.session.pid, deaf.session.pid] == pids
+    clock.advance(5_000)
+    assert [deaf.session.pid] == operator.list("list_connections", "pid", problems=True)
+    # E8: an alarm wins, whoever publishes or not.
+    operator.world.broker.alarms.set("memory", "much")
+    assert 4 == len(operator.list("list_connections", "pid", problems=True))
+
+
+def test_problems_are_shown_with_their_cause(operator, peer):
+    peer.session.stop_reading(JOURNAL)
+    row = operator.list("list_connections", problems=True)
+    assert [[peer.session.pid, peer.session.name, "guest", "flow", "journal", 0, 0]] == row

@@ -9,7 +9,7 @@ def queue(name: str, ready: int = 0, vhost: str = "/", published: int = 0) -> li
 
 
 def client(name: str, received: int) -> list:
-    return [f"<{name}>", name, "", "guest", "/", "running", 1, 0, received, 0]
+    return [f"<{name}>", name, "", "guest", "/", "running", "", 1, 0, received, 0]
 
 
 @pytest.fixture
@@ -55,6 +55,16 @@ def test_columns_that_are_not_shown_are_not_sorted_by(board):
 def test_virtual_hosts_are_shown_as_soon_as_there_are_several(board):
     board.look(Snapshot(1.0, {}, [queue("a"), queue("a", vhost="v")], []))
     assert board.columns(80)[0].title == "vhost"
+
+
+def test_what_holds_connections_back_is_shown_as_soon_as_something_does(board):
+    press(board, "tab")
+    assert "held by" not in [column.title for column in board.columns(80)]
+    flow = [*client("c1", 0)[:5], "flow", "journal", 1, 0, 0, 0]
+    board.look(Snapshot(1.0, {}, [], [flow, [*client("c2", 0)[:5], "running", "disk", 1, 0, 0, 0]]))
+    assert "held by" in [column.title for column in board.columns(80)]
+    # What held one long ago does not hold it now.
+    assert {"c1": "journal", "c2": ""} == {one.name: one.held_by for one in board.rows()}
 
 
 def test_tab_shows_the_other_list_each_with_its_own_order(board):

@@ -12,12 +12,13 @@ from pybrokerctl.top.snapshot import Snapshot
 STATUS = {
     "uptime": 3700,
     "alarms": [],
-    "memory": {"total": {"rss": 58_000_000}},
+    "memory": {"total": {"used": 58_000_000}},
+    "vm_memory_high_watermark_limit": 10_000_000_000,
     "file_descriptors": {"total_used": 20, "total_limit": 1024},
     "disk_free": 80_000_000_000,
     "totals": {"connection_count": 1, "queue_count": 2, "virtual_host_count": 1},
 }
-CLIENT = ["<n.1.0>", "1.2.3.4:5 -> 1.2.3.4:5672", "worker", "guest", "/", "running", 1, 0, 1000, 500]
+CLIENT = ["<n.1.0>", "1.2.3.4:5 -> 1.2.3.4:5672", "worker", "guest", "/", "running", "", 1, 0, 1000, 500]
 
 
 def queue(name: str, ready: int = 0, published: int = 0) -> list:
@@ -46,7 +47,7 @@ def seen(board: Board, width: int = 80, height: int = 24) -> list[str]:
 def test_the_head_tells_who_what_and_how_much(board):
     assert seen(board)[:3] == [
         "pybroker@vm  up 1:01:40  1 connection  2 queues  1 vhost",
-        "no alarms  memory 58.0MB  files 20 of 1,024  disk free 80.0GB",
+        "no alarms  memory 58.0MB of 10.0GB  files 20 of 1,024  disk free 80.0GB",
         "publish 34/s  deliver 0/s  ack 0/s  in 0B/s  out 0B/s",
     ]
 
@@ -65,6 +66,21 @@ def test_connections_are_shown_by_the_name_their_client_gives(board):
     wide = seen(board, 160)[6]
     assert "<n.1.0>" in wide
     assert "1.2.3.4:5 " in wide
+
+
+def test_what_holds_a_connection_back_is_told_beside_its_state_in_colour(board):
+    blocked = [*CLIENT[:5], "blocked", "memory", *CLIENT[7:]]
+    well = ["<n.2.0>", *CLIENT[1:2], "idler", "guest", "/", "blocking", "memory", *CLIENT[7:]]
+    board.look(Snapshot(2.0, STATUS, [], [blocked, well]))
+    board.press("tab", 80, 10)
+    titles, *rows = seen(board)[4:8]
+    assert titles.split()[:6] == ["connection", "user", "state", "held", "by", "in"]
+    assert ["worker", "guest", "blocked", "memory", "0", "0"] == rows[1].split()
+    # Nothing holds it before it publishes; the state says so.
+    assert ["idler", "guest", "blocking"] == rows[2].split()
+    text = "".join(draw(board, "n", 80, 24))
+    assert "\x1b[31mblocked" in text
+    assert "\x1b[33mblocking" in text
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (140, 50), (40, 8), (200, 5)])

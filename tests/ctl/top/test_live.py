@@ -8,11 +8,12 @@ from pybrokerctl.screen import LEAVE
 STATUS = {
     "uptime": 3700,
     "alarms": [],
-    "memory": {"total": {"rss": 58_000_000}},
+    "memory": {"total": {"used": 58_000_000}},
+    "vm_memory_high_watermark_limit": 10_000_000_000,
     "file_descriptors": {"total_used": 20, "total_limit": 1024},
     "totals": {"connection_count": 1, "queue_count": 2, "virtual_host_count": 1},
 }
-CLIENT = ["<n.1.0>", "1.2.3.4:5 -> 1.2.3.4:5672", "worker", "guest", "/", "running", 1, 0, 1000, 500]
+CLIENT = ["<n.1.0>", "1.2.3.4:5 -> 1.2.3.4:5672", "worker", "guest", "/", "running", "", 1, 0, 1000, 500]
 
 
 def answers(published: int) -> list:

@@ -2,7 +2,7 @@ from pybrokerctl.client import Connection
 from pybrokerctl.top.snapshot import Snapshot, clients_between, queues_between, take, total
 
 QUEUE = ["/", "q", 5, 1, 2, 600, 100, 90, 80, 3]
-CLIENT = ["<1>", "1.2.3.4:5 -> 1.2.3.4:5672", "", "guest", "/", "running", 1, 0, 1000, 500]
+CLIENT = ["<1>", "1.2.3.4:5 -> 1.2.3.4:5672", "", "guest", "/", "running", "", 1, 0, 1000, 500]
 
 
 def snapshot(at_s: float, queues=(), connections=()) -> Snapshot:
@@ -40,7 +40,7 @@ def test_one_that_was_not_there_before_has_no_rate_yet():
 
 
 def test_connections_have_octets_a_second_and_the_name_their_client_gives():
-    later = [*CLIENT[:2], "mine", *CLIENT[3:8], 3000, 500]
+    later = [*CLIENT[:2], "mine", *CLIENT[3:9], 3000, 500]
     first, second = clients_between(snapshot(0.0, (), [CLIENT]), snapshot(1.0, (), [later, ["<2>", *CLIENT[1:]]]))
     assert (first.name, first.received, first.sent) == ("mine", 2000, 0)
     assert (second.name, second.received) == ("1.2.3.4:5 -> 1.2.3.4:5672", None)
