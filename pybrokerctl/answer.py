@@ -28,6 +28,9 @@ def texts(call: "Call", args: Any, connection: "Connection", given: Mapping[str,
         return
     elif isinstance(answer, dict) and options.formatter in render.FOR_PEOPLE and (view := views.find(command.name)):
         yield from view(answer, args, drawn=options.formatter == render.TERMINAL)
+    elif isinstance(answer, dict) and command.name in views.TABLES and options.formatter != "json":
+        names, found = views.table(command.name, answer)
+        yield from formatter.rows(render.Head(names, show=options.headers, pad=options.pad), [found])
     elif isinstance(answer, dict) and "message" in answer and options.formatter != "json":
         yield from formatter.value(answer["message"], connection.node)
     else:

@@ -71,7 +71,7 @@ WATCH: Final = General(
     optional_value=True,
 )
 # Besides the listings.
-WATCHED_DOCUMENTS: Final = frozenset({"log_status", "memory_breakdown", "status"})
+WATCHED_DOCUMENTS: Final = frozenset({"alarms", "log_status", "memory_breakdown", "status", "why_blocked"})
 
 
 def further(command: Command) -> tuple[General, ...]:

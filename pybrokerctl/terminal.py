@@ -61,6 +61,11 @@ def red(text: str, stream: TextIO | None = None) -> str:
     return _styled(text, "1;31", stream or sys.stdout)
 
 
+def coloured(text: str, code: str) -> str:
+    """Return text in a colour, given as an SGR code, where stdout takes it."""
+    return _styled(text, code, sys.stdout)
+
+
 def complaint(text: str) -> str:
     """Return a text for stderr; the word Error with which it begins stands out where a person sees it."""
     word = "Error"

@@ -6,7 +6,7 @@
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pybroker.control.spec import EX_NOUSER, Refused
 
@@ -43,6 +43,20 @@ def find_user(broker: "Broker", name: str) -> "User":
     if user is None:
         raise Refused(f'User "{name}" does not exist' + nearest(name, (user.name for user in broker.users)), EX_NOUSER)
     return user
+
+
+def find_connections(broker: "Broker", name: str) -> list[Any]:
+    """Return those of this id or name, or called so by their clients. Raises Refused when there is none."""
+    sessions: list[Any] = list(broker.sessions.values())
+    found = [
+        session
+        for session in sessions
+        if name in {session.pid, session.name} or session.client_properties.get("connection_name") == name
+    ]
+    if not found:
+        text = f"no connection has the id or the name {name}"
+        raise Refused(f"{text}; 'pybrokerctl list_connections pid name' shows all of them")
+    return found
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

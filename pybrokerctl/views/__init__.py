@@ -13,7 +13,10 @@ class View(Protocol):
 
 
 # A view is the module of its command's name; it is loaded when it is needed.
-NAMES: Final = frozenset({"cluster_status", "environment", "log_status", "memory_breakdown", "status"})
+NAMES: Final = frozenset({"cluster_status", "environment", "log_status", "memory_breakdown", "status", "why_blocked"})
+
+# Of these the formatters that know nothing but tables show rows, which their views make.
+TABLES: Final = frozenset({"why_blocked"})
 
 # What a terminal shows live instead of once.
 LIVE: Final = frozenset({"top"})
@@ -25,3 +28,10 @@ def find(command: str) -> View | None:
         return None
     view: View = import_module(f"{__name__}.{command}").view
     return view
+
+
+def table(command: str, document: dict[str, Any]) -> tuple[tuple[str, ...], list[list[Any]]]:
+    """Return a document of TABLES as columns and rows."""
+    module = import_module(f"{__name__}.{command}")
+    rows: list[list[Any]] = module.rows(document)
+    return module.COLUMNS, rows

@@ -16,7 +16,7 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
         "Data directory": [f"Node data directory: {document['data_directory'] or '(none)'}"],
         "Config files": _bullets(document["config_files"]),
         "Log file(s)": _bullets(document["log_files"]),
-        "Alarms": document["alarms"] or ["(none)"],
+        "Alarms": alarms(document) or ["(none)"],
         "Memory": _memory(document, args.unit),
         "File Descriptors": ["Total: {total_used}, limit: {total_limit}".format_map(document["file_descriptors"])],
         "Free Disk Space": _disk(document, args.unit),
@@ -24,6 +24,12 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
         "Listeners": [listener(one) for one in document["listeners"]],
     }
     yield from show(sections, drawn=drawn, alarming=["Alarms"] if document["alarms"] else [])
+
+
+def alarms(document: dict[str, Any]) -> list[str]:
+    """Return the alarms with how long they have been set, and the notices behind them."""
+    told: list[str] = [one["message"] for one in document["resource_alarms"]]
+    return told + list(document["alarms"][len(told) :])
 
 
 def size(octets: int, unit: str) -> str:
@@ -50,11 +56,18 @@ def _memory(document: dict[str, Any], unit: str) -> list[str]:
     total, limit = document["total_memory"], size(document["vm_memory_high_watermark_limit"], unit)
     setting = document["vm_memory_high_watermark_setting"]
     shown = f"{setting['relative']} of available memory" if "relative" in setting else f"{setting['absolute']} bytes"
+    figures = {name: size(octets, unit) for name, octets in document["memory"]["total"].items()}
+    installed = total["installed"]
+    of = f" of {size(installed, unit)} installed" if installed and installed != total["bytes"] else ""
+    ratio, paging = document["vm_memory_high_watermark_paging_ratio"], document["vm_memory_high_watermark_paging_limit"]
     return [
-        f"Total memory used: {size(document['memory']['total']['rss'], unit)}",
+        f"Total memory used: {figures['used']}",
         f"Calculation strategy: {document['memory']['strategy']}",
-        f"Available memory: {size(total['bytes'], unit)} ({total['source']})",
+        f"Resident set: {figures['rss']}, reusable of it: {figures['reusable']}, accounted for: {figures['accounted']}",
+        f"Available memory: {size(total['bytes'], unit)} ({total['source']}){of}",
         f"Memory high watermark setting: {shown}, computed to: {limit}",
+        f"Paging ratio: {ratio}, "
+        + ("nothing is paged out" if paging is None else f"computed to: {size(paging, unit)}"),
     ]
 
 
@@ -65,6 +78,8 @@ def _bullets(lines: list[str]) -> list[str]:
 def _disk(document: dict[str, Any], unit: str) -> list[str]:
     limit = f"Low free disk space watermark: {size(document['disk_free_limit'], unit)}"
     free = [f"Free disk space: {size(document['disk_free'], unit)}"] if "disk_free" in document else []
+    if not document["disk_free_monitoring"]:
+        free.append("Free disk space is not watched")
     return [limit, *free]
 
 

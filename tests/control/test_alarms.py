@@ -2,6 +2,7 @@ import pytest
 
 from pybroker.control import alarms
 from pybroker.control.spec import Refused
+from pybroker.core import alarm
 
 
 def test_without_any_nothing_is_refused(operator):
@@ -15,6 +16,26 @@ def test_each_is_a_line_in_rabbitmqs_words_with_its_reason(operator):
         alarms.check(operator.world.broker)
     assert refused.value.exit_code == 69
     assert refused.value.text.splitlines() == [
-        "Free disk space alarm on node pybroker@vm: no room",
-        "Memory alarm on node pybroker@vm: too much",
+        "Free disk space alarm on node pybroker@vm: no room (for 0.0 s)",
+        "Memory alarm on node pybroker@vm: too much (for 0.0 s)",
     ]
+
+
+def test_alarms_of_other_nodes_are_not_local(operator):
+    operator.world.broker.alarms.set("memory", "much", "pybroker@other")
+    alarms.check(operator.world.broker, local=True)
+    with pytest.raises(Refused):
+        alarms.check(operator.world.broker)
+
+
+def test_an_answer_about_a_limit_tells_whether_publishers_are_blocked(operator):
+    broker = operator.world.broker
+    assert "" == alarms.told_of_blocking(broker, "memory")
+    broker.alarms.set("memory", "much")
+    assert "" == alarms.told_of_blocking(broker, "disk")
+    told = "\nThe memory alarm is set: much. Publishers are blocked; 'pybrokerctl why_blocked' tells whom."
+    assert told == alarms.told_of_blocking(broker, "memory")
+
+
+def test_the_names_are_those_of_the_core():
+    assert (alarm.MEMORY, alarm.DISK, alarm.FILES) == (alarms.MEMORY, alarms.DISK, alarms.FILES)

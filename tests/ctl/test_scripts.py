@@ -50,6 +50,8 @@ LINES = """
     set_log_level info
     set_vm_memory_high_watermark 0.4
     set_disk_free_limit mem_relative 0.1
+    deactivate_free_disk_space_monitoring
+    activate_free_disk_space_monitoring
     set_cluster_name test
     cluster_status
     add_vhost v --description 'a "quoted" one' --tags a,b
@@ -77,6 +79,7 @@ LINES = """
     list_connections pid name peer_port client_properties
     list_channels
     list_consumers
+    why_blocked "$PID"
     top
     eval 'application:get_env(rabbit, channel_max).'
     purge_queue 'a, b'

@@ -62,6 +62,7 @@ NAMES: Final = (
     "list_connections",
     "list_channels",
     "list_consumers",
+    "why_blocked",
     "top",
     # Virtual hosts
     "add_vhost",
@@ -76,6 +77,8 @@ NAMES: Final = (
     "set_log_level",
     "set_vm_memory_high_watermark",
     "set_disk_free_limit",
+    "activate_free_disk_space_monitoring",
+    "deactivate_free_disk_space_monitoring",
     # Operations
     "close_connection",
     "close_all_connections",

@@ -2,15 +2,18 @@
 
 from typing import Any
 
+from pybroker.control import alarms
 from pybroker.control.spec import Command, NoArgs, Node
 
 
 def run(node: Node, args: NoArgs) -> dict[str, Any]:
-    """Return a sentence for each alarm and each notice; memory raises none in this version (status says so)."""
+    """Return a sentence for each alarm and each notice; for programs what each is made of."""
     del args
-    found = [*node.broker.alarms.sentences(), *node.broker.notices]
-    told = "no alarms, local or clusterwide" if not found else "the following alarms:\n" + "\n".join(found)
-    return node.tell(f"Node {node.name} reported {told}", alarms=found)
+    found, notices = alarms.documents(node.broker), list(node.broker.notices)
+    lines = [*(one["message"] for one in found), *notices]
+    told = "the following alarms:\n" + "\n".join(lines) if lines else "no alarms, local or clusterwide"
+    places = alarms.by_place(node.broker, found) if found else {}
+    return node.tell(f"Node {node.name} reported {told}", alarms=found, **places, notices=notices)
 
 
 COMMAND = Command(

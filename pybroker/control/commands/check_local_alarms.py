@@ -7,7 +7,7 @@ from pybroker.control.spec import Command, NoArgs, Node
 def run(node: Node, args: NoArgs) -> str:
     """Return rabbitmq-diagnostics' sentence. Raises Refused while there is an alarm."""
     del args
-    alarms.check(node.broker, node.name)
+    alarms.check(node.broker, local=True)
     return f"Node {node.name} reported no local alarms"
 
 

@@ -1,19 +1,25 @@
 """eval: the few Erlang expressions that client suites prepare a node with; there is no Erlang here to run others.
 
-The Java client's suite sets `channel_max` and `loopback_users`, and reads the latter; AMQProxy's sets `heartbeat`. What
-they do to alarms (`rabbit_alarm:set_alarm`) is refused as long as there are none.
+The Java client's suite sets `channel_max` and `loopback_users`, and reads the latter; AMQProxy's sets `heartbeat`. Many
+set an alarm of memory or disk (`rabbit_alarm:set_alarm`) to see what their client makes of it, and clear it.
 """
 
 import re
 from typing import Annotated, Any, NamedTuple
 
-from pybroker.control.spec import EX_DATAERR, EX_UNAVAILABLE, Arg, BadArguments, Command, Node, Refused
+from pybroker.control.alarms import DISK, FILES, MEMORY
+from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Command, Node, Refused
 
 _SET = re.compile(r"application:set_env\(\s*rabbit\s*,\s*(\w+)\s*,(.*)\)\s*\.?", re.DOTALL)
 _GET = re.compile(r"application:get_env\(\s*rabbit\s*,\s*(\w+)\s*\)\s*\.?")
 _GET_VALUE = re.compile(
     r"\{\s*ok\s*,\s*([A-Z]\w*)\s*\}\s*=\s*application:get_env\(\s*rabbit\s*,\s*(\w+)\s*\),\s*\1\s*\.?"
 )
+# Of another node only that one can tell; `node()` is ours.
+_RESOURCE = r"\{\s*resource_limit\s*,\s*(\w+)\s*,\s*(node\(\)|'?[\w.@-]+'?)\s*\}|file_descriptor_limit"
+_SET_ALARM = re.compile(rf"rabbit_alarm:set_alarm\(\s*\{{\s*(?:{_RESOURCE})\s*,\s*\[\s*\]\s*\}}\s*\)\s*\.?")
+_CLEAR_ALARM = re.compile(rf"rabbit_alarm:clear_alarm\(\s*(?:{_RESOURCE})\s*\)\s*\.?")
+_GET_ALARMS = re.compile(r"rabbit_alarm:get_(local_)?alarms\(\s*\)\s*\.?")
 _BINARIES = re.compile(r'\[\s*(<<"[^"\\]*">>(\s*,\s*<<"[^"\\]*">>)*)?\s*\]')
 
 # Erlang's key, the attribute of Settings. Both count in frames of connection.tune, so they fit into 16 bits.
@@ -27,7 +33,8 @@ class Args(NamedTuple):
     expression: Annotated[
         str,
         Arg(
-            "application:set_env or application:get_env of channel_max, heartbeat, loopback_users",
+            "application:set_env or application:get_env of channel_max, heartbeat, loopback_users; "
+            "rabbit_alarm:set_alarm or rabbit_alarm:clear_alarm of memory or disk, rabbit_alarm:get_alarms",
             prompt="Expression: ",
         ),
     ]
@@ -49,12 +56,41 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         return node.tell(f"{{ok,{_get(node, match[1])}}}")
     if match := _GET_VALUE.fullmatch(text):
         return node.tell(_get(node, match[2]))
-    if text.startswith("rabbit_alarm:"):
-        raise Refused("this version raises no alarms, so none can be set, cleared or asked for", EX_UNAVAILABLE)
+    if match := _SET_ALARM.fullmatch(text):
+        node.broker.alarms.set_by_hand(_resource(node, match))
+        return node.tell("ok")
+    if match := _CLEAR_ALARM.fullmatch(text):
+        node.broker.alarms.clear_by_hand(_resource(node, match))
+        # What is short indeed is set again now, not in a second.
+        node.daemon.check_alarms()
+        return node.tell("ok")
+    if match := _GET_ALARMS.fullmatch(text):
+        return node.tell(_alarms(node, local=bool(match[1])))
     raise Refused(
         "there is no Erlang here: eval knows application:set_env(rabbit, KEY, VALUE). and "
-        f"application:get_env(rabbit, KEY). of {', '.join(KNOWN)}"
+        f"application:get_env(rabbit, KEY). of {', '.join(KNOWN)}; rabbit_alarm:set_alarm({{{{resource_limit, memory, "
+        "node()}, []}). and rabbit_alarm:clear_alarm({resource_limit, memory, node()})., with memory or disk; "
+        "rabbit_alarm:get_alarms()."
     )
+
+
+def _resource(node: Node, match: re.Match[str]) -> str:
+    """Return which resource of this node an expression is about. Raises Refused."""
+    resource, whose = match[1] or FILES, (match[2] or "node()").strip("'")
+    if resource not in {MEMORY, DISK, FILES}:
+        raise Refused(f"Evaluation failed: there are alarms of memory and disk, not of {resource}")
+    if whose not in {"node()", node.name}:
+        raise Refused(f"Evaluation failed: this is node {node.name}, and {whose} has to be asked about its own alarms")
+    return resource
+
+
+def _alarms(node: Node, *, local: bool) -> str:
+    found = [alarm for alarm in node.broker.alarms if alarm.node == node.name or not local]
+    terms = [
+        f"{{{FILES},[]}}" if alarm.resource == FILES else f"{{{{resource_limit,{alarm.resource},'{alarm.node}'}},[]}}"
+        for alarm in found
+    ]
+    return f"[{','.join(terms)}]"
 
 
 def _get(node: Node, key: str) -> str:
@@ -89,7 +125,7 @@ def _check_known(key: str) -> None:
 COMMAND = Command(
     name="eval",
     section="Operations",
-    summary="Sets or reads channel_max, heartbeat or loopback_users by the Erlang expression that client suites use",
+    summary="Sets or reads channel_max, heartbeat, loopback_users and alarms by Erlang expressions of client suites",
     args=Args,
     effect="write",
     run=run,

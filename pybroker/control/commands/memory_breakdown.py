@@ -1,4 +1,7 @@
-"""memory_breakdown: where the memory of the process is. The categories add up to the resident set."""
+"""memory_breakdown: where the memory of the process is. The categories add up to the resident set.
+
+Without `reusable` they add up to the figure that the memory limit is compared with.
+"""
 
 from typing import Annotated, Any, NamedTuple
 
@@ -16,20 +19,28 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> dict[str, Any]:
     """Return octets and percentage by category, the largest first.
 
-    The kernel counts the resident set and the code in it, malloc what it holds free, the broker its messages and
-    buffers; the rest is Python's: the program's objects, connections, definitions. Raises Refused without /proc.
+    The kernel counts the resident set and the code in it, the broker its messages and buffers, malloc what it holds
+    free. Of what is free, `reusable` is what the limit is not compared with: all categories without it are. The rest
+    is Python's: the program's objects, connections, definitions. Raises Refused without /proc.
     """
     del args
     contents, entries, buffers = node.broker.footprint(node.pause)
     total, code, unused = node.daemon.resident()
     if not total:
         raise Refused("this operating system does not tell how much memory a process has", EX_UNAVAILABLE)
-    found = {"code": code}
-    left = total - code
-    parts = {"message_contents": contents, "queue_entries": entries, "connection_buffers": buffers}
-    for name, octets in {**parts, "allocated_unused": unused}.items():
+    reusable = node.broker.settings.watermarks.measured.reusable
+    parts = {
+        "code": code,
+        "reusable": reusable,
+        "message_contents": contents,
+        "queue_entries": entries,
+        "connection_buffers": buffers,
+        "allocated_unused": unused - reusable,
+    }
+    found, left = {}, total
+    for name, octets in parts.items():
         # What is counted by its size may have been swapped out, or never been touched: no more than there is.
-        found[name] = min(octets, left)
+        found[name] = max(0, min(octets, left))
         left -= found[name]
     found["other"] = left
     return {

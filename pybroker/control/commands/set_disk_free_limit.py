@@ -2,8 +2,10 @@
 
 from typing import Annotated, NamedTuple
 
+from pybroker.control import alarms
 from pybroker.control.octets import parse_fraction, parse_octets
 from pybroker.control.spec import Arg, BadArguments, Command, Node
+from pybroker.control.words import size
 
 RELATIVE = "mem_relative"
 
@@ -35,7 +37,7 @@ def check(args: Args) -> None:
 
 
 def run(node: Node, args: Args) -> str:
-    """Set the limit, and say what it comes to."""
+    """Set the limit, set or clear the alarm; say what it comes to, and what is free."""
     settings = node.broker.settings
     marks = settings.watermarks
     if args.fraction is None:
@@ -46,7 +48,13 @@ def run(node: Node, args: Args) -> str:
         node.daemon.measure_memory()
         marks.set_disk_relative(parse_fraction(args.fraction))
         settings.changed("disk_free_limit.relative", args.fraction)
-    return f"Disk free limit set to {marks.disk_limit_octets} octets"
+    node.daemon.check_alarms()
+    limit, free = marks.disk_limit_octets, marks.measured.disk_free
+    share = "" if marks.disk_relative is None else f": {marks.disk_relative} times {size(marks.total.octets)}"
+    now = "how much is free now is not known" if free is None else f"{size(free)} are free now"
+    return f"Disk free limit set to {limit} octets ({size(limit)}{share}); {now}" + alarms.told_of_blocking(
+        node.broker, alarms.DISK
+    )
 
 
 def banner(args: Args) -> str:

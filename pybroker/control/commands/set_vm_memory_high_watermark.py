@@ -2,8 +2,10 @@
 
 from typing import Annotated, NamedTuple
 
+from pybroker.control import alarms
 from pybroker.control.octets import parse_fraction, parse_octets
 from pybroker.control.spec import Arg, BadArguments, Command, Node
+from pybroker.control.words import size
 
 ABSOLUTE = "absolute"
 
@@ -13,7 +15,11 @@ class Args(NamedTuple):
 
     threshold: Annotated[
         str,
-        Arg("fraction of the memory there is, above 1 for never; or the word absolute", "", "fraction|absolute"),
+        Arg(
+            "fraction of the memory there is: 0 blocks all publishers at once, above 1 none; or the word absolute",
+            "",
+            "fraction|absolute",
+        ),
     ]
     value: Annotated[
         str | None, Arg("with absolute: octets, or with k, kiB, M, MiB, G, GiB (1,024), kB, MB, GB (1,000)")
@@ -32,8 +38,15 @@ def check(args: Args) -> None:
         parse_fraction(args.threshold)
 
 
+def warn(args: Args) -> str:
+    """Say so if nobody is ever blocked with it (B11)."""
+    if args.value is not None or parse_fraction(args.threshold) <= 1:
+        return ""
+    return f"{args.threshold} times the memory is more than there is: the memory alarm will not go off"
+
+
 def run(node: Node, args: Args) -> str:
-    """Measure the memory again, set the watermark, and say what it comes to."""
+    """Measure the memory again, set the watermark, set or clear the alarm; say what it comes to, and what is used."""
     settings = node.broker.settings
     marks = settings.watermarks
     node.daemon.measure_memory()
@@ -44,7 +57,15 @@ def run(node: Node, args: Args) -> str:
         octets = parse_octets(args.value)
         marks.set_memory_octets(octets)
         settings.changed("vm_memory_high_watermark.absolute", str(octets))
-    return f"Memory limit set to {marks.memory_limit_octets} octets"
+    node.daemon.check_alarms()
+    limit, total = marks.memory_limit_octets, marks.total
+    share = "" if marks.memory_relative is None else f"{marks.memory_relative} of "
+    if marks.memory_octets is not None and marks.memory_octets > limit:
+        share = "no more than there is: "
+    return (
+        f"Memory limit set to {limit} octets ({size(limit)}: {share}{size(total.octets)}, {total.source}); "
+        f"{size(marks.measured.used)} are used now" + alarms.told_of_blocking(node.broker, alarms.MEMORY)
+    )
 
 
 def banner(args: Args) -> str:
@@ -62,4 +83,5 @@ COMMAND = Command(
     run=run,
     banner=banner,
     check=check,
+    warn=warn,
 )

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
-from pybroker.control import listeners
+from pybroker.control import alarms, listeners
 from pybroker.control.spec import Arg, Command, Node
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
@@ -45,6 +45,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "config_files": list(settings.config_files),
         "log_files": list(settings.log_files),
         "alarms": [*broker.alarms.sentences(), *broker.notices],
+        "resource_alarms": alarms.documents(broker),
         **_memory(settings.watermarks),
         "file_descriptors": {
             "total_used": sum(1 for _ in Path("/proc/self/fd").iterdir()),
@@ -74,26 +75,52 @@ def _rss_octets() -> int:
 
 
 def _memory(marks: "Watermarks") -> dict[str, Any]:
+    """Return what was measured last, at most a second ago, and what it is compared with.
+
+    `allocated` is the resident set without what is `reusable`; `used` is the figure that the limit is compared with.
+    """
     if marks.memory_octets is None:
         setting: dict[str, Any] = {"relative": marks.memory_relative}
     else:
         setting = {"absolute": marks.memory_octets}
+    measured = marks.measured
+    # Nobody has measured yet while the node starts.
+    rss = measured.rss or _rss_octets()
+    total = {
+        "rss": rss,
+        "allocated": rss - measured.reusable,
+        "accounted": measured.accounted,
+        "reusable": measured.reusable,
+        "used": measured.used or rss,
+    }
     return {
-        "memory": {"total": {"rss": _rss_octets()}, "strategy": "rss"},
-        "vm_memory_calculation_strategy": "rss",
+        "memory": {"total": total, "strategy": marks.strategy},
+        "vm_memory_calculation_strategy": marks.strategy,
         "vm_memory_high_watermark_setting": setting,
         "vm_memory_high_watermark_limit": marks.memory_limit_octets,
-        "total_memory": {"bytes": marks.total.octets, "source": marks.total.source},
+        "vm_memory_high_watermark_paging_ratio": marks.paging_ratio,
+        # Above a ratio of 1 nothing is paged out (C4).
+        "vm_memory_high_watermark_paging_limit": None if marks.paging_ratio > 1 else marks.paging_octets,
+        "total_memory": {
+            "bytes": marks.total.octets,
+            "source": marks.total.source,
+            "installed": marks.total.installed or None,
+        },
     }
 
 
-def _disk(settings: "Settings") -> dict[str, int]:
+def _disk(settings: "Settings") -> dict[str, Any]:
     # A broker in a test has no folder.
     free = {}
     if settings.data_dir:
         disk = os.statvfs(settings.data_dir)
         free["disk_free"] = disk.f_bavail * disk.f_frsize
-    return {**free, "disk_free_limit": settings.watermarks.disk_limit_octets}
+    marks = settings.watermarks
+    return {
+        **free,
+        "disk_free_limit": marks.disk_limit_octets,
+        "disk_free_monitoring": marks.measured.disk_free is not None,
+    }
 
 
 COMMAND = Command(

@@ -13,6 +13,7 @@ def test_the_categories_add_up_to_the_resident_set(operator, peer):
         "queue_entries",
         "connection_buffers",
         "allocated_unused",
+        "reusable",
         "other",
     }
     assert sum(one["bytes"] for one in document.values()) == 100_000_000
@@ -35,3 +36,13 @@ def test_where_the_system_does_not_tell_it_is_said(operator):
     with pytest.raises(Refused) as refused:
         operator.ask("memory_breakdown")
     assert refused.value.exit_code == 69
+
+
+def test_without_what_is_reusable_it_adds_up_to_what_the_limit_is_compared_with(operator):
+    measured = operator.world.broker.settings.watermarks.measured
+    measured.rss, measured.reusable, measured.used = 100_000_000, 3_000_000, 97_000_000
+    document = operator.ask("memory_breakdown")
+    assert 3_000_000 == document["reusable"]["bytes"]
+    # What malloc holds free beyond that counts as used.
+    assert 2_000_000 == document["allocated_unused"]["bytes"]
+    assert measured.used == sum(one["bytes"] for name, one in document.items() if name != "reusable")

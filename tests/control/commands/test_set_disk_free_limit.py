@@ -19,7 +19,7 @@ def marks(operator):
 def test_d10_a_size_with_a_unit(operator, marks, caplog):
     caplog.set_level(logging.INFO, "pybroker")
     text = operator.ask("set_disk_free_limit", limit="1GB")
-    assert text == "Disk free limit set to 1000000000 octets"
+    assert text == "Disk free limit set to 1000000000 octets (953.7 MB); how much is free now is not known"
     assert "Disk free limit set to 953MB (1000000000 octets)" in caplog.text
     assert operator.ask("status")["disk_free_limit"] == 10**9
 
@@ -28,7 +28,24 @@ def test_d3_a_multiple_of_the_memory(operator, marks):
     operator.ask("set_disk_free_limit", limit="mem_relative", fraction="1.5")
     assert operator.ask("status")["disk_free_limit"] == 3 * GIB
     assert operator.world.broker.settings.set_at_run_time == {"disk_free_limit.relative": "1.5"}
-    assert operator.daemon.asked == ["measure_memory"]
+    assert operator.daemon.asked == ["measure_memory", "check_alarms"]
+
+
+def test_d10_the_alarm_is_there_when_the_command_returns(operator, marks):
+    marks.measured.disk_free = GIB
+    text = operator.ask("set_disk_free_limit", limit="mem_relative", fraction="1.0")
+    limit, alarm = text.splitlines()
+    assert (
+        limit == "Disk free limit set to 2147483648 octets (2,048.0 MB: 1.0 times 2,048.0 MB); 1,024.0 MB are free now"
+    )
+    assert alarm == (
+        "The disk alarm is set: 1024 MB free, 2048 MB required. Publishers are blocked; 'pybrokerctl why_blocked' "
+        "tells whom."
+    )
+    assert "disk" in operator.world.broker.alarms
+    text = operator.ask("set_disk_free_limit", limit="8MB")
+    assert text == "Disk free limit set to 8000000 octets (7.6 MB); 1,024.0 MB are free now"
+    assert not operator.world.broker.alarms
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,11 @@ def test_b15_a_fraction_of_the_memory_there_is(operator, marks, caplog):
     caplog.set_level(logging.INFO, "pybroker")
     text = operator.ask("set_vm_memory_high_watermark", threshold="0.4")
     assert marks.memory_limit_octets == 2 * GIB
-    assert text == "Memory limit set to 2147483648 octets"
+    expected = "Memory limit set to 2147483648 octets (2,048.0 MB: 0.4 of 5,120.0 MB, RAM); 0.0 MB are used now"
+    assert text == expected
     assert "Memory limit set to 2048MB." in caplog.text
     # B1: it may have been changed while the node ran.
-    assert operator.daemon.asked == ["measure_memory"]
+    assert operator.daemon.asked == ["measure_memory", "check_alarms"]
 
 
 def test_b14_status_and_environment_show_it(operator, marks):
@@ -41,11 +42,34 @@ def test_b11_above_one_is_accepted_with_a_warning(operator, marks, caplog):
     operator.ask("set_vm_memory_high_watermark", threshold="100")
     assert marks.memory_limit_octets == 500 * GIB
     assert "Memory high watermark of 100.0 is above 1: it is never reached" in caplog.text
+    command = commands.load("set_vm_memory_high_watermark")
+    assert "100 times the memory is more than there is: the memory alarm will not go off" == command.warn(
+        command.args("100")
+    )
+    assert ["", "", ""] == [command.warn(command.args(*one)) for one in (["1.0"], ["0"], ["absolute", "100GB"])]
 
 
-def test_b10_zero_is_a_limit(operator, marks):
-    operator.ask("set_vm_memory_high_watermark", threshold="0")
+def test_b10_zero_blocks_all_publishing_before_the_command_returns(operator, marks, peer):
+    marks.measured.used = 300 << 20
+    peer.declare("q")
+    peer.publish("", "q", b"x")
+    text = operator.ask("set_vm_memory_high_watermark", threshold="0")
     assert marks.memory_limit_octets == 0
+    limit, alarm = text.splitlines()
+    assert limit == "Memory limit set to 0 octets (0.0 MB: 0.0 of 5,120.0 MB, RAM); 300.0 MB are used now"
+    assert alarm == (
+        "The memory alarm is set: 300 MB used, 0 MB allowed. Publishers are blocked; 'pybrokerctl why_blocked' tells "
+        "whom."
+    )
+    assert (["blocked"], True) == (operator.list("list_connections", "state"), bool(operator.world.broker.alarms))
+    # B5: service resumes.
+    operator.ask("set_vm_memory_high_watermark", threshold="0.4")
+    assert (operator.list("list_connections", "state"), bool(operator.world.broker.alarms)) == (["running"], False)
+
+
+def test_an_absolute_limit_above_all_there_is_is_said_to_be_less(operator, marks):
+    text = operator.ask("set_vm_memory_high_watermark", threshold="absolute", value="8GiB")
+    assert text.startswith("Memory limit set to 5368709120 octets (5,120.0 MB: no more than there is: 5,120.0 MB, RAM)")
 
 
 @pytest.mark.parametrize(

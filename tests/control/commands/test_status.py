@@ -1,5 +1,6 @@
 import os
 
+from pybroker.core.watermark import TotalMemory
 from pybroker.net.listener import Listener
 
 
@@ -50,3 +51,24 @@ def test_a_stopped_app_is_seen(operator):
     assert operator.ask("status")["app_running"]
     operator.daemon.app_running = False
     assert not operator.ask("status")["app_running"]
+
+
+def test_what_the_limit_is_compared_with_is_told_with_what_it_is_made_of(operator):
+    marks = operator.world.broker.settings.watermarks
+    marks.measured.rss, marks.measured.accounted = 500, 100
+    marks.measured.reusable, marks.measured.used = 120, 380
+    document = operator.ask("status")
+    assert {"rss": 500, "allocated": 380, "accounted": 100, "reusable": 120, "used": 380} == document["memory"]["total"]
+    # B20.
+    assert ("allocated", "allocated") == (document["memory"]["strategy"], document["vm_memory_calculation_strategy"])
+
+
+def test_b14_limits_and_what_they_were_made_of(operator):
+    marks = operator.world.broker.settings.watermarks
+    marks.take_total(TotalMemory(4 << 30, "cgroup v2", 16 << 30))
+    document = operator.ask("status")
+    assert {"bytes": 4 << 30, "source": "cgroup v2", "installed": 16 << 30} == document["total_memory"]
+    ratio, limit = (document[f"vm_memory_high_watermark_{name}"] for name in ("paging_ratio", "paging_limit"))
+    assert (0.5, int(0.2 * (4 << 30))) == (ratio, limit)
+    marks.paging_ratio = 1.1
+    assert operator.ask("status")["vm_memory_high_watermark_paging_limit"] is None

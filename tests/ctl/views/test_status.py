@@ -19,11 +19,24 @@ DOCUMENT = {
     "config_files": ["/etc/pybroker/pybroker.conf"],
     "log_files": ["/var/log/pybroker/pybroker@vm.log"],
     "alarms": [],
-    "memory": {"total": {"rss": 129_351_680}, "strategy": "rss"},
+    "resource_alarms": [],
+    "memory": {
+        "total": {
+            "rss": 139_351_680,
+            "allocated": 129_351_680,
+            "accounted": 50_000_000,
+            "reusable": 10_000_000,
+            "used": 129_351_680,
+        },
+        "strategy": "allocated",
+    },
     "vm_memory_high_watermark_setting": {"relative": 0.4},
     "vm_memory_high_watermark_limit": 10_110_600_806,
-    "total_memory": {"bytes": 25_276_502_016, "source": "cgroup v2"},
+    "vm_memory_high_watermark_paging_ratio": 0.5,
+    "vm_memory_high_watermark_paging_limit": 5_055_300_403,
+    "total_memory": {"bytes": 25_276_502_016, "source": "cgroup v2", "installed": 50_553_004_032},
     "disk_free_limit": 50_000_000,
+    "disk_free_monitoring": True,
     "file_descriptors": {"total_used": 2, "total_limit": 927},
     "disk_free": 82_291_236_864,
     "totals": {"connection_count": 1, "queue_count": 2, "virtual_host_count": 3},
@@ -58,8 +71,10 @@ def test_the_sections_are_rabbitmqctls_in_its_order():
         " * /var/log/pybroker/pybroker@vm.log",
         "(none)",
         "Total memory used: 0.1294 gb",
-        "Calculation strategy: rss",
-        "Available memory: 25.2765 gb (cgroup v2)",
+        "Calculation strategy: allocated",
+        "Resident set: 0.1394 gb, reusable of it: 0.01 gb, accounted for: 0.05 gb",
+        "Available memory: 25.2765 gb (cgroup v2) of 50.553 gb installed",
+        "Paging ratio: 0.5, computed to: 5.0553 gb",
         # B14, to the letter.
         "Memory high watermark setting: 0.4 of available memory, computed to: 10.1106 gb",
         "Low free disk space watermark: 0.05 gb",
@@ -89,3 +104,16 @@ def test_what_is_not_known_is_none():
     shown = "".join(status.view({**document, "data_directory": ""}, Args()))
     assert "Node data directory: (none)" in shown
     assert "Free Disk Space\n\nLow free disk space watermark: 0.05 gb\n\n" in shown
+
+
+def test_alarms_are_told_with_how_long_they_have_been_set_and_notices_as_they_are():
+    found = [{"message": "Memory alarm on node n: much (for 3 min 12 s)"}]
+    lines = text(alarms=["Memory alarm on node n: much", "something was restored"], resource_alarms=found).splitlines()
+    at = lines.index("Alarms")
+    assert ["Memory alarm on node n: much (for 3 min 12 s)", "something was restored"] == lines[at + 2 : at + 4]
+
+
+def test_what_is_off_is_said_to_be_off():
+    shown = text(disk_free_monitoring=False, vm_memory_high_watermark_paging_limit=None)
+    assert "Free disk space: 82.2912 gb\nFree disk space is not watched\n" in shown
+    assert "Paging ratio: 0.5, nothing is paged out\n" in shown

@@ -1,0 +1,29 @@
+"""activate_free_disk_space_monitoring: watch the free disk space again; until the node stops."""
+
+from pybroker.control import alarms
+from pybroker.control.spec import Command, NoArgs, Node
+from pybroker.control.words import size
+
+
+def run(node: Node, args: NoArgs) -> str:
+    """Look at once, and set the alarm if there is too little (D10)."""
+    del args
+    node.daemon.watch_disk(on=True)
+    marks = node.broker.settings.watermarks
+    limit, free = marks.disk_limit_octets, marks.measured.disk_free
+    if free is None:
+        return "The free disk space is watched again as soon as the system tells how much there is; the log says more"
+    text = f"The free disk space is watched: {size(free)} are free, {size(limit)} required"
+    return text + alarms.told_of_blocking(node.broker, alarms.DISK)
+
+
+COMMAND = Command(
+    name="activate_free_disk_space_monitoring",
+    section="Configuration",
+    summary="Watches the free disk space again, after deactivate_free_disk_space_monitoring",
+    args=NoArgs,
+    effect="write",
+    run=run,
+    banner="[Re-]activating free disk space monitoring on node {node}...",
+    timeout_s=60,
+)

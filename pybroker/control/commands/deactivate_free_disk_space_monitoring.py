@@ -1,0 +1,24 @@
+"""deactivate_free_disk_space_monitoring: watch the free disk space no longer; until the node stops."""
+
+from pybroker.control import alarms
+from pybroker.control.spec import Command, NoArgs, Node
+
+
+def run(node: Node, args: NoArgs) -> str:
+    """Clear the alarm; only a disk that is full still sets it (D10, D11)."""
+    del args
+    node.daemon.watch_disk(on=False)
+    text = "The free disk space is watched no longer, until the node stops or it is activated again"
+    return text + alarms.told_of_blocking(node.broker, alarms.DISK)
+
+
+COMMAND = Command(
+    name="deactivate_free_disk_space_monitoring",
+    section="Configuration",
+    summary="No longer watches the free disk space: the alarm is cleared, and does not go off",
+    args=NoArgs,
+    effect="write",
+    run=run,
+    banner="Deactivating free disk space monitoring on node {node}...",
+    timeout_s=60,
+)

@@ -1,0 +1,188 @@
+"""why_blocked: who is held back, by what, since when, by how much, and what to type."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, cast
+
+from pybroker.control import alarms, causes
+from pybroker.control.lookup import find_connections
+from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.words import counted, lasting, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pybroker.amqp.session import AmqpSession
+
+# Those that wait come before those that would have to.
+ORDER: Final = {"blocked": 0, "flow": 1, "blocking": 2}
+# What core/throttle.py calls an alarm.
+RESOURCE: Final = "resource"
+BY: Final = {"journal": "the journal", "peer": "its own client, which does not read"}
+
+
+class Args(NamedTuple):
+    """All connections, or one."""
+
+    connection: Annotated[
+        str | None,
+        Arg(
+            "id of the connection, its name (the addresses), or what its client calls it; without it, all",
+            "",
+            "connection",
+            names="connection",
+        ),
+    ] = None
+
+
+def run(node: Node, args: Args) -> dict[str, Any]:
+    """Return who is held back, with each cause; the alarms; and who was the last if nobody is. Raises Refused."""
+    broker = node.broker
+    sessions = cast("list[AmqpSession]", list(broker.sessions.values()))
+    if args.connection is not None:
+        sessions = find_connections(broker, args.connection)
+    explained = [
+        {**document, "title": alarms.title(alarm), "reason": causes.of_alarm(broker, alarm, node.pause)}
+        for alarm, document in zip(broker.alarms, alarms.documents(broker), strict=True)
+        if alarm.resource != alarms.FILES
+    ]
+    held = sorted((one for one in sessions if one.shown_state in ORDER), key=lambda one: ORDER[one.shown_state])
+    last = None if held else _last(sessions)
+    found = [_connection(session, explained) for session in held]
+    return node.tell(
+        _headline(found, last, args, alarmed=bool(explained)),
+        connections=found,
+        alarms=[_plain(one) for one in explained],
+        last=last,
+    )
+
+
+def _connection(session: "AmqpSession", explained: list[dict[str, Any]]) -> dict[str, Any]:
+    now_ms, throttle = session.broker.clock.now_ms, session.throttle
+    return {
+        **_who(session),
+        "state": session.shown_state,
+        "blocked_time": throttle.blocked_ms(now_ms),
+        "flow_time": throttle.flow_ms(now_ms),
+        "causes": [*_by_alarms(session, explained), *_by_others(session)],
+    }
+
+
+def _who(session: "AmqpSession") -> dict[str, Any]:
+    name = session.client_properties.get("connection_name", "")
+    return {
+        "pid": session.pid,
+        "name": session.name,
+        "user_provided_name": name if isinstance(name, str) else "",
+        "user": session.user.name if session.user else "",
+        "vhost": session.vhost.name if session.vhost else "",
+    }
+
+
+def _by_alarms(session: "AmqpSession", explained: list[dict[str, Any]]) -> "Iterator[dict[str, Any]]":
+    """Yield a cause for each alarm: since when it holds this connection, or since when it would."""
+    now_ms, throttle = session.broker.clock.now_ms, session.throttle
+    for alarm in explained:
+        ms = int(alarm["seconds"] * 1000)
+        text = f"is not held back by the {alarm['resource']} alarm before it publishes"
+        if throttle.blocked:
+            ms = min(ms, now_ms - throttle.causes[RESOURCE])
+            text = f"has been blocked for {lasting(ms)} by the {alarm['resource']} alarm"
+        yield _cause(session, alarm["reason"], ms, text, now=throttle.blocked)
+
+
+def _by_others(session: "AmqpSession") -> "Iterator[dict[str, Any]]":
+    """Yield what else holds it; what did until a moment ago if nothing does, for that changes many times a second."""
+    now_ms, throttle = session.broker.clock.now_ms, session.throttle
+    flows = [(cause, since_ms) for cause, since_ms in throttle.causes.items() if cause != RESOURCE]
+    for cause, since_ms in flows:
+        reason = causes.of_session(session, cause)
+        text = f"has been held back for {lasting(now_ms - since_ms)} by {BY.get(reason.kind, reason.what)}"
+        yield _cause(session, reason, now_ms - since_ms, text, now=True)
+    if not flows and session.shown_state == "flow":
+        reason = causes.of_session(session, throttle.last_cause)
+        ms = now_ms - throttle.last_at_ms
+        text = f"was held back {lasting(ms)} ago by {BY.get(reason.kind, reason.what)}, and goes on"
+        yield _cause(session, reason, ms, text, now=False)
+
+
+def _cause(session: "AmqpSession", reason: causes.Reason, ms: int, text: str, *, now: bool) -> dict[str, Any]:
+    return {
+        "cause": reason.kind,
+        "what": reason.what,
+        "now": now,
+        "since": session.broker.clock.timestamp_ms - ms,
+        "seconds": seconds(ms),
+        "octets": reason.octets,
+        "octets_max": reason.octets_max,
+        "why": reason.why,
+        "advice": reason.advice,
+        "message": text,
+    }
+
+
+def _plain(alarm: dict[str, Any]) -> dict[str, Any]:
+    reason: causes.Reason = alarm["reason"]
+    told = {key: one for key, one in alarm.items() if key != "reason"}
+    return {
+        **told,
+        "octets": reason.octets,
+        "octets_max": reason.octets_max,
+        "why": reason.why,
+        "advice": reason.advice,
+    }
+
+
+def _last(sessions: "list[AmqpSession]") -> dict[str, Any] | None:
+    """Return whose turn it was last to wait, of those that are still there; None if nobody ever did."""
+    waited = [one for one in sessions if one.throttle.last_by != "none" and one.state not in {"header", "closed"}]
+    if not waited:
+        return None
+    session = max(waited, key=lambda one: one.throttle.last_at_ms)
+    throttle, now_ms = session.throttle, session.broker.clock.now_ms
+    return {
+        **_who(session),
+        "state": session.shown_state,
+        "last_blocked_by": throttle.last_by,
+        "last_blocked_cause": throttle.last_cause,
+        "last_blocked_age": throttle.last_age_s(now_ms),
+        "blocked_time": throttle.blocked_ms(now_ms),
+        "flow_time": throttle.flow_ms(now_ms),
+    }
+
+
+def _headline(found: list[dict[str, Any]], last: dict[str, Any] | None, args: Args, *, alarmed: bool) -> str:
+    if found:
+        later = sum(one["state"] == "blocking" for one in found)
+        now = len(found) - later
+        told = [f"{counted(now, 'connection')} {'is' if now == 1 else 'are'} held back"] if now else []
+        if later:
+            whose = f"{later:,} more" if now else counted(later, "connection")
+            told.append(f"{whose} will be as soon as {'it publishes' if later == 1 else 'they publish'}")
+        return f"{'; '.join(told)}."
+    if args.connection is not None:
+        text = f"{args.connection} is not held back."
+    elif alarmed:
+        text = "Nobody is connected; who connects will be held back as soon as he publishes."
+    else:
+        text = "Nobody is held back."
+    if last is None:
+        return f"{text} {'It never was' if args.connection is not None else 'Nobody who is connected ever was'}."
+    ago = lasting(1000 * last["last_blocked_age"])
+    whom = "It was, by" if args.connection is not None else f"The last was {last['pid']} {last['name']}, by"
+    times = ", ".join(
+        f"{lasting(last[key])} in all by {what}"
+        for key, what in (("blocked_time", "alarms"), ("flow_time", "flow control"))
+        if last[key]
+    )
+    return f"{text} {whom} {last['last_blocked_cause']}, {ago} ago" + (f" ({times})." if times else ".")
+
+
+COMMAND = Command(
+    name="why_blocked",
+    section="Monitoring",
+    summary="Tells which connections are held back, by what, since when, by how much, and what to do",
+    args=Args,
+    effect="read",
+    run=run,
+    banner="Asking node {node} whom it holds back, and why ...",
+    timeout_s=60,
+)

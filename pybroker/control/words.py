@@ -1,0 +1,32 @@
+"""Figures as people read them: sizes in MB of 2^20 octets, as the log has them, and how long something has lasted."""
+
+from typing import Final
+
+MIB: Final = 1 << 20
+
+
+def size(octets: float) -> str:
+    """Return `412.3 MB`."""
+    return f"{octets / MIB:,.1f} MB"
+
+
+def seconds(ms: float) -> float:
+    """Return seconds with as many digits as are known."""
+    return round(ms / 1000, 3)
+
+
+def lasting(ms: float) -> str:
+    """Return `0.4 s`, `3 min 12 s`, `2 h 5 min` or `3 d 4 h`."""
+    if ms < 10_000:
+        return f"{max(0, ms) / 1000:.1f} s"
+    whole = int(ms // 1000)
+    for unit, length, below, part in (("d", 86_400, "h", 3_600), ("h", 3_600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= length:
+            rest = whole % length // part
+            return f"{whole // length} {unit}" + (f" {rest} {below}" if rest else "")
+    return f"{whole} s"
+
+
+def counted(number: int, name: str) -> str:
+    """Return `1 queue` or `2,000 queues`."""
+    return f"{number:,} {name if number == 1 else name + 's'}"

@@ -1,0 +1,25 @@
+from pybroker.control import commands
+
+
+def test_d10_the_disk_is_watched_at_once_and_the_alarm_set(operator):
+    marks = operator.world.broker.settings.watermarks
+    operator.daemon.disk_free = 10 << 20
+    text = operator.ask("activate_free_disk_space_monitoring")
+    assert operator.daemon.asked == ["watch_disk True", "check_alarms"]
+    limit, alarm = text.splitlines()
+    assert limit == "The free disk space is watched: 10.0 MB are free, 47.7 MB required"
+    assert alarm == (
+        "The disk alarm is set: 10 MB free, 47 MB required. Publishers are blocked; 'pybrokerctl why_blocked' tells "
+        "whom."
+    )
+    assert marks.measured.disk_free == 10 << 20
+
+
+def test_where_the_system_does_not_tell_it_is_said(operator):
+    operator.daemon.disk_free = None
+    assert "as soon as the system tells" in operator.ask("activate_free_disk_space_monitoring")
+
+
+def test_the_banner_is_rabbitmqctls():
+    banner = commands.load("activate_free_disk_space_monitoring").banner
+    assert "[Re-]activating free disk space monitoring on node {node}..." == banner

@@ -1,0 +1,177 @@
+"""Five staged situations (queue, journal, peer, memory, disk), and when nobody is held back."""
+
+import pytest
+
+from pybroker.control.spec import Refused
+from pybroker.core.throttle import JOURNAL, PEER
+from pybroker.core.watermark import TotalMemory
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def marks(operator):
+    marks = operator.world.broker.settings.watermarks
+    marks.take_total(TotalMemory(1_000 * MIB, "cgroup v2", 4_000 * MIB))
+    return marks
+
+
+def ask(operator, connection=None):
+    return operator.ask("why_blocked", **({"connection": connection} if connection else {}))
+
+
+def causes(operator, peer):
+    """Return what is told of one connection, by kind."""
+    found = [one for one in ask(operator)["connections"] if one["pid"] == peer.session.pid]
+    return {cause["cause"]: cause for one in found for cause in one["causes"]}
+
+
+def test_nobody_is_and_nobody_ever_was(operator, peer):
+    answer = ask(operator)
+    assert ([], [], None) == (answer["connections"], answer["alarms"], answer["last"])
+    assert "Nobody is held back. Nobody who is connected ever was." == answer["message"]
+    assert f"{peer.session.pid} is not held back. It never was." == ask(operator, peer.session.pid)["message"]
+
+
+def test_who_was_the_last_is_told_when_nobody_is(operator, peer):
+    clock = operator.world.clock
+    operator.world.connect()
+    peer.session.stop_reading(JOURNAL)
+    clock.advance(700)
+    peer.session.resume_reading(JOURNAL)
+    clock.advance(10_000)
+    answer = ask(operator)
+    who = f"{peer.session.pid} {peer.session.name}"
+    told = f"Nobody is held back. The last was {who}, by journal, 10 s ago (0.7 s in all by flow control)."
+    assert (told, "flow", 10.7) == (
+        answer["message"],
+        answer["last"]["last_blocked_by"],
+        answer["last"]["last_blocked_age"],
+    )
+    told = f"{peer.session.name} is not held back. It was, by journal, 10 s ago (0.7 s in all by flow control)."
+    assert told == ask(operator, peer.session.name)["message"]
+
+
+def test_b10_memory_who_publishes_who_would_and_what_to_type(operator, marks, peer):
+    other = operator.world.connect()
+    marks.measured.used = 410 * MIB
+    operator.daemon.check_alarms()
+    peer.declare("q")
+    peer.publish("", "q", b"x" * MIB)
+    operator.world.clock.advance(192_000)
+    answer = ask(operator)
+    assert "1 connection is held back; 1 more will be as soon as it publishes." == answer["message"]
+    blocked, blocking = answer["connections"]
+    assert (peer.session.pid, "blocked", 192_000) == (blocked["pid"], blocked["state"], blocked["blocked_time"])
+    assert (other.session.pid, "blocking") == (blocking["pid"], blocking["state"])
+    (cause,) = blocked["causes"]
+    assert ("memory", True, 192.0) == (cause["cause"], cause["now"], cause["seconds"])
+    assert "has been blocked for 3 min 12 s by the memory alarm" == cause["message"]
+    assert "is not held back by the memory alarm before it publishes" == blocking["causes"][0]["message"]
+    assert (
+        "410 MB used, 400 MB allowed (0.4 of 1,000.0 MB, cgroup v2); "
+        "most is held by queue 'q' in vhost '/' 1.0 MB (1 message)"
+    ) == cause["why"]
+    assert "consume or purge what is queued, or: pybrokerctl set_vm_memory_high_watermark 0.6" == cause["advice"]
+    assert (cause["why"], cause["advice"]) == (answer["alarms"][0]["why"], answer["alarms"][0]["advice"])
+
+
+def test_disk_says_where_how_much_and_what_to_type(operator, marks, peer, tmp_path):
+    operator.world.broker.settings.data_dir = str(tmp_path)
+    marks.measured.disk_free = 40 * MIB
+    operator.daemon.check_alarms()
+    peer.declare("q")
+    peer.publish("", "q", b"x")
+    cause = causes(operator, peer)["disk"]
+    assert cause["why"].startswith(f"40 MB free, 47 MB required, on the partition of {tmp_path} (mounted on /")
+    assert "make room there, or: pybrokerctl set_disk_free_limit 20MB" == cause["advice"]
+
+
+def test_the_journal_says_how_far_the_peer_is_ahead(operator, peer):
+    log = operator.world.broker.log
+    peer.session.credit.take(log.completed + 1, 9 * MIB)
+    operator.world.clock.advance(400)
+    cause = causes(operator, peer)["journal"]
+    assert "has been held back for 0.4 s by the journal" == cause["message"]
+    assert (
+        "9.0 MB of what it published are not on disk yet, and it is not read from 8.0 MB on until there are 4.0 MB"
+    ) == cause["why"]
+    assert (9 * MIB, 8 * MIB) == (cause["octets"], cause["octets_max"])
+
+
+def test_the_peer_itself_is_told_of_its_replies(operator, peer):
+    session = peer.session
+    session.unsent_octets = 2 * MIB
+    session.stop_reading(PEER)
+    cause = causes(operator, peer)["peer"]
+    assert "has been held back for 0.0 s by its own client, which does not read" == cause["message"]
+    assert cause["why"].startswith("2.0 MB of replies to it wait, because it does not read them, and it is not read")
+    assert cause["advice"].endswith(f"pybrokerctl close_connection '{session.pid}' 'does not read'")
+
+
+def test_the_queue_that_is_paged_out_is_named(operator, marks, peer):
+    peer.declare("q")
+    peer.publish("", "q", b"x" * MIB)
+    marks.measured.used = 300 * MIB
+    peer.session.stop_reading(operator.world.vhost.queues["q"])
+    cause = causes(operator, peer)["queue"]
+    assert "has been held back for 0.0 s by queue 'q' in vhost '/'" == cause["message"]
+    assert (
+        "queue 'q' in vhost '/' has 1.0 MB in memory, and takes only as much more as is paged out: 300.0 MB of memory "
+        "are used, and from 200.0 MB on (0.5 of the limit, 400.0 MB) messages go to the disk"
+    ) == cause["why"]
+    assert "consume it, or: pybrokerctl set_vm_memory_high_watermark 0.8" == cause["advice"]
+
+
+def test_what_held_it_a_moment_ago_is_told_since_that_changes_many_times_a_second(operator, marks, peer):
+    peer.declare("q")
+    queue = operator.world.vhost.queues["q"]
+    peer.session.stop_reading(queue)
+    peer.session.resume_reading(queue)
+    operator.world.clock.advance(1_000)
+    cause = causes(operator, peer)["queue"]
+    assert (False, "was held back 1.0 s ago by queue 'q' in vhost '/', and goes on") == (cause["now"], cause["message"])
+    operator.world.vhost.delete_queue(queue)
+    assert "queue 'q' in vhost '/' could not follow" == causes(operator, peer)["queue"]["why"]
+
+
+def test_many_replies_that_wait_for_the_disk_are_counted_by_channel(operator, peer):
+    channel = peer.session.channels[1]
+    for _ in range(64):
+        channel.wait_for(b"", operator.world.broker.log, operator.world.broker.log.completed + 1)
+    cause = causes(operator, peer)["replies"]
+    assert "has been held back for 0.0 s by replies that wait for the disk" == cause["message"]
+    told = "64 replies on channel 1 wait for the disk, and it is not read from 64 on until there are 32"
+    assert told == cause["why"]
+
+
+def test_an_alarm_and_the_journal_are_two_causes(operator, peer):
+    peer.session.stop_reading(JOURNAL)
+    operator.world.broker.alarms.set_by_hand("memory")
+    assert ["memory", "journal"] == list(causes(operator, peer))
+
+
+def test_one_is_asked_for_by_id_by_its_addresses_or_by_what_its_client_calls_it(operator, peer):
+    operator.world.connect()
+    peer.session.client_properties["connection_name"] = "worker"
+    peer.session.stop_reading(JOURNAL)
+    for name in (peer.session.pid, "worker"):
+        assert [peer.session.pid] == [one["pid"] for one in ask(operator, name)["connections"]]
+    with pytest.raises(Refused) as refused:
+        ask(operator, "nosuch")
+    assert (65, True) == (
+        refused.value.exit_code,
+        refused.value.text.startswith("no connection has the id or the name"),
+    )
+
+
+def test_an_alarm_without_anybody_is_told(operator):
+    operator.world.broker.alarms.set_by_hand("memory")
+    answer = ask(operator)
+    assert "Nobody is connected; who connects will be held back as soon as he publishes. " in answer["message"]
+    assert ["an operator set the alarm"] == [alarm["why"] for alarm in answer["alarms"]]
+
+
+def test_the_alarm_of_files_holds_nobody_back(operator, peer):
+    operator.world.broker.alarms.set_by_hand("file_descriptor_limit")
+    assert ([], []) == (ask(operator)["alarms"], ask(operator)["connections"])
