@@ -6,6 +6,7 @@ like `values.py`'s. A word in capitals in a key (`listeners.tcp.NAME`) stands fo
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -192,7 +193,7 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
         except ValueError as error:
             found.append(_describe(assignment, str(error)))
     if found:
-        raise ConfigError(list(dict.fromkeys(found)))
+        raise ConfigError(sorted(dict.fromkeys(found), key=_line_of))
     config = Config(assignments=assignments)
     for name, of_word in given.items():
         attribute = KEYS[name].attribute
@@ -204,6 +205,12 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
     _gather(config, given)
     _set_limits(config, given)
     return config
+
+
+def _line_of(problem: str) -> int:
+    """Return the line that a problem names, 0 for an option."""
+    match = re.match(r".*?:([0-9]+): ", problem)
+    return int(match[1]) if match else 0
 
 
 def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:

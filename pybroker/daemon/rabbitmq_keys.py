@@ -149,6 +149,7 @@ _CLASSIC_KINDS: Final = {
     "queue_index_": _STORE,
     "classic_queue_": _STORE,
     "lazy_queue_": _STORE,
+    "queue_explicit_": _STORE,
     "fhc_": _STORE,
     "quorum_": _CLUSTER,
     "stream_": _PLUGIN,

@@ -107,15 +107,15 @@ def test_another_application_is_refused_unless_it_is_empty():
     assert unknown == "f:3: unknown application x"
 
 
-def test_all_problems_are_found():
+def test_all_problems_are_found_and_told_in_the_files_order():
     text = "[{rabbit, [\n{heartbeet, 1},\n{heartbeat, x},\n{channel_max, -1},\nfoo,\n{a, b, c}]}, 5]."
     assert problems_of(text) == [
         "f:2: unknown key heartbeet; did you mean heartbeat?",
         "f:3: heartbeat: expected a whole number, found x",
+        "f:4: channel_max = -1: expected a whole number from 0 to 65535",
         "f:5: expected {key, value}, found foo",
         "f:6: expected {key, value}, found a tuple of 3",
         "f:6: expected {rabbit, [...]}, found 5",
-        "f:4: channel_max = -1: expected a whole number from 0 to 65535",
     ]
 
 

@@ -268,7 +268,7 @@ def test_all_problems_are_found_and_the_first_one_is_the_text():
 def test_of_very_many_faults_the_first_hundred_are_told(text):
     found = problems_of(text)
     assert len(found) <= 102
-    assert found[-1].endswith("so many faults that the rest is not looked at")
+    assert any(problem.endswith("so many faults that the rest is not looked at") for problem in found)
 
 
 written = st.one_of(

@@ -93,6 +93,15 @@ def test_b16_an_unknown_system_has_one_gigabyte_and_a_warning(machine, monkeypat
     ]
 
 
+def test_b16_what_is_configured_needs_no_warning(monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "pybroker")
+    monkeypatch.setattr(total_memory, "measure", lambda: ASSUMED)
+    marks = Watermarks()
+    marks.total_override_octets = 8 << 30
+    total_memory.announce(marks)
+    assert caplog.messages[0] == "Memory limit set to 3276MB. (3435973836 octets of 8589934592, configured)"
+
+
 def test_elsewhere_sysconf_tells(machine):
     (machine / "proc/meminfo").unlink()
     assert total_memory.installed_octets() > 100 * MIB
