@@ -23,7 +23,8 @@ def parse_classic(octets: bytes, name: str) -> tuple[list[Assignment], list[str]
         return [], [f"{name}:{error.line}: column {error.column}: {error}"]
     assignments: list[Assignment] = []
     problems: list[str] = []
-    first: dict[str, int] = {}
+    first: dict[str, int] = {}  # the line of each setting, and of each key that one became
+    taken: dict[str, int] = {}
     for key, value, line in _settings(term, problems, name):
         if key in first:
             problems.append(f"{name}:{line}: {key} is already set in line {first[key]}")
@@ -43,7 +44,10 @@ def parse_classic(octets: bytes, name: str) -> tuple[list[Assignment], list[str]
             where = f"{name}:{each.term.line}"
             if each.refused:
                 problems.append(f"{where}: {each.key} is {each.refused}")
+            elif each.key in taken:
+                problems.append(f"{where}: {each.key} is already set in line {taken[each.key]}")
             else:
+                taken[each.key] = each.term.line
                 assignments.append(Assignment(each.key, each.value, where))
     if len(problems) >= PROBLEMS_MAX:
         problems.append(f"{name}:{term.line}: so many faults that the rest is not looked at")

@@ -115,14 +115,15 @@ def one(read: Read, key: str = "") -> Rule:
     return rule
 
 
-def either(expected: str, **forms: tuple[str, Read]) -> Rule:
-    """Return the rule of a limit: `{form, value}`, or a value alone, which is the form `alone`."""
+def either(expected: str, alone: tuple[str, Read], **forms: tuple[str, Read]) -> Rule:
+    """Return the rule of a limit: `{form, value}`, or a value alone."""
 
     def rule(name: str, term: Term) -> Iterator[Given]:
-        form, inner = pair(term) or ("alone", term)
-        if form not in forms or isinstance(inner.value, tuple):
+        found = pair(term)
+        form, inner = (alone, term) if found is None else (forms.get(found[0]), found[1])
+        if form is None or isinstance(inner.value, tuple):
             raise Wrong(term, f"expected {expected}")
-        kind, read = forms[form]
+        kind, read = form
         yield Given(f"{name}.{kind}", read(inner), inner)
 
     return rule

@@ -126,6 +126,12 @@ def test_a_key_may_be_set_once():
     ]
 
 
+def test_a_part_of_a_setting_may_be_set_once():
+    assert problems_of("[{rabbit, [{tcp_listen_options, [{backlog, 1},\n{backlog, 2}]}]}].") == [
+        "f:2: tcp_listen_options.backlog is already set in line 1"
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

@@ -121,6 +121,11 @@ def test_a_user_whose_name_has_a_dot_is_one_user():
             "{absolut, 5}",
             'expected a number, as 0.4, or {absolute, 1073741824} or {absolute, "1GiB"}, found {absolut,5}',
         ),
+        (
+            "disk_free_limit",
+            "{alone, 5}",
+            'expected octets, as 1000000000 or "1GB", or {mem_relative, 1.0}, found {alone,5}',
+        ),
         ("vm_memory_high_watermark", "{absolute, 0.4}", 'expected octets, as 1000000000 or "1GB", found 0.4'),
         (
             "disk_free_limit",
