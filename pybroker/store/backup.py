@@ -109,19 +109,15 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
         files: list[File] = []
         source = Disk(log)
         names = [
-            (fmt.segment_name(number), used or _size(source, fmt.segment_name(number)))
+            (fmt.segment_name(number), used or source.size_of(fmt.segment_name(number)))
             for number, used in moment.segments
         ]
         name = checkpoint_name(moment.ticket)
-        names.append((name, _size(source, name)))
+        names.append((name, source.size_of(name)))
         total = sum(octets for _, octets in names)
         done = 0
         for name, octets in names:
-            crc = copied = 0
-            for part in _written(copy, name, _first(source, name, octets)):
-                crc = extend(crc, part)
-                copied += len(part)
-                yield done + copied, total
+            copied, crc = yield from _taken(_written(copy, name, _first(source, name, octets)), done, total)
             if copied != octets:
                 raise BackupError(f"{name} ends after {copied} of {octets} octets")
             done += octets
@@ -142,11 +138,7 @@ def check(folder: "Path") -> Work:
     manifest = read_manifest(folder)
     done, total = 0, manifest.octets
     for file in manifest.files:
-        crc = octets = 0
-        for part in _parts(folder, file):
-            crc = extend(crc, part)
-            octets += len(part)
-            yield done + octets, total
+        octets, crc = yield from _taken(_parts(folder, file), done, total)
         _compare(file, octets, crc)
         done += octets
     return manifest
@@ -167,11 +159,8 @@ def restore(folder: "Path", data: "Path") -> Work:
             *parents, name = file.name.split("/")
             if tuple(parents) not in {(), PARTS} or not name or name.startswith("."):
                 raise BackupError(f"{MANIFEST} names the file {file.name}, which no backup has")
-            crc = octets = 0
-            for part in _written(log if parents else root, name, _parts(folder, file)):
-                crc = extend(crc, part)
-                octets += len(part)
-                yield done + octets, total
+            written = _written(log if parents else root, name, _parts(folder, file))
+            octets, crc = yield from _taken(written, done, total)
             _compare(file, octets, crc)
             done += octets
         log.sync_folder()
@@ -242,6 +231,16 @@ def _written(target: Disk, name: str, parts: Iterator[bytes]) -> Iterator[bytes]
         target.close(file)
 
 
+def _taken(parts: Iterator[bytes], done: int, total: int) -> Generator[tuple[int, int], None, tuple[int, int]]:
+    """Take all parts of a file, say after each how far that is; return how many octets these were, and their crc."""
+    crc = octets = 0
+    for part in parts:
+        crc = extend(crc, part)
+        octets += len(part)
+        yield done + octets, total
+    return octets, crc
+
+
 def _parts(folder: "Path", file: File) -> Iterator[bytes]:
     """Yield the octets of a file of a backup. Raises BackupError: it is not there."""
     path = folder / file.name
@@ -278,14 +277,6 @@ def _remove(root: Disk) -> None:
                 root.unlink(name)
     except DiskError:
         return
-
-
-def _size(disk: Disk, name: str) -> int:
-    file = disk.open(name)
-    try:
-        return disk.size(file)
-    finally:
-        disk.close(file)
 
 
 def as_moment(found: Mapping[str, Any]) -> Moment:

@@ -171,6 +171,12 @@ class Disk:
             at = os.statvfs(self.root)
             return at.f_bavail * at.f_frsize
 
+    def size_of(self, name: str) -> int:
+        """Return the length of a file that is not open, in octets."""
+        path = self._path(name)
+        with _told("measure", path):
+            return path.stat().st_size
+
     def read_file(self, name: str) -> bytes:
         """Return all octets of a file."""
         file = self.open(name)

@@ -124,7 +124,7 @@ def survey_log(disk: "Disk", survey: Survey, used: Mapping[int, int] | None = No
         survey.damage += [f"{fmt.segment_name(number)} is missing" for number in used if number not in numbers]
         numbers = [number for number in numbers if number in used]
     proven = max((each.ticket for each in sound), default=0)
-    sizes = {number: (used or {}).get(number, 0) or _size(disk, number) for number in numbers}
+    sizes = {number: (used or {}).get(number, 0) or disk.size_of(fmt.segment_name(number)) for number in numbers}
     done, total = 0, sum(sizes.values())
     for number in numbers:
         file = SegmentFile(disk, number, epoch)
@@ -176,11 +176,3 @@ def survey_definitions(disk: "Disk", survey: Survey) -> None:
         survey.damage += found.faults
     elif snapshots:
         survey.notes.append(f"there is no {NAME}: the next start makes it anew from {snapshots[0].name}")
-
-
-def _size(disk: "Disk", number: int) -> int:
-    file = disk.open(fmt.segment_name(number))
-    try:
-        return disk.size(file)
-    finally:
-        disk.close(file)

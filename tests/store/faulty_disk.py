@@ -273,6 +273,11 @@ class FaultyDisk:
         self._operation("free_octets", "", counted=False)
         return max(0, self.power.capacity - sum(len(file.seen) for file in self.files.values()))
 
+    def size_of(self, name: str) -> int:
+        file = self.open(name)
+        self.close(file)
+        return len(self.files[name].seen)
+
     def read_file(self, name: str) -> bytes:
         file = self.open(name)
         try:

@@ -47,7 +47,7 @@ def test_creating_a_file_that_is_there_fails(disk):
     assert disk.read_file("a") == bytes(5)
 
 
-@pytest.mark.parametrize("operation", ["open", "unlink", "read_file"])
+@pytest.mark.parametrize("operation", ["open", "unlink", "read_file", "size_of"])
 def test_what_is_not_there_cannot_be_used(disk, operation):
     with pytest.raises(DiskError) as raised:
         getattr(disk, operation)("a")
@@ -125,7 +125,7 @@ def test_an_unlinked_file_is_read_on_by_who_has_it(disk):
 def test_write_file_replaces_all_of_it(disk):
     disk.write_file("a", b"a long text")
     disk.write_file("a", b"short")
-    assert (disk.names(), disk.read_file("a")) == (["a"], b"short")
+    assert (disk.names(), disk.size_of("a"), disk.read_file("a")) == (["a"], 5, b"short")
 
 
 def test_write_file_takes_no_notice_of_what_a_crash_left(disk):
