@@ -92,8 +92,8 @@ def _of_memory(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], objec
     if not limit:
         why = "the memory limit is 0, which stops all publishing"
         return Reason(MEMORY, MEMORY, why, f"pybrokerctl {set_limit(broker, used)}", used, limit)
-    share = "" if marks.memory_relative is None else f"{marks.memory_relative} of "
-    why = f"{alarm.why} ({share}{size(total.octets)}, {total.source})"
+    share = "of" if marks.memory_relative is None else f"{marks.memory_relative} of"
+    why = f"{alarm.why} ({share} {size(total.octets)}, {total.source})"
     fullest = _fullest(broker, pause)
     if fullest:
         names = ", ".join(f"{queue} {size(octets)} ({counted(queue.messages, 'message')})" for octets, queue in fullest)

@@ -347,6 +347,13 @@ class Stranger:
         return 1, os.geteuid() + 1, 1
 
 
+def test_a_refusal_may_hold_facts_for_programs(caller, operator):
+    operator.world.broker.alarms.set("memory", "much")
+    error = caller.ask("check_alarms")[0]["error"]
+    assert (69, ["Memory alarm on node pybroker@vm: much"]) == (error["exit_code"], error["facts"]["local"])
+    assert "facts" not in caller.ask("list_queues", vhost="nosuch")[0]["error"]
+
+
 def test_other_users_are_refused(server, monkeypatch):
     monkeypatch.setattr(server_module, "PEERCRED", Stranger)
     caller = Caller(server.path)

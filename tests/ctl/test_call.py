@@ -85,6 +85,22 @@ def test_programs_get_their_refusal_as_json(ctl, daemon):
     assert json.loads(outcome.err) == {"result": "error", "node": "pybroker@vm", "message": "no"}
 
 
+def test_programs_get_what_a_refusal_was_made_of(ctl, daemon):
+    daemon.lines = [{"error": {"text": "Memory alarm", "exit_code": 69, "facts": {"local": ["Memory alarm"]}}}]
+    expected = {"result": "error", "node": "pybroker@vm", "local": ["Memory alarm"], "message": "Memory alarm"}
+    assert json.loads(ctl("check_alarms", "--formatter", "json").err) == expected
+    assert ctl("check_alarms", "-q").err == "Error:\nMemory alarm\n"
+
+
+def test_b11_what_is_odd_about_arguments_is_said_on_stderr_and_done(ctl, daemon):
+    daemon.lines = [{"value": "Memory limit set to 1 octets"}, {"end": 0}]
+    words = ("set_vm_memory_high_watermark", "1.5")
+    warning = "warning: 1.5 times the memory is more than there is: the memory alarm will not go off\n"
+    assert ctl(*words, "-q") == (0, "Memory limit set to 1 octets\n", warning)
+    assert ctl(*words, "-s") == (0, "", "")
+    assert ctl("set_vm_memory_high_watermark", "1", "-q").err == ""
+
+
 def test_a_refusal_in_the_midst_of_rows_leaves_the_rows(ctl, daemon):
     daemon.lines = [*QUEUES[:2], {"error": {"text": "the rest is lost", "exit_code": 70}}]
     assert ctl("list_queues", "-s") == (70, "a\t1\n", "Error:\nthe rest is lost\n")

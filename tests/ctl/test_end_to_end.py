@@ -1,5 +1,6 @@
 """pybrokerctl as a process, against the daemon as a process: what a script sees."""
 
+import csv
 import json
 import os
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from ctl.live_node import CTL, LiveNode, run
+from pamqp import commands
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +58,51 @@ def test_a_set_up_script_under_set_e(node):
     assert (done.returncode, done.stderr) == (0, "")
     assert "u\t[administrator, monitoring]\n" in done.stdout
     assert done.stdout.endswith("name\n/\n")
+
+
+def test_b10_publishing_is_stopped_at_once_and_why_is_told_in_every_formatter(node):
+    with node.peer() as peer:
+        peer.call(commands.Queue.Declare(queue="q"), commands.Queue.DeclareOk)
+        peer.publish("", "q", b"x")
+        told = node.ctl("set_vm_memory_high_watermark", "0").stdout
+        assert "Publishers are blocked" in told
+        # E6: a publisher is blocked as soon as it publishes.
+        peer.publish("", "q", b"y")
+        node.wait_for("list_connections -s state", "blocked\n")
+        texts = {one: node.ctl("why_blocked", "--formatter", one).stdout for one in ("table", "csv", "json")}
+        assert "Memory alarm on node pybroker@test (for " in texts["table"]
+        assert "to do: pybrokerctl set_vm_memory_high_watermark 0.4\n" in texts["table"]
+        assert ", user guest, has been blocked for " in texts["table"]
+        (row,) = csv.DictReader(texts["csv"].splitlines())
+        assert ("blocked", "memory") == (row["state"], row["cause"])
+        document = json.loads(texts["json"])
+        assert document["connections"][0]["pid"] == row["pid"]
+        assert node.ctl("check_alarms").returncode == 69
+        assert node.ctl("list_connections", "--problems", "-s", "last_blocked_cause").stdout == "memory\n"
+        # What it says is what helps.
+        assert node.ctl(*document["alarms"][0]["advice"].split()[1:]).returncode == 0
+        node.wait_for("list_connections -s state", "running\n")
+        assert "Nobody is held back. The last was <" in node.ctl("why_blocked").stdout
+        peer.close()
+
+
+def test_an_alarm_by_hand_outlives_the_monitors(node):
+    alarm = "{resource_limit, memory, node()}"
+    assert node.ctl("eval", f"rabbit_alarm:set_alarm({{{alarm}, []}}).").stdout == "ok\n"
+    # The command looks at memory and disk itself, as the monitors do each second.
+    node.ctl("set_disk_free_limit", "50MB")
+    assert "set by an operator" in node.ctl("alarms").stdout
+    assert node.ctl("eval", f"rabbit_alarm:clear_alarm({alarm}).").stdout == "ok\n"
+    assert node.ctl("check_alarms").returncode == 0
+
+
+def test_d10_a_disk_that_is_not_watched_blocks_nobody(node):
+    assert "The disk alarm is set" in node.ctl("set_disk_free_limit", "900000GB").stdout
+    assert node.ctl("deactivate_free_disk_space_monitoring").returncode == 0
+    assert node.ctl("check_alarms").returncode == 0
+    assert "Free disk space is not watched" in node.ctl("status").stdout
+    node.ctl("set_disk_free_limit", "50MB")
+    assert "free, 47.7 MB required" in node.ctl("activate_free_disk_space_monitoring").stdout
 
 
 def test_a_reader_who_goes_away_ends_it_quietly(node):

@@ -59,12 +59,14 @@ def run(node: Node, args: Args) -> str:
         settings.changed("vm_memory_high_watermark.absolute", str(octets))
     node.daemon.check_alarms()
     limit, total = marks.memory_limit_octets, marks.total
-    share = "" if marks.memory_relative is None else f"{marks.memory_relative} of "
-    if marks.memory_octets is not None and marks.memory_octets > limit:
-        share = "no more than there is: "
+    of = f"{size(limit)} of {size(total.octets)}, {total.source}"
+    if marks.memory_relative is not None:
+        of = f"{size(limit)}: {marks.memory_relative} of {size(total.octets)}, {total.source}"
+    elif limit == total.octets:
+        of = f"{size(limit)}: all there is, {total.source}"
     return (
-        f"Memory limit set to {limit} octets ({size(limit)}: {share}{size(total.octets)}, {total.source}); "
-        f"{size(marks.measured.used)} are used now" + alarms.told_of_blocking(node.broker, alarms.MEMORY)
+        f"Memory limit set to {limit} octets ({of}); {size(marks.measured.used)} are used now"
+        + alarms.told_of_blocking(node.broker, alarms.MEMORY)
     )
 
 

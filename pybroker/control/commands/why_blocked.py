@@ -121,9 +121,9 @@ def _cause(session: "AmqpSession", reason: causes.Reason, ms: int, text: str, *,
 
 def _plain(alarm: dict[str, Any]) -> dict[str, Any]:
     reason: causes.Reason = alarm["reason"]
-    told = {key: one for key, one in alarm.items() if key != "reason"}
     return {
-        **told,
+        **{key: one for key, one in alarm.items() if key != "reason"},
+        "lasting": f"for {lasting(1000 * alarm['seconds'])}",
         "octets": reason.octets,
         "octets_max": reason.octets_max,
         "why": reason.why,
@@ -156,7 +156,8 @@ def _headline(found: list[dict[str, Any]], last: dict[str, Any] | None, args: Ar
         told = [f"{counted(now, 'connection')} {'is' if now == 1 else 'are'} held back"] if now else []
         if later:
             whose = f"{later:,} more" if now else counted(later, "connection")
-            told.append(f"{whose} will be as soon as {'it publishes' if later == 1 else 'they publish'}")
+            held = "" if now else " held back"
+            told.append(f"{whose} will be{held} as soon as {'it publishes' if later == 1 else 'they publish'}")
         return f"{'; '.join(told)}."
     if args.connection is not None:
         text = f"{args.connection} is not held back."

@@ -69,7 +69,9 @@ def test_b10_zero_blocks_all_publishing_before_the_command_returns(operator, mar
 
 def test_an_absolute_limit_above_all_there_is_is_said_to_be_less(operator, marks):
     text = operator.ask("set_vm_memory_high_watermark", threshold="absolute", value="8GiB")
-    assert text.startswith("Memory limit set to 5368709120 octets (5,120.0 MB: no more than there is: 5,120.0 MB, RAM)")
+    assert text.startswith("Memory limit set to 5368709120 octets (5,120.0 MB: all there is, RAM); ")
+    text = operator.ask("set_vm_memory_high_watermark", threshold="absolute", value="1GiB")
+    assert text.startswith("Memory limit set to 1073741824 octets (1,024.0 MB of 5,120.0 MB, RAM); ")
 
 
 @pytest.mark.parametrize(
