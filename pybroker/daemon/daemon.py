@@ -271,11 +271,10 @@ class Daemon:
         while True:
             gevent.sleep(pause_s)
             self.broker.clock.refresh()
-            self.allocator.tick()
-            try:
-                self.server.check_files()
-                self.broker.tick()
-            except Exception:
-                # A bug in one session's tick must not end all heartbeats.
-                log.exception("the tick failed")
+            for tick in (self.allocator.tick, self.server.check_files, self.broker.tick):
+                try:
+                    tick()
+                except Exception:
+                    # A bug in one of them must not end all heartbeats.
+                    log.exception("the tick failed")
             self.notifier.alive()

@@ -62,6 +62,21 @@ def drain(peer, messages: int) -> int:
     return kept
 
 
+def test_b10_b15_a_limit_that_is_set_counts_at_once(daemon):
+    daemon.ctl("set_vm_memory_high_watermark", "0")
+    assert SET in daemon.log
+    daemon.ctl("set_vm_memory_high_watermark", "0.4")
+    assert CLEARED in daemon.log
+    assert "no alarms" in daemon.ctl("alarms")
+
+
+def test_d10_so_does_one_of_the_disk(daemon):
+    daemon.ctl("set_disk_free_limit", "mem_relative", "1000000")
+    assert "disk resource limit alarm set on node test@here." in daemon.log
+    daemon.ctl("set_disk_free_limit", "1000")
+    assert "disk resource limit alarm cleared across the cluster" in daemon.log
+
+
 def test_b5_b20_a_backlog_that_is_drained_but_for_a_thousandth_ends_the_alarm(daemon):
     limit = measured(daemon)["used"] + ROOM_OCTETS
     daemon.ctl("set_vm_memory_high_watermark", "absolute", str(limit))
