@@ -91,7 +91,7 @@ class Grammar(wire_grammar.Grammar):
         roll = dice.random()
         if roll < 0.01:
             size = dice.choice([OCTETS_MAX, OCTETS_MAX + 1, MESSAGE_MAX, MESSAGE_MAX + 1])
-        piece = dice.choice([1, 4, size + 1]) if size < 100 else dice.choice([100, OCTETS_MAX])
+        piece = dice.choice([1, 4, size + 1]) if size < 100 else dice.choice([1_000, OCTETS_MAX])
         return route + b"".join(content_frames(channel, b"b" * size, properties, piece))
 
     def acks(self) -> bytes:

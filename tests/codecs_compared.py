@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pybroker.errors import AmqpError
-from pybroker.wire.content import pure_encode, pure_scan, traits_for
+from pybroker.wire.content import pure_encode, pure_on_channel, pure_scan, traits_for
 
 NAME = "pybroker.wire._codec"
 
@@ -72,4 +72,11 @@ def same_encode(head: bytes, first_tag: int, tail: bytes, contents: list[bytes],
     found: list[bytes] = []
     counted = pure_encode(out, head, first_tag, tail, contents, octets)
     assert (counted, out) == (C.encode(found, head, first_tag, tail, contents, octets), found)
+    return found
+
+
+def same_on_channel(contents: list[bytes], channel: int) -> list[bytes]:
+    """Give contents to another channel with both and return what they agree on."""
+    found: list[bytes] = C.on_channel(contents, channel)
+    assert pure_on_channel(contents, channel) == found
     return found

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* content.py does not use a codec of another number: raise both when signatures or meanings change. */
-#define SEAM 1
+#define SEAM 2
 
 enum { METHOD = 1, HEADER = 2, BODY = 3, FRAME_END = 0xCE };
 #define PUBLISH (60u << 16 | 40u)
@@ -572,6 +572,53 @@ static PyObject *encode(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
     return give(args[0], block) ? NULL : PyLong_FromSsize_t(size);
 }
 
+/* Return a content with another channel number in each of its frames; NULL with an exception. */
+static PyObject *with_channel(const char *octets, Py_ssize_t size, unsigned channel)
+{
+    PyObject *copy = PyBytes_FromStringAndSize(octets, size);
+    if (!copy)
+        return NULL;
+    uint8_t *at = (uint8_t *)PyBytes_AsString(copy);
+    for (size_t left = (size_t)size, whole; left; at += whole, left -= whole) {
+        whole = left < 8 ? 0 : 8 + (size_t)u32(at + 3);
+        if (!whole || whole > left) {
+            Py_DECREF(copy);
+            PyErr_SetString(PyExc_ValueError, "a content is not whole frames");
+            return NULL;
+        }
+        at[1] = (uint8_t)(channel >> 8);
+        at[2] = (uint8_t)channel;
+    }
+    return copy;
+}
+
+static PyObject *on_channel(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t given)
+{
+    bool right = given == 2 && PyList_Check(args[0]);
+    unsigned long channel = right ? PyLong_AsUnsignedLong(args[1]) : 0;
+    if (!fits(right, "on_channel(list, channel)"))
+        return NULL;
+    if (channel > UINT16_MAX) {
+        PyErr_SetString(PyExc_OverflowError, "a channel number has 16 bits");
+        return NULL;
+    }
+    Py_ssize_t n = PyList_Size(args[0]), size;
+    PyObject *out = PyList_New(n), *content, *last = NULL, *copy = NULL;
+    char *octets;
+    for (Py_ssize_t i = 0; out && i < n; i++) {
+        if ((size = content_at(args[0], i, &content, &octets)) < 0)
+            copy = NULL;
+        else if (content == last)
+            Py_INCREF(copy); /* one of a flood; the list has a reference to what it became */
+        else
+            copy = with_channel(octets, size, (unsigned)channel);
+        last = content;
+        if (!copy || PyList_SetItem(out, i, copy))
+            Py_CLEAR(out);
+    }
+    return out;
+}
+
 /* -- module ------------------------------------------------------------------------------------------------------- */
 
 static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t given)
@@ -617,6 +664,7 @@ static int execute(PyObject *module) { return PyModule_AddIntConstant(module, "S
 static PyMethodDef methods[] = {
     {"scan", FAST(scan), "scan(data, start, routes, octets_max, message_max, out): see content.pure_scan."},
     {"encode", FAST(encode), "encode(out, head, first_tag, tail, contents, octets): see content.pure_encode."},
+    {"on_channel", FAST(on_channel), "on_channel(contents, channel): see content.pure_on_channel."},
     {"bind", FAST(bind), "bind(traits_for, error): whom to ask about properties, and what that raises for bad ones."},
     {NULL, NULL, 0, NULL},
 };

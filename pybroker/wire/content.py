@@ -1,12 +1,13 @@
 """The hot path: publishes in, deliveries out (AMQP §4.2.6; data-model.md: the hot path's seam).
 
-    scan      octets -> runs of publishes, ranges of acks; stops at whatever else comes
-    encode    contents -> basic.deliver frames
+    scan          octets -> runs of publishes, ranges of acks; stops at whatever else comes
+    encode        contents -> basic.deliver frames
+    on_channel    contents -> the same for another channel; `reframe`: for a peer with a smaller frame_max
 
 Contents stay the octets they came as: header frame and body frames, channel number inside. Properties are not decoded,
 but for the traits of a kind of message, remembered by its property octets. This file knows no broker: a route is any
-object. Both functions take and give plain values, so that a C twin stands in for each where `_codec.c` was built; these
-here are the reference.
+object. Functions take and give plain values, so that C twins stand in for them where `_codec.c` was built; these here
+are the reference.
 """
 
 import os
@@ -49,9 +50,10 @@ _traits_cache: dict[bytes, Traits] = {}
 Event = tuple[Any, ...]
 Scan = Callable[[bytes, int, dict[bytes, Any], int, int, list[Event]], int]
 Encode = Callable[[list[bytes], bytes, int, bytes, list[bytes], int], int]
+OnChannel = Callable[[list[bytes], int], list[bytes]]
 
 # What `_codec.c` says of itself where it does what this file does: one that was built for an older file is not used.
-SEAM: Final = 1
+SEAM: Final = 2
 
 
 def pure_scan(
@@ -310,8 +312,8 @@ def _encode_tags(first: int, n: int) -> list[bytes]:
     return out
 
 
-def on_channel(contents: list[bytes], channel: int) -> list[bytes]:
-    """Return the contents with another channel number in each of their frames."""
+def pure_on_channel(contents: list[bytes], channel: int) -> list[bytes]:
+    """Return the contents, whole frames each, with another channel number in all of these."""
     number = channel.to_bytes(2)
     out = []
     for content in contents:
@@ -346,7 +348,7 @@ def reframe(content: bytes, channel: int, frame_octets_max: int) -> bytes:
     return b"".join(out)
 
 
-def _choose() -> tuple[str, Scan, Encode]:
+def _choose() -> tuple[str, Scan, Encode, OnChannel]:
     """Return what `status` calls the codec, and its functions: C where it was built, unless PYBROKER_PURE is 1."""
     if os.environ.get("PYBROKER_PURE") != "1":
         with suppress(ImportError):
@@ -354,8 +356,8 @@ def _choose() -> tuple[str, Scan, Encode]:
 
             if _codec.SEAM == SEAM:
                 _codec.bind(traits_for, AmqpError)
-                return "C", _codec.scan, _codec.encode
-    return "pure Python", pure_scan, pure_encode
+                return "C", _codec.scan, _codec.encode, _codec.on_channel
+    return "pure Python", pure_scan, pure_encode, pure_on_channel
 
 
-CODEC, scan, encode = _choose()
+CODEC, scan, encode, on_channel = _choose()

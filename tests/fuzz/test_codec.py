@@ -17,7 +17,7 @@ from collections import Counter
 
 import pytest
 from codec_grammar import MESSAGE_MAX, OCTETS_MAX, Grammar, routes
-from codecs_compared import needs_c, same_encode, same_scan
+from codecs_compared import needs_c, same_encode, same_on_channel, same_scan
 
 pytestmark = needs_c
 
@@ -43,6 +43,7 @@ def check(octets: bytes, cut: int, seen: Counter[str]) -> None:
             _, _, contents, octets_in_all, _, _ = event
             seen["messages"] += len(contents)
             same_encode(b"head", 2**40 + cut, b"tail", contents, octets_in_all)
+            same_on_channel(contents, cut % 65_536)
 
 
 def flat(events: list[tuple]) -> list[tuple]:

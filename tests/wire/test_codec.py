@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import strategies
 import wire_grammar
-from codecs_compared import C, check_sharing, needs_c, same_encode, same_scan
+from codecs_compared import C, check_sharing, needs_c, same_encode, same_on_channel, same_scan
 from hypothesis import given, settings, strategies as st
 from streams import ack, content_frames, frame, good_streams, props, publish, publish_frame, split
 
@@ -56,7 +56,7 @@ def test_a_codec_built_for_another_seam_is_not_used(monkeypatch):
     assert C.SEAM == content.SEAM
     monkeypatch.delenv("PYBROKER_PURE", raising=False)
     monkeypatch.setattr(content, "SEAM", C.SEAM + 1)
-    assert content._choose() == ("pure Python", content.pure_scan, content.pure_encode)
+    assert content._choose() == ("pure Python", content.pure_scan, content.pure_encode, content.pure_on_channel)
 
 
 def test_without_a_codec_pure_runs(monkeypatch):
@@ -215,6 +215,35 @@ def test_tags_end_at_64_bits():
         C.encode([], b"h", 2**64, b"t", [b"a"], 1)
 
 
+# -- on_channel -------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(1, 100)), max_size=5), st.integers(0, 65_535))
+def test_on_channel_writes_the_same_number_into_each_frame(shapes, channel):
+    contents = [b"".join(content_frames(5, b"x" * size, props(app_id="a"), piece)) for size, piece in shapes]
+    same_on_channel(contents + contents[:1] * 3 + [b""], channel)
+
+
+def test_on_channel_keeps_a_flood_one_object():
+    one = b"".join(content_frames(5, b"x" * 20))
+    assert len({id(content) for content in same_on_channel([one] * 50, 7)}) == 1
+
+
+@pytest.mark.parametrize("channel", [-1, 65_536, 2**70])
+def test_a_channel_number_has_16_bits(channel):
+    for on_channel in (C.on_channel, content.pure_on_channel):
+        with pytest.raises(OverflowError):
+            on_channel([b"".join(content_frames(5, b"x"))], channel)
+
+
+def test_what_is_not_whole_frames_is_refused():
+    whole = b"".join(content_frames(5, b"body"))
+    for end in range(1, len(whole)):
+        if end != len(whole) - 12:  # where the header frame ends
+            with pytest.raises(ValueError, match="whole frames"):
+                C.on_channel([whole, whole[:end]], 1)
+
+
 # -- what must not happen ---------------------------------------------------------------------------------------------
 
 ONE = publish(1, "", "k", b"body", props(message_id="m")) + ack(1, 1) + publish(1, "", "k", b"body") * 3 + ack(1, 4)
@@ -252,6 +281,12 @@ WRONG_ENCODES = [
 def test_scan_refuses_what_is_not_its_kind(arguments):
     with pytest.raises(TypeError):
         C.scan(*arguments)
+
+
+@pytest.mark.parametrize("arguments", [(), ((), 1), ([b""], "1"), ([None], 1), ([b"", "x"], 1)])
+def test_on_channel_refuses_what_is_not_its_kind(arguments):
+    with pytest.raises(TypeError):
+        C.on_channel(*arguments)
 
 
 @pytest.mark.parametrize("arguments", WRONG_ENCODES)
@@ -320,11 +355,15 @@ def test_scan_leaks_nothing(octets):
 
 def test_encode_leaks_nothing():
     small, large = [b"a" * 30] * 20, [b"b" * 5_000] * 20
+    frames = content_frames(5, b"body") * 20
 
     def work() -> None:
         C.encode([], b"h", 1, b"t", small, 600)
         C.encode([], b"h", 1, b"t", large, 100_000)
         C.encode([], b"h", 1, b"t", large[:1], 100_000)
+        C.on_channel(frames, 3)
+        with pytest.raises(ValueError, match="whole frames"):
+            C.on_channel([*frames, b"x"], 3)
 
     assert allocations(work) < 20
 
@@ -350,12 +389,13 @@ def test_errors_leak_nothing(asking):
 def test_every_allocation_may_fail():
     testing = pytest.importorskip("_testcapi")
     route = KNOWN[publish_frame(1, "", "k")]
-    small, large = [b"a" * 30] * 20, [b"b" * 5_000] * 20
+    small, large, frames = [b"a" * 30] * 20, [b"b" * 5_000] * 20, content_frames(5, b"body") * 20
     works = [
         lambda: scan_all(ONE),
         lambda: scan_all(LONG),
         lambda: C.encode([], b"h", 1, b"t", small, 600),
         lambda: C.encode([], b"h", 1, b"t", large, 100_000),
+        lambda: C.on_channel(frames, 3),
     ]
 
     def fail_at_each(work: Any) -> int:

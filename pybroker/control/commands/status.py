@@ -66,7 +66,9 @@ def _runtime() -> str:
     import platform  # noqa: PLC0415
 
     gevent_version = getattr(sys.modules.get("gevent"), "__version__", "not loaded")
-    return f"{platform.python_implementation()} {platform.python_version()}, gevent {gevent_version}"
+    codec = getattr(sys.modules.get("pybroker.wire.content"), "CODEC", "not loaded")
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    return f"{python}, gevent {gevent_version}, codec: {codec}"
 
 
 def _rss_octets() -> int:

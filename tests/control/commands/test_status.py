@@ -1,5 +1,7 @@
 import os
 
+import pytest
+
 from pybroker.core.watermark import TotalMemory
 from pybroker.net.listener import Listener
 
@@ -72,3 +74,9 @@ def test_b14_limits_and_what_they_were_made_of(operator):
     assert (0.5, int(0.2 * (4 << 30))) == (ratio, limit)
     marks.paging_ratio = 1.1
     assert operator.ask("status")["vm_memory_high_watermark_paging_limit"] is None
+
+
+@pytest.mark.parametrize("codec", ["C", "pure Python"])
+def test_which_codec_runs_is_told(operator, monkeypatch, codec):
+    monkeypatch.setattr("pybroker.wire.content.CODEC", codec)
+    assert operator.ask("status")["runtime"].endswith(f", codec: {codec}")

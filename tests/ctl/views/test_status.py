@@ -13,7 +13,7 @@ DOCUMENT = {
     "rabbitmq_version": "3.13.0",
     "node_name": "pybroker@vm",
     "app_running": True,
-    "runtime": "CPython 3.11.7, gevent 26.9.0",
+    "runtime": "CPython 3.11.7, gevent 26.9.0, codec: C",
     "active_plugins": [],
     "data_directory": "/var/lib/pybroker",
     "config_files": ["/etc/pybroker/pybroker.conf"],
