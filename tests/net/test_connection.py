@@ -147,29 +147,6 @@ def test_the_kernel_knows_whether_the_peer_still_stands(connect, server, tmp_pat
     assert connection in server.connections
 
 
-def test_e1_e4_a_blocked_publisher_is_not_read_and_a_consumer_goes_on(connect, server):
-    publisher, reader = connect().open(), connect().open()
-    publisher.call(Queue.Declare(queue="q"))
-    reader.call(Basic.Consume(queue="q", consumer_tag="c"))
-    publisher.send(*publish(b"1"))
-    until(lambda: server.broker.published == 1)
-    server.broker.alarms.set("memory", "too much")
-    session = publisher_session(server)
-    before = session.recv_octets
-    for _ in range(100):
-        publisher.send(*publish(b"1"))
-    reader.send(Basic.Ack(delivery_tag=1))
-    (queue,) = server.broker.vhosts["/"].queues.values()
-    until(lambda: queue.acked == 1)
-    assert (1, before) == (server.broker.published, session.recv_octets)
-    server.broker.alarms.clear("memory")
-    until(lambda: server.broker.published == 101)
-
-
-def publisher_session(server):
-    return next(session for session in server.broker.sessions.values() if session.publishing)
-
-
 def test_f42_a_client_that_reconnects_finds_its_exclusive_queue_free(connect, server):
     # the old socket is closed, and nobody has read that yet
     old = connect().open()

@@ -1,0 +1,34 @@
+"""An alarm, seen from the sockets: who publishes is not read, who consumes is."""
+
+from loop import until
+from pamqp import commands, header
+
+Basic, Queue = commands.Basic, commands.Queue
+
+
+def publish() -> list:
+    """Return the frames of a publish without a body."""
+    return [Basic.Publish(0, "", "q"), header.ContentHeader(0, 0, Basic.Properties())]
+
+
+def test_e1_e4_a_blocked_publisher_is_not_read_and_a_consumer_goes_on(connect, server):
+    publisher, reader = connect().open(), connect().open()
+    publisher.call(Queue.Declare(queue="q"))
+    reader.call(Basic.Consume(queue="q", consumer_tag="c"))
+    publisher.send(*publish())
+    until(lambda: server.broker.published == 1)
+    server.broker.alarms.set("memory", "too much")
+    session = publisher_session(server)
+    before = session.recv_octets
+    for _ in range(100):
+        publisher.send(*publish())
+    reader.send(Basic.Ack(delivery_tag=1))
+    (queue,) = server.broker.vhosts["/"].queues.values()
+    until(lambda: queue.acked == 1)
+    assert (1, before) == (server.broker.published, session.recv_octets)
+    server.broker.alarms.clear("memory")
+    until(lambda: server.broker.published == 101)
+
+
+def publisher_session(server):
+    return next(session for session in server.broker.sessions.values() if session.publishing)
