@@ -5,6 +5,7 @@ import logging
 import os
 
 import pytest
+from core.paged import PagedBench, shrink
 from fakes import World
 from loop import until
 
@@ -12,6 +13,7 @@ from pybroker.core.alarm import DISK
 from pybroker.core.watermark import TotalMemory
 from pybroker.daemon import disk_monitor
 from pybroker.daemon.disk_monitor import PAUSE_MS_MAX, PAUSE_MS_MIN, RETRIES, RETRY_MS, DiskMonitor
+from pybroker.run import PLAIN_TRAITS
 
 LIMIT = 50_000_000
 
@@ -248,6 +250,22 @@ def test_d11_also_while_nobody_watches_the_disk(machine):
     assert machine.alarmed
     machine.monitor.full("")
     assert not machine.alarmed
+
+
+def test_c5_while_the_monitor_finds_the_disk_short_nothing_is_paged_out_to_it(tmp_path, monkeypatch):
+    shrink(monkeypatch)
+    bench = PagedBench(durable=False)
+    bench.fill(30, traits=PLAIN_TRAITS)
+    free = iter([0, LIMIT])
+    bench.broker.settings.watermarks.set_disk_octets(LIMIT)
+    monitor = DiskMonitor(bench.broker, tmp_path, lambda _: next(free))
+    monitor.check()
+    bench.page()
+    assert bench.pages.written == 0
+    monitor.check()
+    bench.broker.settings.watermarks.set_disk_octets(0)
+    bench.page()
+    assert bench.pages.written > 0
 
 
 def test_who_checks_in_between_changes_when_the_next_look_is_due(machine, monkeypatch):
