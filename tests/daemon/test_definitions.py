@@ -184,13 +184,13 @@ def test_damage_is_repaired_logged_and_shown(start, tmp_path):
     (tmp_path / "data" / "definitions.sqlite").write_bytes(NOISE)
     daemon = start()
     assert durable_part(before) == look(daemon)
-    (notice,) = ask(daemon, "alarms")["alarms"]
+    (notice,) = ask(daemon, "alarms")["notices"]
     assert "definitions were restored from definitions.json" in notice
     assert [notice] == ask(daemon, "status")["alarms"]
     assert f"[error] <0.{daemon.pid}.0> {notice}" in daemon.log
     daemon.stop()
     daemon = start()
-    assert [] == ask(daemon, "alarms")["alarms"]
+    assert [] == ask(daemon, "alarms")["notices"]
     assert NOISE == (tmp_path / "data" / "definitions.sqlite.damaged-1").read_bytes()
 
 
