@@ -52,13 +52,67 @@ when standard input is a terminal too;
 answers beforehand. Scripts are never asked.
 .PP
 .B \-\-watch
-shows a listing, or the status, again and again in place: arrow and page keys move in it, space looks at once, q ends.
+shows a listing, the status, the alarms or what
+.B why_blocked
+tells, again and again in place: arrow and page keys move in it, space looks at once, q ends.
 In a pipe the answers follow one another.
 .PP
 .B top
-shows queues or connections with their rates, totals and alarms: Tab changes between the two, < and > (or left and
+shows queues or connections with their rates, totals and alarms, and what holds a connection back: Tab changes between
+the two, < and > (or left and
 right) choose the column that sorts, r turns the order, / filters by a text, space holds the picture, + and \- change
 how often it looks, h helps, q ends. Rates are the difference of two looks. In a pipe it lists the counters once.
+.SH WHEN PUBLISHERS WAIT
+A connection that publishes is not read while memory or disk are short (an alarm), and for moments while what it sent
+cannot be followed (flow control). Consumers go on. The states in
+.B list_connections
+say so:
+.TP
+.B blocking
+There is an alarm; the connection will be blocked when it publishes.
+.TP
+.B blocked
+An alarm holds it back.
+.TP
+.B flow
+Something else does, or did in the last five seconds: the journal, which is to have no more than 8 MiB of one connection
+that are not on disk; a queue that is paged out because memory is more than half of what is allowed; the client itself,
+which leaves more than 1 MiB of replies unread; or 64 replies on one channel that wait for the disk.
+.PP
+.B why_blocked
+tells whom this concerns, since when and by how much, and what to do about it. The same is kept for each connection in
+the columns
+.BR last_blocked_by ,
+.BR last_blocked_age ,
+.BR last_blocked_cause ,
+.B blocked_time
+and
+.B flow_time
+of
+.BR list_connections ;
+with
+.B \-\-problems
+it lists only those that are held back, were in the last five seconds, or leave unread what is sent to them.
+.PP
+.nf
+pybrokerctl why_blocked
+pybrokerctl why_blocked worker \-\-watch
+pybrokerctl list_connections \-\-problems
+pybrokerctl set_vm_memory_high_watermark 0.6
+pybrokerctl set_disk_free_limit mem_relative 1.0
+.fi
+.PP
+The memory limit is compared with the resident set without what was freed in it and can be used again;
+.B memory_breakdown
+shows both, and
+.B status
+all limits with what they were made of. A watermark of 0 stops all publishing. What is set by these commands holds until
+the node stops;
+.BR pybroker.conf (5)
+has the keys.
+.PP
+.B check_alarms
+is the health check for it: code 69 while there is an alarm.
 .SH DATA AND BACKUPS
 The words of a command's name may stand apart:
 .B log status
@@ -137,13 +191,31 @@ Every refusal begins with Error:, once; rabbitmqctl says it twice or not at all 
 .br
 A closed output, a full disk and words that are not UTF\-8 end in a sentence and a code.
 .br
-A memory watermark above 1 is accepted: it never stops anybody.
+A memory watermark above 1 is accepted with a warning: it never stops anybody.
+.br
+An alarm that
+.B eval
+sets stays until
+.B eval
+clears it; what is short indeed cannot be cleared so. RabbitMQ's monitors clear the one at the next change, and leave
+the other cleared until then.
+.br
+The JSON of
+.B alarms
+and of a failed health check has each alarm as an object, beside RabbitMQ's
+.I local
+and
+.IR global ;
+behind a sentence stands why, and for how long it has been so.
 .br
 The categories of
 .B memory_breakdown
 are those that Python's memory falls into, and
 .B status
-leaves them to it. What is about Erlang, TLS, plugins, feature flags, policies, limits, definitions and other nodes has
+leaves them to it; the strategy
+.I allocated
+is the default, and leaves out what was freed and can be used again. What is about Erlang, TLS, plugins,
+feature flags, policies, limits, definitions and other nodes has
 no commands here.
 .br
 On a terminal tables are drawn, and destructive commands ask; rabbitmqctl treats a person like a pipe.

@@ -15,6 +15,9 @@ COLUMNS: Final = ("pid", "name", "user_provided_name", "user", "vhost", "state",
 # Connections that would be blocked are many, and all alike.
 LATER_MAX: Final = 10
 INDENT: Final = "    "
+# How advice goes on, and how what can be typed begins: as control/causes.py writes it.
+OR: Final = ", or: "
+COMMAND: Final = "pybrokerctl "
 ALARMS: Final = frozenset({"memory", "disk"})
 
 
@@ -57,7 +60,10 @@ def _connection(one: dict[str, Any], width: int, *, drawn: bool) -> str:
 
 
 def _reason(one: dict[str, Any], width: int) -> str:
-    return _text(one["why"], width, INDENT) + _text(f"to do: {one['advice']}", width, INDENT)
+    """Return why, and what to do; a command in a line of its own, which a terminal may be too narrow for."""
+    first, *others = one["advice"].split(OR)
+    told = _text(one["why"], width, INDENT) + _text(f"to do: {first}", width * (not first.startswith(COMMAND)), INDENT)
+    return told + "".join(f"{INDENT}or:    {cell(other)}\n" for other in others)
 
 
 def _text(text: str, width: int, indent: str = "") -> str:

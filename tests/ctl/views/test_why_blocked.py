@@ -68,6 +68,16 @@ def test_on_a_terminal_it_is_as_wide_as_that_and_states_have_their_colour(person
     assert max(map(len, plain(text).splitlines())) < 80
 
 
+def test_what_can_be_typed_stands_in_a_line_of_its_own_however_narrow_the_terminal(person, capfd):
+    command = f"pybrokerctl close_connection '{'x' * 80}' 'does not read'"
+    advice = {**ALARM, "advice": f"have the client read, or: {command}"}
+    with capfd.disabled():
+        lines = plain(shown({**DOCUMENT, "alarms": [advice, {**ALARM, "advice": command}]}, drawn=True)).splitlines()
+    at = lines.index("    to do: have the client read")
+    assert lines[at + 1] == f"    or:    {command}"
+    assert f"    to do: {command}" in lines
+
+
 def test_of_those_that_only_would_be_held_back_ten_are_named():
     text = "is not held back by the memory alarm before it publishes"
     later = [connection(number, "blocking", cause("memory", text, now=False)) for number in range(1, 14)]
