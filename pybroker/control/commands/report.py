@@ -10,6 +10,7 @@ NODE = (
     "cluster_status",
     "environment",
     "memory_breakdown",
+    "why_blocked",
     "list_connections",
     "list_channels",
     "os_env",

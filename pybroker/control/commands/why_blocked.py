@@ -8,12 +8,14 @@ from pybroker.control.spec import Arg, Command, Node
 from pybroker.control.words import counted, lasting, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pybroker.amqp.session import AmqpSession
 
 # Those that wait come before those that would have to.
 ORDER: Final = {"blocked": 0, "flow": 1, "blocking": 2}
+# Between two pauses: some milliseconds.
+SESSIONS_PER_SLICE: Final = 200
 # What core/throttle.py calls an alarm.
 RESOURCE: Final = "resource"
 BY: Final = {"journal": "the journal", "peer": "its own client, which does not read"}
@@ -44,15 +46,25 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         for alarm, document in zip(broker.alarms, alarms.documents(broker), strict=True)
         if alarm.resource != alarms.FILES
     ]
-    held = sorted((one for one in sessions if one.shown_state in ORDER), key=lambda one: ORDER[one.shown_state])
-    last = None if held else _last(sessions)
-    found = [_connection(session, explained) for session in held]
+    found = sorted(_held(sessions, explained, node.pause), key=lambda one: ORDER[one["state"]])
+    last = None if found else _last(sessions)
     return node.tell(
         _headline(found, last, args, alarmed=bool(explained)),
         connections=found,
         alarms=[_plain(one) for one in explained],
         last=last,
     )
+
+
+def _held(
+    sessions: "list[AmqpSession]", explained: list[dict[str, Any]], pause: "Callable[[float], object]"
+) -> "Iterator[dict[str, Any]]":
+    """Yield those that are held back; others go on between some of them."""
+    for count, session in enumerate(sessions, 1):
+        if session.shown_state in ORDER:
+            yield _connection(session, explained)
+        if not count % SESSIONS_PER_SLICE:
+            pause(0)
 
 
 def _connection(session: "AmqpSession", explained: list[dict[str, Any]]) -> dict[str, Any]:

@@ -175,3 +175,11 @@ def test_an_alarm_without_anybody_is_told(operator):
 def test_the_alarm_of_files_holds_nobody_back(operator, peer):
     operator.world.broker.alarms.set_by_hand("file_descriptor_limit")
     assert ([], []) == (ask(operator)["alarms"], ask(operator)["connections"])
+
+
+def test_others_go_on_while_many_are_looked_at(operator, peer):
+    for _ in range(400):
+        operator.world.connect()
+    operator.world.broker.alarms.set_by_hand("memory")
+    assert 401 == len(ask(operator)["connections"])
+    assert [0, 0] == operator.pauses
