@@ -195,6 +195,12 @@ class AmqpChannel(ChannelState):
         if self.may_deliver:
             self.resume_consumers()
 
+    def resume_consumers(self) -> None:
+        """Let those be served again who waited for flow, credit or outbox, a basic.get in the line among them."""
+        if self.line is not None and self.line.calls:
+            self.advance()
+        super().resume_consumers()
+
     # -- contents, frame by frame -------------------------------------------------------------------------------------
 
     def begin_publish(self, payload: bytes) -> None:

@@ -32,10 +32,18 @@ class Get:
 
     @property
     def completed(self) -> int:
-        """Return 1 if the queue has an answer at hand; else it calls back."""
+        """Return 1 if the queue has an answer at hand; else it calls back.
+
+        In the line it waits for the outbox, as deliveries do: on disk there may be far more than memory holds.
+        """
+        channel, queue = self._channel, self._queue
         if self._asked:
             return 0
-        if self._channel.closing or self._queue.deleted or self._queue.wait_for_head(self._head_came):
+        if channel.closing or queue.deleted:
+            return 1
+        if channel.line is not None and channel.session.outbox_full:
+            return 0
+        if queue.wait_for_head(self._head_came):
             return 1
         self._asked = True
         return 0

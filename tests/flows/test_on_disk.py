@@ -6,7 +6,9 @@ import random
 import pytest
 from fakes import Basic, Confirm, Content, FakePeer, Queue, Tx, World
 from faulty_disk import FaultyDisk
+from pamqp import frame
 
+from pybroker.amqp.session import OUTBOX_OCTETS_MAX
 from pybroker.core.survivors import durable_queues, restore
 from pybroker.store.journal import Journal
 from pybroker.store.recovery import Recovery
@@ -83,6 +85,29 @@ def test_a_confirm_follows_the_sync_and_what_is_confirmed_survives(life):
     life.answer()
     assert [(2, True), (3, False)] == [(ack.delivery_tag, ack.multiple) for ack in peer.take()]
     assert [b"1", b"2", b"3"] == bodies(life.killed(), "q")
+
+
+def test_gets_of_a_peer_that_does_not_read_are_answered_as_it_reads(life):
+    for i in range(40):
+        life.peer.publish("", "q", b"%02d" % i + bytes(100_000), delivery_mode=2)
+    life.log.commit()
+    life.answer()
+    life = life.killed()
+    session = life.peer.session
+    life.peer.send_octets(b"".join(frame.marshal(Basic.Get(queue="q", no_ack=True), 1) for _ in range(40)))
+    for _ in range(20):  # nothing is flushed
+        life.world.broker.pump()
+        life.turn()
+        for worker in life.workers:
+            worker.run()
+    assert OUTBOX_OCTETS_MAX < session.queued_octets < 2 * OUTBOX_OCTETS_MAX
+    found = []
+    while len(found) < 40:
+        life.answer()
+        life.world.run()
+        found += [reply.body[:2] for reply in life.peer.take()]
+    assert [b"%02d" % i for i in range(40)] == found
+    assert (None, {}) == (session.channels[1].line, life.world.broker.waiting)
 
 
 def test_gets_of_what_is_on_disk_are_answered_in_order_when_it_is_read(life):
