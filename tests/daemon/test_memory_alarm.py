@@ -95,4 +95,3 @@ def test_b5_b20_a_backlog_that_is_drained_but_for_a_thousandth_ends_the_alarm(da
             time.sleep(0.02)
         assert CLEARED in daemon.log
         assert kept > 10
-        assert measured(daemon)["used"] < limit
