@@ -92,7 +92,7 @@ of
 .BR list_connections ;
 with
 .B \-\-problems
-it lists only those that are held back, were in the last five seconds, or leave unread what is sent to them.
+it lists only those that are held back, were stopped in the last five seconds, or leave unread what is sent to them.
 .PP
 .nf
 pybrokerctl why_blocked

@@ -32,6 +32,18 @@ def test_a_terminal_shows_it_in_place_until_q(queues):
         assert typist.is_in_order
 
 
+def test_who_is_held_back_is_shown_in_place_too(daemon, turns):
+    document = {"alarms": [], "connections": [], "last": None}
+    told = ("Nobody is held back.", "Nobody is held back now.")
+    daemon.answers["why_blocked"] = turns(*([{"value": {**document, "message": one}}, {"end": 0}] for one in told))
+    with Typist("--socket", str(daemon.path), "why_blocked", "worker", "--watch", "0.1") as typist:
+        typist.read_until("Every 0.1 s: why_blocked")
+        typist.read_until(told[1])
+        typist.press("q")
+        assert typist.wait() == 0
+    assert daemon.requests[0] == ("why_blocked", {"connection": "worker"})
+
+
 def test_ctrl_c_ends_it_with_130_and_the_terminal_in_order(queues):
     with Typist("--socket", str(queues.path), "list_queues", "--watch") as typist:
         typist.read_until("Every 2 s")

@@ -1,4 +1,4 @@
-"""is_booting: is the node on its way up. It answers only when it has left that behind."""
+"""is_booting: is the node on its way up, reading what it had on disk."""
 
 from typing import Any
 
@@ -6,8 +6,11 @@ from pybroker.control.spec import Command, NoArgs, Node
 
 
 def run(node: Node, args: NoArgs) -> dict[str, Any]:
-    """Return rabbitmq-diagnostics' sentence: no control socket is answered before the listeners are open."""
+    """Return rabbitmq-diagnostics' sentence; for programs also how much of the log is read, in percent."""
     del args
+    recovered = node.daemon.recovering
+    if recovered is not None:
+        return {"result": True, "recovered": recovered, "message": f"RabbitMQ on node {node.name} is booting"}
     text = (
         f"RabbitMQ on node {node.name} is fully booted (check with is_running), stopped or has not started booting yet"
     )
@@ -17,7 +20,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="is_booting",
     section="Monitoring",
-    summary="Tells whether the node is still starting; one that answers is not",
+    summary="Tells whether the node is still starting: it reads what it had on disk",
     args=NoArgs,
     effect="read",
     run=run,

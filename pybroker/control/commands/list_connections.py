@@ -24,8 +24,8 @@ class Args(NamedTuple):
     problems: Annotated[
         bool,
         Arg(
-            "only those in flow, blocking or blocked, now or in the last five seconds, and those that do not read what "
-            f"is sent to them; shows {' '.join(DEFAULT_OF_PROBLEMS)} unless others are asked for",
+            "only those in flow, blocking or blocked, those that were stopped in the last five seconds, and those that "
+            f"do not read what is sent to them; shows {' '.join(DEFAULT_OF_PROBLEMS)} unless others are asked for",
             "--problems",
         ),
     ] = False
