@@ -79,6 +79,7 @@ class Storage:
             pages = self._empty_pages()
             known = survivors.durable_queues(broker)
             found = self._in_files(Recovery(disk, known.keys(), self._progressed).run)
+            broker.next_queue = max(broker.next_queue, found.next_queue_id)
             self._journal_thread = ThreadWorker("journal", self._turn)
             journal = Journal(
                 disk, self._journal_thread, self._files, broker.clock, self._turn, broker.definitions, found

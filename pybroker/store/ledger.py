@@ -294,6 +294,9 @@ class Ledger:
 class Recovered:
     """What a start found. `queues` has what lives, by id, as (priority, timed, messages); `reports` what is not normal.
 
+    Below `next_queue_id` are the ids of all queues that messages in the log reached, also of those that do not exist: a
+    kill may leave a message whose queue was not on disk yet, and that is not to become another queue's.
+
     `redelivered` has messages that had been delivered before: (queue, first, last, deliveries); after a clean stop all
     of them, else those of queues that limit it.
     """
@@ -301,6 +304,7 @@ class Recovered:
     ledger: Ledger = field(default_factory=Ledger)
     epoch: int = -1  # not looked for yet
     next_seq: int = 1
+    next_queue_id: int = 1
     ticket: int = 0
     newest_ms: int = 0
     checkpoints: list[int] = field(default_factory=list)

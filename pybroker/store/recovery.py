@@ -376,6 +376,7 @@ class Recovery:
         queues: dict[int, dict[int, list[tuple[bool, Stretch]]]] = {}
         for target, stretch in stretches.items():
             for queue_id in target.queue_ids:
+                self._found.next_queue_id = max(self._found.next_queue_id, queue_id + 1)
                 if queue_id not in self._known:
                     continue
                 segment.published += stretch.count

@@ -70,6 +70,19 @@ def test_what_nobody_waits_for_is_on_disk_soon_and_there_after_a_clean_stop(node
     again.storage.close()
 
 
+def test_a_message_whose_queue_was_not_on_disk_yet_does_not_become_another_queues(node, tmp_path):
+    node.storage.open()
+    lost = node.queue.id
+    ticket = node.publish(b"x")
+    node.wait_for(lambda: node.broker.log.completed >= ticket)
+    again = Node(tmp_path)
+    del again.broker.vhosts["/"].queues["q"]
+    again.broker.next_queue = lost
+    again.storage.open()
+    assert again.broker.next_queue > lost
+    again.storage.close()
+
+
 def test_a_clean_stop_writes_what_is_still_gathered(node, tmp_path):
     node.storage.open()
     node.publish(b"x")

@@ -98,6 +98,14 @@ def test_messages_of_a_queue_that_is_gone_are_gone(disk):
     assert found.next_seq == 4
 
 
+def test_the_id_of_a_queue_that_was_never_on_disk_is_not_given_again(disk):
+    node = Node(disk)
+    node.publish([b"a"], queues=(2, 7))
+    node.commit()
+    for _ in range(2):  # from the records, and from the footer
+        assert recover(disk, known=(1, 2)).next_queue_id == 8
+
+
 @pytest.mark.parametrize("torn", [1, 30, 80])
 def test_a_torn_last_batch_is_cut_off_without_alarm(disk, torn):
     places = batches(disk, 3, 100)
