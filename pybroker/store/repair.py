@@ -131,10 +131,10 @@ class _Anew:
         self._left = 0
         self._records: list[Record] = []
         self._targets: dict[int, Target] = {}
-        self._untold: set[int] = set()
+        self._untold: set[int] = set()  # known from elsewhere than from in front of their messages
 
     def address(self, file: SegmentFile) -> None:
-        """Learn where messages went, from anywhere in the segment; what only its footer knows is to be told again."""
+        """Learn where messages went, from anywhere in the segment or its footer; what was not told first will be."""
         starts: dict[int, int] = {}
         for found in file.scan_all():
             if isinstance(found, Damaged):
@@ -144,13 +144,14 @@ class _Anew:
                 self._targets[said.set_id] = Target(said.priority, said.timed, said.queue_ids)
             elif found.type == fmt.PUBLISH:
                 set_id, messages = fmt.publish_stretch(found.payload)
-                starts.setdefault(set_id, messages[0][0])
+                if set_id not in self._targets:
+                    starts.setdefault(set_id, messages[0][0])
         footer = file.read_footer() or Footer()
         for set_id in starts.keys() - self._targets.keys():
             for target, stretch in footer.stretches.items():
                 if stretch.between(starts[set_id], starts[set_id]).count:
                     self._targets[set_id] = target
-                    self._untold.add(set_id)
+        self._untold = starts.keys() & self._targets.keys()
 
     def take(self, record: "Record") -> None:
         """Take the next sound record."""

@@ -116,6 +116,31 @@ def test_where_messages_went_is_taken_from_the_footer_if_no_record_says_it(data)
     assert contents(data.path) == data.expected
 
 
+def test_where_messages_went_is_told_in_front_of_them_again(tmp_path):
+    data = DataFolder(tmp_path / "data")
+    for seq in range(1, 20):
+        data.node.publish([b"%d" % seq * 100], (1, 2))
+        data.node.commit()
+    data.node.tick()
+    data.node.tick()
+    data.definitions.stop()
+    file = open_segment(data.log, 1)
+    said = [found.offset for found in file.scan_all() if found.type == fmt.TARGETS]
+    file.close()
+    assert len(said) > 2
+    octets = bytearray((data.log.root / file.name).read_bytes())
+    octets[said[0]] ^= 1
+    (data.log.root / file.name).write_bytes(octets)
+    done(repair(data.path))
+    assert [] == damage_of(data)
+    file = open_segment(data.log, 1)
+    kinds = [found.type for found in file.scan_all()]
+    file.close()
+    # Whoever reads it from the beginning, to write it anew, needs to know.
+    assert kinds[:3] == [fmt.BATCH, fmt.TARGETS, fmt.PUBLISH]
+    assert list(contents(data.path)[2]) == list(range(1, 20))
+
+
 def test_definitions_are_restored_from_their_snapshot(data):
     path = data.path / "definitions.sqlite"
     path.write_bytes(b"\0" * 10_000)
