@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.daemon.allocator import Allocator
 
-# How often it is looked while memory is not far from short: paging counts on ten shares a second.
+# How often it is looked while memory is not far from short, for paging counts on ten shares a second; and while there
+# is something to drain, so that no trim returns very much at once.
 NEAR_MS: Final = 100
 # Not far: above this part of the limit. A flood fills a gigabyte in a few seconds.
 NEAR_PARTS: Final = 4
@@ -82,6 +83,7 @@ class Monitor:
         marks = self._broker.settings.watermarks
         used = marks.measured.used
         near = used * NEAR_PARTS > marks.memory_limit_octets or used > marks.paging_octets
+        near = near or marks.measured.accounted > TRIM_OCTETS
         return min(NEAR_MS, marks.memory_interval_ms) if near else marks.memory_interval_ms
 
     def check(self) -> None:

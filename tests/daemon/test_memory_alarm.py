@@ -74,7 +74,14 @@ def test_d10_so_does_one_of_the_disk(daemon):
     daemon.ctl("set_disk_free_limit", "mem_relative", "1000000")
     assert "disk resource limit alarm set on node test@here." in daemon.log
     daemon.ctl("set_disk_free_limit", "1000")
-    assert "disk resource limit alarm cleared across the cluster" in daemon.log
+    assert daemon.log.count("disk resource limit alarm cleared across the cluster") == 1
+    daemon.ctl("set_disk_free_limit", "mem_relative", "1000000")
+    daemon.ctl("deactivate_free_disk_space_monitoring")
+    assert "Free disk space monitor was manually disabled" in daemon.log
+    assert daemon.log.count("disk resource limit alarm cleared across the cluster") == 2
+    daemon.ctl("activate_free_disk_space_monitoring")
+    assert "Free disk space monitor was enabled" in daemon.log
+    assert daemon.log.count("disk resource limit alarm set on node test@here.") == 3
 
 
 def test_b5_b20_a_backlog_that_is_drained_but_for_a_thousandth_ends_the_alarm(daemon):

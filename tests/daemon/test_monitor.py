@@ -152,6 +152,14 @@ def test_so_it_does_while_contents_are_paged_out(machine):
     assert machine.monitor.pause_ms == NEAR_MS
 
 
+def test_so_it_does_while_there_is_much_to_drain(machine):
+    machine.marks.take_total(TotalMemory(1 << 40, "RAM", 1 << 40))
+    machine.fill(TRIM_OCTETS + 1)
+    assert machine.monitor.pause_ms == NEAR_MS
+    machine.drain(1)
+    assert machine.monitor.pause_ms == 1_000
+
+
 def test_c1_paging_is_fed_with_what_is_used(machine):
     machine.rss = 200 * MIB
     machine.monitor.check()
