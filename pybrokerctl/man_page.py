@@ -85,9 +85,10 @@ the columns
 .BR last_blocked_by ,
 .BR last_blocked_age ,
 .BR last_blocked_cause ,
-.B blocked_time
-and
+.BR blocked_time ,
 .B flow_time
+and
+.B flow_count
 of
 .BR list_connections ;
 with

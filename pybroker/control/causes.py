@@ -70,6 +70,11 @@ def of_alarm(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]
     return Reason(alarm.resource, alarm.resource, alarm.why, "see the log")
 
 
+def of_past_alarm(what: str) -> Reason:
+    """Explain an alarm that is over."""
+    return Reason(what, what, "the alarm is over", "nothing, it goes on")
+
+
 def of_session(session: "Session", cause: object) -> Reason:
     """Explain what holds one session, or did a moment ago: a cause of its throttle, or what was kept of one."""
     if cause == JOURNAL:

@@ -56,6 +56,11 @@ def _connection(one: dict[str, Any], width: int, *, drawn: bool) -> str:
         if drawn:
             sentence = terminal.coloured(state, STATES[state][0]) + sentence.removeprefix(state)
         text += sentence + (_reason(cause, width) if cause["cause"] not in ALARMS else "")
+    if one["flow_count"] > 1:
+        # Stopped for a moment many times a second: how long in all says how much that is.
+        text += _text(
+            f"in flow {one['flow_count']:,} times until now, {one['flow_time'] / 1000:,.1f} s in all", width, INDENT
+        )
     return text
 
 

@@ -74,6 +74,7 @@ def _connection(session: "AmqpSession", explained: list[dict[str, Any]]) -> dict
         "state": session.shown_state,
         "blocked_time": throttle.blocked_ms(now_ms),
         "flow_time": throttle.flow_ms(now_ms),
+        "flow_count": throttle.flow_count,
         "causes": [*_by_alarms(session, explained), *_by_others(session)],
     }
 
@@ -110,10 +111,11 @@ def _by_others(session: "AmqpSession") -> "Iterator[dict[str, Any]]":
         text = f"has been held back for {lasting(now_ms - since_ms)} by {BY.get(reason.kind, reason.what)}"
         yield _cause(session, reason, now_ms - since_ms, text, now=True)
     if not flows and session.shown_state == "flow":
-        reason = causes.of_session(session, throttle.last_cause)
-        ms = now_ms - throttle.last_at_ms
-        text = f"was held back {lasting(ms)} ago by {BY.get(reason.kind, reason.what)}, and goes on"
-        yield _cause(session, reason, ms, text, now=False)
+        ms, by_alarm = now_ms - throttle.last_at_ms, throttle.last_by == RESOURCE
+        what = throttle.last_cause
+        reason = causes.of_past_alarm(what) if by_alarm else causes.of_session(session, what)
+        by = f"the {what} alarm" if by_alarm else BY.get(reason.kind, reason.what)
+        yield _cause(session, reason, ms, f"was held back {lasting(ms)} ago by {by}, and goes on", now=False)
 
 
 def _cause(session: "AmqpSession", reason: causes.Reason, ms: int, text: str, *, now: bool) -> dict[str, Any]:

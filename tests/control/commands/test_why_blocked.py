@@ -135,6 +135,25 @@ def test_what_held_it_a_moment_ago_is_told_since_that_changes_many_times_a_secon
     assert "queue 'q' in vhost '/' could not follow" == causes(operator, peer)["queue"]["why"]
 
 
+def test_an_alarm_that_is_over_is_told_where_flow_is_still_shown(operator, peer):
+    peer.session.stop_reading(JOURNAL)
+    peer.session.resume_reading(JOURNAL)
+    operator.world.broker.alarms.set_by_hand("memory")
+    peer.declare("q")
+    peer.publish("", "q", b"x")
+    operator.world.clock.advance(1_000)
+    operator.world.broker.alarms.clear_by_hand("memory")
+    operator.world.run()
+    (document,) = ask(operator)["connections"]
+    (cause,) = document["causes"]
+    assert ("flow", "memory", "was held back 1.0 s ago by the memory alarm, and goes on", "the alarm is over") == (
+        document["state"],
+        cause["cause"],
+        cause["message"],
+        cause["why"],
+    )
+
+
 def test_many_replies_that_wait_for_the_disk_are_counted_by_channel(operator, peer):
     channel = peer.session.channels[1]
     for _ in range(64):

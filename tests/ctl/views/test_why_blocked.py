@@ -22,6 +22,8 @@ def connection(number: int, state: str, *causes: dict) -> dict:
         "user": "guest",
         "vhost": "/",
         "state": state,
+        "flow_count": number,
+        "flow_time": 4_730,
         "causes": list(causes),
     }
 
@@ -55,6 +57,7 @@ blocked: <n.1.1.0> 127.0.0.1:1 -> 127.0.0.1:5672 (worker), user guest, has been 
 flow: <n.1.2.0> 127.0.0.1:2 -> 127.0.0.1:5672, user guest, has been held back for 0.1 s by the journal
     9.0 MB wait
     to do: {ADVICE}
+    in flow 2 times until now, 4.7 s in all
 """
     )
 
