@@ -30,8 +30,8 @@ NEAR_MS: Final = 100
 NEAR_PARTS: Final = 4
 # A sum over ten thousand connections or queues takes a millisecond or two.
 SUMS_MS: Final = 1_000
-# What is freed goes back to the system in portions: a trim keeps the heap locked, 0.1 ms for each MiB it returns.
-TRIM_OCTETS: Final = 64 * MIB
+# What is freed goes back to the system in portions: a trim keeps the heap locked, 0.1 to 0.3 ms for each MiB.
+TRIM_OCTETS: Final = 32 * MIB
 # A collection of garbage may take so long, once at an alarm.
 COLLECTION_NS_MAX: Final = 20_000_000
 # A connection with a channel, without its buffers: tracemalloc over 300 of them.
