@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, cast
 
-from pybroker.control import alarms, causes
+from pybroker.control import alarms, causes, shortage
 from pybroker.control.lookup import find_connections
+from pybroker.control.reason import Reason
 from pybroker.control.spec import Arg, Command, Node
 from pybroker.control.words import counted, lasting, seconds
 
@@ -42,7 +43,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     if args.connection is not None:
         sessions = find_connections(broker, args.connection)
     explained = [
-        {**document, "title": alarms.title(alarm), "reason": causes.of_alarm(broker, alarm, node.pause)}
+        {**document, "title": alarms.title(alarm), "reason": shortage.of_alarm(broker, alarm, node.pause)}
         for alarm, document in zip(broker.alarms, alarms.documents(broker), strict=True)
         if alarm.resource != alarms.FILES
     ]
@@ -113,12 +114,12 @@ def _by_others(session: "AmqpSession") -> "Iterator[dict[str, Any]]":
     if not flows and session.shown_state == "flow":
         ms, by_alarm = now_ms - throttle.last_at_ms, throttle.last_by == RESOURCE
         what = throttle.last_cause
-        reason = causes.of_past_alarm(what) if by_alarm else causes.of_session(session, what)
+        reason = shortage.of_past_alarm(what) if by_alarm else causes.of_session(session, what)
         by = f"the {what} alarm" if by_alarm else BY.get(reason.kind, reason.what)
         yield _cause(session, reason, ms, f"was held back {lasting(ms)} ago by {by}, and goes on", now=False)
 
 
-def _cause(session: "AmqpSession", reason: causes.Reason, ms: int, text: str, *, now: bool) -> dict[str, Any]:
+def _cause(session: "AmqpSession", reason: Reason, ms: int, text: str, *, now: bool) -> dict[str, Any]:
     return {
         "cause": reason.kind,
         "what": reason.what,
@@ -134,7 +135,7 @@ def _cause(session: "AmqpSession", reason: causes.Reason, ms: int, text: str, *,
 
 
 def _plain(alarm: dict[str, Any]) -> dict[str, Any]:
-    reason: causes.Reason = alarm["reason"]
+    reason: Reason = alarm["reason"]
     return {
         **{key: one for key, one in alarm.items() if key != "reason"},
         "lasting": f"for {lasting(1000 * alarm['seconds'])}",

@@ -1,0 +1,116 @@
+"""What an alarm is about, in sentences: what is short and by how much, and what an operator may type (why_blocked)."""
+
+from heapq import nlargest
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pybroker.control.alarms import DISK, MEMORY
+from pybroker.control.reason import Reason
+from pybroker.control.words import MIB, counted, size
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.core.alarm import Alarm
+    from pybroker.core.broker import Broker
+    from pybroker.core.queue.queue import Queue
+
+# What is around a small message in memory (core/paging.py, which pybrokerctl is not to load; a test compares).
+MESSAGE_OCTETS: Final = 64
+# As core/alarm.py says of one that was set by hand.
+BY_HAND: Final = "set by an operator"
+
+QUEUES_NAMED: Final = 3
+# Between two pauses in a walk over all queues: about a millisecond.
+QUEUES_PER_SLICE: Final = 1_000
+# A limit that is only just enough would be reached again at once.
+ROOM: Final = 1.25
+
+
+def of_alarm(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]") -> Reason:
+    """Explain an alarm."""
+    if alarm.node != broker.settings.node_name:
+        return Reason(alarm.resource, alarm.resource, f"{alarm.why}, on node {alarm.node}", "look at that node")
+    if alarm.why == BY_HAND:
+        clear = f"rabbit_alarm:clear_alarm({{resource_limit, {alarm.resource}, node()}})."
+        return Reason(alarm.resource, alarm.resource, "an operator set the alarm", f"pybrokerctl eval '{clear}'")
+    if alarm.resource == MEMORY:
+        return _of_memory(broker, alarm, pause)
+    if alarm.resource == DISK:
+        return _of_disk(broker, alarm)
+    return Reason(alarm.resource, alarm.resource, alarm.why, "see the log")
+
+
+def of_past_alarm(what: str) -> Reason:
+    """Explain an alarm that is over."""
+    return Reason(what, what, "the alarm is over", "nothing, it goes on")
+
+
+def _of_memory(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]") -> Reason:
+    marks = broker.settings.watermarks
+    used, limit, total = marks.measured.used, marks.memory_limit_octets, marks.total
+    if not limit:
+        why = "the memory limit is 0, which stops all publishing"
+        return Reason(MEMORY, MEMORY, why, f"pybrokerctl {set_limit(broker, used)}", used, limit)
+    share = "of" if marks.memory_relative is None else f"{marks.memory_relative} of"
+    why = f"{alarm.why} ({share} {size(total.octets)}, {total.source})"
+    fullest = _fullest(broker, pause)
+    if fullest:
+        names = ", ".join(f"{queue} {size(octets)} ({counted(queue.messages, 'message')})" for octets, queue in fullest)
+        why += f"; most is held by {names}"
+        advice = "consume or purge what is queued"
+    else:
+        why += "; queues hold little of it"
+        advice = "see 'pybrokerctl memory_breakdown'"
+    command = set_limit(broker, used)
+    return Reason(MEMORY, MEMORY, why, f"{advice}, or: pybrokerctl {command}" if command else advice, used, limit)
+
+
+def set_limit(broker: "Broker", octets: float) -> str:
+    """Return the command that allows so much memory and some more; nothing if there is not so much."""
+    marks = broker.settings.watermarks
+    wanted, total = octets * ROOM, marks.total.octets
+    if marks.memory_relative is None:
+        return f"set_vm_memory_high_watermark absolute {ceil(wanted / MIB)}MiB" if wanted <= total else ""
+    fraction = max(0.4, ceil(10 * wanted / total) / 10)
+    return f"set_vm_memory_high_watermark {fraction:g}" if fraction <= 1 else ""
+
+
+def _fullest(broker: "Broker", pause: "Callable[[float], object]") -> "list[tuple[int, Queue]]":
+    """Return the queues that hold the most, with how much; none that hold next to nothing."""
+    found: list[tuple[int, int, Queue]] = []
+    queues = [queue for vhost in list(broker.vhosts.values()) for queue in list(vhost.queues.values())]
+    for start in range(0, len(queues), QUEUES_PER_SLICE):
+        some = queues[start : start + QUEUES_PER_SLICE]
+        held = ((held_octets(queue), start + index, queue) for index, queue in enumerate(some))
+        found = nlargest(QUEUES_NAMED, [*found, *held])
+        if start:
+            pause(0)
+    return [(octets, queue) for octets, _, queue in found if octets >= MIB / 10]
+
+
+def held_octets(queue: "Queue") -> int:
+    """Return about what a queue's messages take in memory."""
+    messages = queue.messages - queue.messages_away
+    return queue.octets_ready - queue.octets_away + queue.octets_unacknowledged + MESSAGE_OCTETS * messages
+
+
+def _of_disk(broker: "Broker", alarm: "Alarm") -> Reason:
+    marks = broker.settings.watermarks
+    free, limit = marks.measured.disk_free, marks.disk_limit_octets
+    folder = broker.settings.data_dir
+    why = f"{alarm.why}, on the partition of {folder} (mounted on {_mount_point(folder)})" if folder else alarm.why
+    advice = "make room there" if folder else "make room"
+    # What stays free is for the log to go on at all.
+    lower = (free or 0) // 2_000_000
+    if free is not None and free < limit and lower:
+        advice += f", or: pybrokerctl set_disk_free_limit {lower}MB"
+    return Reason(DISK, DISK, why, advice, free, limit)
+
+
+def _mount_point(folder: str) -> str:
+    path = Path(folder).resolve()
+    while not path.is_mount() and path != path.parent:
+        path = path.parent
+    return str(path)
