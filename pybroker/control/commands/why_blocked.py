@@ -62,8 +62,9 @@ def _held(
 ) -> "Iterator[dict[str, Any]]":
     """Yield those that are held back; others go on between some of them."""
     for count, session in enumerate(sessions, 1):
-        if session.shown_state in ORDER:
-            yield _connection(session, explained)
+        # An alarm that came during a pause has not been explained: it is told the next time.
+        if session.shown_state in ORDER and (document := _connection(session, explained))["causes"]:
+            yield document
         if not count % SESSIONS_PER_SLICE:
             pause(0)
 
@@ -166,14 +167,7 @@ def _last(sessions: "list[AmqpSession]") -> dict[str, Any] | None:
 
 def _headline(found: list[dict[str, Any]], last: dict[str, Any] | None, args: Args, *, alarmed: bool) -> str:
     if found:
-        later = sum(one["state"] == "blocking" for one in found)
-        now = len(found) - later
-        told = [f"{counted(now, 'connection')} {'is' if now == 1 else 'are'} held back"] if now else []
-        if later:
-            whose = f"{later:,} more" if now else counted(later, "connection")
-            held = "" if now else " held back"
-            told.append(f"{whose} will be{held} as soon as {'it publishes' if later == 1 else 'they publish'}")
-        return f"{'; '.join(told)}."
+        return _counts(found)
     if args.connection is not None:
         text = f"{args.connection} is not held back."
     elif alarmed:
@@ -190,6 +184,23 @@ def _headline(found: list[dict[str, Any]], last: dict[str, Any] | None, args: Ar
         if last[key]
     )
     return f"{text} {whom} {last['last_blocked_cause']}, {ago} ago" + (f" ({times})." if times else ".")
+
+
+def _counts(found: list[dict[str, Any]]) -> str:
+    """Return how many are held back now, were a moment ago, and will be."""
+    now = sum(any(cause["now"] for cause in one["causes"]) for one in found)
+    later = sum(one["state"] == "blocking" and not any(cause["now"] for cause in one["causes"]) for one in found)
+    parts = (
+        (now, "is", "are", ""),
+        (len(found) - now - later, "was", "were", " until a moment ago"),
+        (later, "will be", "will be", " as soon as it publishes" if later == 1 else " as soon as they publish"),
+    )
+    told: list[str] = []
+    for number, one, many, when in parts:
+        if number:
+            who = f"{number:,} more" if told else counted(number, "connection")
+            told.append(f"{who} {one if number == 1 else many}{'' if told else ' held back'}{when}")
+    return f"{'; '.join(told)}."
 
 
 COMMAND = Command(

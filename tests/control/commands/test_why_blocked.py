@@ -202,3 +202,18 @@ def test_others_go_on_while_many_are_looked_at(operator, peer):
     operator.world.broker.alarms.set_by_hand("memory")
     assert 401 == len(ask(operator)["connections"])
     assert [0, 0] == operator.pauses
+
+
+def test_those_of_now_of_a_moment_ago_and_of_later_are_counted_apart(operator, peer):
+    peer.session.stop_reading(JOURNAL)
+    assert "1 connection is held back." == ask(operator)["message"]
+    peer.session.resume_reading(JOURNAL)
+    assert "1 connection was held back until a moment ago." == ask(operator)["message"]
+    for _ in range(2):
+        operator.world.connect().session.stop_reading(JOURNAL)
+    assert "2 connections are held back; 1 more was until a moment ago." == ask(operator)["message"]
+    operator.world.broker.alarms.set_by_hand("memory")
+    assert "2 connections are held back; 1 more will be as soon as it publishes." == ask(operator)["message"]
+    for one in operator.world.peers:
+        one.resume_reading(JOURNAL)
+    assert "3 connections will be held back as soon as they publish." == ask(operator)["message"]
