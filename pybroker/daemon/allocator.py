@@ -39,6 +39,7 @@ class Allocator:
     def __init__(self) -> None:
         self._libc: Any = None
         self._free_last = 0
+        self._returned = 0  # of what malloc calls free: at the last trim, and not used since
         try:
             libc = ctypes.CDLL(None)
             libc.mallinfo2.restype = _Mallinfo2
@@ -48,8 +49,12 @@ class Allocator:
         self._libc = libc
 
     def free_octets(self) -> int:
-        """Return what malloc holds free in its arenas; 0 where it does not tell."""
-        return 0 if self._libc is None else int(self._libc.mallinfo2().fordblks)
+        """Return what malloc holds free and has not given back; 0 where it does not tell."""
+        if self._libc is None:
+            return 0
+        free = int(self._libc.mallinfo2().fordblks)
+        self._returned = min(self._returned, free)
+        return free - self._returned
 
     def tick(self) -> None:
         """Look at the heap; called about once a second."""
@@ -64,5 +69,6 @@ class Allocator:
         if self._libc is None:
             return
         self._libc.malloc_trim(0)
+        self._returned = int(self._libc.mallinfo2().fordblks)
         self._free_last = 0
         log.debug("returned free memory to the system")
