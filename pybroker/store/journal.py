@@ -120,7 +120,7 @@ class Journal(Log):
         self._sealed: deque[Batch] = deque()
         self._writing = False
         self._gated: deque[Batch] = deque()
-        self._forgotten: deque[tuple[int, int]] = deque()
+        self._forgotten: deque[tuple[int, int, int]] = deque()  # tickets of definitions and log, and a queue's id
         self._writer = Writer(disk, self.epoch)
         segment_octets = min(SEGMENT_OCTETS_MAX, max(SEGMENT_OCTETS_MIN, disk.free_octets() // SEGMENT_PARTS))
         self.upkeep = Upkeep(self, disk, files, segment_octets, recovered.checkpoints)
@@ -160,8 +160,11 @@ class Journal(Log):
         self._gathered.settle_seqs(queue_id, first, last)
 
     def forget_queue(self, queue_id: int) -> None:
-        """Let a queue's messages go once its deletion is on disk: until then a crash brings back both, or none."""
-        self._forgotten.append((self.definitions.ticket, queue_id))
+        """Let a queue's messages go once its deletion is on disk: until then a crash brings back both, or none.
+
+        And once the batch is closed that gathers, which may still have some of the queue's.
+        """
+        self._forgotten.append((self.definitions.ticket, self.ticket, queue_id))
         self.gate_moved()
 
     def fetch(self, queue_id: int, part: "Stretch", done: "Fetched") -> None:  # noqa: ARG002 - one log for all
@@ -259,8 +262,8 @@ class Journal(Log):
     def gate_moved(self) -> None:
         """Complete what is on disk, and whose definitions are too."""
         on_disk = self.definitions.completed
-        while self._forgotten and self._forgotten[0][0] <= on_disk:
-            self.ledger.forget_queue(self._forgotten.popleft()[1])
+        while self._forgotten and self._forgotten[0][0] <= on_disk and self._forgotten[0][1] <= self.last_ticket:
+            self.ledger.forget_queue(self._forgotten.popleft()[2])
         completed = 0
         while self._gated and self._gated[0].definitions_ticket <= on_disk:
             batch = self._gated.popleft()

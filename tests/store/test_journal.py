@@ -275,3 +275,31 @@ def test_how_often_a_message_came_back_survives_a_kill_also_past_checkpoints(dis
     node.tick(61_000)
     node.tick(61_000)
     assert expected == Node(disk).recovered.redelivered
+
+
+def test_a_queue_that_goes_before_its_batch_is_closed_leaves_nothing_live(tmp_path):
+    node = Node(Disk(tmp_path))
+    node.publish([b"a" * 100])
+    node.log.forget_queue(1)
+    node.commit()
+    assert [0] == [segment.live for segment in node.log.ledger.segments]
+
+
+def test_a_queue_that_goes_takes_nothing_of_another_along(tmp_path):
+    disk = Disk(tmp_path)
+    node = Node(disk, largest=20_000)
+    run = node.publish([b"a", b"b"])
+    node.publish([b"keep"], queues=(2,))
+    node.commit()
+    # In one batch: the queue is used, and goes before the batch is closed.
+    node.settle(run)
+    node.publish([b"c"])
+    node.log.forget_queue(1)
+    node.commit()
+    for _ in range(12):
+        node.settle(node.publish([b"x" * 4_000], queues=(3,)), queue=3)
+        node.commit()
+        node.tick(2_000)
+    for _ in range(6):
+        node.tick(2_000)
+    assert [3] == Node(disk).live(2)
