@@ -139,6 +139,7 @@ class Storage:
         journal, self.journal = self.journal, None
         if journal is not None and not journal.failed:
             ended = Event()
+            self._broker.remains.finish()
             journal.close(survivors.redelivered(self._broker), lambda _: ended.set())
             if not ended.wait(CLOSE_S_MAX):
                 log.error("the disk did not take the end of the log within %d seconds", CLOSE_S_MAX)

@@ -246,3 +246,23 @@ def test_a_kill_does_not_give_a_message_new_chances_in_a_queue_that_limits_them(
     life = life.killed()
     assert 1 == deliver_and_return(life, 5)
     assert [] == bodies(life.killed(), "limited")
+
+
+def test_a_purge_that_a_clean_stop_interrupts_is_finished_first(life, monkeypatch):
+    monkeypatch.setattr("pybroker.core.queue.remains.TURN_ENTRIES_MAX", 1)
+    for _ in range(5):
+        life.peer.publish("", "q", b"x", delivery_mode=2)
+        life.peer.publish("", "dead", b"x", delivery_mode=2)
+    life.log.commit()
+    life.answer()
+    broker = life.world.broker
+    assert 5 == broker.vhosts["/"].queues["q"].purge()
+    assert len(broker.remains)
+    broker.remains.finish()
+    ended: list[object] = []
+    life.log.close([], ended.append)
+    while not ended:
+        for worker in life.workers:
+            worker.run()
+    again = Life(life.disk).world.broker.vhosts["/"].queues
+    assert (0, 5) == (again["q"].messages_ready, again["dead"].messages_ready)

@@ -45,6 +45,11 @@ class Remains(Chore):
             else:
                 deque(steps, 0)
 
+    def finish(self) -> None:
+        """Forget all of it now: at a clean stop nobody waits any more, and what is left would be back after it."""
+        while self._waiting:
+            self.deliver(0)
+
     def deliver(self, _now_ms: int) -> None:
         """Forget a turn's share."""
         entries, steps = self._waiting[0]
