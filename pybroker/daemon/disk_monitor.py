@@ -74,6 +74,7 @@ class DiskMonitor:
         if not self.watching:
             return RETRY_MS if self.enabled else PAUSE_MS_MAX
         marks = self._broker.settings.watermarks
+        # Differs from RabbitMQ: while the alarm is set it looks every ten seconds, for its look costs a process.
         distance = abs((marks.measured.disk_free or 0) - marks.disk_limit_octets)
         return min(PAUSE_MS_MAX, max(PAUSE_MS_MIN, 2 * distance // RATE_OCTETS_PER_MS))
 
@@ -91,6 +92,7 @@ class DiskMonitor:
 
     def full(self, text: str) -> None:
         """Learn that the log cannot be written for want of room, and why; or that it can again, with no text (D11)."""
+        # Differs from RabbitMQ: it looks at the figures alone, and ends when it cannot write.
         if text == self._full:
             return  # the journal says so whenever it finds that there is room
         self._full = text
@@ -104,6 +106,7 @@ class DiskMonitor:
 
     def disable(self) -> None:
         """Watch it no longer; an alarm that nobody would clear is cleared (D10)."""
+        # Differs from RabbitMQ: its alarm stays, and publishers blocked.
         self._stop()
         log.info("Free disk space monitor was manually disabled")
         self.check()
