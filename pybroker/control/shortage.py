@@ -22,8 +22,9 @@ MESSAGE_OCTETS: Final = 64
 BY_HAND: Final = "set by an operator"
 
 QUEUES_NAMED: Final = 3
-# Between two pauses in a walk over all queues: about a millisecond.
+# Between two pauses in a walk over all queues: about a millisecond. One of no length would let sockets wait.
 QUEUES_PER_SLICE: Final = 1_000
+PAUSE_S: Final = 0.000_1
 # A limit that is only just enough would be reached again at once.
 ROOM: Final = 1.25
 
@@ -86,7 +87,7 @@ def _fullest(broker: "Broker", pause: "Callable[[float], object]") -> "list[tupl
         held = ((held_octets(queue), start + index, queue) for index, queue in enumerate(some))
         found = nlargest(QUEUES_NAMED, [*found, *held])
         if start:
-            pause(0)
+            pause(PAUSE_S)
     return [(octets, queue) for octets, _, queue in found if octets >= MIB / 10]
 
 

@@ -36,8 +36,9 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
         later += not waits
         if waits or later <= LATER_MAX:
             yield "\n" + _connection(one, width, drawn=drawn)
-    if later > LATER_MAX:
-        more = f"... and {later - LATER_MAX:,} more: pybrokerctl list_connections --problems pid name state"
+    untold = document["left_out"] + max(0, later - LATER_MAX)
+    if untold:
+        more = f"... and {untold:,} more: pybrokerctl list_connections --problems pid name state"
         yield "\n" + _text(more, width)
 
 

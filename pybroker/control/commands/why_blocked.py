@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 # Those that wait come before those that would have to.
 ORDER: Final = {"blocked": 0, "flow": 1, "blocking": 2}
+# Told one by one, those that wait before those that would: 5,000 take the node 0.14 s to put into words.
+CONNECTIONS_MAX: Final = 500
 # Between two pauses: some milliseconds.
-SESSIONS_PER_SLICE: Final = 200
+SESSIONS_PER_SLICE: Final = 100
 # What core/throttle.py calls an alarm.
 RESOURCE: Final = "resource"
 BY: Final = {"journal": "the journal", "peer": "its own client, which does not read"}
@@ -51,7 +53,8 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     last = None if found else _last(sessions)
     return node.tell(
         _headline(found, last, args, alarmed=bool(explained)),
-        connections=found,
+        connections=found[:CONNECTIONS_MAX],
+        left_out=max(0, len(found) - CONNECTIONS_MAX),
         alarms=[_plain(one) for one in explained],
         last=last,
     )
@@ -66,7 +69,7 @@ def _held(
         if session.shown_state in ORDER and (document := _connection(session, explained))["causes"]:
             yield document
         if not count % SESSIONS_PER_SLICE:
-            pause(0)
+            pause(shortage.PAUSE_S)
 
 
 def _connection(session: "AmqpSession", explained: list[dict[str, Any]]) -> dict[str, Any]:

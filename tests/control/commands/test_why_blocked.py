@@ -196,12 +196,21 @@ def test_the_alarm_of_files_holds_nobody_back(operator, peer):
     assert ([], []) == (ask(operator)["alarms"], ask(operator)["connections"])
 
 
-def test_others_go_on_while_many_are_looked_at(operator, peer):
-    for _ in range(400):
+def test_others_go_on_while_many_are_looked_at_and_those_that_wait_come_first(operator, peer):
+    for _ in range(500):
         operator.world.connect()
+    last = operator.world.connect()
+    last.session.publishing = True
     operator.world.broker.alarms.set_by_hand("memory")
-    assert 401 == len(ask(operator)["connections"])
-    assert [0, 0] == operator.pauses
+    operator.world.run()
+    answer = ask(operator)
+    assert "1 connection is held back; 501 more will be as soon as they publish." == answer["message"]
+    assert (500, 2, last.session.pid) == (
+        len(answer["connections"]),
+        answer["left_out"],
+        answer["connections"][0]["pid"],
+    )
+    assert 5 == len(operator.pauses)
 
 
 def test_those_of_now_of_a_moment_ago_and_of_later_are_counted_apart(operator, peer):

@@ -35,7 +35,7 @@ def cause(kind: str, message: str, *, now: bool = True) -> dict:
 BLOCKED = connection(1, "blocked", cause("memory", "has been blocked for 1.5 s by the memory alarm"))
 FLOW = connection(2, "flow", {**cause("journal", "has been held back for 0.1 s by the journal"), "why": "9.0 MB wait"})
 ALARM = {"title": "Memory alarm on node n", "lasting": "for 3 min 12 s", "why": WHY, "advice": ADVICE}
-DOCUMENT = {"message": "2 connections are held back.", "connections": [BLOCKED, FLOW], "alarms": [ALARM]}
+DOCUMENT = {"message": "2 connections are held back.", "connections": [BLOCKED, FLOW], "left_out": 0, "alarms": [ALARM]}
 
 
 def shown(document=DOCUMENT, *, drawn=False) -> str:
@@ -84,9 +84,9 @@ def test_what_can_be_typed_stands_in_a_line_of_its_own_however_narrow_the_termin
 def test_of_those_that_only_would_be_held_back_ten_are_named():
     text = "is not held back by the memory alarm before it publishes"
     later = [connection(number, "blocking", cause("memory", text, now=False)) for number in range(1, 14)]
-    lines = shown({**DOCUMENT, "connections": later}).splitlines()
+    lines = shown({**DOCUMENT, "connections": later, "left_out": 2_000}).splitlines()
     assert sum(text in line for line in lines) == 10
-    assert lines[-1] == "... and 3 more: pybrokerctl list_connections --problems pid name state"
+    assert lines[-1] == "... and 2,003 more: pybrokerctl list_connections --problems pid name state"
 
 
 def test_a_name_cannot_break_the_line():
