@@ -18,6 +18,8 @@ from pybroker.store.journal import Journal
 from pybroker.store.upkeep import Upkeep
 
 QUEUES = (1, 2)
+# The first of those that are there for a while only: what goes with one must take nothing of the others along.
+GUEST = 100
 SEGMENT_OCTETS = 5_000
 LIVES = 3
 STEPS = 40
@@ -35,6 +37,7 @@ class World:
         self.alive: set[Key] = set()  # what the last recovery found
         self.completed = 0
         self.operations = 0
+        self.guest = GUEST
         self.spoilt: set[str] = set()  # checkpoints that were damaged
 
     def live(self) -> None:
@@ -66,16 +69,19 @@ class World:
         if what < 0.5:
             queues = rng.choice(((1,), (2,), (1, 2)))
             bodies = [rng.randbytes(rng.choice((2, 2, 30, 900))) for _ in range(rng.randrange(1, 4))]
-            run = node.publish(bodies, queues)
+            guest = self.guest if rng.random() < 0.3 else 0
+            run = node.publish(bodies, (*queues, guest) if guest else queues)
             for queue in queues:
                 for i, body in enumerate(bodies):
                     key = Key(str(queue), 0, run.first_seq + i)
                     assert key not in self.bodies, "a seq for the second time"
                     self.bodies[key] = body
                     self.ticket_of[key] = node.ticket
-            runs.append((run, queues))
+            runs.append((run, queues, guest))
         elif what < 0.75 and runs:
-            run, queues = runs.pop(rng.randrange(len(runs)))
+            run, queues, guest = runs.pop(rng.randrange(len(runs)))
+            if guest == self.guest:
+                node.settle(run, queue=guest)
             for queue in queues:
                 node.settle(run, queue=queue)
                 for i in range(run.count):
@@ -85,6 +91,9 @@ class World:
             if key is not None:
                 node.log.settle_seqs(int(key.queue), key.number, key.number)
                 self.settled_at[key] = node.log.ticket
+        elif what < 0.83:
+            node.log.forget_queue(self.guest)
+            self.guest += 1
         elif what < 0.9:
             node.log.commit()
         else:
