@@ -1,9 +1,8 @@
 """The C codec, built where there is a compiler and Python's headers; without it pybroker runs in pure Python.
 
-It uses the stable ABI, so one wheel serves Python 3.11 and all later ones. Wheels for Linux, x86-64 and arm64, by one
-command that needs Docker, and QEMU for the other architecture (`[tool.cibuildwheel]` in pyproject.toml):
+It uses the stable ABI, so one wheel serves Python 3.11 and all later ones. Wheels for Linux on x86-64 and arm64:
 
-    pipx run cibuildwheel --platform linux
+    sh etc/wheels.sh
 """
 
 from setuptools import Extension, setup

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import wire_grammar
-from streams import ack, content_frames, props, publish_frame
+from streams import ack, content_frames, frame, props, publish_frame
 
 OCTETS_MAX = 4_096
 MESSAGE_MAX = 60_000
@@ -91,8 +91,11 @@ class Grammar(wire_grammar.Grammar):
         roll = dice.random()
         if roll < 0.01:
             size = dice.choice([OCTETS_MAX, OCTETS_MAX + 1, MESSAGE_MAX, MESSAGE_MAX + 1])
-        piece = dice.choice([1, 4, size + 1]) if size < 100 else dice.choice([1_000, OCTETS_MAX])
-        return route + b"".join(content_frames(channel, b"b" * size, properties, piece))
+        piece = dice.choice([1, 4, size + 1]) if size < 100 else dice.choice([1_000, OCTETS_MAX, size])
+        frames = content_frames(channel, b"b" * size, properties, piece)
+        if roll > 0.99:
+            frames.insert(dice.randrange(1, len(frames) + 1), frame(3, channel, b""))
+        return route + b"".join(frames)
 
     def acks(self) -> bytes:
         dice = self.random

@@ -170,6 +170,7 @@ def test_setup_keeps_an_environment_that_is_up_to_date(tmp_path):
 
 def test_shell_scripts_are_well_formed():
     assert run("sh", "-n", "etc/setup.sh").returncode == 0
+    assert run("sh", "-n", "etc/wheels.sh").returncode == 0
     assert run("bash", "-n", ".ci/run").returncode == 0
     assert os.access(ROOT / ".ci/run", os.X_OK)
 
