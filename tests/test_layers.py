@@ -30,8 +30,9 @@ APART = {
 SHARED_FACTS = ("pybroker.paths", "pybroker.version")
 
 GEVENT_LINE = ("pybroker.net", "pybroker.http", "pybroker.daemon", "pybroker.control.server")
-CLOCK_READERS = ("pybroker.clock", "pybroker.daemon", "pybroker.net", "pybrokerctl")
-OSERROR_CATCHERS = (*GEVENT_LINE, "pybroker.store.disk", "pybroker.paths", "pybrokerctl")
+# A client is a program of its own, so it asks the system itself.
+CLOCK_READERS = ("pybroker.clock", "pybroker.daemon", "pybroker.net", "pybroker.client", "pybrokerctl")
+OSERROR_CATCHERS = (*GEVENT_LINE, "pybroker.store.disk", "pybroker.paths", "pybroker.client", "pybrokerctl")
 OSERRORS = ("OSError", "IOError", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionResetError")
 OSERRORS += ("FileNotFoundError", "FileExistsError", "PermissionError", "InterruptedError")
 
