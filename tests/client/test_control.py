@@ -1,0 +1,66 @@
+"""Channel 0: the broker's word about the connection."""
+
+import pytest
+from pamqp import commands
+
+from pybroker.client.control import Control
+from pybroker.client.errors import ConnectionForced, UnexpectedFrame
+from pybroker.wire.methods import decode_method, encode_method, make_method
+
+
+class FakeLink:
+    def __init__(self):
+        self.sent = []
+        self.reason = None
+
+    def send(self, octets):
+        self.sent.append(decode_method(octets[7:-1]).name)
+
+    def end(self, reason):
+        self.reason = reason
+
+
+@pytest.fixture
+def link():
+    return FakeLink()
+
+
+@pytest.fixture
+def blocked():
+    return []
+
+
+@pytest.fixture
+def control(link, blocked):
+    return Control(link, blocked.append)
+
+
+def receive(control, kind, **values):
+    control.receive_method(encode_method(0, make_method(kind, **values))[7:-1])
+
+
+def test_a_close_is_answered_and_ends_the_link_with_its_reason(control, link):
+    receive(control, commands.Connection.Close, reply_code=320, reply_text="CONNECTION_FORCED - bye")
+    assert link.sent == ["Connection.CloseOk"]
+    assert (type(link.reason), link.reason.text, link.reason.hard) == (ConnectionForced, "bye", True)
+
+
+def test_blocked_and_unblocked_are_told(control, blocked):
+    receive(control, commands.Connection.Blocked, reason="low on memory")
+    receive(control, commands.Connection.Unblocked)
+    assert blocked == ["low on memory", None]
+
+
+def test_close_ok_is_waited_for(control):
+    assert not control.close_ok.is_set()
+    receive(control, commands.Connection.CloseOk)
+    assert control.close_ok.is_set()
+
+
+def test_nothing_else_belongs_there(control):
+    with pytest.raises(UnexpectedFrame):
+        receive(control, commands.Connection.OpenOk)
+    with pytest.raises(UnexpectedFrame):
+        control.receive_header(bytes(14))
+    with pytest.raises(UnexpectedFrame):
+        control.receive_body(b"x")
