@@ -1,0 +1,344 @@
+"""A connection as an application sees it: it makes channels, tells what happens to it, and comes back when it is lost.
+
+It owns the channels, the callbacks' executor and what was declared; the socket with its two threads is `link`'s, coming
+back is `recovery`'s. `_lock` guards the state and the table of channels, and is never held while waiting.
+"""
+
+import contextlib
+import logging
+import os
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from pamqp import commands
+
+from pybroker.client.channel import Channel
+from pybroker.client.channel_core import ChannelCore, reason_of
+from pybroker.client.control import Control
+from pybroker.client.dispatch import Lane
+from pybroker.client.errors import (
+    AmqpError,
+    AuthenticationFailed,
+    CallTimeout,
+    ChannelClosed,
+    ChannelsExhausted,
+    ClientError,
+    ConnectionBlocked,
+    ConnectionClosed,
+    ConnectionLost,
+    fresh,
+)
+from pybroker.client.link import Link
+from pybroker.client.notices import Notices, OnError
+from pybroker.client.options import Options
+from pybroker.client.pressure import Pressure
+from pybroker.client.recovery import Recovery
+from pybroker.client.topology import Topology
+from pybroker.wire.methods import encode_method, make_method
+from pybroker.wire.table import Table
+
+if TYPE_CHECKING:
+    from pybroker.client.reader import Receiver
+
+_log = logging.getLogger("pybroker.client")
+
+# What the broker closes a connection with when it is not to blame on us: forced, short of resources, or broken.
+_RECOVERABLE: Final = frozenset({320, 506, 541})
+
+
+class Connection(Notices):
+    """An AMQP connection. Made by `connect`; as a context manager it closes at the end.
+
+    Handlers (`on_...`) are called on the executor, one at a time and in order, never by the reader.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        *,
+        executor: Executor | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+        on_error: OnError | None = None,
+    ) -> None:
+        self.options = options
+        self.blocked_reason: str | None = None
+        self._context = ssl_context
+        self._own_executor = executor is None
+        workers = options.workers or max(1, len(os.sched_getaffinity(0)))
+        name = options.connection_name or "pybroker"
+        self._executor = executor or ThreadPoolExecutor(workers, thread_name_prefix=f"{name}-callback")
+        self._pressure = Pressure()
+        self._topology = Topology()
+        self._lock = threading.Lock()
+        self._opened = threading.Event()  # open now, or closed for good
+        self._unblocked = threading.Event()
+        self._unblocked.set()
+        self._closing = threading.Event()
+        self._closed: ConnectionClosed | None = None
+        self._receivers: dict[int, Receiver] = {}
+        super().__init__(self._make_lane(partial(self._callback_failed, None)), on_error)
+        self._link = self._connect()
+        self._use(self._link)
+        self._opened.set()
+
+    # -- what an application calls
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be used now; False also while it is being recovered."""
+        return self._opened.is_set() and self._closed is None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it is closed for good."""
+        return self._closed is not None
+
+    @property
+    def server_properties(self) -> Table:
+        """What the broker says of itself [connection.start]."""
+        return self._link.agreed.server_properties
+
+    def channel(self, number: int | None = None) -> Channel:
+        """Open a channel; the lowest free number unless one is wished for.
+
+        Raises ChannelsExhausted, ConnectionClosed.
+        """
+        self._check()
+        return self._open_channel(self._link, number)
+
+    def wait_until_open(self, timeout_s: float | None = None) -> None:
+        """Wait for a recovery to end. Raises ConnectionClosed if it is closed for good, CallTimeout."""
+        if not self._opened.wait(timeout_s):
+            raise CallTimeout(f"the connection is not open after {timeout_s} s")
+        if self._closed is not None:
+            raise fresh(self._closed)
+
+    def close(self, reply_code: int = 200, reply_text: str = "closed by the application") -> None:
+        """Close the connection, for good; calls that wait raise ConnectionClosed. Closing it twice is no error.
+
+        Callbacks that run are waited for, up to `close_timeout_s`, unless this is one of them.
+        """
+        refusal = ConnectionClosed(reply_text)
+        with self._lock:
+            first = not self._closing.is_set()
+            self._closing.set()
+            link = self._link
+        give_up_s = time.monotonic() + self.options.close_timeout_s
+        if first and self._closed is None:
+            self._interrupt(refusal, refusal)
+            self._say_goodbye(link, reply_code, reply_text)
+            self._finish(refusal)
+            link.wait_ended()
+        for lane in (*(channel._lane for channel in self._channels()), self._lane):
+            lane.wait_idle(max(0.0, give_up_s - time.monotonic()))
+        if self._own_executor:
+            self._executor.shutdown(wait=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "open" if self.is_open else "closed" if self.is_closed else "recovering"
+        return f"<Connection {self._link.address.host}:{self._link.address.port} {state}>"
+
+    # -- channels
+
+    def _channels(self) -> list[Channel]:
+        with self._lock:
+            return [receiver for receiver in self._receivers.values() if isinstance(receiver, Channel)]
+
+    def _open_channel(self, link: Link, number: int | None = None) -> Channel:
+        most = link.agreed.channel_max
+        with self._lock:
+            if number is None:
+                number = next((n for n in range(1, most + 1) if n not in self._receivers), 0)
+            if not 0 < number <= most or number in self._receivers:
+                raise ChannelsExhausted(f"{len(self._receivers) - 1} channels are open, {most} is the highest number")
+            channel = Channel(self, number, link)
+            self._receivers[number] = channel
+        try:
+            channel.call(commands.Channel.OpenOk, make_method(commands.Channel.Open))
+        except (AmqpError, ClientError):
+            self._forget(channel)
+            raise
+        return channel
+
+    def _forget(self, channel: ChannelCore) -> None:
+        """Let the number of a closed channel be used again."""
+        with self._lock:
+            if self._receivers.get(channel.number) is channel:
+                del self._receivers[channel.number]
+
+    def _consumes(self, queue: str) -> bool:
+        return any(consumer.queue == queue for c in self._channels() for consumer in tuple(c._consumers.values()))
+
+    def _make_lane(self, failed: Callable[[BaseException, Any], None]) -> Lane:
+        options = self.options
+        return Lane(self._executor, self._pressure, failed, options.callbacks_max, options.callback_octets_max)
+
+    # -- blocked
+
+    def _set_blocked(self, reason: str | None) -> None:
+        """Take connection.blocked, or unblocked (None). The reader's."""
+        was, self.blocked_reason = self.blocked_reason, reason
+        if reason is None:
+            self._unblocked.set()
+            if was is not None:
+                self._tell("unblocked")
+        else:
+            self._unblocked.clear()
+            self._tell("blocked", reason)
+
+    def _wait_unblocked(self, timeout_s: float) -> None:
+        """Wait while the broker takes no messages. Raises ConnectionBlocked."""
+        if not self._unblocked.wait(max(0.0, timeout_s)):
+            raise ConnectionBlocked(f"the broker takes no messages, {self.blocked_reason}")
+
+    def _more_s(self) -> float:
+        """Return how much longer a call may take whose time is over: a blocked connection is not read by the broker."""
+        if self.blocked_reason is None:
+            return 0.0
+        in_time = self._unblocked.wait(self.options.blocked_timeout_s)
+        return self.options.rpc_timeout_s if in_time and not self._closing.is_set() else 0.0
+
+    # -- the link
+
+    def _connect(self) -> Link:
+        """Return a link to the first address that answers. Raises what the last one raised."""
+        failure: Exception | None = None
+        for address in self.options.addresses:
+            if self._closing.is_set():
+                raise ConnectionClosed("closed by the application")
+            try:
+                return Link(address, self.options, self._context)
+            except AuthenticationFailed:
+                raise
+            except (AmqpError, ClientError, OSError) as error:
+                _log.info("%s:%d: %s", address.host, address.port, error)
+                failure = error
+        assert failure is not None
+        raise failure
+
+    def _use(self, link: Link) -> list[Channel]:
+        """Make `link` the connection's and start it; return the channels that were open on the one before."""
+        control = Control(link, self._set_blocked)
+        with self._lock:
+            channels = [receiver for receiver in self._receivers.values() if isinstance(receiver, Channel)]
+            for channel in channels:
+                if channel._is_closed():  # it waited for a close-ok that does not come any more
+                    self._receivers.pop(channel.number)
+            self._receivers[0] = control
+            self._link = link
+        link.start(self._receivers, self._pressure, self._ended, self.options.connection_name or "pybroker")
+        return [channel for channel in channels if not channel._is_closed()]
+
+    def _ended(self, link: Link, reason: Exception) -> None:
+        """Take the end of a link. The reader's."""
+        with self._lock:
+            if link is not self._link:
+                return
+            recovers = self._recovers(reason)
+            was_open = self._opened.is_set()
+            if recovers:
+                self._opened.clear()
+        if self._closing.is_set():
+            self._interrupt(ConnectionClosed(reason_of(reason), reason), reason)
+            return
+        if not recovers:
+            self._give_up(reason)
+            return
+        _log.warning("the connection is lost and will be recovered: %s", reason_of(reason))
+        lost = ConnectionLost(f"the connection is being recovered: {reason_of(reason)}", reason)
+        self._interrupt(lost, lost)
+        if was_open:
+            self._tell("lost", reason)
+            Recovery(self, reason).thread.start()
+
+    def _recovers(self, reason: Exception) -> bool:
+        if not self.options.recovery or self._closing.is_set():
+            return False
+        return not isinstance(reason, AmqpError) or reason.reply_code in _RECOVERABLE
+
+    def _interrupt(self, refusal: ClientError, error: Exception) -> None:
+        """Refuse calls, and wake all that wait."""
+        self.blocked_reason = None
+        for channel in self._channels():
+            channel._interrupt(refusal, error)
+        self._unblocked.set()
+
+    def _resume(self, link: Link) -> bool:
+        """Accept calls again on a recovered link; tell whether it is still there."""
+        for channel in self._channels():
+            channel._resume()
+        with self._lock:
+            lost = link.is_ended or self._closing.is_set()
+            if not lost:
+                self._opened.set()
+        if lost:
+            error = ConnectionLost("the connection was lost again while it was recovered")
+            self._interrupt(error, error)
+            return False
+        _log.info("the connection is recovered, to %s:%d", link.address.host, link.address.port)
+        self._tell("recovered")
+        return True
+
+    def _give_up(self, reason: Exception) -> None:
+        """End for good because of `reason`."""
+        if self._closing.is_set():
+            return
+        refusal = ConnectionClosed(f"the connection is closed: {reason_of(reason)}", reason)
+        self._interrupt(refusal, reason)
+        self._finish(refusal)
+        self._tell("close", reason)
+
+    def _finish(self, refusal: ConnectionClosed) -> None:
+        self._closed = refusal
+        closed = ChannelClosed(str(refusal), refusal.reason)
+        for channel in self._channels():
+            channel._shut(closed, refusal.reason or refusal)
+        self._opened.set()
+
+    def _say_goodbye(self, link: Link, reply_code: int, reply_text: str) -> None:
+        if link.is_ended:
+            return
+        control = self._receivers[0]
+        assert isinstance(control, Control)
+        close = make_method(commands.Connection.Close, reply_code=reply_code, reply_text=reply_text)
+        with contextlib.suppress(ClientError), self._pressure:  # it may end by itself meanwhile
+            link.send(encode_method(0, close))
+            control.close_ok.wait(self.options.close_timeout_s)
+        link.end(ConnectionClosed(reply_text))
+
+    def _check(self) -> None:
+        if self._closed is not None:
+            raise fresh(self._closed)
+        if not self._opened.is_set():
+            raise ConnectionLost("the connection is being recovered")
+
+    # -- what recovery tells
+
+    def _rename_queue(self, old: str, new: str) -> None:
+        self._topology.rename_queue(old, new)
+        for channel in self._channels():
+            channel._rename_queue(old, new)
+        self._tell("queue_renamed", old, new)
+
+    def _recovery_failed(self, what: str, error: Exception) -> None:
+        _log.error("%s could not be recovered: %s", what, reason_of(error))
+        self._tell("recovery_failure", what, error)
+
+    def _drop_channel(self, channel: Channel, text: str) -> None:
+        error = ChannelClosed(text)
+        channel._shut(error, error)
+        self._forget(channel)

@@ -1,0 +1,230 @@
+"""S4's guarantees as an application meets them, on a real broker: many channels, slow callbacks, a restart, an alarm.
+
+Those that restart the broker or raise an alarm need one of their own; they are skipped where INTEROP_BROKER names one.
+"""
+
+import os
+import queue as queues
+import socket
+import threading
+from collections import defaultdict
+
+import pytest
+from client.scripted import WAIT_S, in_thread
+from interop.broker_process import BrokerProcess
+
+from pybroker.client import Address, Connection, Options, Properties
+from pybroker.client.errors import ConnectionBlocked, ConnectionLost, PublishUnconfirmed
+
+needs_own_broker = pytest.mark.skipif("INTEROP_BROKER" in os.environ, reason="it restarts the broker or blocks it")
+PERSISTENT = Properties(delivery_mode=2)
+
+
+def test_g7_g28_eight_channels_with_slow_and_failing_callbacks(connect):
+    """Each channel gets its messages in order and one at a time, whatever the others do."""
+    failed = queues.Queue()
+    connection = connect(workers=4, on_error=lambda channel, error, message: failed.put(channel.number))
+    publisher = connect().channel()
+    publisher.confirm_select()
+    seen, inside, overlaps = defaultdict(list), defaultdict(int), []
+    done = threading.Event()
+    slow = threading.Event()
+
+    def on_message(message):
+        number = message.channel.number
+        inside[number] += 1
+        overlaps.append(inside[number])
+        try:
+            seen[number].append(int(message.body))
+            if number == 1:
+                slow.wait(0.002)
+            if number == 2 and int(message.body) % 10 == 0:
+                raise ValueError(message.body)
+            message.ack()
+        finally:
+            inside[number] -= 1
+            if sum(map(len, seen.values())) == 8 * 200:
+                done.set()
+
+    names = []
+    for _ in range(8):
+        channel = connection.channel()
+        names.append(channel.queue_declare(auto_delete=True).queue)
+        channel.basic_qos(50)
+        channel.basic_consume("", on_message)
+    for number in range(200):
+        for name in names:
+            publisher.basic_publish("", name, b"%d" % number)
+    publisher.wait_for_confirms()
+    assert done.wait(WAIT_S)
+    assert dict(seen) == {number: list(range(200)) for number in range(1, 9)}
+    assert set(overlaps) == {1}
+    assert [failed.get(timeout=WAIT_S) for _ in range(20)] == [2] * 20
+    assert all(channel.is_open for channel in connection._channels())
+
+
+@pytest.mark.parametrize(("channels", "workers"), [(3, 8), (5, 2)])
+def test_g24_parallelism_is_the_lower_of_channels_and_pool(connect, channels, workers):
+    connection = connect(workers=workers)
+    most = min(channels, workers)
+    together, done = threading.Event(), threading.Event()
+    lock = threading.Lock()
+    running, seen = [0], []
+
+    def on_message(message):
+        with lock:
+            running[0] += 1
+            seen.append(running[0])
+            if running[0] == most:
+                together.set()
+        together.wait(WAIT_S)  # nobody leaves before as many run at the same time
+        with lock:
+            running[0] -= 1
+            if len(seen) == 10 * channels:
+                done.set()
+
+    names = []
+    for _ in range(channels):
+        channel = connection.channel()
+        names.append(channel.queue_declare(exclusive=True).queue)
+        channel.basic_consume("", on_message, no_ack=True)
+    for _ in range(10):
+        for name in names:
+            channel.basic_publish("", name, b"x")
+    assert done.wait(WAIT_S)
+    assert together.is_set()
+    assert max(seen) == most
+
+
+def test_g8_a_callback_may_call_the_broker_while_its_channel_is_full(connect):
+    """Deliveries beyond `callbacks_max` stop the reader, but never for an answer that somebody waits for."""
+    connection = connect(callbacks_max=10, workers=1)
+    channel = connection.channel()
+    name = channel.queue_declare(exclusive=True).queue
+    channel.confirm_select()
+    for _ in range(500):
+        channel.basic_publish("", name, b"x" * 1_000)
+    channel.wait_for_confirms()
+    consumer = connection.channel()
+    counts, done = [], threading.Event()
+
+    def on_message(message):
+        if len(counts) % 50 == 0:
+            message.channel.queue_declare(name, passive=True)
+            channel.publish_and_wait("", "nowhere", b"x")
+        counts.append(1)
+        if len(counts) == 500:
+            done.set()
+
+    consumer.basic_consume(name, on_message, no_ack=True)
+    assert done.wait(WAIT_S)
+
+
+def test_g12_four_threads_publish_on_one_channel(connect):
+    """Not advised, and still every message is whole and answered."""
+    channel = connect().channel()
+    name = channel.queue_declare(exclusive=True).queue
+    channel.confirm_select()
+    bodies = [bytes([letter]) * 200_000 for letter in b"abcd"]
+
+    def publish(body):
+        for _ in range(10):
+            channel.publish_and_wait("", name, body)
+
+    for future in [in_thread(publish, body) for body in bodies]:
+        future.result(WAIT_S)
+    got = [channel.basic_get(name, no_ack=True).body for _ in range(40)]
+    assert sorted(got) == sorted(bodies * 10)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Return a function that starts a broker always in the same place; it is stopped with the test."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    started = []
+
+    def start():
+        started.append(BrokerProcess(tmp_path, options=("--port", str(port))))
+        return started[-1]
+
+    yield start
+    assert started[-1].stop() == 0
+
+
+@needs_own_broker
+def test_g4_a_restart_of_the_broker_loses_no_confirmed_message(own):
+    """Durable queue, publisher with confirms, consumer, server-named queue: all come back by themselves."""
+    broker = own()
+    options = Options(addresses=(Address(broker.host, broker.port),), recovery_delay_s=0.1, rpc_timeout_s=WAIT_S)
+    with Connection(options) as consuming, Connection(options) as publishing:
+        channel = consuming.channel()
+        channel.queue_declare("orders", durable=True)
+        private = channel.queue_declare(exclusive=True).queue
+        channel.queue_bind(private, "amq.topic", "news.#")
+        channel.basic_qos(20)
+        got, news, renamed = defaultdict(int), queues.Queue(), queues.Queue()
+        consuming.on_queue_renamed(lambda old, new: renamed.put((old, new)))
+
+        def on_order(message):
+            got[int(message.body)] += 1
+            message.ack()
+
+        channel.basic_consume("orders", on_order)
+        channel.basic_consume(private, news.put, no_ack=True)
+        publisher = publishing.channel()
+        publisher.confirm_select()
+        taken, number = [], 0
+        halfway = threading.Event()
+
+        def publish():
+            nonlocal number
+            while number < 300:
+                try:
+                    publisher.publish_and_wait("", "orders", b"%d" % number, PERSISTENT)
+                    taken.append(number)
+                except (PublishUnconfirmed, ConnectionLost):
+                    publishing.wait_until_open(WAIT_S)
+                number += 1
+                if number == 100:
+                    halfway.set()
+
+        publishing_thread = in_thread(publish)
+        assert halfway.wait(WAIT_S)
+        broker.stop()
+        broker = own()
+        publishing_thread.result(WAIT_S)
+        consuming.wait_until_open(WAIT_S)
+        old, new = renamed.get(timeout=WAIT_S)
+        assert old == private != new
+        publisher.publish_and_wait("amq.topic", "news.today", b"hello")
+        assert news.get(timeout=WAIT_S).routing_key == "news.today"
+        while channel.queue_declare("orders", passive=True).message_count:
+            threading.Event().wait(0.01)
+        assert channel._lane.wait_idle(WAIT_S)
+        assert [each for each in taken if each not in got] == []
+        assert len(taken) >= 298
+
+
+@needs_own_broker
+def test_e9_an_alarm_blocks_publishers_and_not_consumers(own):
+    """The publisher's handler hears why, its publishes wait with a time-out, and go on afterwards."""
+    broker = own()
+    options = Options(addresses=(Address(broker.host, broker.port),), blocked_timeout_s=0.2)
+    with Connection(options) as publishing, Connection(options) as consuming:
+        told = queues.Queue()
+        publishing.on_blocked(told.put)
+        publishing.on_unblocked(lambda: told.put("unblocked"))
+        channel, consumer = publishing.channel(), consuming.channel()
+        name = consumer.queue_declare("q").queue
+        channel.basic_publish("", name, b"before")
+        assert channel.queue_declare(name, passive=True).queue == name
+        broker.ctl("set_vm_memory_high_watermark", "0")
+        assert told.get(timeout=WAIT_S) == "low on memory"
+        with pytest.raises(ConnectionBlocked, match="low on memory"):
+            channel.basic_publish("", name, b"during")
+        assert consumer.basic_get(name, no_ack=True).body == b"before"
+        broker.ctl("set_vm_memory_high_watermark", "0.4")
+        assert told.get(timeout=WAIT_S) == "unblocked"
+        channel.basic_publish("", name, b"after")
+        assert channel.basic_get(name, no_ack=True).body == b"after"
