@@ -12,6 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from checker import History, Key, body, read_body
 from interop.peer import PERSISTENT, ClosedError, Peer, publish
@@ -289,15 +290,21 @@ class Consumer(_Client):
 
 def drain(address: tuple[str, int], history: History, *queues: str, seconds: float = WAIT_S) -> int:
     """Take and ack everything out of the queues; return how much it was."""
-    consumers = [Consumer(address, history, queue, greedy=True) for queue in queues]
-    for consumer in consumers:
-        consumer.start()
+    deadline, received = time.monotonic() + seconds, 0
+    while True:
+        consumers = [Consumer(address, history, queue, greedy=True) for queue in queues]
+        for consumer in consumers:
+            consumer.start()
+        wait_until(partial(_idle, address, consumers, queues), f"{queues} drained", deadline - time.monotonic())
+        for consumer in consumers:
+            consumer.stop()
+        received += sum(consumer.received for consumer in consumers)
+        # What was still on its way to a slow consumer is ready again now.
+        if not any(ready(address, *queues)):
+            return received
 
-    def idle() -> bool:
-        quiet = all(time.monotonic() - each.last_at > 4 * TICK_S and not each.pending for each in consumers)
-        return (quiet and not any(ready(address, *queues))) or any(each.failed for each in consumers)
 
-    wait_until(idle, f"{queues} drained, {ready(address, *queues)} are left", seconds)
-    for consumer in consumers:
-        consumer.stop()
-    return sum(consumer.received for consumer in consumers)
+def _idle(address: tuple[str, int], consumers: list[Consumer], queues: tuple[str, ...]) -> bool:
+    """Tell whether nothing has come for a while and nothing is ready, or a consumer failed."""
+    quiet = all(time.monotonic() - each.last_at > 4 * TICK_S and not each.pending for each in consumers)
+    return (quiet and not any(ready(address, *queues))) or any(each.failed for each in consumers)
