@@ -188,6 +188,7 @@ contents_lists = st.lists(st.sampled_from([0, 1, 30, 4_095, 4_096, 4_097, 20_000
 )
 
 
+@settings(deadline=None)
 @given(contents_lists, st.integers(0, 2**64 - 1_000), st.binary(max_size=40), st.booleans())
 def test_encode_writes_the_same_parts(contents, tag, head, exact):
     about = sum(map(len, contents)) if exact else 3_000 * len(contents)
@@ -196,6 +197,7 @@ def test_encode_writes_the_same_parts(contents, tag, head, exact):
     assert all(id(one) in copied for one in contents if about > JOIN_OCTETS_MAX * len(contents))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=300))
 def test_encode_writes_a_flood_that_is_one_object(picks):
     different = [b"", b"a" * 30, b"a" * 29 + b"b", b"c" * 5_000]
@@ -218,6 +220,7 @@ def test_tags_end_at_64_bits():
 # -- on_channel -------------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(1, 100)), max_size=5), st.integers(0, 65_535))
 def test_on_channel_writes_the_same_number_into_each_frame(shapes, channel):
     contents = [b"".join(content_frames(5, b"x" * size, props(app_id="a"), piece)) for size, piece in shapes]
