@@ -34,8 +34,8 @@ MESSAGE_OCTETS: Final = 64
 # The disk is tried again so long after an error.
 RETRY_MS: Final = 10_000
 # What may come in while the disk takes next to nothing, and what one of many publishers may send at least, in a tick.
-INFLOW_OCTETS_MIN: Final = 1_048_576
-PUBLISHER_OCTETS_MIN: Final = 65_536
+INFLOW_OCTETS_MIN: Final = 65_536
+PUBLISHER_OCTETS_MIN: Final = 4_096
 
 
 def resident_octets(queue: "Queue") -> int:
@@ -49,7 +49,7 @@ class Paging(Chore):
     """`tick` gives a budget, which is used up in the next turns, one page after the other.
 
     While memory is short it is `pressing`: who publishes calls `take`. `_taken` has what each did since the last tick,
-    `_stopped` the queue because of which a session is not read.
+    and what it was ahead by then; `_stopped` the queue because of which a session is not read.
     """
 
     __slots__ = (
@@ -85,6 +85,7 @@ class Paging(Chore):
         self.pressing = used_octets > self._broker.settings.watermarks.paging_octets
         self._share_out()
         self._given = 0
+        self._let_go()
         if not self.pressing:
             self._budget = 0
             return
@@ -103,14 +104,22 @@ class Paging(Chore):
                 session.stop_reading(queue)
 
     def _share_out(self) -> None:
-        """Say what each publisher may send until the next tick, and let them go on."""
+        """Say what each publisher may send until the next tick; what it sent too much counts again."""
+        publishers = max(1, len(self._taken))
+        ahead = {session: octets - self._part_octets for session, octets in self._taken.items()} if self.pressing else {}
+        self._taken = {session: octets for session, octets in ahead.items() if octets > 0}
         # A disk that is at work since the last tick took no more than that; else what is to go decides.
         inflow = max(self._given, INFLOW_OCTETS_MIN) if self._busy else TICK_OCTETS
-        self._part_octets = max(PUBLISHER_OCTETS_MIN, inflow // max(1, len(self._taken)))
-        self._taken.clear()
+        self._part_octets = max(PUBLISHER_OCTETS_MIN, inflow // publishers)
+
+    def _let_go(self) -> None:
+        """Have those read again who may send something."""
         stopped, self._stopped = self._stopped, {}
         for session, queue in stopped.items():
-            session.resume_reading(queue)
+            if self._taken.get(session, 0) > self._part_octets:
+                self._stopped[session] = queue
+            else:
+                session.resume_reading(queue)
 
     def deliver(self, now_ms: int) -> None:
         """Have one page written, of one queue."""

@@ -262,8 +262,20 @@ def test_e1_while_memory_is_short_no_more_comes_in_than_goes_out(pressed):
     )
     pressed.pages.short()
     assert session.readable
-    take(session, [pressed.queue], paging.TICK_OCTETS)
+    take(session, [pressed.queue], paging.TICK_OCTETS - 1)
     assert session.readable
+    take(session, [pressed.queue], 1)
+    assert not session.readable
+
+
+def test_what_somebody_sent_too_much_counts_in_the_next_ticks(pressed):
+    session, take = Peer(pressed.queue.vhost), pressed.broker.paging.take
+    take(session, [pressed.queue], 3 * paging.TICK_OCTETS + 1)
+    read = []
+    for _ in range(3):
+        pressed.pages.short()
+        read.append(session.readable)
+    assert [False, True, True] == read
 
 
 def test_publishers_share_what_may_come_in(pressed):
