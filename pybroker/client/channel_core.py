@@ -51,6 +51,7 @@ class ChannelCore(Receiver):
         "_link",
         "_lock",
         "_qos",
+        "_recovering",
         "_refusal",
         "_return_handlers",
         "_rpc",
@@ -67,6 +68,7 @@ class ChannelCore(Receiver):
         self._lock = threading.Lock()  # link, refusal and tag offset change together
         self._link = link
         self._refusal: ClientError | None = None
+        self._recovering = False
         self._lane: Lane = connection._make_lane(self._failed)
         self._rpc = Rpc(connection._pressure, connection._more_s, self._abandon)
         self._confirms: Confirms | None = None
@@ -181,7 +183,7 @@ class ChannelCore(Receiver):
             tag, number, redelivered, exchange, routing_key = method
             self._tag_last = number
             consumer = self._consumers.get(tag)
-            if consumer is None or self._refusal is not None:
+            if consumer is None or self._is_closed():
                 return  # its queue keeps it: the channel is closing, or the consumer was cancelled by the broker
             number += self._tag_offset
             message = Message(channel, body, props, exchange, routing_key, number, redelivered, consumer_tag=tag)
@@ -247,7 +249,7 @@ class ChannelCore(Receiver):
 
     def _abandon(self) -> None:
         """Give the channel up after a call that was not answered: its reply may still come."""
-        if self._refusal is not None:
+        if self._refusal is not None or self._recovering:
             return  # it is closed already, or it was recovery's call: that begins anew
         refusal = ChannelClosed("the channel was closed because the broker did not answer a call in time")
         self._shut(refusal, refusal)
@@ -264,6 +266,7 @@ class ChannelCore(Receiver):
     def _reopen(self, link: Link) -> None:
         """Open the channel on another link, with its modes. Raises AmqpError, ClientError. Recovery's."""
         with self._lock:
+            self._recovering = True
             self._link = link
             self._tag_offset += self._tag_last
             self._tag_last = 0
@@ -283,10 +286,18 @@ class ChannelCore(Receiver):
         return self._rpc.call(lambda: self._say(request), (reply,), self._timeout_s)
 
     def _resume(self) -> None:
-        """Accept calls again, unless the channel was closed meanwhile."""
+        """Accept calls again, unless the channel was closed meanwhile.
+
+        It comes before the consumers do: their first deliveries may be there, and be settled, before their replies.
+        """
         with self._lock:
             if not isinstance(self._refusal, ChannelClosed):
                 self._refusal = None
+
+    def _recovered(self) -> None:
+        """Take the end of a recovery."""
+        self._resume()
+        self._recovering = False
 
     def _rename_queue(self, old: str, new: str) -> None:
         """Let consumers of a server-named queue follow it to its new name."""

@@ -277,17 +277,21 @@ class Connection(Notices):
             channel._interrupt(refusal, error)
         self._unblocked.set()
 
+    def _interrupt_again(self, reason: Exception | None) -> None:
+        """Refuse calls that were accepted just when the link was lost in a recovery."""
+        lost = ConnectionLost("the connection was lost again while it was recovered", reason)
+        self._interrupt(lost, lost)
+
     def _resume(self, link: Link) -> bool:
         """Accept calls again on a recovered link; tell whether it is still there."""
         for channel in self._channels():
-            channel._resume()
+            channel._recovered()
         with self._lock:
             lost = link.is_ended or self._closing.is_set()
             if not lost:
                 self._opened.set()
         if lost:
-            error = ConnectionLost("the connection was lost again while it was recovered")
-            self._interrupt(error, error)
+            self._interrupt_again(None)
             return False
         _log.info("the connection is recovered, to %s:%d", link.address.host, link.address.port)
         self._tell("recovered")

@@ -54,6 +54,8 @@ class Recovery:
                 reason = error
                 _log.warning("recovery failed, next attempt in %s s: %s", delay_s, error)
                 link.end(error)
+                link.wait_ended()
+                connection._interrupt_again(error)
                 continue
             except Exception as error:  # noqa: BLE001 - a thread that dies in silence leaves everybody waiting
                 _log.exception("recovery met what it should not")
@@ -76,6 +78,7 @@ class Recovery:
         if connection.options.topology_recovery:
             self._declare(link)
             for channel in channels:
+                channel._resume()
                 for consumer in tuple(channel._consumers.values()):
                     what = f"consumer {consumer.tag} of queue {consumer.queue}"
                     self._try(link, what, partial(channel._consume_again, consumer))

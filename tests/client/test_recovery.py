@@ -249,3 +249,17 @@ def test_g4_a_channel_above_the_new_limit_is_closed(scripted, ends):
     connection.wait_until_open(WAIT_S)
     assert (channel.is_open, other.is_open) == (True, False)
     assert "allows 1 channels only" in repr(other)
+
+
+def test_g4_deliveries_that_come_before_the_recovery_is_done_are_delivered_and_settled(scripted, ends):
+    connection, peer, channel = ends
+    do(peer, commands.Basic.ConsumeOk, channel.basic_consume, "q", lambda message: message.ack(), consumer_tag="c")
+    do(peer, commands.Basic.ConsumeOk, channel.basic_consume, "r", lambda message: message.ack(), consumer_tag="d")
+    peer.close()
+    peer = reopen(scripted)
+    peer.expect(commands.Basic.Consume)
+    deliver(peer, "c", 1, b"x")
+    assert peer.expect(commands.Basic.Ack).delivery_tag == 1
+    peer.say(commands.Basic.ConsumeOk, consumer_tag="c")
+    answer(peer, commands.Basic.Consume, commands.Basic.ConsumeOk, consumer_tag="d")
+    connection.wait_until_open(WAIT_S)
