@@ -105,9 +105,9 @@ class Paging(Chore):
 
     def _share_out(self) -> None:
         """Say what each publisher may send until the next tick; what it sent too much counts again."""
-        publishers = max(1, len(self._taken))
-        ahead = {session: octets - self._part_octets for session, octets in self._taken.items()} if self.pressing else {}
-        self._taken = {session: octets for session, octets in ahead.items() if octets > 0}
+        taken, part = self._taken, self._part_octets
+        publishers = max(1, len(taken))
+        self._taken = {session: octets - part for session, octets in taken.items() if octets > part and self.pressing}
         # A disk that is at work since the last tick took no more than that; else what is to go decides.
         inflow = max(self._given, INFLOW_OCTETS_MIN) if self._busy else TICK_OCTETS
         self._part_octets = max(PUBLISHER_OCTETS_MIN, inflow // publishers)
