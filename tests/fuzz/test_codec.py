@@ -7,7 +7,7 @@ PYBROKER_FUZZ_N change it. Under the address and undefined behaviour sanitizers,
         $(python3-config --includes) pybroker/wire/_codec.c -o /tmp/_codec.so
     LD_PRELOAD="$(cc -print-file-name=libasan.so) $(cc -print-file-name=libubsan.so)" PYTHONMALLOC=malloc \
         ASAN_OPTIONS=detect_leaks=0 PYBROKER_CODEC=/tmp/_codec.so PYBROKER_FUZZ_N=1000000 \
-        python -m pytest -m "" tests/fuzz/test_codec.py tests/wire/test_codec.py
+        python -m pytest -m "" tests/fuzz/test_codec.py tests/wire/test_codec*.py
 """
 
 import json
