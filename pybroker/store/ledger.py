@@ -6,10 +6,11 @@ stands in the segments themselves.
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pybroker.store.returned import highest, joined
 from pybroker.stretch import Stretch
 
 if TYPE_CHECKING:
@@ -200,6 +201,20 @@ class Segment:
             ranges = self.settled[queue_id] = Settled()
         ranges.add(first, last)
 
+    def unsettled(self, queue_id: int, first: int, last: int) -> "Iterable[tuple[int, int]]":
+        """Give the parts of a seq range that a queue has not settled."""
+        settled = self.settled.get(queue_id)
+        pairs = settled.normalize() if settled is not None else ()
+        at = bisect_left(pairs, first)
+        at -= at % 2  # amid a range, or on its last: that one is to be looked at as well
+        while at < len(pairs) and pairs[at] <= last:
+            if pairs[at] > first:
+                yield first, pairs[at] - 1
+            first = max(first, pairs[at + 1] + 1)
+            at += 2
+        if first <= last:
+            yield first, last
+
 
 class Ledger:
     """Segments in the order of their seqs; the last one is being written, if there is any."""
@@ -256,30 +271,20 @@ class Ledger:
             returned[each] = deliveries
 
     def redelivered(self) -> list[tuple[int, int, int, int]]:
-        """Return what came back and is live: (queue, first seq, last seq, deliveries), one for each message."""
+        """Return what came back and is live: (queue, first seq, last seq, deliveries), ascending in each queue."""
         found: list[tuple[int, int, int, int]] = []
         for queue_id, returned in list(self.returned.items()):
-            counts: dict[int, int] = {}
-            for (first, last), deliveries in returned.items():
-                for seq in range(first, last + 1):
-                    counts[seq] = max(deliveries, counts.get(seq, 0))
-            alive = {seq: n for seq, n in counts.items() if self._is_live(queue_id, seq)}
-            self.returned[queue_id] = {(seq, seq): n for seq, n in alive.items()}
+            alive = joined(
+                (first, last, times)
+                for start, stop, times in highest(returned)
+                for segment, low, high in self.locate(start, stop)
+                for first, last in segment.unsettled(queue_id, low, high)
+            )
+            self.returned[queue_id] = {(first, last): times for first, last, times in alive}
             if not alive:
                 del self.returned[queue_id]
-            found += [(queue_id, seq, seq, n) for seq, n in sorted(alive.items())]
+            found += [(queue_id, *each) for each in alive]
         return found
-
-    def _is_live(self, queue_id: int, seq: int) -> bool:
-        for segment, _, _ in self.locate(seq, seq):
-            settled = segment.settled.get(queue_id)
-            if settled is None:
-                return True
-            pairs = settled.normalize()
-            at = bisect_right(pairs, seq)
-            # Behind a first and before its last: settled.
-            return not at % 2 and not (at and pairs[at - 1] == seq)
-        return False
 
     def settled(self) -> dict[int, dict[int, "array[int]"]]:
         """Return what is settled, by segment number and queue: what a checkpoint stores. The arrays are copies."""
