@@ -267,7 +267,7 @@ class Daemon:
 
     def _tick(self) -> None:
         """Once a second, and often enough for systemd's watchdog."""
-        pause_s = min(TICK_S, (self.notifier.watchdog_s or TICK_S) / 2)
+        pause_s = min(TICK_S, (self.notifier.watchdog_s or 2 * TICK_S) / 2)
         while True:
             gevent.sleep(pause_s)
             self.broker.clock.refresh()
