@@ -232,13 +232,13 @@ class Connection(Notices):
 
     def _use(self, link: Link) -> list[Channel]:
         """Make `link` the connection's and start it; return the channels that were open on the one before."""
-        control = Control(link, self._set_blocked)
         with self._lock:
+            self._control = Control(link, self._set_blocked)
             channels = [receiver for receiver in self._receivers.values() if isinstance(receiver, Channel)]
             for channel in channels:
                 if channel._is_closed():  # it waited for a close-ok that does not come any more
                     self._receivers.pop(channel.number)
-            self._receivers[0] = control
+            self._receivers[0] = self._control
             self._link = link
         link.start(self._receivers, self._pressure, self._ended, self.options.connection_name or "pybroker")
         return [channel for channel in channels if not channel._is_closed()]
@@ -248,6 +248,7 @@ class Connection(Notices):
         with self._lock:
             if link is not self._link:
                 return
+            self._control.close_ok.set()  # it does not come any more
             recovers = self._recovers(reason)
             was_open = self._opened.is_set()
             if recovers:
@@ -316,12 +317,10 @@ class Connection(Notices):
     def _say_goodbye(self, link: Link, reply_code: int, reply_text: str) -> None:
         if link.is_ended:
             return
-        control = self._receivers[0]
-        assert isinstance(control, Control)
         close = make_method(commands.Connection.Close, reply_code=reply_code, reply_text=reply_text)
         with contextlib.suppress(ClientError), self._pressure:  # it may end by itself meanwhile
             link.send(encode_method(0, close))
-            control.close_ok.wait(self.options.close_timeout_s)
+            self._control.close_ok.wait(self.options.close_timeout_s)
         link.end(ConnectionClosed(reply_text))
 
     def _check(self) -> None:

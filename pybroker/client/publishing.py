@@ -84,6 +84,8 @@ class Publishing(ChannelCore):
             if isinstance(error.reason, AmqpError) and not error.reason.hard:
                 raise fresh(error.reason) from error
             raise
+        except CallTimeout as error:
+            raise self._explained(error) from error
 
     def wait_for_confirms(self, timeout_s: float | None = None) -> None:
         """Wait until all published so far on this channel are answered, `rpc_timeout_s` unless told otherwise.
@@ -94,7 +96,10 @@ class Publishing(ChannelCore):
 
         Raises PublishNacked, PublishUnconfirmed, CallTimeout.
         """
-        self._confirming().wait(self._timeout_s if timeout_s is None else timeout_s)
+        try:
+            self._confirming().wait(self._timeout_s if timeout_s is None else timeout_s)
+        except CallTimeout as error:
+            raise self._explained(error) from error
 
     def confirm_select(self) -> None:
         """Let the broker answer each publish from now on [confirm.select]."""
@@ -118,6 +123,11 @@ class Publishing(ChannelCore):
     def tx_rollback(self) -> None:
         """Forget publishes and acknowledgements since the last commit [tx.rollback]."""
         self.call(commands.Tx.RollbackOk, make_method(commands.Tx.Rollback))
+
+    def _explained(self, error: CallTimeout) -> CallTimeout:
+        """Return the time-out with what the broker said of it, if it said anything."""
+        reason = self.connection.blocked_reason
+        return CallTimeout(error.text if reason is None else f"{error.text}: the broker takes none, {reason}")
 
     def _confirming(self) -> Confirms:
         if self._confirms is None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pamqp import base, commands
 
-from pybroker.client.errors import AmqpError, AuthenticationFailed, CallTimeout, ClientError
+from pybroker.client.errors import AmqpError, AuthenticationFailed, CallTimeout, ClientError, ConnectionClosed
 from pybroker.client.link import Link
 from pybroker.wire.methods import make_method
 
@@ -64,6 +64,7 @@ class Recovery:
                 return
             if connection._resume(link):
                 return
+            link.end(ConnectionClosed("lost, or closed by the application, while it was recovered"))
         connection._give_up(reason)
 
     def _restore(self, link: Link) -> None:

@@ -46,11 +46,7 @@ class Rpc:
                 self._wanted = wanted
             with self._pressure:
                 send()
-                left = max(0.0, deadline - time.monotonic())
-                while not self._replied.wait(left):
-                    left = self._more_s()
-                    if left <= 0:
-                        break
+                self._wait(deadline)
             with self._lock:
                 self._wanted = None
                 if self._error is not None:
@@ -61,7 +57,19 @@ class Rpc:
             self._abandoned()
             raise CallTimeout(f"no {wanted[0].__name__} within {timeout_s} s")
         finally:
+            self._wanted = None
             self._turn.release()
+
+    def _wait(self, deadline: float) -> None:
+        try:
+            left = max(0.0, deadline - time.monotonic())
+            while not self._replied.wait(left):
+                left = self._more_s()
+                if left <= 0:
+                    break
+        except BaseException:
+            self._abandoned()  # e.g. KeyboardInterrupt: the reply may still come
+            raise
 
     def answer(self, kind: type, reply: Any) -> bool:
         """Give the call in flight its reply; False if none waits for one of this class. The reader's."""

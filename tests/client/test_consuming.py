@@ -9,8 +9,11 @@ from pybroker.client.errors import AccessRefused, NotFound, PreconditionFailed
 
 
 def publish(channel, queue, *bodies):
+    """Publish, and wait until all are in the queue: RabbitMQ counts ahead of what is on its way."""
+    channel.confirm_select()
     for body in bodies:
         channel.basic_publish("", queue, body)
+    channel.wait_for_confirms()
 
 
 def count(channel, queue):

@@ -1,11 +1,14 @@
 """Publishing, confirms and transactions on a real broker; flow and limits with a scripted one."""
 
+import threading
+
 import pytest
 from client.scripted import WAIT_S, in_thread
 from pamqp import commands
 
 from pybroker.client import Properties, Table
 from pybroker.client.errors import (
+    CallTimeout,
     ClientError,
     ConnectionBlocked,
     MessageReturned,
@@ -132,6 +135,24 @@ def test_a_broker_that_does_not_read_makes_publishers_wait_in_vain(scripted):
     publishing = in_thread(lambda: [channel.basic_publish("", "q", bytes(1 << 20)) for _ in range(100)])
     with pytest.raises(ConnectionBlocked, match=r"did not read for 0\.05 s"):
         publishing.result(WAIT_S)
+
+
+def test_a_wait_in_vain_names_the_alarm(scripted):
+    connection, peer = scripted.connect()
+    channel = scripted.open_channel(connection, peer)
+    select = in_thread(channel.confirm_select)
+    peer.expect(commands.Confirm.Select)
+    peer.say(commands.Confirm.SelectOk)
+    select.result(WAIT_S)
+    told = threading.Event()
+    connection.on_blocked(lambda reason: told.set())
+    channel.basic_publish("", "q", b"x")
+    with pytest.raises(CallTimeout, match=r"^1 publishes are not answered after 0\.01 s$"):
+        channel.wait_for_confirms(0.01)
+    peer.say(commands.Connection.Blocked, 0, reason="low on disk")
+    assert told.wait(WAIT_S)
+    with pytest.raises(CallTimeout, match="the broker takes none, low on disk"):
+        channel.wait_for_confirms(0.01)
 
 
 def test_unanswered_publishes_are_bounded(scripted):

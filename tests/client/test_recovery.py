@@ -206,6 +206,18 @@ def test_g4_a_close_ends_a_recovery(scripted, ends):
         connection.wait_until_open(WAIT_S)
 
 
+def test_g4_a_close_in_the_middle_of_a_recovery_leaves_no_link(scripted, ends):
+    connection, peer, _ = ends
+    peer.close()
+    peer = scripted.accept()
+    peer.expect(commands.Channel.Open)
+    connection.close()
+    peer.expect(commands.Connection.Close)
+    with pytest.raises(EOFError):
+        peer.read()
+    assert connection.is_closed
+
+
 def test_g4_not_after_refused_credentials(scripted, ends):
     connection, peer, _ = ends
     closed = queues.Queue()

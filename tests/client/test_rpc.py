@@ -91,6 +91,17 @@ def test_a_call_that_never_had_its_turn_does_not(rpc, abandoned):
     first.result(WAIT_S)
 
 
+def test_an_interrupted_call_gives_the_channel_up_too(abandoned):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    rpc = Rpc(Pressure(), interrupt, lambda: abandoned.append(1))
+    with pytest.raises(KeyboardInterrupt):
+        rpc.call(lambda: None, (Ok,), 0.01)
+    assert abandoned == [1]
+    assert not rpc.answer(Ok, "late")
+
+
 def test_more_time_is_asked_for_when_it_is_over():
     more = iter([0.01, 0.0])
     rpc = Rpc(Pressure(), lambda: next(more), lambda: None)
