@@ -1,5 +1,6 @@
 """One daemon for all tests of the client; with INTEROP_BROKER=HOST:PORT:PID in the environment that broker instead."""
 
+import socket
 import uuid
 from collections.abc import Iterator
 
@@ -66,3 +67,18 @@ def scripted():
     """Return a broker that does what the test says."""
     with ScriptedBroker() as scripted:
         yield scripted
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Return a function that starts a broker always in the same place; it is stopped with the test."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    started = []
+
+    def start():
+        started.append(BrokerProcess(tmp_path, options=("--port", str(port))))
+        return started[-1]
+
+    yield start
+    assert started[-1].stop() == 0

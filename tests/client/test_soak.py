@@ -6,7 +6,6 @@ pytest -m slow tests/client/test_soak.py            # CLIENT_SOAK_S=60 for a min
 import os
 import random
 import signal
-import socket
 import threading
 import time
 from collections import Counter
@@ -14,7 +13,6 @@ from collections import Counter
 import psutil
 import pytest
 from client.scripted import WAIT_S, in_thread
-from interop.broker_process import BrokerProcess
 
 from pybroker.client import Address, Connection, Options, Properties
 from pybroker.client.errors import AmqpError, ClientError
@@ -85,12 +83,10 @@ class Soak:
 @pytest.mark.slow
 @pytest.mark.timeout(SOAK_S + 120)
 @pytest.mark.skipif("INTEROP_BROKER" in os.environ, reason="it kills the broker")
-def test_g4_ten_minutes_of_everything(tmp_path, caplog):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    broker = BrokerProcess(tmp_path, options=("--port", str(port)))
+def test_g4_ten_minutes_of_everything(own, caplog):
+    broker = own()
     caplog.set_level("CRITICAL")
-    address = Address(broker.host, port)
+    address = Address(broker.host, broker.port)
     soak = Soak(Options(addresses=(address,), recovery_delay_s=0.2, rpc_timeout_s=WAIT_S, workers=4))
     process = psutil.Process()
     with Connection(soak.options) as consuming, Connection(soak.options) as calling:
@@ -104,7 +100,7 @@ def test_g4_ten_minutes_of_everything(tmp_path, caplog):
             soak.ending.wait(SOAK_S / (KILLS + 1))
             broker.process.send_signal(signal.SIGKILL)
             broker.process.wait()
-            broker = BrokerProcess(tmp_path, options=("--port", str(port)))
+            broker = own()
             consuming.wait_until_open(WAIT_S)
             sizes.append((process.memory_info().rss, process.num_threads(), process.num_fds()))
         soak.ending.wait(SOAK_S / (KILLS + 1))
@@ -121,4 +117,3 @@ def test_g4_ten_minutes_of_everything(tmp_path, caplog):
     assert [sorted(soak.confirmed[i] - set(soak.got[i]))[:5] for i in range(CHANNELS)] == [[]] * CHANNELS
     print(f"{sum(map(len, soak.confirmed))} confirmed, {sum(g.total() for g in soak.got)} delivered; {sizes}")
     assert sizes[-1][1:] <= (sizes[0][1] + 6, sizes[0][2] + 6)
-    assert broker.stop() == 0

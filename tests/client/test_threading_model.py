@@ -5,13 +5,11 @@ Those that restart the broker or raise an alarm need one of their own; they are 
 
 import os
 import queue as queues
-import socket
 import threading
 from collections import defaultdict
 
 import pytest
 from client.scripted import WAIT_S, in_thread
-from interop.broker_process import BrokerProcess
 
 from pybroker.client import Address, Connection, Options, Properties
 from pybroker.client.errors import ConnectionBlocked, ConnectionLost, PublishUnconfirmed
@@ -162,21 +160,6 @@ def test_g12_four_threads_publish_on_one_channel(connect):
         future.result(WAIT_S)
     got = [channel.basic_get(name, no_ack=True).body for _ in range(40)]
     assert sorted(got) == sorted(bodies * 10)
-
-
-@pytest.fixture
-def own(tmp_path):
-    """Return a function that starts a broker always in the same place; it is stopped with the test."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    started = []
-
-    def start():
-        started.append(BrokerProcess(tmp_path, options=("--port", str(port))))
-        return started[-1]
-
-    yield start
-    assert started[-1].stop() == 0
 
 
 @needs_own_broker
