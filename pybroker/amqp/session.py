@@ -281,6 +281,7 @@ class AmqpSession(SessionState):
             # What we have not read hides the end of the stream.
             self.cut_off("client unexpectedly closed TCP connection")
             return
+        self.forget_published(now_ms)
         for channel in self.channels.values():
             if channel.unacked.count:
                 channel.unacked.unpin(now_ms)

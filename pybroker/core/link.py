@@ -4,7 +4,7 @@ The door's own classes extend these; the core knows neither methods nor sockets.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pybroker.core.credit import Credit
 from pybroker.core.throttle import RESOURCE, Throttle
@@ -19,14 +19,30 @@ if TYPE_CHECKING:
     from pybroker.core.vhost import VHost
 
 
+# Who published not longer ago is taken for somebody who does.
+# Differs from RabbitMQ: an alarm blocks these at once (E9), not with their next publish: they are told before that.
+PUBLISHING_MS: Final = 10_000
+
+
 class SessionState(Session):
     """A session that can own exclusive queues. While `outbox_full` nothing is delivered to any of its channels.
 
     `throttle` has the reasons for which it is not read, and `readable` says that there are none. It is `publishing` if
-    it has published since it was last blocked: an alarm blocks it at once then, any other one when it does (B4).
+    it did so some seconds ago: an alarm blocks it at once then, any other one when it does (B4).
     """
 
-    __slots__ = ("broker", "credit", "exclusive_queues", "id", "outbox_full", "publishing", "throttle", "user", "vhost")
+    __slots__ = (
+        "broker",
+        "credit",
+        "exclusive_queues",
+        "id",
+        "outbox_full",
+        "published_ms",
+        "publishing",
+        "throttle",
+        "user",
+        "vhost",
+    )
 
     def __init__(self, broker: "Broker", turn: Turn, session_id: int) -> None:
         super().__init__(turn)
@@ -37,6 +53,7 @@ class SessionState(Session):
         self.vhost: VHost | None = None
         self.exclusive_queues: dict[Queue, None] = {}
         self.publishing = False
+        self.published_ms = 0  # when it began to be
         self.throttle = Throttle()
         self.credit = Credit(self)
 
@@ -58,9 +75,15 @@ class SessionState(Session):
         self.mark_dirty()  # its driver looks at the end of the turn
 
     def first_published(self) -> None:
-        """Learn that it publishes, for the first time since it was last blocked."""
+        """Learn that it publishes, for the first time in some seconds."""
         self.publishing = True
+        self.published_ms = self.broker.clock.now_ms
         self.heed_alarms()
+
+    def forget_published(self, now_ms: int) -> None:
+        """Take it for a consumer some seconds later: what drains the queues is not to be blocked for an old publish."""
+        if self.publishing and not self.throttle.blocked and now_ms - self.published_ms >= PUBLISHING_MS:
+            self.publishing = False
 
     def heed_alarms(self) -> None:
         """Be blocked while there is an alarm, if it publishes; go on when there is none."""

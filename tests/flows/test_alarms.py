@@ -4,6 +4,7 @@ import pytest
 from fakes import Basic, Channel, Connection, Queue, Tx, World
 
 from pybroker.core.alarm import DISK, FILES, MEMORY
+from pybroker.core.link import PUBLISHING_MS
 
 
 @pytest.fixture
@@ -69,6 +70,18 @@ def test_b4_a_consumer_goes_on(world, peer):
     assert ("blocking", True) == state(reader)
     reader.call(Channel.Close(0, "", 0, 0))
     assert [] == told(reader)
+
+
+def test_b4_who_published_a_while_ago_and_consumes_since_is_not_blocked_before_it_does_again(world, peer):
+    peer.publish("", "q", b"1")
+    world.advance(PUBLISHING_MS)
+    short(world)
+    assert ("blocking", True) == state(peer)
+    peer.publish("", "q", b"2")
+    assert ("blocked", False) == state(peer)
+    # However long that lasts.
+    world.advance(PUBLISHING_MS)
+    assert ("blocked", False) == state(peer)
 
 
 def test_a_passing_alarm_leaves_who_publishes_nothing_unmarked(world, peer):
