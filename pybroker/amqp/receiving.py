@@ -16,6 +16,7 @@ from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed
 from pybroker.wire import frame
 from pybroker.wire.content import Event, scan
 from pybroker.wire.methods import decode_method
+from pybroker.wire.unfinished import is_unfinished
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
@@ -99,6 +100,8 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
                 _apply_all(session)
             if position >= end or session.behind:
                 break
+            if is_unfinished(data, position, session.routes, session.scan_octets_max, message_max):
+                break  # with what comes next it is one of a run, which costs a tenth of reading its frames here
         split = frame.split_frame(data, position, session.frame_octets_max)
         if split is None:
             break

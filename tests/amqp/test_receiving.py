@@ -170,6 +170,19 @@ def test_contents_of_two_channels_may_interleave(world, peer):
     assert {b"111111", b"222222"} == {message.body for message in peer.drain("q")}
 
 
+def test_a_publish_that_a_chunk_cuts_is_one_of_the_run(world, peer):
+    peer.declare("q")
+    one = publish(1, "", "q", b"body")
+    peer.send_octets(one)
+    for cut in range(len(publish_frame(1, "", "q")), len(one)):
+        peer.send_octets(one * 3 + one[:cut])
+        assert (0, cut) == (peer.session.assembling, len(peer.session.rest))
+        peer.send_octets(one[cut:])
+        assert not peer.session.rest
+    queue = world.vhost.queues["q"]
+    assert [4 * (len(one) - len(publish_frame(1, "", "q"))) + 1] == [len(entry) for entry in queue.levels[0]]
+
+
 def test_a_channel_that_failed_in_the_middle_of_a_content_leaves_the_scanner_to_the_others(world, peer):
     peer.open(2)
     peer.declare("q")
