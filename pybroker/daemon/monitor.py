@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
-import gevent
+from gevent.event import Event
 
 from pybroker.core.alarm import MEMORY
 from pybroker.core.footprint import ELEMENT_OCTETS, QUEUE_OCTETS
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 # How often it is looked while memory is not far from short, for paging counts on ten shares a second; and while there
 # is something to drain, so that no trim returns very much at once.
 NEAR_MS: Final = 100
-# Not far: above this part of the limit. A flood fills a gigabyte in a few seconds.
+# Not far: above this part of the limit, or so near to where messages are paged out that a flood is there in a second.
 NEAR_PARTS: Final = 4
+FLOOD_OCTETS: Final = 1_024 * MIB
 # A sum over ten thousand connections or queues takes a millisecond or two.
 SUMS_MS: Final = 1_000
 # What is freed goes back to the system in portions: a trim keeps the heap locked, 0.1 to 0.3 ms for each MiB.
@@ -46,6 +47,7 @@ class Monitor:
     __slots__ = (
         "_allocator",
         "_broker",
+        "_changed",
         "_peak_accounted",
         "_read_rss",
         "_short",
@@ -65,11 +67,14 @@ class Monitor:
         self._summed_at_ms = -SUMS_MS
         self._peak_accounted = 0  # since the last trim
         self._short = False
+        self._changed = Event()
 
     def run(self) -> None:
-        """Check for ever."""
+        """Check for ever; who checks in between, because a limit changed, changes when the next look is due."""
         while True:
-            gevent.sleep(self.pause_ms / 1000)
+            self._changed.clear()
+            if self._changed.wait(self.pause_ms / 1000):
+                continue
             try:
                 self._broker.clock.refresh()
                 self.check()
@@ -82,7 +87,7 @@ class Monitor:
         """Return when to look again."""
         marks = self._broker.settings.watermarks
         used = marks.measured.used
-        near = used * NEAR_PARTS > marks.memory_limit_octets or used > marks.paging_octets
+        near = used * NEAR_PARTS > marks.memory_limit_octets or used + FLOOD_OCTETS > marks.paging_octets
         near = near or marks.measured.accounted > TRIM_OCTETS
         return min(NEAR_MS, marks.memory_interval_ms) if near else marks.memory_interval_ms
 
@@ -93,6 +98,7 @@ class Monitor:
         self._measure(accounted)
         self._broker.paging.tick(self._broker.settings.watermarks.measured.used)
         self._judge()
+        self._changed.set()
 
     def _accounted(self) -> int:
         """Return what is known to be in memory: runs, buffers, and about what queues and connections take."""

@@ -133,16 +133,21 @@ def test_b11_one_of_100_is_never_reached(machine):
 
 
 def test_b19_it_looks_every_second_and_ten_times_as_often_where_the_limit_is_near(machine):
+    # From where it is nothing can get to a limit of 400 GiB in a second, to one of 400 MiB it can.
+    machine.marks.take_total(TotalMemory(1 << 40, "RAM", 1 << 40))
     assert machine.monitor.pause_ms == 1_000
-    machine.rss = LIMIT // 2 + 1
+    machine.marks.memory_interval_ms = 2_500
+    assert machine.monitor.pause_ms == 2_500
+    machine.rss = machine.marks.memory_limit_octets // 4 + 1
     machine.monitor.check()
     assert machine.monitor.pause_ms == NEAR_MS
     machine.marks.memory_interval_ms = 50
     assert machine.monitor.pause_ms == 50
+    machine.marks.take_total(TotalMemory(TOTAL, "RAM", TOTAL))
     machine.rss = 50 * MIB
     machine.monitor.check()
     machine.marks.memory_interval_ms = 2_500
-    assert machine.monitor.pause_ms == 2_500
+    assert machine.monitor.pause_ms == NEAR_MS
 
 
 def test_so_it_does_while_contents_are_paged_out(machine):
@@ -275,17 +280,26 @@ def test_a_check_that_fails_is_logged_and_not_the_last(machine, monkeypatch, cap
 
     pauses = []
 
-    def sleep(seconds):
-        pauses.append(seconds)
-        if len(pauses) > 3:
-            raise Enough
+    class Clock:
+        """Stands in for the event: time is over at once."""
 
-    monkeypatch.setattr(monitor.gevent, "sleep", sleep)
+        def wait(self, seconds):
+            pauses.append(seconds)
+            if len(pauses) > 3:
+                raise Enough
+
+        def set(self):
+            pass
+
+        def clear(self):
+            pass
+
+    monkeypatch.setattr(machine.monitor, "_changed", Clock())
     rss = iter([LIMIT + 1, None, 0])
     monkeypatch.setattr(machine.monitor, "_read_rss", lambda: next(rss) + 0)
     with pytest.raises(Enough):
         machine.monitor.run()
-    assert pauses == [1.0, 0.1, 0.1, 1.0]
+    assert pauses == [0.1, 0.1, 0.1, 0.1]
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
         "the memory could not be looked at"
     ]
