@@ -5,6 +5,7 @@ The same against a real broker that is restarted: test_threading_model.py.
 
 import queue as queues
 import threading
+from contextlib import suppress
 
 import pytest
 from client.scripted import WAIT_S, in_thread
@@ -212,7 +213,9 @@ def test_g4_a_close_in_the_middle_of_a_recovery_leaves_no_link(scripted, ends):
     peer = scripted.accept()
     peer.expect(commands.Channel.Open)
     connection.close()
-    peer.expect(commands.Connection.Close)
+    # It says so if it is in time: the recovery that it interrupts may have hung up before.
+    with suppress(EOFError):
+        peer.expect(commands.Connection.Close)
     with pytest.raises(EOFError):
         peer.read()
     assert connection.is_closed
