@@ -9,10 +9,9 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from gevent.event import Event
-
 from pybroker.core.alarm import DISK
 from pybroker.core.watermark import MIB
+from pybroker.daemon.watch import Watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,37 +35,25 @@ def free_octets(folder: "Path") -> int:
     return disk.f_bavail * disk.f_frsize
 
 
-class DiskMonitor:
-    """`check` looks at once; `run` is a greenlet's whole life. What was found stands in `watermarks.measured`.
+class DiskMonitor(Watch):
+    """What was found stands in `watermarks.measured`.
 
     `retries` says how often it is still tried while the disk cannot be measured; with none left nobody tries.
     """
 
-    __slots__ = ("_broker", "_changed", "_folder", "_free_octets", "_full", "_low", "enabled", "retries", "watching")
+    __slots__ = ("_folder", "_free_octets", "_full", "_low", "enabled", "retries", "watching")
+
+    WHAT = "disk"
 
     def __init__(self, broker: "Broker", folder: "Path", free: Callable[["Path"], int] = free_octets) -> None:
-        self._broker = broker
+        super().__init__(broker)
         self._folder = folder
         self._free_octets = free
         self._full = ""  # why the log cannot be written
         self._low = ""  # how far what is free falls short of the limit
-        self._changed = Event()
         self.enabled = True
         self.watching = False  # the last look told something
         self.retries = RETRIES
-
-    def run(self) -> None:
-        """Check for ever; who checks in between changes when the next look is due."""
-        while True:
-            self._changed.clear()
-            if self._changed.wait(self.pause_ms / 1000):
-                continue
-            try:
-                self._broker.clock.refresh()
-                self.check()
-            except Exception:
-                # Whatever it is: without the next look nobody would be blocked, and nobody let go.
-                log.exception("the disk could not be looked at")
 
     @property
     def pause_ms(self) -> int:
@@ -88,7 +75,7 @@ class DiskMonitor:
             except AttributeError:
                 self._give_up()  # this operating system has no such call
         self._judge()
-        self._changed.set()
+        self.looked()
 
     def full(self, text: str) -> None:
         """Learn that the log cannot be written for want of room, and why; or that it can again, with no text (D11)."""

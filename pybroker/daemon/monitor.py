@@ -10,13 +10,12 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from gevent.event import Event
-
 from pybroker.core.alarm import MEMORY
 from pybroker.core.footprint import ELEMENT_OCTETS, QUEUE_OCTETS
 from pybroker.core.watermark import MIB, RSS
 from pybroker.daemon import resident
 from pybroker.daemon.used_memory import UsedMemory
+from pybroker.daemon.watch import Watch
 from pybroker.run import held
 
 if TYPE_CHECKING:
@@ -41,13 +40,11 @@ SESSION_OCTETS: Final = 4_000
 log = logging.getLogger("pybroker")
 
 
-class Monitor:
-    """`check` looks at once; `run` is a greenlet's whole life. What was found stands in `watermarks.measured`."""
+class Monitor(Watch):
+    """What was found stands in `watermarks.measured`."""
 
     __slots__ = (
         "_allocator",
-        "_broker",
-        "_changed",
         "_peak_accounted",
         "_read_rss",
         "_short",
@@ -56,10 +53,12 @@ class Monitor:
         "_used",
     )
 
+    WHAT = "memory"
+
     def __init__(
         self, broker: "Broker", allocator: "Allocator", read_rss: Callable[[], int] = resident.used_octets
     ) -> None:
-        self._broker = broker
+        super().__init__(broker)
         self._allocator = allocator
         self._read_rss = read_rss
         self._used = UsedMemory()
@@ -67,20 +66,6 @@ class Monitor:
         self._summed_at_ms = -SUMS_MS
         self._peak_accounted = 0  # since the last trim
         self._short = False
-        self._changed = Event()
-
-    def run(self) -> None:
-        """Check for ever; who checks in between, because a limit changed, changes when the next look is due."""
-        while True:
-            self._changed.clear()
-            if self._changed.wait(self.pause_ms / 1000):
-                continue
-            try:
-                self._broker.clock.refresh()
-                self.check()
-            except Exception:
-                # Whatever it is: without the next look nobody would be blocked, and nobody let go.
-                log.exception("the memory could not be looked at")
 
     @property
     def pause_ms(self) -> int:
@@ -98,7 +83,7 @@ class Monitor:
         self._measure(accounted)
         self._broker.paging.tick(self._broker.settings.watermarks.measured.used)
         self._judge()
-        self._changed.set()
+        self.looked()
 
     def _accounted(self) -> int:
         """Return what is known to be in memory: runs, buffers, and about what queues and connections take."""

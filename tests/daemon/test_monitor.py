@@ -272,34 +272,3 @@ def test_what_is_trimmed_is_measured_anew(machine):
     machine.allocator.trim = trim
     machine.drain(TRIM_OCTETS)
     assert machine.marks.measured.rss == machine.rss
-
-
-def test_a_check_that_fails_is_logged_and_not_the_last(machine, monkeypatch, caplog):
-    class Enough(BaseException):
-        pass
-
-    pauses = []
-
-    class Clock:
-        """Stands in for the event: time is over at once."""
-
-        def wait(self, seconds):
-            pauses.append(seconds)
-            if len(pauses) > 3:
-                raise Enough
-
-        def set(self):
-            pass
-
-        def clear(self):
-            pass
-
-    monkeypatch.setattr(machine.monitor, "_changed", Clock())
-    rss = iter([LIMIT + 1, None, 0])
-    monkeypatch.setattr(machine.monitor, "_read_rss", lambda: next(rss) + 0)
-    with pytest.raises(Enough):
-        machine.monitor.run()
-    assert pauses == [0.1, 0.1, 0.1, 0.1]
-    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
-        "the memory could not be looked at"
-    ]
