@@ -13,6 +13,7 @@ from pybroker.core.alarm import Alarms
 from pybroker.core.definitions import declare_default_exchanges
 from pybroker.core.durable import Commit
 from pybroker.core.paging import Paging
+from pybroker.core.parameters import Parameters
 from pybroker.core.queue.away import Backlogs
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.queue.remains import Remains
@@ -62,6 +63,7 @@ class Broker:
         self.definitions = MemoryDefinitions() if definitions is None else definitions
         self.definitions.wake = Commit(turn, self.definitions).wake
         self.users = Users(self.definitions)
+        self.parameters = Parameters(self.definitions, self._global_changed)
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
         self.listeners: list[Any] = []
@@ -122,9 +124,19 @@ class Broker:
 
     def name_cluster(self, name: str) -> None:
         """Take a name for the cluster that is told to clients from now on, also after a restart."""
-        self.settings.cluster_name = name
-        self.settings.changed(durable.CLUSTER_NAME, name)
-        durable.keep_cluster_name(self.definitions, name)
+        self.parameters.set_global(durable.CLUSTER_NAME, name)
+
+    def _global_changed(self, name: str, value: Any) -> None:
+        """Do what a global parameter says; with the cluster's cleared, the configured name counts again."""
+        settings = self.settings
+        if name != durable.CLUSTER_NAME:
+            return
+        if durable.is_cluster_name(value):
+            settings.cluster_name = value
+            settings.changed(name, value)
+        else:
+            settings.cluster_name = self._cluster_name
+            settings.set_at_run_time.pop(name, None)
 
     def delete_vhost(self, name: str) -> None:
         """Delete a virtual host with everything in it; its connections are closed with 320."""
@@ -137,6 +149,7 @@ class Broker:
             vhost.delete_queue(queue)
         durable.forget_vhost(vhost)
         vhost.exchanges.clear()
+        self.parameters.forget_vhost(name)
         self.users.forget_vhost(name)
 
     def reset(self) -> None:
@@ -145,8 +158,8 @@ class Broker:
             self.delete_vhost(name)
         self.definitions.clear()
         self.users = Users(self.definitions)
-        self.settings.cluster_name = self._cluster_name
-        self.settings.set_at_run_time.pop(durable.CLUSTER_NAME, None)
+        for parameter in list(self.parameters.globals):
+            self.parameters.clear_global(parameter)
         self.create_defaults()
 
     def tick(self) -> None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pybroker.store.definitions import Definitions, Key
 
 CLUSTER_NAME: Final = "cluster_name"
+NAME_OCTETS_MAX: Final = 255
 
 
 class Commit(Chore):
@@ -124,9 +125,9 @@ def forget_vhost(vhost: "VHost") -> None:
     vhost.broker.definitions.remove("vhost", (vhost.name,))
 
 
-def keep_cluster_name(definitions: "Definitions", name: str) -> None:
-    """Keep the name that set_cluster_name gave."""
-    definitions.put("global_parameter", (CLUSTER_NAME,), {"value": name})
+def is_cluster_name(value: Any) -> bool:
+    """Tell whether clients can be told this in server-properties as the cluster's name."""
+    return isinstance(value, str) and 0 < len(value.encode()) <= NAME_OCTETS_MAX
 
 
 # -- users ------------------------------------------------------------------------------------------------------------

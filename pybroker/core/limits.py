@@ -15,7 +15,11 @@ OVERFLOWS: Final = {"drop-head": DROP_HEAD, "reject-publish": REJECT_PUBLISH, "r
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """None is unlimited. `overflow` is one of the three constants above; `priority_max` 0 means no priorities."""
+    """None is unlimited. `overflow` is one of the three constants above; `priority_max` 0 means no priorities.
+
+    `consumer_timeout_ms` None is the node's, 0 is none at all. `at_least_once`: a dead letter leaves the queue when
+    its targets have it, not before.
+    """
 
     message_ttl_ms: int | None = None
     expires_ms: int | None = None
@@ -28,6 +32,8 @@ class QueueLimits:
     single_active_consumer: bool = False
     delivery_limit: int | None = None
     queue_type: str = "classic"
+    consumer_timeout_ms: int | None = None
+    at_least_once: bool = False
 
 
 UNLIMITED: Final = QueueLimits()

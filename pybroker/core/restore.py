@@ -74,11 +74,17 @@ def _topic_permission(broker: "Broker", key: "Key", value: "Value") -> None:
 
 
 def _global_parameter(broker: "Broker", key: "Key", value: "Value") -> None:
-    settings = broker.settings
+    settings, (name,) = broker.settings, key
+    broker.parameters.globals[name] = value["value"]
     # RabbitMQ too sets the configured name anew at every start.
-    if key == (CLUSTER_NAME,) and settings.cluster_name == settings.node_name:
-        settings.cluster_name = value["value"]
-        settings.changed(CLUSTER_NAME, settings.cluster_name)
+    if name != CLUSTER_NAME or settings.cluster_name == settings.node_name:
+        broker.parameters.global_changed(name, value["value"])
+
+
+def _parameter(broker: "Broker", key: "Key", value: "Value") -> None:
+    vhost_name, component, name = key
+    vhost_of(broker, vhost_name)
+    broker.parameters.take(vhost_name, component, name, value["value"])
 
 
 def _exchange(broker: "Broker", key: "Key", value: "Value") -> None:
@@ -166,6 +172,7 @@ def _decoded(octets: str) -> Table:
 _ORDER: Final[dict[str, Callable[["Broker", "Key", "Value"], None]]] = {
     "global_parameter": _global_parameter,
     "vhost": _vhost,
+    "parameter": _parameter,
     "user": _user,
     "permission": _permission,
     "topic_permission": _topic_permission,

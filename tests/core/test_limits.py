@@ -12,6 +12,7 @@ def test_without_arguments_nothing_is_limited():
         "priority_max",
         "single_active_consumer",
         "queue_type",
+        "at_least_once",
     }
     assert (UNLIMITED.overflow, UNLIMITED.priority_max, UNLIMITED.queue_type) == (DROP_HEAD, 0, "classic")
 
