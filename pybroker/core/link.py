@@ -57,6 +57,11 @@ class SessionState(Session):
         self.throttle = Throttle()
         self.credit = Credit(self)
 
+    @property
+    def name(self) -> str:
+        """Return what operators know the connection by."""
+        raise NotImplementedError
+
     # -- when it is not read (flow control) ---------------------------------------------------------------------------
 
     def stop_reading(self, cause: object) -> None:

@@ -25,6 +25,7 @@ def test_a_new_virtual_host_has_rabbitmqs_exchanges():
         "amq.fanout": ("fanout", True, False),
         "amq.headers": ("headers", True, False),
         "amq.match": ("headers", True, False),
+        "amq.rabbitmq.event": ("topic", True, True),  # in the default virtual host alone
         "amq.rabbitmq.trace": ("topic", True, True),
         "amq.topic": ("topic", True, False),
     }
@@ -327,7 +328,7 @@ def test_a_chain_of_ten_thousand_auto_delete_exchanges_falls_without_a_stack():
         link(vhost, f"x{at}", f"x:x{at + 1}")
     link(vhost, f"x{count - 1}", "q")
     remove_queue_bindings(q)
-    assert len(vhost.exchanges) == 7
+    assert len(vhost.exchanges) == 8
     assert vhost.bound == {}
 
 

@@ -8,7 +8,7 @@ from pybroker.core.definitions import PREDECLARED
 
 def test_a_new_one_has_rabbitmqs_exchanges_and_no_queues():
     vhost = new_vhost()
-    assert {"", *(name for name, _, _ in PREDECLARED)} == set(vhost.exchanges)
+    assert {"", "amq.rabbitmq.event", *(name for name, _, _ in PREDECLARED)} == set(vhost.exchanges)
     assert {} == vhost.queues
 
 

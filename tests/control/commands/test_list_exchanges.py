@@ -10,6 +10,7 @@ def test_a_virtual_host_has_rabbitmqs_exchanges(operator):
         ["amq.fanout", "fanout"],
         ["amq.headers", "headers"],
         ["amq.match", "headers"],
+        ["amq.rabbitmq.event", "topic"],
         ["amq.rabbitmq.trace", "topic"],
         ["amq.topic", "topic"],
     ]

@@ -1,0 +1,182 @@
+"""The event exchange ([rmq event exchange]): what is made, changed and deleted, as messages, and for the audit log.
+
+`amq.rabbitmq.event`, an internal topic exchange, is in the default virtual host alone, as RabbitMQ's plugin has it. Its
+messages have an event's name for routing key, the facts for headers, an empty body. They leave at the end of the turn:
+who emits is in the middle of something. What an event means to anybody is not known here.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pybroker.core.chore import Chore
+from pybroker.core.exchange.topic import TopicExchange
+from pybroker.core.publish import NO_RECEIPT, enqueue, names_of
+from pybroker.core.router import route
+from pybroker.run import Run, Traits
+from pybroker.wire import frame, properties
+from pybroker.wire.table import Array, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.core.binding import Binding
+    from pybroker.core.broker import Broker
+    from pybroker.core.cause import Cause
+    from pybroker.core.vhost import VHost
+
+EXCHANGE: Final = "amq.rabbitmq.event"
+# Events that wait for their turn: a hundred thousand bindings that go at once would be 100 MB.
+WAITING_MAX: Final = 10_000
+# Events published in one turn: one costs what some thirty plain messages do.
+TURN_EVENTS_MAX: Final = 256
+# A content header frame without its properties (AMQP §4.2.6.1).
+HEADER_FRAME_OCTETS: Final = 20
+# RabbitMQ publishes them with delivery_mode 2.
+_TRAITS: Final = Traits(persistent=True)
+
+Facts = Mapping[str, Any]
+
+
+class EventExchange(TopicExchange):
+    """The exchange tells whether a binding leaves it: without one no event is made a message."""
+
+    TYPE: ClassVar[str] = "topic"
+
+    __slots__ = ()
+
+    def _attach(self, binding: "Binding") -> None:
+        super()._attach(binding)
+        self.vhost.broker.events.bindings_changed()
+
+    def _detach(self, binding: "Binding") -> None:
+        super()._detach(binding)
+        self.vhost.broker.events.bindings_changed()
+
+
+class Events(Chore):
+    """`wanted`: somebody listens. Who has to do anything to know the facts asks that first.
+
+    `audit` takes every event at once, with its cause; the daemon sets it.
+    """
+
+    __slots__ = ("_audit", "_broker", "_dropped", "_exchange", "_waiting", "wanted")
+
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(broker.turn)
+        self._broker = broker
+        self._audit: Callable[[str, Facts, Cause | None], None] | None = None
+        self._exchange: EventExchange | None = None
+        self._dropped = 0
+        self._waiting: deque[tuple[str, Facts, int]] = deque()
+        self.wanted = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def audit(self) -> "Callable[[str, Facts, Cause | None], None] | None":
+        """Return who takes every event."""
+        return self._audit
+
+    @audit.setter
+    def audit(self, take: "Callable[[str, Facts, Cause | None], None] | None") -> None:
+        self._audit = take
+        self.bindings_changed()
+
+    def open_exchange(self, vhost: "VHost", user: str) -> None:
+        """Give the default virtual host its event exchange."""
+        if vhost.name == self._broker.settings.default_vhost:
+            self._exchange = EventExchange(
+                vhost, EXCHANGE, durable=True, auto_delete=False, internal=True, arguments=Table(), user=user
+            )
+            vhost.exchanges[EXCHANGE] = self._exchange
+            self.bindings_changed()
+
+    def bindings_changed(self) -> None:
+        """Find out anew whether anybody listens."""
+        heard = self._exchange is not None and self._exchange.in_use
+        self.wanted = heard or self._audit is not None
+
+    def emit(self, name: str, facts: Facts, cause: "Cause | None" = None) -> None:
+        """Tell who listens: `queue.created` and the like, with facts as RabbitMQ has them; who did it is added."""
+        if not self.wanted:
+            return
+        if self._audit is not None:
+            self._audit(name, facts, cause)
+        if self._exchange is None or not self._exchange.in_use:
+            return
+        if len(self._waiting) >= WAITING_MAX:
+            self._dropped += 1
+            self._broker.warn(
+                "events", f"Events come faster than they can be published: {self._dropped} were dropped since the start"
+            )
+            return
+        if cause is not None:
+            facts = {**facts, "user_who_performed_action": cause.user}
+        self._waiting.append((name, facts, self._broker.clock.timestamp_ms))
+        self.wake()
+
+    def deliver(self, _now_ms: int) -> None:
+        """Publish the oldest, one turn's share of them."""
+        for _ in range(min(len(self._waiting), TURN_EVENTS_MAX)):
+            self._publish(*self._waiting.popleft())
+        if self._waiting:
+            self.wake()
+
+    def _publish(self, name: str, facts: Facts, timestamp_ms: int) -> None:
+        exchange, broker = self._exchange, self._broker
+        if exchange is None:
+            return
+        vhost = exchange.vhost
+        if vhost.exchanges.get(EXCHANGE) is not exchange:
+            return
+        headers = as_table({**facts, "timestamp_in_ms": timestamp_ms})
+        octets = properties.encode_properties(
+            properties.Properties(headers=headers, delivery_mode=2, timestamp=timestamp_ms // 1000)
+        )
+        if len(octets) > broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
+            broker.warn("event size", f"An event {name} is not published: its headers fill a frame")
+            return
+        exchange.publish_in += 1
+        queues = route(vhost, exchange, [name], headers).queues
+        if not queues:
+            return
+        content = frame.frame(frame.HEADER, 1, b"\0\x3c\0\0" + bytes(8) + octets)
+        run = Run(
+            names_of(EXCHANGE, name),
+            _TRAITS,
+            broker.log.take(1),
+            [content],
+            len(content),
+            0,
+            0,
+            broker.clock.now_ms,
+            1,
+            broker.settings.frame_octets_max,
+        )
+        enqueue(broker.log, run, range(1), queues, NO_RECEIPT)
+
+
+def as_table(facts: Facts) -> Table:
+    """Return facts as RabbitMQ's plugin types them: any whole number is 'l', any other one 'f'."""
+    table = Table()
+    for key, value in facts.items():
+        table[key], letter = _typed(value)
+        table.types[key] = letter
+    return table
+
+
+def _typed(value: Any) -> tuple[Any, str]:
+    if isinstance(value, bool):
+        return value, "t"
+    if isinstance(value, int):
+        return value, "l"
+    if isinstance(value, float):
+        return value, "f"
+    if isinstance(value, Mapping):
+        return as_table(value), "F"
+    if isinstance(value, list | tuple):
+        pairs = [_typed(one) for one in value]
+        return Array([one for one, _ in pairs], "".join(letter for _, letter in pairs)), "A"
+    return str(value), "S"
