@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.clock import Clock
 from pybroker.core import durable, footprint
 from pybroker.core.alarm import Alarms
-from pybroker.core.definitions import declare_default_exchanges
+from pybroker.core.definitions import BROKER_USER, declare_default_exchanges
 from pybroker.core.durable import Commit
+from pybroker.core.events import Events
 from pybroker.core.paging import Paging
 from pybroker.core.parameters import Parameters
 from pybroker.core.queue.away import Backlogs
@@ -75,6 +76,7 @@ class Broker:
         self.ticks = Ticks(turn, methodcaller("tick"))
         self.heeds = Ticks(turn, methodcaller("heed_alarms"))  # of alarms that changed
         self.traces = Traces(turn)
+        self.events = Events(self)
         self.log: Log = MemoryLog()
         self.pages: PageLog | None = None
         self.paging = Paging(self)
@@ -120,6 +122,7 @@ class Broker:
         """Make a virtual host that the definitions have already."""
         vhost = self.vhosts[name] = VHost(self, name, description, tags, default_queue_type)
         declare_default_exchanges(vhost)
+        self.events.open_exchange(vhost, BROKER_USER)
         return vhost
 
     def name_cluster(self, name: str) -> None:
