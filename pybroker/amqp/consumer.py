@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 # Lengths of names remembered: real applications have a few, and a long tag times 500 lengths is 150 KB a consumer.
 HEADS_MAX: Final = 64
+DELIVERY_COUNT: Final = b"x-delivery-count"
+# A content header frame without its properties: frame header, class, weight, body size, frame-end (AMQP §4.2.6.1).
+HEADER_FRAME_OCTETS: Final = 20
 
 
 class AmqpConsumer(Consumer):
@@ -49,7 +52,7 @@ class AmqpConsumer(Consumer):
         channel = self.channel
         session = channel.session
         if deliveries or run.channel != channel.number or run.frame_octets_max != session.frame_octets_max:
-            contents = adapt(run, indexes, deliveries, channel, self.queue)
+            contents = adapt(run, indexes, deliveries, channel)
         else:
             contents = run.take(indexes)
         if self.queue.vhost.tracing:
@@ -65,13 +68,14 @@ class AmqpConsumer(Consumer):
             channel.send(make_method(commands.Basic.Cancel, consumer_tag=self.tag, nowait=True))
 
 
-def adapt(run: "Run", indexes: range, deliveries: int, channel: "AmqpChannel", queue: "Queue") -> list[bytes]:
+def adapt(run: "Run", indexes: range, deliveries: int, channel: "AmqpChannel") -> list[bytes]:
     """Return the contents as this channel's peer can take them: its number, its frame_max, the delivery count."""
     contents = run.take(indexes)
-    if deliveries and queue.type == "quorum":
-        contents = [_with_delivery_count(content, deliveries) for content in contents]
     theirs = channel.session.frame_octets_max
     ours = run.frame_octets_max
+    if deliveries:
+        # Differs from RabbitMQ: its classic queues do not say how often a message was delivered.
+        contents = with_delivery_count(contents, deliveries, theirs)
     if theirs and (not ours or ours > theirs) and run.octets > theirs:
         return [reframe(content, channel.number, theirs) for content in contents]
     if run.channel != channel.number:
@@ -79,9 +83,23 @@ def adapt(run: "Run", indexes: range, deliveries: int, channel: "AmqpChannel", q
     return contents
 
 
-def _with_delivery_count(content: bytes, deliveries: int) -> bytes:
-    octets = property_octets(content)
-    table = properties.find_headers(octets)
-    pairs = [pair for pair in split_table(table) if pair[0] != b"x-delivery-count"] if table else []
-    pairs.append((b"x-delivery-count", encode_value(deliveries, "l")))
-    return with_properties(content, properties.replace_headers(octets, join_table(pairs)))
+def with_delivery_count(contents: list[bytes], deliveries: int, frame_octets_max: int) -> list[bytes]:
+    """Return contents whose headers say in x-delivery-count how often they were delivered before, as quorum queues do.
+
+    A header frame that would come to more than `frame_octets_max` (0: not limited) stays as it is: the peer would close
+    the connection, and get the same message again. Messages of one kind mostly have the same properties.
+    """
+    value = encode_value(deliveries, "l")
+    before = after = b""
+    made = []
+    for content in contents:
+        octets = property_octets(content)
+        if octets != before or not after:
+            table = properties.find_headers(octets)
+            pairs = [pair for pair in split_table(table) if pair[0] != DELIVERY_COUNT] if table else []
+            pairs.append((DELIVERY_COUNT, value))
+            before, after = octets, properties.replace_headers(octets, join_table(pairs))
+            if frame_octets_max and len(after) + HEADER_FRAME_OCTETS > frame_octets_max:
+                after = octets
+        made.append(with_properties(content, after))
+    return made

@@ -80,5 +80,5 @@ class Get:
         )
         if queue.vhost.tracing:
             session.broker.traces.add(queue, run, entry.indexes, entry.deliveries, channel.party)
-        content = adapt(run, entry.indexes, entry.deliveries, channel, queue)[0]
+        content = adapt(run, entry.indexes, entry.deliveries, channel)[0]
         return [encode_method(channel.number, method), content]
