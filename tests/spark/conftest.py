@@ -1,0 +1,138 @@
+"""One Spark session for the whole run (a JVM costs ten seconds and half a gigabyte), one broker, and names for both.
+
+Tests that go through Spark take the fixture `spark` and bear the marker `spark`; they are skipped, with the reason,
+where pyspark, pyarrow or Java is missing. With INTEROP_BROKER=HOST:PORT:PID another broker is used, e.g. RabbitMQ.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from interop.broker_process import BrokerProcess
+
+from pybroker.client import Address, Connection, Options
+
+JAVA_MIN = 17
+WAIT_S = 30.0
+# What somebody's shell may say to Spark is nothing to the tests.
+FOREIGN = re.compile(r"SPARK_|PYSPARK_|JAVA_TOOL_OPTIONS$|_JAVA_OPTIONS$")
+
+# A short-lived JVM is cheapest without the second compiler and with one collector (-40 % CPU).
+JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+CONFIG = {
+    "spark.driver.extraJavaOptions": JVM,
+    "spark.driver.memory": "768m",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "2",
+}
+
+
+def why_no_spark() -> str | None:
+    """Return why no Spark session can be had here, None if one can."""
+    for module in ("pyspark", "pyarrow"):
+        try:
+            __import__(module)
+        except ImportError:
+            return f"no {module} here: pip install 'pybroker[spark]'"
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    if java is None:
+        return f"no Java here, Spark needs {JAVA_MIN} or newer"
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', said)
+    if version is None or int(version[1]) < JAVA_MIN:
+        return f"{java} is no Java {JAVA_MIN} or newer: {said.splitlines()[:1]}"
+    return None
+
+
+def spark_environment() -> dict[str, str]:
+    """Return the environment of a process that starts Spark: loopback only, this interpreter, nobody's own settings."""
+    kept = {name: value for name, value in os.environ.items() if not FOREIGN.match(name)}
+    return kept | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+
+
+@pytest.fixture(scope="session")
+def spark_is_possible():
+    """Skip what needs Spark where there is none."""
+    reason = why_no_spark()
+    if reason is not None:
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def spark(spark_is_possible, tmp_path_factory: pytest.TempPathFactory):
+    """Return the session that all tests share; do not stop it, do not change its configuration for good."""
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(spark_environment())
+    try:
+        builder = SparkSession.builder.master("local[2]").appName("tests")
+        for name, value in CONFIG.items():
+            builder = builder.config(name, value)
+        for name in ("spark.sql.warehouse.dir", "spark.local.dir"):
+            builder = builder.config(name, str(folder / name))
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
+        yield session
+        session.stop()
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Return one broker for all tests."""
+    broker = BrokerProcess(tmp_path_factory.mktemp("broker"))
+    yield broker
+    status = broker.stop()
+    assert "Traceback" not in broker.log()
+    assert status == 0
+
+
+@pytest.fixture
+def uri(broker) -> str:
+    return f"amqp://{broker.host}:{broker.port}"
+
+
+@pytest.fixture
+def name() -> str:
+    """Return a name that nobody else uses: the broker may be one that lives longer than the tests."""
+    return f"test-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def channel(broker):
+    """Return a channel of a client of our own, in confirm mode."""
+    options = Options(addresses=(Address(broker.host, broker.port),), rpc_timeout_s=WAIT_S, recovery=False)
+    with Connection(options) as connection:
+        channel = connection.channel()
+        channel.confirm_select()
+        yield channel
+
+
+@pytest.fixture
+def queue(channel, name):
+    """Return the name of a durable queue that ends with the test."""
+    channel.queue_declare(name, durable=True)
+    yield name
+    channel.queue_delete(name)
+
+
+@pytest.fixture
+def spool(tmp_path) -> Path:
+    return tmp_path / "spool"
