@@ -341,7 +341,10 @@ def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, que
 def _unroutable(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:
     """Return messages that nobody takes, if the publisher wants to know; else they are counted and dropped."""
     broker = channel.session.broker
-    if not (route.mandatory or (code == 313 and route.immediate)):
+    returned = route.mandatory or (code == 313 and route.immediate)
+    if broker.losses is not None:
+        broker.losses.unroutable(channel.publisher.vhost, route.names, contents, name, returned=returned)
+    if not returned:
         broker.unroutable += len(contents)
         return
     if channel.transaction is not None and code == 312:

@@ -164,6 +164,9 @@ class Controller(Protocol):
     def log_status(self) -> dict[str, Any]:
         """Return the figures of the log."""
 
+    def telemetry_figures(self) -> dict[str, Any] | None:
+        """Return what the telemetry has written since the start; None if it is switched off."""
+
     def hold_log(self, pause: Callable[[float], object]) -> Work:
         """Say what of the log is on disk now, and remove none of it until the generator is closed."""
 

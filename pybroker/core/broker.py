@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.credit import Credit
     from pybroker.core.link import SessionState
+    from pybroker.core.losses import Losses
     from pybroker.core.publish import Route
     from pybroker.core.settings import Settings
     from pybroker.store.definitions import Definitions
@@ -90,6 +91,7 @@ class Broker:
         self.started_ms = clock.now_ms
         self.published = self.confirmed = self.delivered = self.acked = 0
         self.returned = self.unroutable = 0
+        self.losses: Losses | None = None  # somebody wants to know what became of messages that are in no queue
         self.reply_consumers: dict[str, Any] = {}
         self._warned: dict[str, int] = {}
         self._unlisted = 0

@@ -106,6 +106,9 @@ KEYS: Final[Mapping[str, Key]] = {
     "log.file.level": Key("info", values.one_of(LOG_LEVELS), ".log_level"),
     "log.console": Key("false", values.boolean, ".console"),
     "log.console.level": Key("info", values.one_of(LOG_LEVELS), ".console_level"),
+    "telemetry.enabled": Key("true", values.boolean, ".telemetry"),
+    "telemetry.interval": Key("10000", values.whole_number(1_000, 3_600_000), ".telemetry_interval_ms"),
+    "telemetry.retention": Key("7", values.whole_number(1, 3_650), ".telemetry_retention_days"),
 }
 
 
@@ -126,6 +129,9 @@ class Config:
     log_level: str = "info"
     console: bool = False
     console_level: str = "info"
+    telemetry: bool = True
+    telemetry_interval_ms: int = 10_000
+    telemetry_retention_days: int = 7
     assignments: tuple[Assignment, ...] = ()  # what was given, for environment to show
     warnings: list[str] = field(default_factory=list)  # what is odd about it, for the log
 

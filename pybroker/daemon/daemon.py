@@ -31,6 +31,7 @@ from pybroker.daemon.signals import Signals
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
+from pybroker.daemon.telemetry import Telemetry
 from pybroker.daemon.values import Address
 from pybroker.net.server import Server
 from pybroker.net.turn import LoopTurn
@@ -75,6 +76,7 @@ class Daemon:
         self.memory = Monitor(self.broker, self.allocator)
         self.disk = DiskMonitor(self.broker, folder.path)
         self.storage = Storage(folder.path, self.broker, notifier, self._disk_failed, self.disk.full)
+        self.telemetry: Telemetry | None = None
         self.control = ControlServer(self.broker, config.control_socket, self)
         self.app_running = False
         self._addresses = config.tcp
@@ -97,6 +99,11 @@ class Daemon:
             self.storage.open()
             # Before anybody can publish.
             self.check_alarms()
+            if self.config.telemetry:
+                config, data = self.config, self.folder.path
+                self.telemetry = Telemetry(
+                    self.broker, data, config.telemetry_interval_ms, config.telemetry_retention_days
+                )
             self._open_listeners()
             self._write_pid()
         except OSError as error:
@@ -106,6 +113,8 @@ class Daemon:
             self._close()
             raise
         self._greenlets = [gevent.spawn(life) for life in (self._tick, self.memory.run, self.disk.run)]
+        if self.telemetry is not None:
+            self._greenlets.append(gevent.spawn(self.telemetry.run))
         # What stands now stands until the end: no collection needs to look at it again.
         gc.collect()
         gc.freeze()
@@ -188,6 +197,10 @@ class Daemon:
         """Return what of the process is in memory."""
         return resident.measure(self.allocator)
 
+    def telemetry_figures(self) -> dict[str, Any] | None:
+        """Return what the telemetry has written since the start; None if there is none."""
+        return None if self.telemetry is None else self.telemetry.figures
+
     def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
         """Try to connect to a listener; return what stood against it."""
         return reach.why_unreachable(host, port, timeout_s)
@@ -247,6 +260,8 @@ class Daemon:
     def _close(self) -> None:
         if self.app_running:
             self.stop_app()
+        if self.telemetry is not None:
+            self.telemetry.stop()
         self.definitions.close()
         self.storage.close()
         self.control.stop()

@@ -21,6 +21,7 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
         "File Descriptors": ["Total: {total_used}, limit: {total_limit}".format_map(document["file_descriptors"])],
         "Free Disk Space": _disk(document, args.unit),
         "Totals": _totals(document["totals"]),
+        "Telemetry": [_telemetry(document["telemetry"])],
         "Listeners": [listener(one) for one in document["listeners"]],
     }
     yield from show(sections, drawn=drawn, alarming=["Alarms"] if document["alarms"] else [])
@@ -89,6 +90,14 @@ def _totals(totals: dict[str, int]) -> list[str]:
         f"Queue count: {totals['queue_count']}",
         f"Virtual host count: {totals['virtual_host_count']}",
     ]
+
+
+def _telemetry(figures: dict[str, int] | None) -> str:
+    if figures is None:
+        return "Off"
+    dropped = f", dropped: {figures['dropped']}" if figures["dropped"] else ""
+    every = f"Every {figures['interval_ms'] / 1000:g} s"
+    return f"{every}, rows written: {figures['rows']}, octets: {figures['octets']}{dropped}"
 
 
 def listener(one: dict[str, Any]) -> str:

@@ -81,6 +81,9 @@ class FakeDaemon:
     def resident(self) -> tuple[int, int, int]:
         return self.memory
 
+    def telemetry_figures(self) -> dict[str, Any]:
+        return {"interval_ms": 10_000, "rows": 3, "octets": 600, "dropped": 0}
+
     def log_status(self) -> dict[str, Any]:
         return {"state": "running", "segment_count": 0}
 

@@ -57,6 +57,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
             "queue_count": sum(len(vhost.queues) for vhost in broker.vhosts.values()),
             "virtual_host_count": len(broker.vhosts),
         },
+        "telemetry": node.daemon.telemetry_figures(),
         "listeners": listeners.documents(broker),
     }
 

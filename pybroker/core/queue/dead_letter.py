@@ -131,6 +131,9 @@ class Departures(Chore):
 
 def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
     """Send `entries`, which are in no level any more, to the queue's dead letter exchange; without one they end."""
+    losses = queue.vhost.broker.losses
+    if losses is not None:
+        losses.departed(queue, entries, reason)
     if queue.limits.dead_letter_exchange is not None:
         queue.vhost.broker.departures.add(queue, entries, reason)
         return

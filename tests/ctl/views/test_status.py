@@ -40,6 +40,7 @@ DOCUMENT = {
     "file_descriptors": {"total_used": 2, "total_limit": 927},
     "disk_free": 82_291_236_864,
     "totals": {"connection_count": 1, "queue_count": 2, "virtual_host_count": 3},
+    "telemetry": {"interval_ms": 10_000, "rows": 1_234, "octets": 56_789, "dropped": 0},
     "listeners": [{"interface": "[::]", "port": 5672, "protocol": "amqp", "purpose": "AMQP 0-9-1"}],
 }
 
@@ -83,6 +84,7 @@ def test_the_sections_are_rabbitmqctls_in_its_order():
         "Connection count: 1",
         "Queue count: 2",
         "Virtual host count: 3",
+        "Every 10 s, rows written: 1234, octets: 56789",
         "Interface: [::], port: 5672, protocol: amqp, purpose: AMQP 0-9-1",
     ],
 )
@@ -117,3 +119,17 @@ def test_what_is_off_is_said_to_be_off():
     shown = text(disk_free_monitoring=False, vm_memory_high_watermark_paging_limit=None)
     assert "Free disk space: 82.2912 gb\nFree disk space is not watched\n" in shown
     assert "Paging ratio: 0.5, nothing is paged out\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        (None, "Off"),
+        (
+            {"interval_ms": 500, "rows": 1, "octets": 2, "dropped": 3},
+            "Every 0.5 s, rows written: 1, octets: 2, dropped: 3",
+        ),
+    ],
+)
+def test_telemetry_that_is_off_or_loses_rows_says_so(figures, expected):
+    assert expected in text(telemetry=figures).splitlines()
