@@ -1,7 +1,7 @@
 """Cause: why something was made, changed or deleted, and who wanted it: for events and for the audit log.
 
-What a client does names its session's connection. What a command does is known by the context it runs in, so that
-nothing between the command and the noun has to hand it on; greenlets have contexts of their own.
+What a command does is known by the context it runs in, so that nothing between the command and the noun has to hand it
+on; greenlets have contexts of their own.
 """
 
 from contextvars import ContextVar
@@ -16,25 +16,25 @@ COMMAND_USER: Final = "rmq-cli"
 
 
 class Cause(NamedTuple):
-    """`why` in the words of the audit log, `user` as RabbitMQ's `user_who_performed_action`, the connection's name."""
+    """`why` in the words of the audit log, `user` as RabbitMQ's `user_who_performed_action`.
+
+    `connection` is the name of the client's connection, or says which caller of the control socket it was.
+    """
 
     why: str
     user: str = INTERNAL_USER
     connection: str = ""
 
 
-BROKER: Final = Cause("broker")
+BROKER: Final = Cause("the broker itself")
 
 # What runs in this context was asked for by this; nothing: the broker itself.
 ASKED: Final[ContextVar[Cause]] = ContextVar("asked", default=BROKER)
 
 
-def by_client(session: "SessionState | None") -> Cause:
-    """Return the cause of what a client asked for; without a session, what the context says."""
-    if session is None:
-        return ASKED.get()
-    user = session.user.name if session.user is not None else INTERNAL_USER
-    return Cause("client", user, session.name)
+def by_client(session: "SessionState") -> Cause:
+    """Return the cause of what a client asked for."""
+    return Cause("client", session.user.name if session.user is not None else INTERNAL_USER, session.name)
 
 
 def because(why: str, session: "SessionState | None" = None) -> Cause:

@@ -6,23 +6,23 @@ who emits is in the middle of something. What an event means to anybody is not k
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from pybroker.core.cause import ASKED, Cause, by_client
 from pybroker.core.chore import Chore
 from pybroker.core.exchange.topic import TopicExchange
 from pybroker.core.publish import NO_RECEIPT, enqueue, names_of
 from pybroker.core.router import route
 from pybroker.run import Run, Traits
 from pybroker.wire import frame, properties
+from pybroker.wire.erlang_table import printed_entries
 from pybroker.wire.table import Array, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pybroker.core.binding import Binding
     from pybroker.core.broker import Broker
-    from pybroker.core.cause import Cause
+    from pybroker.core.link import SessionState
     from pybroker.core.vhost import VHost
 
 EXCHANGE: Final = "amq.rabbitmq.event"
@@ -36,6 +36,9 @@ HEADER_FRAME_OCTETS: Final = 20
 _TRAITS: Final = Traits(persistent=True)
 
 Facts = Mapping[str, Any]
+# Name, facts, cause, and what is for the audit log alone.
+Take = Callable[[str, Facts, Cause | None, Facts], None]
+NOTHING_MORE: Final[Facts] = {}
 
 
 class EventExchange(TopicExchange):
@@ -57,30 +60,33 @@ class EventExchange(TopicExchange):
 class Events(Chore):
     """`wanted`: somebody listens. Who has to do anything to know the facts asks that first.
 
-    `audit` takes every event at once, with its cause; the daemon sets it.
+    `audit` takes every event at once, with its cause; the daemon sets it. While a session works on what its peer sent
+    it is `acting`; while something takes other things along they have its cause, `taking_along`.
     """
 
-    __slots__ = ("_audit", "_broker", "_dropped", "_exchange", "_waiting", "wanted")
+    __slots__ = ("_audit", "_broker", "_dropped", "_exchange", "_waiting", "acting", "taking_along", "wanted")
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.turn)
         self._broker = broker
-        self._audit: Callable[[str, Facts, Cause | None], None] | None = None
+        self._audit: Take | None = None
         self._exchange: EventExchange | None = None
         self._dropped = 0
         self._waiting: deque[tuple[str, Facts, int]] = deque()
+        self.acting: SessionState | None = None
+        self.taking_along: Cause | None = None
         self.wanted = False
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     @property
-    def audit(self) -> "Callable[[str, Facts, Cause | None], None] | None":
+    def audit(self) -> Take | None:
         """Return who takes every event."""
         return self._audit
 
     @audit.setter
-    def audit(self, take: "Callable[[str, Facts, Cause | None], None] | None") -> None:
+    def audit(self, take: Take | None) -> None:
         self._audit = take
         self.bindings_changed()
 
@@ -98,12 +104,21 @@ class Events(Chore):
         heard = self._exchange is not None and self._exchange.in_use
         self.wanted = heard or self._audit is not None
 
-    def emit(self, name: str, facts: Facts, cause: "Cause | None" = None) -> None:
-        """Tell who listens: `queue.created` and the like, with facts as RabbitMQ has them; who did it is added."""
+    def cause(self) -> Cause:
+        """Return what asks for what happens now."""
+        if self.taking_along is not None:
+            return self.taking_along
+        return ASKED.get() if self.acting is None else by_client(self.acting)
+
+    def emit(self, name: str, facts: Facts, cause: Cause | None = None, more: Facts = NOTHING_MORE) -> None:
+        """Tell who listens: `queue.created` and the like, with facts as RabbitMQ has them; who did it is added.
+
+        What RabbitMQ does not tell are `more` facts, for the audit log.
+        """
         if not self.wanted:
             return
         if self._audit is not None:
-            self._audit(name, facts, cause)
+            self._audit(name, facts, cause, more)
         if self._exchange is None or not self._exchange.in_use:
             return
         if len(self._waiting) >= WAITING_MAX:
@@ -159,7 +174,10 @@ class Events(Chore):
 
 
 def as_table(facts: Facts) -> Table:
-    """Return facts as RabbitMQ's plugin types them: any whole number is 'l', any other one 'f'."""
+    """Return facts as RabbitMQ's plugin types them: any whole number is 'l', any other one 'f'.
+
+    What came from a peer as a table is an array of texts there, `{<<"x-max-length">>,signedint,5}` each.
+    """
     table = Table()
     for key, value in facts.items():
         table[key], letter = _typed(value)
@@ -174,6 +192,8 @@ def _typed(value: Any) -> tuple[Any, str]:
         return value, "l"
     if isinstance(value, float):
         return value, "f"
+    if isinstance(value, Table):
+        return printed_entries(value), "A"
     if isinstance(value, Mapping):
         return as_table(value), "F"
     if isinstance(value, list | tuple):
