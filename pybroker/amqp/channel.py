@@ -10,6 +10,8 @@ from pamqp import commands
 from pybroker.amqp.assembly import Assembly
 from pybroker.amqp.line import NEVER, Line
 from pybroker.amqp.publishing import LARGE_READ_OCTETS, finish_content, open_route
+from pybroker.core import telling
+from pybroker.core.cause import because
 from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
 from pybroker.core.trace import Party
@@ -323,7 +325,7 @@ class AmqpChannel(ChannelState):
         queues, batches = self.leave()
         give_back(batches, requeue=True)
         for queue in queues:
-            queue.consumer_left()
+            queue.consumer_left(because("auto-delete: the channel of its last consumer was closed", self.session))
 
     def leave(self) -> "tuple[dict[Queue, None], list[Batch]]":
         """Do the same, but return the queues that lost a consumer, and what is to go back, for the caller to tell them.
@@ -333,7 +335,7 @@ class AmqpChannel(ChannelState):
         self._end_assembly()
         if self.confirms is not None and not self.closing:
             self.send_confirms()
-        self.closing = True
+        ended, self.closing = self.closing, True
         session = self.session
         session.confirming.pop(self, None)
         session.broker.unconfirmed.pop(self, None)
@@ -345,6 +347,9 @@ class AmqpChannel(ChannelState):
         for consumer in consumers.values():
             consumer.queue.consumers.remove(consumer)
             queues[consumer.queue] = None
+            telling.consumer_deleted(consumer)
+        if not ended:
+            telling.channel_closed(self)
         if self.transaction is not None:
             self.unacked.put_back(self.transaction.taken())
             self.transaction = None

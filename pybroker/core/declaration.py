@@ -4,6 +4,7 @@ import secrets
 from base64 import urlsafe_b64encode
 from typing import TYPE_CHECKING, NamedTuple
 
+from pybroker.core import telling
 from pybroker.core.access import check_link, check_reserved, strip_line_ends
 from pybroker.core.arguments import (
     DEAD_LETTER_EXCHANGE,
@@ -95,6 +96,7 @@ def create_queue(
         )
     keep_queue(queue)
     vhost.bump()
+    telling.queue_created(queue)
     return queue
 
 

@@ -6,6 +6,7 @@ route bumps the vhost's generation. How messages take these ways is `router.py`.
 
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core import telling
 from pybroker.core.access import (
     RESERVED,
     check_exclusive_access,
@@ -108,6 +109,7 @@ def declare_exchange(
         )
         keep_exchange(exchange)
         vhost.bump()
+        telling.exchange_created(exchange)
         return exchange
     resource = describe("exchange", name, vhost.name)
     assert_same_field(resource, "type", exchange.TYPE, type_name)
@@ -136,7 +138,7 @@ def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused
     if if_unused and exchange.in_use:
         text = f"{describe('exchange', name, vhost.name)} in use"
         raise PreconditionFailed(text)
-    _drop_exchanges(vhost, [exchange])
+    _drop_exchanges(vhost, [exchange], asked=exchange)
     vhost.bump()
 
 
@@ -171,6 +173,7 @@ def bind(
         vhost.bound.setdefault(destination, {})[binding.key] = binding
         keep_binding(binding)
         vhost.bump()
+        telling.binding_created(binding)
 
 
 def unbind(
@@ -228,6 +231,7 @@ def _detach(vhost: "VHost", bindings: list[Binding]) -> list[Exchange]:
         source = binding.source
         source.remove(binding)
         forget_binding(binding)
+        telling.binding_deleted(binding)
         bound = vhost.bound.get(binding.destination)
         if bound is not None:
             bound.pop(binding.key, None)
@@ -238,7 +242,7 @@ def _detach(vhost: "VHost", bindings: list[Binding]) -> list[Exchange]:
     return list(unused)
 
 
-def _drop_exchanges(vhost: "VHost", exchanges: list[Exchange]) -> None:
+def _drop_exchanges(vhost: "VHost", exchanges: list[Exchange], asked: Exchange | None = None) -> None:
     """Delete exchanges with their bindings, and what this leaves unused: a loop, since a chain may be of any length."""
     while exchanges:
         exchange = exchanges.pop()
@@ -246,6 +250,7 @@ def _drop_exchanges(vhost: "VHost", exchanges: list[Exchange]) -> None:
             continue
         del vhost.exchanges[exchange.name]
         forget_exchange(exchange)
+        telling.exchange_deleted(exchange, asked=exchange is asked)
         # Those that leave it first: an exchange that goes was not "left without bindings" by its own deletion.
         _detach(vhost, list(exchange.bindings()))
         exchanges.extend(_detach(vhost, list(vhost.bound.get(exchange, {}).values())))

@@ -3,11 +3,12 @@
 import logging
 from typing import TYPE_CHECKING
 
-from pybroker.core import durable
+from pybroker.core import durable, telling
 
 if TYPE_CHECKING:
     from pybroker.core.binding import Binding, BindingKey, Destination
     from pybroker.core.broker import Broker
+    from pybroker.core.cause import Cause
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
 
@@ -67,8 +68,11 @@ class VHost:
         self.tracing = on
         self.bump()
 
-    def delete_queue(self, queue: "Queue") -> int:
-        """Remove a queue, its bindings and its messages; tell its consumers. Return how many messages were ready."""
+    def delete_queue(self, queue: "Queue", cause: "Cause | None" = None) -> int:
+        """Remove a queue, its bindings and its messages; tell its consumers. Return how many messages were ready.
+
+        Without a `cause` it is who asks for what happens now.
+        """
         from pybroker.core.definitions import remove_queue_bindings  # noqa: PLC0415 - definitions know this class
 
         if queue.deleted:
@@ -76,6 +80,9 @@ class VHost:
         queue.deleted = True
         del self.queues[queue.name]
         self.broker.timers.forget(queue)
+        events = self.broker.events
+        events.taking_along, before = cause or events.cause(), events.taking_along
+        messages = queue.messages
         remove_queue_bindings(queue)
         durable.forget_queue(queue)
         self.bump()
@@ -84,5 +91,8 @@ class VHost:
         for consumer in queue.consumers:
             queue.consumers.remove(consumer)
             consumer.cancelled_by_server()
+            telling.consumer_deleted(consumer)
+        telling.queue_deleted(queue, events.taking_along, messages)
+        events.taking_along = before
         queue.messages_unacknowledged = queue.octets_unacknowledged = 0
         return queue.purge()

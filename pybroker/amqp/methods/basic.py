@@ -11,7 +11,9 @@ from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.amqp.get import Get
 from pybroker.amqp.methods.queue import queue_name
 from pybroker.core.access import find_accessible_queue
+from pybroker.core import telling
 from pybroker.core.arguments import check_consume_arguments, consumer_priority
+from pybroker.core.cause import because
 from pybroker.core.permissions import check
 from pybroker.errors import AccessRefused, MethodNotImplemented, NotAllowed, PreconditionFailed
 from pybroker.wire.methods import make_method
@@ -80,6 +82,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     consumers.add(consumer)
     queue.expires_at_ms = 0
     queue.wake()
+    telling.consumer_created(consumer)
 
 
 def _random() -> str:
@@ -113,7 +116,8 @@ def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
     if not method.nowait:
         channel.send(make_method(commands.Basic.CancelOk, consumer_tag=tag))
     if consumer is not None:
-        consumer.queue.consumer_left()
+        telling.consumer_deleted(consumer)
+        consumer.queue.consumer_left(because("auto-delete: its last consumer was cancelled", channel.session))
 
 
 def basic_get(channel: "AmqpChannel", method: Any) -> None:

@@ -6,6 +6,7 @@ Unacknowledged messages do not expire; returned ones do at once.
 
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core.cause import because
 from pybroker.core.queue import away, dead_letter
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def timer(queue: "Queue", now_ms: int) -> None:
     if queue.deleted:
         return
     if queue.expires_at_ms and queue.expires_at_ms <= now_ms and not queue.consumers:
-        queue.vhost.delete_queue(queue)
+        queue.vhost.delete_queue(queue, because(f"expired: unused for {queue.limits.expires_ms} ms (x-expires)"))
         return
     if queue.timer_ms and queue.timer_ms <= now_ms:
         expire(queue, now_ms)

@@ -343,7 +343,7 @@ class Queue:
             getting.answer(self)
         return count
 
-    def consumer_left(self) -> None:
+    def consumer_left(self, cause: "Cause") -> None:
         """Do what a consumer's leaving means; that of the last one: auto-delete (F25), or the start of x-expires."""
         if self.deleted:
             return
@@ -352,7 +352,7 @@ class Queue:
         if self.consumers:
             self.wake()  # the heir of a single active consumer may find what that one could not take
         elif self.auto_delete:
-            self.vhost.delete_queue(self)
+            self.vhost.delete_queue(self, cause)
         else:
             self.touch()
 
