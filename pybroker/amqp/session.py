@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import base, commands
 
 from pybroker.amqp import receiving
+from pybroker.core import telling
+from pybroker.core.cause import because
 from pybroker.core.link import SessionState, give_back
 from pybroker.core.throttle import PEER
 from pybroker.wire import frame
@@ -146,7 +148,12 @@ class AmqpSession(SessionState):
 
     def receive(self, data: bytes) -> None:
         """Take octets as they came from the peer."""
-        receiving.receive(self, data)
+        events = self.broker.events
+        events.acting = self
+        try:
+            receiving.receive(self, data)
+        finally:
+            events.acting = None
 
     def spent(self) -> bool:
         """Tell whether the rest of what was received has to wait: for others, or for the peer to read its replies.
@@ -189,7 +196,7 @@ class AmqpSession(SessionState):
 
     def _send_close(self, reply_code: int, reply_text: str, method: tuple[int, int]) -> None:
         known = self.state == "running"
-        self.end_channels()
+        self.end_channels(reply_text)
         self.state = "closing"
         self.reason = reply_text
         self.closing = True
@@ -213,7 +220,7 @@ class AmqpSession(SessionState):
         for cause in list(self.throttle.causes):
             self.resume_reading(cause)
 
-    def end_channels(self) -> None:
+    def end_channels(self, why: str) -> None:
         """Requeue what is unacknowledged and delete what is exclusive: before anybody else's next declare (F42)."""
         channels, self.channels = self.channels, {}
         queues: dict[Queue, None] = {}
@@ -229,9 +236,9 @@ class AmqpSession(SessionState):
         self.confirming.clear()
         give_back(batches, requeue=True)
         for queue in queues:
-            queue.consumer_left()
+            queue.consumer_left(because(f"auto-delete: the connection of its last consumer ended: {why}", self))
         for queue in list(self.exclusive_queues):
-            queue.vhost.delete_queue(queue)
+            queue.vhost.delete_queue(queue, because(f"exclusive: its connection ended: {why}", self))
 
     def finish(self, reason: str) -> None:
         """Have the socket closed as soon as the output is written."""

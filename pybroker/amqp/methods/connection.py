@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import commands
 
+from pybroker.core import telling
 from pybroker.core.permissions import check_vhost
 from pybroker.errors import (
     AccessRefused,
@@ -190,7 +191,7 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
 
 def connection_close(session: "AmqpSession", _method: commands.Connection.Close) -> None:
     """Close at the peer's wish: everything is given back first, so the answer means it is done [connection.close]."""
-    session.end_channels()
+    session.end_channels("closed by the client")
     session.reason = session.reason or "closed by the client"
     session.send_method(0, make_method(commands.Connection.CloseOk))
     session.finish("closed by the client")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable
 
+    from pybroker.core.cause import Cause
     from pybroker.core.limits import QueueLimits
     from pybroker.core.link import SessionState
     from pybroker.core.publish import Receipt
