@@ -242,7 +242,7 @@ class AmqpSession(SessionState):
 
     def finish(self, reason: str) -> None:
         """Have the socket closed as soon as the output is written."""
-        self.end_channels()
+        self.end_channels(self.reason or reason)
         self.state = "closed"
         self.reason = self.reason or reason
         self.closing = self.finished = True
@@ -264,7 +264,9 @@ class AmqpSession(SessionState):
             log.warning("closing AMQP connection %s (%s): %s", self.pid, self.name, reason)
         elif self.state == "closed" and self.user is not None:
             log.info("closing AMQP connection %s (%s): %s", self.pid, self.name, self.reason or reason)
-        self.end_channels()
+        self.end_channels(self.reason or reason)
+        if self.state != "header":
+            telling.connection_closed(self, self.reason or reason)
         self.broker.ahead.pop(self.credit, None)
         self.state = "closed"
         self.closing = self.finished = self.cut = True

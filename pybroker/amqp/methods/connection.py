@@ -187,6 +187,7 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
         session.user.name,
         vhost.name,
     )
+    telling.connection_created(session)
 
 
 def connection_close(session: "AmqpSession", _method: commands.Connection.Close) -> None:
