@@ -88,12 +88,19 @@ class Parameters:
             self.components[component].changed(vhost_name, name, None)
         return True
 
-    def take(self, vhost_name: str, component: str, name: str, value: Any) -> None:
-        """Take a parameter that the definitions have already. Raises ValidationError."""
-        known = self._known(component)
-        known.check(vhost_name, name, value)
+    def keep(self, vhost_name: str, component: str, name: str, value: Any) -> None:
+        """Keep a parameter of a component that nobody knows here, a plugin's of another broker: it does nothing."""
         self._values.setdefault((vhost_name, component), {})[name] = value
-        known.changed(vhost_name, name, value)
+        self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
+
+    def take(self, vhost_name: str, component: str, name: str, value: Any) -> None:
+        """Take a parameter that the definitions have already, also one that does nothing. Raises ValidationError."""
+        known = self.components.get(component)
+        if known is not None:
+            known.check(vhost_name, name, value)
+        self._values.setdefault((vhost_name, component), {})[name] = value
+        if known is not None:
+            known.changed(vhost_name, name, value)
 
     def forget_vhost(self, vhost_name: str) -> None:
         """Forget all that was set of a virtual host that is deleted; nothing is left there to apply that to."""
