@@ -7,6 +7,8 @@ daemon's business, what a connection makes of it the door's. Log lines are Rabbi
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pybroker.core.telling import Tell, nobody_listens
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -48,7 +50,7 @@ class Alarms:
     What was set by hand stays until it is cleared by hand, whatever is measured meanwhile.
     """
 
-    __slots__ = ("_alarms", "_by_hand", "_clock", "_settings", "on_change")
+    __slots__ = ("_alarms", "_by_hand", "_clock", "_settings", "on_change", "tell")
 
     def __init__(self, settings: "Settings", clock: "Clock", on_change: "Callable[[], None]") -> None:
         self._settings = settings
@@ -56,6 +58,7 @@ class Alarms:
         self._alarms: dict[tuple[str, str], Alarm] = {}
         self._by_hand: set[tuple[str, str]] = set()
         self.on_change = on_change
+        self.tell: Tell = nobody_listens
 
     def __bool__(self) -> bool:
         return any(resource != FILES for resource, _ in self._alarms)
@@ -100,6 +103,7 @@ class Alarms:
             self._alarms[resource, node] = known._replace(why=why)
             return
         self._alarms[resource, node] = Alarm(resource, node, why, self._clock.now_ms)
+        self.tell("alarm.set", {"source": resource, "node": node})
         what, box = f"{resource} resource limit alarm set on node {node}", _BLOCKED
         if resource == FILES:
             what, box = "file descriptor limit alarm set", _CLOSED
@@ -117,6 +121,7 @@ class Alarms:
             return
         if self._alarms.pop((resource, node), None) is None:
             return
+        self.tell("alarm.cleared", {"source": resource, "node": node})
         if resource == FILES:
             log.warning("file descriptor limit alarm cleared")
         else:
@@ -128,6 +133,7 @@ class Alarms:
         for resource, its in list(self._alarms):
             if its == node:
                 del self._alarms[resource, node]
+                self.tell("alarm.cleared", {"source": resource, "node": node})
                 log.warning("%s resource limit alarm cleared for dead node %s", resource, node)
                 self._cleared(resource)
 

@@ -8,7 +8,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.clock import Clock
-from pybroker.core import durable, footprint
+from pybroker.core import durable, footprint, telling
 from pybroker.core.alarm import Alarms
 from pybroker.core.definitions import BROKER_USER, declare_default_exchanges
 from pybroker.core.durable import Commit
@@ -78,6 +78,7 @@ class Broker:
         self.heeds = Ticks(turn, methodcaller("heed_alarms"))  # of alarms that changed
         self.traces = Traces(turn)
         self.events = Events(self)
+        self.alarms.tell = self.parameters.tell = self.events.tell
         self.log: Log = MemoryLog()
         self.pages: PageLog | None = None
         self.paging = Paging(self)
@@ -118,6 +119,7 @@ class Broker:
         if vhost is None:
             vhost = self.make_vhost(name, description, tags, default_queue_type)
             durable.keep_vhost(vhost)
+            telling.vhost_created(vhost)
         return vhost
 
     def make_vhost(self, name: str, description: str, tags: tuple[str, ...], default_queue_type: str) -> VHost:
@@ -150,9 +152,12 @@ class Broker:
         for session in list(self.sessions.values()):
             if session.vhost is vhost:
                 session.close(320, f"vhost '{name}' is deleted")
+        cause = self.events.cause()
+        cause = cause._replace(why=f"its virtual host is deleted: {cause.why}")
         for queue in list(vhost.queues.values()):
-            vhost.delete_queue(queue)
+            vhost.delete_queue(queue, cause)
         durable.forget_vhost(vhost)
+        telling.vhost_deleted(vhost)
         vhost.exchanges.clear()
         self.parameters.forget_vhost(name)
         self.users.forget_vhost(name)

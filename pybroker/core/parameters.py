@@ -8,6 +8,8 @@ a component, and so are the limits of virtual hosts.
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.core import telling
+
 if TYPE_CHECKING:
     from pybroker.store.definitions import Definitions
 
@@ -39,7 +41,7 @@ class Parameters:
     `global_changed` is called with name and value (None: cleared) of each global parameter that is set or cleared.
     """
 
-    __slots__ = ("_definitions", "_values", "components", "global_changed", "globals")
+    __slots__ = ("_definitions", "_values", "components", "global_changed", "globals", "tell")
 
     def __init__(self, definitions: "Definitions", global_changed: Callable[[str, Any], None]) -> None:
         self._definitions = definitions
@@ -47,6 +49,7 @@ class Parameters:
         self.components: dict[str, Component] = {}
         self.globals: dict[str, Any] = {}
         self.global_changed = global_changed
+        self.tell: telling.Tell = telling.nobody_listens
 
     def register(self, name: str, component: Component) -> None:
         """Know a component from now on."""
@@ -74,6 +77,7 @@ class Parameters:
             return False
         values[name] = value
         self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
+        telling.parameter_set(self.tell, vhost_name, component, name, value)
         known.changed(vhost_name, name, value)
         return True
 
@@ -84,6 +88,7 @@ class Parameters:
             return False
         del values[name]
         self._definitions.remove(RUNTIME, (vhost_name, component, name))
+        telling.parameter_cleared(self.tell, vhost_name, component, name)
         if component in self.components:
             self.components[component].changed(vhost_name, name, None)
         return True
@@ -121,6 +126,7 @@ class Parameters:
         """Set a global parameter, keep and apply it; its value is nobody's to refuse, as in RabbitMQ."""
         self.globals[name] = value
         self._definitions.put(GLOBAL, (name,), {"value": value})
+        telling.global_parameter(self.tell, "parameter.set", name, value=value)
         self.global_changed(name, value)
 
     def clear_global(self, name: str) -> bool:
@@ -129,6 +135,7 @@ class Parameters:
             return False
         del self.globals[name]
         self._definitions.remove(GLOBAL, (name,))
+        telling.global_parameter(self.tell, "parameter.cleared", name)
         self.global_changed(name, None)
         return True
 
