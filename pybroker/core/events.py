@@ -132,6 +132,11 @@ class Events(Chore):
         self._waiting.append((name, facts, self._broker.clock.timestamp_ms))
         self.wake()
 
+    def tell(self, name: str, facts: Facts) -> None:
+        """Emit an event, caused by what asks for what happens now."""
+        if self.wanted:
+            self.emit(name, facts, self.cause())
+
     def deliver(self, _now_ms: int) -> None:
         """Publish the oldest, one turn's share of them."""
         for _ in range(min(len(self._waiting), TURN_EVENTS_MAX)):

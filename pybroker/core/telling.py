@@ -3,18 +3,25 @@
 One function an event, called where it happens; none does anything while nobody listens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pybroker.core.cause import Cause, because, by_client
 
 if TYPE_CHECKING:
     from pybroker.core.binding import Binding
-    from pybroker.core.broker import Broker
     from pybroker.core.consumer import Consumer
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
     from pybroker.core.vhost import VHost
+
+# Emits an event, caused by who asks for what happens now.
+Tell = Callable[[str, Mapping[str, Any]], None]
+
+
+def nobody_listens(_event: str, _facts: Mapping[str, Any]) -> None:
+    """Tell nobody: what belongs to no broker has no events."""
+
 
 # -- queues, exchanges, bindings --------------------------------------------------------------------------------------
 
@@ -288,8 +295,30 @@ def vhost_deleted(vhost: "VHost") -> None:
     events.emit("vhost.down", facts, because("its virtual host is deleted"))
 
 
-def done(broker: "Broker", event: str, facts: Mapping[str, Any]) -> None:
-    """Tell what somebody did with users, permissions, parameters and the like."""
-    events = broker.events
-    if events.wanted:
-        events.emit(event, facts, events.cause())
+def parameter_set(tell: Tell, vhost_name: str, component: str, name: str, value: Any) -> None:
+    """Tell that a runtime parameter was set, and what that means: a policy, or limits."""
+    if component != "policy":
+        tell("parameter.set", {"vhost": vhost_name, "component": component, "name": name, "value": value})
+    if component in {"policy", "operator_policy"}:
+        tell("policy.set", {"name": name, "vhost": vhost_name, **value})
+    elif component == "vhost-limits":
+        tell("vhost.limits.set", {"name": name, **value})
+
+
+def parameter_cleared(tell: Tell, vhost_name: str, component: str, name: str) -> None:
+    """Tell that a runtime parameter was cleared, and what that means."""
+    if component != "policy":
+        tell("parameter.cleared", {"vhost": vhost_name, "component": component, "name": name})
+    if component in {"policy", "operator_policy"}:
+        event = "policy.cleared" if component == "policy" else "operator.policy.cleared"
+        tell(event, {"name": name, "vhost": vhost_name})
+    elif component == "vhost-limits":
+        tell("vhost.limits.cleared", {"name": name})
+
+
+def global_parameter(tell: Tell, event: str, name: str, **value: Any) -> None:
+    """Tell that a global parameter was set or cleared.
+
+    # Differs from RabbitMQ: 3.10 tells of both as parameter.set; 3.13 does as we do.
+    """
+    tell(event, {"component": "global", "name": name, **value})
