@@ -12,6 +12,7 @@ from pybroker.amqp.line import NEVER, Line
 from pybroker.amqp.publishing import LARGE_READ_OCTETS, finish_content, open_route
 from pybroker.core import telling
 from pybroker.core.cause import because
+from pybroker.core.lapsed import TAG_MAX
 from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
 from pybroker.core.trace import Party
@@ -267,22 +268,35 @@ class AmqpChannel(ChannelState):
     def ack(self, first: int, last: int, *, multiple: bool) -> None:
         """Acknowledge tags `first .. last`, or all up to `last`. Raises PreconditionFailed (406) for an unknown tag."""
         if multiple:
-            taken = self.unacked.take_up_to(last)
-            if taken is None:
-                raise PreconditionFailed(f"unknown delivery tag {last}")
-            self._settle(taken)
+            self._settle(self._take_up_to(last))
             return
         if first == last:
             batch = self.unacked.take(first)
-            if batch is None:
+            if batch is not None:
+                self._settle([batch])
+            elif not self.late(first, first):
                 raise PreconditionFailed(f"unknown delivery tag {first}")
-            self._settle([batch])
             return
-        taken = self.unacked.take_range(first, last)
-        self._settle(taken)
-        count = sum(len(batch.indexes) for batch in taken)
-        if count < last - first + 1:
-            raise PreconditionFailed(f"unknown delivery tag {first + count}")
+        while first <= last:
+            taken = self.unacked.take_range(first, last)
+            self._settle(taken)
+            first += sum(len(batch.indexes) for batch in taken)
+            if first <= last:
+                if not self.late(first, first):
+                    raise PreconditionFailed(f"unknown delivery tag {first}")
+                first += 1
+
+    def _take_up_to(self, tag: int) -> "list[Batch]":
+        """Take what is outstanding up to `tag`, 0: all. Raises PreconditionFailed (406) if that tag itself is not."""
+        taken = self.unacked.take_up_to(tag)
+        lapsed = self.lapsed
+        if lapsed is not None and (taken is not None or tag in lapsed):
+            if taken is None:
+                taken = self.unacked.take_below(tag)
+            self.late(1, tag or TAG_MAX)
+        if taken is None:
+            raise PreconditionFailed(f"unknown delivery tag {tag}")
+        return taken
 
     def _settle(self, batches: "list") -> None:  # type: ignore[type-arg]
         if self.transaction is not None:
@@ -293,12 +307,12 @@ class AmqpChannel(ChannelState):
     def nack(self, tag: int, *, multiple: bool, requeue: bool) -> None:
         """Reject one tag, or all up to it. Raises PreconditionFailed (406) for an unknown tag."""
         if multiple:
-            taken = self.unacked.take_up_to(tag)
+            taken = self._take_up_to(tag)
         else:
             batch = self.unacked.take(tag)
-            taken = None if batch is None else [batch]
-        if taken is None:
-            raise PreconditionFailed(f"unknown delivery tag {tag}")
+            if batch is None and not self.late(tag, tag):
+                raise PreconditionFailed(f"unknown delivery tag {tag}")
+            taken = [] if batch is None else [batch]
         if self.transaction is not None:
             self.transaction.acks.append(("requeue" if requeue else "reject", taken))
         else:
@@ -355,6 +369,7 @@ class AmqpChannel(ChannelState):
             self.transaction = None
         batches = list(self.unacked)
         self.unacked.clear()
+        self.lapsed = None
         self.unacked_consumed = 0
         if self.routes_open:
             session.routes = {octets: route for octets, route in session.routes.items() if route.owner is not self}

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import base, commands
 
 from pybroker.amqp import receiving
+from pybroker.amqp.consumer_timeout import GRACE_MS, watch
 from pybroker.core import telling
 from pybroker.core.cause import because
 from pybroker.core.link import SessionState, give_back
 from pybroker.core.throttle import PEER
+from pybroker.errors import AmqpError
 from pybroker.wire import frame
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
     from pybroker.core.publish import Route
     from pybroker.core.queue.queue import Queue
     from pybroker.core.unacked import Batch
-    from pybroker.errors import AmqpError
     from pybroker.wire.content import Event
 
 # Deliveries stop when this much waits to be sent, and go on at half of it (requirements.md: outbox).
@@ -74,6 +75,7 @@ class AmqpSession(SessionState):
         "sharing_octets",
         "state",
         "told_blocked",
+        "unread_ms",
         "unsent_octets",
         "until_ms",
         "work",
@@ -102,6 +104,7 @@ class AmqpSession(SessionState):
         self.connected_at_ms = broker.clock.timestamp_ms
         self.deadline_ms = now_ms + settings.handshake_timeout_ms
         self.last_recv_ms = self.last_send_ms = now_ms
+        self.unread_ms = now_ms - GRACE_MS  # when a tick last found that the peer is not read
         self.rest = b""
         self.deaf = False  # a frame was cut wrong: where the next one begins is not known
         self.told_blocked = False
@@ -286,14 +289,20 @@ class AmqpSession(SessionState):
             if now_ms >= self.deadline_ms and not self.finished:
                 self.cut_off("timeout waiting for connection.close-ok" if self.closing else "handshake_timeout")
             return
-        if not self.readable and not self.peer_alive():
-            # What we have not read hides the end of the stream.
-            self.cut_off("client unexpectedly closed TCP connection")
-            return
+        if not self.readable:
+            self.unread_ms = now_ms
+            if not self.peer_alive():
+                # What we have not read hides the end of the stream.
+                self.cut_off("client unexpectedly closed TCP connection")
+                return
         self.forget_published(now_ms)
         for channel in self.channels.values():
             if channel.unacked.count:
                 channel.unacked.unpin(now_ms)
+                try:
+                    watch(channel, now_ms)
+                except AmqpError as error:
+                    self.channel_failed(channel, error, (0, 0))
         interval_ms = self.heartbeat_s * 1000
         if not interval_ms:
             return

@@ -93,6 +93,7 @@ class Broker:
         self.published = self.confirmed = self.delivered = self.acked = 0
         self.returned = self.unroutable = 0
         self.losses: Losses | None = None  # somebody wants to know what became of messages that are in no queue
+        self.timeouts_differ = False  # a queue has, or had, a consumer timeout of its own
         self.reply_consumers: dict[str, Any] = {}
         self._warned: dict[str, int] = {}
         self._unlisted = 0

@@ -14,6 +14,7 @@ from pybroker.session import Session, Turn
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.consumer import Consumer
+    from pybroker.core.lapsed import Lapsed
     from pybroker.core.queue.queue import Queue
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
@@ -113,13 +114,23 @@ class SessionState(Session):
 class ChannelState:
     """Deliveries of one channel. `unacked_consumed`, the global limit's count, is `unacked` without what get took."""
 
-    __slots__ = ("consumers", "may_deliver", "next_tag", "prefetch_global", "session", "unacked", "unacked_consumed")
+    __slots__ = (
+        "consumers",
+        "lapsed",
+        "may_deliver",
+        "next_tag",
+        "prefetch_global",
+        "session",
+        "unacked",
+        "unacked_consumed",
+    )
 
     def __init__(self, session: SessionState) -> None:
         self.session = session
         self.next_tag = 1
         self.unacked = Unacked()
         self.unacked_consumed = 0
+        self.lapsed: Lapsed | None = None  # deliveries that timed out, since there was one
         self.prefetch_global = 0
         self.may_deliver = True
         self.consumers: dict[str, Consumer] = {}
@@ -141,6 +152,24 @@ class ChannelState:
         if self.prefetch_global:
             self.resume_consumers()
         give_back(batches, requeue=requeue)
+
+    def late(self, first: int, last: int) -> bool:
+        """Take the answer to deliveries that timed out: their consumers get credit for it. False if it is to none."""
+        spans = [] if self.lapsed is None else self.lapsed.answered(first, last)
+        if not spans:
+            return False
+        broker = self.session.broker
+        count = sum(span.last - span.first + 1 for span in spans)
+        broker.warn(
+            f"late {self!r}",
+            f"{self!r} has answered delivery tag {spans[0].first} ({count} in all) after its consumer timeout, "
+            "when the message had gone back to its queue: ignored",
+        )
+        for span in spans:
+            self._credit_back(span.consumer, span.last - span.first + 1)
+        if self.prefetch_global:
+            self.resume_consumers()
+        return True
 
     def resume_consumers(self) -> None:
         """Let consumers that waited for flow, credit or outbox be served again."""

@@ -33,6 +33,8 @@ class Settings:
     refuse_flow: bool = False
     auth_mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")
     default_consumer_prefetch: int = 0
+    consumer_timeout_ms: int = 1_800_000  # 0: never
+    close_timed_out: bool = False  # the channel, with 406, as RabbitMQ does
     data_dir: str = ""  # this and the next two: for status to show, empty in tests
     config_files: tuple[str, ...] = ()
     log_files: tuple[str, ...] = ()

@@ -85,6 +85,11 @@ class Unacked:
         """Return the batch with the lowest tag."""
         return self._batches[self._head] if self._head < len(self._batches) else None
 
+    def oldest_first(self, count: int) -> "Iterator[Batch]":
+        """Yield up to `count` batches; none may be taken meanwhile."""
+        for at in range(self._head, min(self._head + count, len(self._batches))):
+            yield self._batches[at]
+
     def append(self, batch: Batch) -> None:
         """Remember a delivery; its tags are above all earlier ones."""
         self._batches.append(batch)
@@ -167,6 +172,13 @@ class Unacked:
         for batch in taken:
             self.count -= len(batch.indexes)
         return taken
+
+    def take_below(self, tag: int) -> list[Batch]:
+        """Remove all up to and including `tag`, be that outstanding or not."""
+        at = bisect_right(self._batches, tag, lo=self._head, key=_FIRST_TAG) - 1
+        if at < self._head:
+            return []
+        return self.take_up_to(min(tag, self._batches[at].last_tag)) or []
 
     def put_back(self, batches: list[Batch]) -> None:
         """Return batches that were taken (tx.rollback)."""

@@ -14,6 +14,7 @@ from pybroker.core.access import find_accessible_queue
 from pybroker.core import telling
 from pybroker.core.arguments import check_consume_arguments, consumer_priority
 from pybroker.core.cause import because
+from pybroker.core.lapsed import TAG_MAX
 from pybroker.core.permissions import check
 from pybroker.errors import AccessRefused, MethodNotImplemented, NotAllowed, PreconditionFailed
 from pybroker.wire.methods import make_method
@@ -157,6 +158,7 @@ def basic_recover_async(channel: "AmqpChannel", method: Any) -> None:
         raise MethodNotImplemented("requeue=false")
     batches = list(channel.unacked)
     channel.unacked.clear()
+    channel.late(1, TAG_MAX)
     channel.give_back(batches, requeue=True)
 
 

@@ -114,10 +114,8 @@ class Queue:
         self.consumers = Consumers(single_active=limits.single_active_consumer)
         self.deleted = False
         self.awake = False
-        self.messages_ready = 0
-        self.messages_unacknowledged = 0
-        self.octets_ready = 0
-        self.octets_unacknowledged = 0
+        self.messages_ready = self.messages_unacknowledged = 0
+        self.octets_ready = self.octets_unacknowledged = 0
         self.messages_away = self.octets_away = 0  # of those that are ready: their contents are on disk only
         self.waiting: deque[Callable[[], None]] | None = None  # gets, until a head that is away is back
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
@@ -194,6 +192,7 @@ class Queue:
     def set_limits(self, limits: "QueueLimits") -> None:
         """Replace the limits; what the hot path asks is answered once, here."""
         self.limits = limits
+        self.vhost.broker.timeouts_differ |= limits.consumer_timeout_ms is not None
         lengths = limits.length_max is not None or limits.octets_max is not None
         self.bounded = lengths or limits.message_ttl_ms is not None
         self.timed = self.timed or limits.message_ttl_ms is not None

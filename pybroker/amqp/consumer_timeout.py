@@ -1,0 +1,96 @@
+"""Consumer timeout: a delivery that nobody acknowledges goes back to its queue ([rmq consumer_timeout]).
+
+Looked at once a second, from each channel's oldest delivery on, so that a message costs nothing. One message of it goes
+back; while the channel acknowledges nothing at all it is twice as many each second, so that a consumer that is merely
+slow keeps what it will come to, and one that is stuck has soon given everything back.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.lapsed import Lapsed
+from pybroker.core.link import give_back
+from pybroker.errors import PreconditionFailed
+
+if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.unacked import Batch
+
+# Where queues have timeouts of their own the oldest delivery need not be the first to time out: so many are looked at.
+LOOK_BATCHES: Final = 1_024
+# From which part of the timeout on the log warns of it.
+WARN_PART: Final = 0.8
+# A peer that was not read could not acknowledge anything: what it sent is read first.
+GRACE_MS: Final = 10_000
+
+
+def watch(channel: "AmqpChannel", now_ms: int) -> None:
+    """Return what has been out for too long.
+
+    Raises PreconditionFailed (406) instead where RabbitMQ's way is configured.
+    """
+    session = channel.session
+    differ = session.broker.timeouts_differ
+    due: list[Batch] = []
+    for batch in channel.unacked.oldest_first(LOOK_BATCHES):
+        timeout_ms = timeout_of(batch.queue)
+        age_ms = now_ms - batch.delivered_ms
+        if timeout_ms and age_ms >= timeout_ms:
+            due.append(batch)
+            continue
+        if timeout_ms and age_ms >= WARN_PART * timeout_ms:
+            _warn(channel, batch, age_ms, timeout_ms)
+        if not differ:
+            break
+    if due and now_ms - session.unread_ms >= GRACE_MS:
+        _lapse(channel, due)
+
+
+def timeout_of(queue: "Queue") -> int:
+    """Return how long a delivery from this queue may be out, in milliseconds; 0: as long as it likes."""
+    mine = queue.limits.consumer_timeout_ms
+    return queue.vhost.broker.settings.consumer_timeout_ms if mine is None else mine
+
+
+def _lapse(channel: "AmqpChannel", due: "list[Batch]") -> None:
+    broker, unacked = channel.session.broker, channel.unacked
+    batch, timeout_ms = due[0], timeout_of(due[0].queue)
+    # RabbitMQ's line to the letter.
+    text = (
+        f"Consumer '{_tag(batch)}' on channel {channel.number} and {batch.queue!r} has timed out waiting for a "
+        f"consumer acknowledgement of a delivery with delivery tag = {batch.first_tag}. Timeout used: {timeout_ms} ms. "
+        "This timeout value can be configured, see consumers doc guide to learn more"
+    )
+    key = f"timed out {channel.session.id} {channel.number}"
+    # Differs from RabbitMQ: it closes the channel always.
+    if broker.settings.close_timed_out:
+        broker.warn(key, text)
+        raise PreconditionFailed(
+            f"delivery acknowledgement on channel {channel.number} timed out. Timeout value used: {timeout_ms} ms. "
+            "This timeout value can be configured, see consumers doc guide to learn more"
+        )
+    lapsed = channel.lapsed
+    if lapsed is None:
+        lapsed = channel.lapsed = Lapsed()
+    left = lapsed.next_pace(channel.next_tag - 1 - unacked.count - lapsed.count)
+    broker.warn(key, f"{text}. It goes back to its queue, and the channel stays")
+    back: list[Batch] = []
+    for batch in due:
+        if left <= 0:
+            break
+        back += unacked.take_range(batch.first_tag, min(batch.last_tag, batch.first_tag + left - 1))
+        left -= len(back[-1].indexes)
+        lapsed.add(back[-1])
+    give_back(back, requeue=True)
+
+
+def _warn(channel: "AmqpChannel", batch: "Batch", age_ms: int, timeout_ms: int) -> None:
+    channel.session.broker.warn(
+        f"slow {channel.session.id} {channel.number}",
+        f"Consumer '{_tag(batch)}' on {channel!r} and {batch.queue!r} has not acknowledged delivery tag "
+        f"{batch.first_tag} for {age_ms // 1000} s. It times out after {timeout_ms} ms",
+    )
+
+
+def _tag(batch: "Batch") -> str:
+    return "none" if batch.consumer is None else batch.consumer.tag
