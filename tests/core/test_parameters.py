@@ -78,10 +78,9 @@ def test_they_are_there_again_after_a_restart(broker, parameters, told):
     parameters.set("/", "c", "n", [1, "a"])
     parameters.set_global("g", {"a": None})
     restarted = again(broker)
-    # Nobody registered there: the row is reported, and left where it is.
-    assert ["parameter (vhost '/', component 'c', name 'n') cannot be restored: component c not found"] == [
-        notice.replace("Validation failed\n\n", "") for notice in restarted.notices
-    ]
+    # Nobody registered there: it is kept, and does nothing.
+    assert [] == restarted.notices
+    assert {"n": [1, "a"]} == restarted.parameters.of("/", "c")
     assert {"g": {"a": None}} == restarted.parameters.globals
 
 
