@@ -217,6 +217,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "initial_frame_max": one(integer),
     "channel_max": one(integer),
     "consumer_max_per_channel": one(lambda term: "infinity" if term.value == Atom("infinity") else integer(term)),
+    "consumer_timeout": one(lambda term: "undefined" if term.value == Atom("undefined") else integer(term)),
     "max_message_size": one(integer),
     "cluster_name": one(text),
     "auth_mechanisms": _mechanisms,

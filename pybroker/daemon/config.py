@@ -29,6 +29,8 @@ LIMITS: Final = {
 }
 # RabbitMQ's schema: "Values greater than 0.9 can be dangerous".
 PAGING_RATIO_CAREFUL: Final = 0.9
+# Thirty years.
+TIMEOUT_MS_MAX: Final = 1_000_000_000_000
 
 
 class Key(NamedTuple):
@@ -55,6 +57,17 @@ def _number_or_infinity(text: str) -> object:
     return 0 if text == "infinity" else values.whole_number(1, 65_535)(text)
 
 
+def _milliseconds_or_undefined(text: str) -> object:
+    try:
+        return 0 if text == "undefined" else values.whole_number(0, TIMEOUT_MS_MAX)(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or undefined") from None
+
+
+def _closes_timed_out(text: str) -> bool:
+    return values.one_of(("return", "close"))(text) == "close"
+
+
 def _log_file(text: str) -> Path | None:
     if text == "false":
         return None
@@ -79,6 +92,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "initial_frame_max": Key("8192", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max_initial"),
     "channel_max": Key("2047", values.whole_number(0, 65_535), "channel_max"),
     "consumer_max_per_channel": Key("infinity", _number_or_infinity, "consumers_per_channel_max"),
+    "consumer_timeout": Key("1800000", _milliseconds_or_undefined, "consumer_timeout_ms"),
     "max_message_size": Key("16777216", values.octets(1, MESSAGE_OCTETS_CEILING), "message_octets_max"),
     "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), ""),
     "default_vhost": Key("/", values.short_text, "default_vhost"),
@@ -98,6 +112,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "total_memory_available_override_value": Key("", values.memory_octets, "watermarks.total_override_octets"),
     "disk_free_limit.relative": Key("", values.fraction, ""),
     "disk_free_limit.absolute": Key("50000000", values.limit_octets, ""),
+    "amqp.consumer_timeout": Key("return", _closes_timed_out, "close_timed_out"),
     "amqp.flow": Key("pause", _refuses_flow, "refuse_flow"),
     "amqp.immediate": Key("return", _refuses_immediate, "refuse_immediate"),
     "amqp.server_properties.product": Key("RabbitMQ", values.short_text, "product"),

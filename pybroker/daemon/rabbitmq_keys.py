@@ -41,8 +41,6 @@ REASONS: Final = {
     "auth_backends": _LATER + "users are checked by the node itself",
     "password_hashing_module": _LATER + "passwords are hashed as RabbitMQ does by default (SHA-256 with a salt)",
     "credential_validator": _LATER + "it does not judge passwords",
-    "consumer_timeout": _LATER
-    + "a delivery that is not acknowledged stays with its consumer as long as the channel lives",
     "connection_max": _LATER + "the number of connections is not limited",
     "ranch_connection_max": _LATER + "the number of connections is not limited",
     "channel_max_per_node": _LATER + "the number of channels is limited per connection only (channel_max)",
