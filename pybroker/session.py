@@ -43,6 +43,7 @@ class Session:
     `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
     means do not read at all (flow control). While `held_by.backlogged` it is scheduled to read `held_octets` now and
     then only. While it is `behind` with what it received, `receive(b"")` is called, a turn later, instead of reading.
+    With `answer_at_ms` the last output is not written before that, and the session is let go at once.
     `link` is the driver's own, and nobody else's.
     """
 
@@ -50,6 +51,7 @@ class Session:
         "behind",
         "closing",
         "cut",
+        "answer_at_ms",
         "dirty",
         "finished",
         "held_by",
@@ -73,6 +75,7 @@ class Session:
         self.cut = False
         self.dirty = False
         self.link: Any = None
+        self.answer_at_ms = 0
         self.held_by: Any = None
         self.held_octets = 0
         self.read_octets = 0

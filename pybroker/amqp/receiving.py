@@ -12,6 +12,7 @@ from pamqp import commands
 from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import WORK_MAX, publish_event, share
+from pybroker.core.quota import check_channel
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed
 from pybroker.wire import frame
 from pybroker.wire.content import Event, scan
@@ -251,6 +252,12 @@ def _new_channel(session: "AmqpSession", number: int, payload: bytes) -> AmqpCha
             (20, 10),
         )
     channel = session.channels[number] = AmqpChannel(session, number)
+    assert session.user is not None
+    try:
+        check_channel(session.broker, session.user)
+    except NotAllowed as error:
+        error.method = (20, 10)
+        raise
     return channel
 
 

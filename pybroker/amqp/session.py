@@ -40,7 +40,7 @@ log = logging.getLogger("pybroker.connection")
 
 
 class AmqpSession(SessionState):
-    """States: header, starting, tuning, opening, running, closing (we sent close), closed."""
+    """States: header, starting, securing, tuning, opening, running, closing (we sent close), closed."""
 
     protocol = "AMQP 0-9-1"
 
@@ -135,6 +135,11 @@ class AmqpSession(SessionState):
 
     @property
     def send_pend(self) -> int:
+    @property
+    def channel_count(self) -> int:
+        """Return how many channels it has open."""
+        return len(self.channels)
+
         """Return the octets that wait to be sent."""
         return self.queued_octets + self.unsent_octets
 
@@ -248,11 +253,30 @@ class AmqpSession(SessionState):
         self.end_channels(self.reason or reason)
         self.state = "closed"
         self.reason = self.reason or reason
+        self.leave()
         self.closing = self.finished = True
         self.mark_dirty()
 
     def cut_off(self, reason: str) -> None:
         """Have the socket closed at once: a peer that is silent or does not answer does not read either."""
+    def refuse(self, error: "AmqpError", at_ms: int) -> None:
+        """Turn away a peer who may not log in, no sooner than `at_ms`; nothing is kept but what it is told then."""
+        self.client_properties = Table()
+        # Clients of before 2013 take a closed socket for the answer.
+        if self.capabilities.get("authentication_failure_close") is True:
+            self.send_method(
+                0,
+                make_method(
+                    commands.Connection.Close,
+                    reply_code=error.reply_code,
+                    reply_text=error.reply_text,
+                    class_id=0,
+                    method_id=0,
+                ),
+            )
+        self.answer_at_ms = at_ms
+        self.finish("login refused")
+
         self.finish(reason)
         self.cut = True
 
@@ -272,6 +296,7 @@ class AmqpSession(SessionState):
             telling.connection_closed(self, self.reason or reason)
         self.broker.ahead.pop(self.credit, None)
         self.state = "closed"
+        self.leave()
         self.closing = self.finished = self.cut = True
         self.outbox.clear()
         self.rest = b""

@@ -13,11 +13,14 @@ from pybroker.core.alarm import Alarms
 from pybroker.core.definitions import BROKER_USER, declare_default_exchanges
 from pybroker.core.durable import Commit
 from pybroker.core.events import Events
+from pybroker.core.login import Logins
 from pybroker.core.paging import Paging
 from pybroker.core.parameters import Parameters
+from pybroker.core.password import quick
 from pybroker.core.queue.away import Backlogs
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.queue.remains import Remains
+from pybroker.core.quota import VHOST_LIMITS, VHOST_LIMITS_COMPONENT
 from pybroker.core.ticks import Ticks
 from pybroker.core.timers import Timers
 from pybroker.core.trace import Traces
@@ -65,7 +68,9 @@ class Broker:
         self.definitions = MemoryDefinitions() if definitions is None else definitions
         self.definitions.wake = Commit(turn, self.definitions).wake
         self.users = Users(self.definitions)
+        self.logins = Logins(self)
         self.parameters = Parameters(self.definitions, self._global_changed)
+        self.parameters.register(VHOST_LIMITS, VHOST_LIMITS_COMPONENT)
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
         self.listeners: list[Any] = []
@@ -105,7 +110,9 @@ class Broker:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""
         settings = self.settings
         self.add_vhost(settings.default_vhost, "Default virtual host")
-        self.users.add(settings.default_user, settings.default_pass, settings.default_user_tags)
+        # Its password stands in the configuration, or is everybody's: a slow hash guards nothing, and costs the start.
+        algorithm = quick(settings.password_hashing)
+        self.users.add(settings.default_user, settings.default_pass, settings.default_user_tags, algorithm)
         self.users.set_permissions(
             settings.default_user,
             settings.default_vhost,
@@ -150,9 +157,8 @@ class Broker:
         """Delete a virtual host with everything in it; its connections are closed with 320."""
         vhost = self.vhosts.pop(name)
         vhost.bump()
-        for session in list(self.sessions.values()):
-            if session.vhost is vhost:
-                session.close(320, f"vhost '{name}' is deleted")
+        for session in list(vhost.sessions):
+            session.close(320, f"vhost '{name}' is deleted")
         cause = self.events.cause()
         cause = cause._replace(why=f"its virtual host is deleted: {cause.why}")
         for queue in list(vhost.queues.values()):
@@ -162,6 +168,13 @@ class Broker:
         vhost.exchanges.clear()
         self.parameters.forget_vhost(name)
         self.users.forget_vhost(name)
+
+    def delete_user(self, name: str) -> None:
+        """Delete a user; his connections are closed with 320. Raises NoSuchUserError."""
+        user = self.users.named(name)
+        self.users.delete(name)
+        for session in list(user.sessions):
+            session.close(320, f"user '{name}' is deleted")
 
     def reset(self) -> None:
         """Become a fresh node: no definitions but the default ones, no messages. Sessions have been closed before."""

@@ -18,6 +18,7 @@ from pybroker.core.durable import keep_queue
 from pybroker.core.equivalence import assert_equivalent
 from pybroker.core.permissions import CONFIGURE, check
 from pybroker.core.queue.queue import Queue
+from pybroker.core.quota import check_queue
 from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def check_queue_declare(
     if queue is not None:
         assert_equivalent(queue, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
         return name, queue
+    check_queue(vhost, name)
     check_link(vhost, user, "queue", name, arguments, DEAD_LETTER_EXCHANGE)
     queue_type = check_declare_arguments(vhost, name, arguments)
     check_queue_properties(vhost, name, queue_type, durable=durable, exclusive=exclusive, auto_delete=auto_delete)

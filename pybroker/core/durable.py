@@ -134,11 +134,12 @@ def is_cluster_name(value: Any) -> bool:
 
 
 def keep_user(definitions: "Definitions", user: "User") -> None:
-    """Keep a user's name, password hash and tags."""
+    """Keep a user's name, password hash, tags and limits."""
     value = {
         "password_hash": b64encode(user.password_hash).decode(),
         "hashing_algorithm": user.hashing_algorithm,
         "tags": list(user.tags),
+        "limits": dict(user.limits),
     }
     definitions.put("user", (user.name,), value)
 

@@ -63,6 +63,26 @@ class SessionState(Session):
         """Return what operators know the connection by."""
         raise NotImplementedError
 
+    # -- who it belongs to --------------------------------------------------------------------------------------------
+
+    def enter(self, vhost: "VHost") -> None:
+        """Be a connection of the user to a virtual host from now on; limits count it."""
+        assert self.user is not None
+        self.vhost = vhost
+        vhost.sessions[self] = None
+        self.user.sessions[self] = None
+
+    def leave(self) -> None:
+        """Be none any more. Idempotent."""
+        if self.vhost is not None and self.user is not None:
+            self.vhost.sessions.pop(self, None)
+            self.user.sessions.pop(self, None)
+
+    @property
+    def channel_count(self) -> int:
+        """Return how many channels it has open."""
+        raise NotImplementedError
+
     # -- when it is not read (flow control) ---------------------------------------------------------------------------
 
     def stop_reading(self, cause: object) -> None:

@@ -14,9 +14,11 @@ from pybroker.core.binding import Binding
 from pybroker.core.durable import CLUSTER_NAME
 from pybroker.core.exchange import EXCHANGE_TYPES
 from pybroker.core.limits import QueueLimits
+from pybroker.core.password import check_hash
 from pybroker.core.permissions import CONFIGURE, READ, WRITE, Permission, TopicPermission
 from pybroker.core.queue.queue import Queue
-from pybroker.core.users import HASHES, User
+from pybroker.core.quota import checked_user_limits
+from pybroker.core.users import User
 from pybroker.errors import AmqpError
 from pybroker.store.rows import describe
 from pybroker.wire.guard import GROWN
@@ -53,10 +55,10 @@ def _vhost(broker: "Broker", key: "Key", value: "Value") -> None:
 
 
 def _user(broker: "Broker", key: "Key", value: "Value") -> None:
-    if value["hashing_algorithm"] not in HASHES:
-        raise ValueError(f"unknown password hashing algorithm {value['hashing_algorithm']!r:.80}")
     password_hash = b64decode(value["password_hash"], validate=True)
-    broker.users.take(User(key[0], password_hash, value["hashing_algorithm"], value["tags"]))
+    check_hash(password_hash, value["hashing_algorithm"])
+    limits = checked_user_limits(value.get("limits", {}))
+    broker.users.take(User(key[0], password_hash, value["hashing_algorithm"], value["tags"], limits))
 
 
 def _permission(broker: "Broker", key: "Key", value: "Value") -> None:

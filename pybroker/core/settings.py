@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from pybroker.core.password import ARGON2ID
 from pybroker.core.watermark import Watermarks
 
 # RabbitMQ's ceiling: what an operator may configure at most (rabbit.hrl MAX_MSG_SIZE).
@@ -23,6 +24,9 @@ class Settings:
     handshake_timeout_ms: int = 10_000
     message_octets_max: int = 16_777_216
     consumers_per_channel_max: int = 0
+    connection_max: int | None = None  # of the node; None: no limit, as with the next
+    channels_per_node_max: int | None = None
+    password_hashing: str = ARGON2ID  # of new users and changed passwords
     default_vhost: str = "/"
     default_user: str = "guest"
     default_pass: str = "guest"  # noqa: S105 - RabbitMQ's default user, loopback only

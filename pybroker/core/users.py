@@ -1,33 +1,25 @@
-"""Users: names, password hashes in RabbitMQ's format, tags, and what each may do where.
+"""Users: names, password hashes, tags, limits, and what each may do where.
 
-Every change is kept in the definitions. Whether a password was sent in clear or over which mechanism is the door's
-business; what a permission means is `permissions.py`.
+Every change is kept in the definitions. Over which mechanism a password came is the door's business, when and where a
+slow hash is computed `login.py`'s; what a permission means is `permissions.py`, what a limit `quota.py`.
 """
 
-import hashlib
-import hmac
-import secrets
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+import logging
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from pybroker.core import durable
+from pybroker.core.password import MD5, SHA256, check_hash, hash_of_nobody, hash_password, password_fits
 from pybroker.core.permissions import Permission, TopicPermission
 from pybroker.store.memory import MemoryDefinitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pybroker.core.link import SessionState
     from pybroker.store.definitions import Definitions
 
-SALT_OCTETS: Final = 4
-
-# Names of RabbitMQ's hashing modules, as they stand in definitions files.
-SHA256: Final = "rabbit_password_hashing_sha256"
-HASHES: Final = {
-    SHA256: hashlib.sha256,
-    "rabbit_password_hashing_sha512": hashlib.sha512,
-    "rabbit_password_hashing_md5": hashlib.md5,
-}
+log = logging.getLogger("pybroker")
 
 
 class UserExistsError(Exception):
@@ -42,26 +34,39 @@ class User:
     """One user. `permissions` by vhost name, `topic_permissions` by (vhost name, exchange name).
 
     `verdicts` remembers what `permissions.check` found, so that a pattern is run once a name; any change empties it.
-    `password_hash` is salt and hash as RabbitMQ keeps them; empty means that no password fits.
+    `password_hash` is as `password.py` makes it; empty means that no password fits. `known_password` is what
+    `login.py` remembers of the one that did, with when (ms); any change of the user empties it. `sessions` are those
+    that have entered a virtual host. `limits` are RabbitMQ's, by name.
     """
 
     __slots__ = (
         "hashing_algorithm",
+        "known_password",
+        "limits",
         "name",
         "password_hash",
         "permissions",
+        "sessions",
         "tags",
         "topic_permissions",
         "verdicts",
     )
 
     def __init__(
-        self, name: str, password_hash: bytes = b"", hashing_algorithm: str = SHA256, tags: "Iterable[str]" = ()
+        self,
+        name: str,
+        password_hash: bytes = b"",
+        hashing_algorithm: str = SHA256,
+        tags: "Iterable[str]" = (),
+        limits: Mapping[str, int] | None = None,
     ) -> None:
         self.name = name
         self.password_hash = password_hash
         self.hashing_algorithm = hashing_algorithm
         self.tags = tuple(tags)
+        self.limits = dict(limits or {})
+        self.known_password: tuple[bytes, int] | None = None
+        self.sessions: dict[SessionState, None] = {}
         self.permissions: dict[str, Permission] = {}
         self.topic_permissions: dict[tuple[str, str], TopicPermission] = {}
         self.verdicts: dict[tuple[str, str, str], bool] = {}
@@ -73,12 +78,13 @@ class User:
 class Users:
     """All users. `generation` grows with every change of anybody's permissions; verdicts kept elsewhere end with it."""
 
-    __slots__ = ("_definitions", "_nobody", "_users", "generation")
+    __slots__ = ("_definitions", "_nobody", "_users", "_warned", "generation")
 
     def __init__(self, definitions: "Definitions | None" = None) -> None:
         self._definitions = MemoryDefinitions() if definitions is None else definitions
         self._users: dict[str, User] = {}
-        self._nobody = hash_password(secrets.token_hex())
+        self._nobody: dict[str, bytes] = {}
+        self._warned = False
         self.generation = 0
 
     def __len__(self) -> int:
@@ -98,18 +104,26 @@ class Users:
             raise NoSuchUserError(name)
         return user
 
-    def add(self, name: str, password: str, tags: "Iterable[str]" = ()) -> User:
-        """Make a user with a password in clear; an empty one lets nobody in. Raises UserExistsError."""
-        return self.add_hashed(name, hash_password(password) if password else b"", SHA256, tags)
+    def add(self, name: str, password: str, tags: "Iterable[str]" = (), algorithm: str = SHA256) -> User:
+        """Make a user whose password stands in clear elsewhere, in the configuration; an empty one lets nobody in.
 
-    def add_hashed(self, name: str, password_hash: bytes, hashing_algorithm: str, tags: "Iterable[str]" = ()) -> User:
-        """Make a user from a definitions file. Raises UserExistsError; ValueError for an unknown algorithm."""
+        All others' are hashed by `login.py`, which leaves the loop free meanwhile. Raises UserExistsError.
+        """
+        return self.add_hashed(name, hash_password(password, algorithm) if password else b"", algorithm, tags)
+
+    def add_hashed(
+        self,
+        name: str,
+        password_hash: bytes,
+        hashing_algorithm: str,
+        tags: "Iterable[str]" = (),
+        limits: Mapping[str, int] | None = None,
+    ) -> User:
+        """Make a user. Raises UserExistsError; ValueError for a hash or an algorithm that nobody can compare with."""
         if name in self._users:
             raise UserExistsError(name)
-        if hashing_algorithm not in HASHES:
-            text = f"unknown password hashing algorithm {hashing_algorithm!r:.80}"
-            raise ValueError(text)
-        user = User(name, password_hash, hashing_algorithm, tags)
+        check_hash(password_hash, hashing_algorithm)
+        user = User(name, password_hash, hashing_algorithm, tags, limits)
         self.take(user)
         durable.keep_user(self._definitions, user)
         return user
@@ -117,6 +131,7 @@ class Users:
     def take(self, user: User) -> None:
         """Have a user that the definitions have already."""
         self._users[user.name] = user
+        self._warn(user)
 
     def delete(self, name: str) -> None:
         """Forget a user; sessions that still hold the object find it without any permission. Raises NoSuchUserError."""
@@ -127,30 +142,51 @@ class Users:
         user.topic_permissions.clear()
         self._changed(user)
 
-    def set_password(self, name: str, password: str) -> None:
-        """Replace the password; an empty one lets nobody in. Raises NoSuchUserError."""
+    def set_hashed(self, name: str, password_hash: bytes, hashing_algorithm: str) -> None:
+        """Replace the password; connections that stand go on. Raises NoSuchUserError; ValueError as `add_hashed`."""
         user = self.named(name)
-        user.password_hash = hash_password(password) if password else b""
-        user.hashing_algorithm = SHA256
-        durable.keep_user(self._definitions, user)
+        check_hash(password_hash, hashing_algorithm)
+        user.password_hash, user.hashing_algorithm = password_hash, hashing_algorithm
+        self._warn(user)
+        self._keep(user)
 
-    def hashed(self, password: str) -> bytes:
-        """Return salt and hash of a password as a user of this node gets them; nobody has it yet."""
-        return hash_password(password)
+    def clear_password(self, name: str) -> None:
+        """Have no password let the user in. Raises NoSuchUserError."""
+        self.set_hashed(name, b"", SHA256)
 
     def set_tags(self, name: str, tags: "Iterable[str]") -> None:
-        """Replace the tags. Raises NoSuchUserError."""
+        """Replace the tags; connections that stand feel it at once. Raises NoSuchUserError."""
         user = self.named(name)
         user.tags = tuple(tags)
-        durable.keep_user(self._definitions, user)
+        self._keep(user)
+
+    def set_limits(self, name: str, limits: Mapping[str, int]) -> None:
+        """Replace the limits, which `quota.py` has checked; who is over them stays. Raises NoSuchUserError."""
+        user = self.named(name)
+        user.limits = dict(limits)
+        self._keep(user)
 
     def authenticate(self, name: str, password: str) -> User | None:
-        """Return the user if the password is right. A name that does not exist costs the same work as one that does."""
-        user = self._users.get(name)
-        expected = self._nobody if user is None else user.password_hash
-        algorithm = SHA256 if user is None else user.hashing_algorithm
-        fits = password_fits(password, expected, algorithm)
+        """Return the user if the password is right. A name that does not exist costs the same work as one that does.
+
+        With an algorithm that `is_slow` this takes its time; on the loop `login.py` is asked.
+        """
+        user, password_hash, algorithm = self.asked(name, SHA256)
+        fits = password_fits(password, password_hash, algorithm)
         return user if fits and password else None
+
+    def asked(self, name: str, algorithm: str) -> tuple[User | None, bytes, str]:
+        """Return a user, hash and algorithm; for an unknown name None and a hash by this `algorithm` that nothing fits.
+
+        Whoever compares with the hash, whoever the user is, takes the same time.
+        """
+        user = self._users.get(name)
+        if user is not None:
+            return user, user.password_hash, user.hashing_algorithm
+        nobody = self._nobody.get(algorithm)
+        if nobody is None:
+            nobody = self._nobody[algorithm] = hash_of_nobody(algorithm)
+        return None, nobody, algorithm
 
     def set_permissions(self, name: str, vhost_name: str, configure: str, write: str, read: str) -> None:
         """Grant what matches the three patterns in one vhost. Raises NoSuchUserError, PatternError."""
@@ -188,24 +224,20 @@ class Users:
             self.clear_permissions(user.name, vhost_name)
             self.clear_topic_permissions(user.name, vhost_name)
 
+    def _keep(self, user: User) -> None:
+        user.known_password = None
+        durable.keep_user(self._definitions, user)
+
     def _changed(self, user: User) -> None:
+        user.known_password = None
         user.verdicts.clear()
         self.generation += 1
 
-
-def hash_password(password: str) -> bytes:
-    """Return salt and hash as RabbitMQ stores them (base64 of this is `password_hash` in a definitions file)."""
-    salt = secrets.token_bytes(SALT_OCTETS)
-    return salt + HASHES[SHA256](salt + octets_of(password)).digest()
-
-
-def password_fits(password: str, password_hash: bytes, hashing_algorithm: str) -> bool:
-    """Compare in constant time. A hash of the wrong length fits nothing."""
-    salt, expected = password_hash[:SALT_OCTETS], password_hash[SALT_OCTETS:]
-    computed = HASHES[hashing_algorithm](salt + octets_of(password)).digest()
-    return hmac.compare_digest(computed, expected)
-
-
-def octets_of(password: str) -> bytes:
-    """Return a password's octets; a door decodes those that are no UTF-8 with `surrogateescape`."""
-    return password.encode(errors="surrogateescape")
+    def _warn(self, user: User) -> None:
+        if user.hashing_algorithm == MD5 and user.password_hash and not self._warned:
+            self._warned = True
+            log.warning(
+                "the password of user %.256r is kept as an MD5 hash, which is broken: 'pybrokerctl change_password' "
+                "makes a better one; others may have such a hash too",
+                user.name,
+            )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.cause import Cause
     from pybroker.core.exchange.exchange import Exchange
+    from pybroker.core.link import SessionState
     from pybroker.core.queue.queue import Queue
 
 log = logging.getLogger("pybroker")
@@ -30,6 +31,7 @@ class VHost:
         "generation",
         "name",
         "queues",
+        "sessions",
         "tags",
         "tracing",
         "unroutable_ae_missing",
@@ -50,6 +52,7 @@ class VHost:
         self.default_queue_type = default_queue_type  # of a queue declared without x-queue-type (F43); empty: none
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
+        self.sessions: dict[SessionState, None] = {}  # that have entered it
         self.bound: dict[Destination, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
         self.generation = 0
         self.unroutable_ae_missing = 0

@@ -128,6 +128,9 @@ class Connection:
         """Send what the session has; close the socket when that was its last word."""
         if self._sock is None:
             return
+        if self.session.answer_at_ms and self.session.finished and not self.session.cut:
+            self._answer_late(b"".join(map(bytes, (*self._pending, *self.session.take_output()))))
+            return
         if not self._pending:
             parts = self.session.take_output()
             if parts:
@@ -184,18 +187,28 @@ class Connection:
                 self._writer.start(self._on_writable)
         self.session.output_sent(left)
 
+    def _answer_late(self, octets: bytes) -> None:
+        """Hand the socket over with what is to be said in the end; nothing else remains of the peer."""
+        sock = self._sock
+        assert sock is not None
+        self._server.late.add(sock, octets, self.session.answer_at_ms)
+        self._let_go("turned away")
+
     def close(self, reason: str) -> None:
         """Close the socket and tell the session. Idempotent."""
         sock = self._sock
-        if sock is None:
-            return
+        if sock is not None:
+            sock.close()
+            self._let_go(reason)
+
+    def _let_go(self, reason: str) -> None:
+        """Be without the socket, which is closed or somebody else's now."""
         self._sock = None
         for watcher in (self._reader, self._writer):
             if watcher is not None:
                 watcher.stop()
                 watcher.close()
         self._pending = []
-        sock.close()
         self._server.connection_closed(self)
         self.session.peer_gone(reason)
         self.session.link = None

@@ -12,6 +12,7 @@ import gevent
 from pybroker.amqp.session import AmqpSession
 from pybroker.core.alarm import FILES
 from pybroker.net.connection import Connection
+from pybroker.net.late import LateAnswers
 from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
 from pybroker.net.turn import LoopTurn
 
@@ -36,6 +37,7 @@ class Server:
         self.turn.broker = broker
         self.connections: dict[Connection, None] = {}
         self._loop: Any = gevent.get_hub().loop
+        self.late = LateAnswers(self._loop, self.turn.clock)
         self._handshakes = 0
         self._paused = False
         self._files_short = False
@@ -67,7 +69,7 @@ class Server:
     def handshake_over(self, session: "Session") -> bool:
         """Tell whether the session is through its handshake, and count it."""
         assert isinstance(session, AmqpSession)
-        if session.state in ("header", "starting", "tuning", "opening"):
+        if session.state in ("header", "starting", "securing", "tuning", "opening"):
             return False
         self._handshake_ended()
         return True
@@ -115,6 +117,7 @@ class Server:
         listeners, self.broker.listeners[:] = list(self.broker.listeners), []
         for listener in listeners:
             listener.close()
+        self.late.close()
         for connection in list(self.connections):
             connection.session.close(320, text)
         waited_s = 0.0

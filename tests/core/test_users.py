@@ -3,17 +3,8 @@ import hashlib
 
 import pytest
 
-from pybroker.core import users as module
-from pybroker.core.users import (
-    HASHES,
-    SHA256,
-    NoSuchUserError,
-    UserExistsError,
-    Users,
-    hash_password,
-    octets_of,
-    password_fits,
-)
+from pybroker.core.password import MD5, SHA256, SHA512, hash_password
+from pybroker.core.users import NoSuchUserError, UserExistsError, Users
 
 
 def test_the_right_password_lets_in_and_no_other():
@@ -25,13 +16,6 @@ def test_the_right_password_lets_in_and_no_other():
     assert user.tags == ("administrator",)
 
 
-def test_the_hash_is_rabbitmqs_and_salted():
-    one, other = hash_password("test12"), hash_password("test12")
-    assert one != other
-    assert len(one) == 4 + 32
-    assert one[4:] == hashlib.sha256(one[:4] + b"test12").digest()
-
-
 def test_a_hash_out_of_rabbitmqs_documentation_fits():
     # The worked example of its page on passwords: salt 908DC60A, password test12.
     known = base64.b64decode("kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR")
@@ -41,18 +25,24 @@ def test_a_hash_out_of_rabbitmqs_documentation_fits():
     assert users.authenticate("u", "test13") is None
 
 
-@pytest.mark.parametrize("algorithm", sorted(HASHES))
-def test_every_hash_of_a_definitions_file_is_understood(algorithm):
-    digest = HASHES[algorithm](b"salt" + b"pw").digest()
+@pytest.mark.parametrize(
+    ("algorithm", "digest"), [(SHA256, hashlib.sha256), (SHA512, hashlib.sha512), (MD5, hashlib.md5)]
+)
+def test_every_hash_of_a_definitions_file_is_understood(algorithm, digest):
     users = Users()
-    users.add_hashed("u", b"salt" + digest, algorithm)
+    users.add_hashed("u", b"salt" + digest(b"saltpw").digest(), algorithm)
     assert users.authenticate("u", "pw") is not None
     assert users.authenticate("u", "px") is None
 
 
 def test_an_unknown_hash_algorithm_is_refused():
+    users = Users()
     with pytest.raises(ValueError, match="unknown password hashing algorithm 'rot13'"):
-        Users().add_hashed("u", b"x", "rot13")
+        users.add_hashed("u", b"x", "rot13")
+    users.add("u", "p")
+    with pytest.raises(ValueError, match="unknown password hashing algorithm 'rot13'"):
+        users.set_hashed("u", b"x", "rot13")
+    assert users.authenticate("u", "p") is not None
 
 
 @pytest.mark.parametrize("password_hash", [b"", b"sal", b"salt", b"salt" + b"\0" * 31, b"salt" + b"\0" * 33])
@@ -69,30 +59,28 @@ def test_a_user_without_a_password_lets_nobody_in():
     assert users.authenticate("u", "") is None
 
 
-def test_an_unknown_name_costs_the_same_work(monkeypatch):
+def test_an_md5_hash_is_warned_about_once(caplog):
     users = Users()
-    users.add("u", "secret")
-    calls = []
-    monkeypatch.setattr(module, "password_fits", lambda *a: calls.append(a[1:]) or password_fits(*a))
-    users.authenticate("u", "wrong")
-    users.authenticate("nobody", "wrong")
-    assert [(len(password_hash), algorithm) for password_hash, algorithm in calls] == [(36, SHA256)] * 2
-
-
-def test_hashes_are_compared_in_constant_time(monkeypatch):
-    calls = []
-    monkeypatch.setattr(module.hmac, "compare_digest", lambda a, b: bool(calls.append((a, b))))
-    password_fits("x", b"salt" + b"\0" * 32, SHA256)
-    assert [len(b) for _, b in calls] == [32]
+    for name in ("a", "b"):
+        users.add_hashed(name, hash_password("p", MD5), MD5)
+    users.set_hashed("a", hash_password("q", MD5), MD5)
+    assert [record.message[:45] for record in caplog.records] == ["the password of user 'a' is kept as an MD5 has"[:45]]
 
 
 def test_a_password_is_octets_whatever_their_encoding():
     raw = b"caf\xe9\xff"
-    assert octets_of(raw.decode(errors="surrogateescape")) == raw
     users = Users()
     users.add("u", "caf\xe9")
     assert users.authenticate("u", "caf\xe9") is not None
     assert users.authenticate("u", raw.decode(errors="surrogateescape")) is None
+
+
+def test_an_unknown_name_gets_a_hash_that_nothing_fits_always_the_same():
+    users = Users()
+    user, password_hash, algorithm = users.asked("nobody", SHA256)
+    assert (user, len(password_hash), algorithm) == (None, 36, SHA256)
+    assert users.asked("another", SHA256) == (None, password_hash, SHA256)
+    assert users.asked("another", SHA512)[1:] != (password_hash, SHA256)
 
 
 def test_users_are_made_changed_and_deleted():
@@ -103,11 +91,11 @@ def test_users_are_made_changed_and_deleted():
     assert (len(users), users.get("a") is users.named("a"), users.get("c")) == (2, True, None)
     with pytest.raises(UserExistsError):
         users.add("a", "3")
-    users.set_password("a", "3")
+    users.set_hashed("a", hash_password("3"), SHA256)
     assert (users.authenticate("a", "1"), users.authenticate("a", "3")) == (None, users.get("a"))
     users.set_tags("a", ["monitoring"])
     assert users.named("a").tags == ("monitoring",)
-    users.set_password("a", "")
+    users.clear_password("a")
     assert users.authenticate("a", "3") is None
     users.delete("a")
     assert users.get("a") is None
@@ -117,7 +105,9 @@ def test_users_are_made_changed_and_deleted():
     "change",
     [
         lambda users: users.delete("u"),
-        lambda users: users.set_password("u", "x"),
+        lambda users: users.set_hashed("u", b"", SHA256),
+        lambda users: users.clear_password("u"),
+        lambda users: users.set_limits("u", {}),
         lambda users: users.set_tags("u", []),
         lambda users: users.set_permissions("u", "/", "", "", ""),
         lambda users: users.clear_permissions("u", "/"),
@@ -160,9 +150,3 @@ def test_a_deleted_user_is_without_permissions_for_whoever_still_holds_it():
     generation = users.generation
     users.delete("u")
     assert (user.permissions, users.generation > generation) == ({}, True)
-
-
-def test_a_hash_can_be_had_without_a_user():
-    users = Users()
-    assert password_fits("secret", users.hashed("secret"), SHA256)
-    assert len(users) == 0

@@ -1,12 +1,10 @@
 """add_user: a new user, without permissions."""
 
-from base64 import b64decode
 from typing import Annotated, NamedTuple
 
-from pybroker.control.spec import EX_SOFTWARE, Arg, Command, Node, Refused
+from pybroker.control.passwords import decoded, hashed
+from pybroker.control.spec import EX_DATAERR, EX_SOFTWARE, Arg, Command, Node, Refused
 
-# RabbitMQ's default algorithm: what hash_password and definitions files hold (rabbit_password.erl).
-SHA256 = "rabbit_password_hashing_sha256"
 DONE = (
     "Done. Don't forget to grant the user permissions to some virtual hosts! "
     "See 'pybrokerctl help set_permissions' to learn more."
@@ -21,7 +19,8 @@ class Args(NamedTuple):
         str, Arg("password; an empty one lets nobody in; asked for if missing", prompt="Password: ", secret=True)
     ]
     pre_hashed_password: Annotated[
-        bool, Arg("the password is given as its salted SHA-256 hash in Base64", "--pre-hashed-password")
+        bool,
+        Arg("the password is given as its salted hash in Base64, which hash_password prints", "--pre-hashed-password"),
     ] = False
 
 
@@ -30,24 +29,19 @@ def run(node: Node, args: Args) -> str:
     users = node.broker.users
     if not args.username:
         raise Refused("user cannot be an empty string")
-    if users.get(args.username) is not None:
-        raise Refused(f'User "{args.username}" already exists', EX_SOFTWARE)
-    if args.pre_hashed_password:
-        users.add_hashed(args.username, _hash(args.password), SHA256)
-    else:
-        users.add(args.username, args.password)
+    _check_new(node, args.username)
+    password_hash, algorithm = decoded(args.password) if args.pre_hashed_password else hashed(node, args.password)
+    _check_new(node, args.username)  # others went on while the password was hashed
+    try:
+        users.add_hashed(args.username, password_hash, algorithm)
+    except ValueError as error:
+        raise Refused(str(error), EX_DATAERR) from None
     return DONE
 
 
-def _hash(text: str) -> bytes:
-    try:
-        octets = b64decode(text, validate=True)
-    except ValueError:
-        octets = b""
-    # Four octets of salt and a SHA-256; RabbitMQ takes anything, and then no password ever fits.
-    if len(octets) != 36:
-        raise Refused("Could not Base64 decode provided password hash value")
-    return octets
+def _check_new(node: Node, name: str) -> None:
+    if node.broker.users.get(name) is not None:
+        raise Refused(f'User "{name}" already exists', EX_SOFTWARE)
 
 
 COMMAND = Command(

@@ -2,6 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
+from pybroker.control.passwords import fits
 from pybroker.control.spec import Arg, Command, Node, Refused
 
 
@@ -14,7 +15,7 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> str:
     """Try it. Raises Refused; an unknown user and a wrong password are told in the same words."""
-    if node.broker.users.authenticate(args.username, args.password) is None:
+    if not fits(node, args.username, args.password):
         name = args.username
         raise Refused(f"failed to authenticate user \"{name}\"\nuser '{name}' - invalid credentials")
     return "Success"

@@ -3,6 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.lookup import find_user
+from pybroker.control.passwords import hashed
 from pybroker.control.spec import Arg, Command, Node
 
 
@@ -17,7 +18,10 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> None:
     """Replace the password. Raises Refused."""
-    node.broker.users.set_password(find_user(node.broker, args.username).name, args.password)
+    find_user(node.broker, args.username)
+    password_hash, algorithm = hashed(node, args.password)
+    name = find_user(node.broker, args.username).name  # others went on while the password was hashed
+    node.broker.users.set_hashed(name, password_hash, algorithm)
 
 
 COMMAND = Command(

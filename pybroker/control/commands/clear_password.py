@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> None:
     """Take the password away. Raises Refused."""
-    node.broker.users.set_password(find_user(node.broker, args.username).name, "")
+    node.broker.users.clear_password(find_user(node.broker, args.username).name)
 
 
 COMMAND = Command(

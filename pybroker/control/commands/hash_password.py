@@ -3,6 +3,7 @@
 from base64 import b64encode
 from typing import Annotated, Any, NamedTuple
 
+from pybroker.control.passwords import hashed
 from pybroker.control.spec import Arg, Command, Node, Refused
 
 
@@ -16,11 +17,12 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> dict[str, Any]:
-    """Return salt and SHA-256 in Base64; another salt each time. Raises Refused."""
+    """Return salt and hash in Base64; another salt each time. Raises Refused."""
     if not args.password:
         raise Refused("password cannot be an empty string")
-    hashed = b64encode(node.broker.users.hashed(args.password)).decode()
-    return node.tell(hashed, password_hash=hashed)
+    octets, algorithm = hashed(node, args.password)
+    text = b64encode(octets).decode()
+    return node.tell(text, password_hash=text, hashing_algorithm=algorithm)
 
 
 COMMAND = Command(

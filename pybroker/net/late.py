@@ -1,0 +1,79 @@
+"""Late answers: sockets of peers that could not log in, until the time has come to tell them.
+
+No greenlet, no watcher, no session: a socket and some octets each, so many at most. When there are more the oldest is
+answered at once, so a flood gets its answers sooner, and nothing of ours. Knows octets, no methods.
+"""
+
+import heapq
+import itertools
+import resource
+import socket
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from pybroker.clock import Clock
+
+# A thousand wrong passwords a second, two seconds each.
+LATE_MAX: Final = 2_048
+# How often is looked whether one is due: few in a turn.
+TICK_S: Final = 0.02
+# After the answer the peer has so long to read it: a socket closed with something unread in it takes the answer along.
+READING_MS: Final = 500
+
+
+class LateAnswers:
+    """Owned by the server. Each entry: when (ms), its number, the socket, what is to be said (None: it was)."""
+
+    def __init__(self, loop: Any, clock: "Clock") -> None:
+        self._clock = clock
+        self._entries: list[tuple[int, int, socket.socket, bytes | None]] = []
+        self._numbers = itertools.count()
+        self._timer: Any = loop.timer(TICK_S, TICK_S)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def add(self, sock: socket.socket, octets: bytes, at_ms: int) -> None:
+        """Take a socket over, and send `octets` when it is time; without any it is only closed then."""
+        if len(self._entries) >= late_max():
+            self._answer(heapq.heappop(self._entries), None)
+        heapq.heappush(self._entries, (at_ms, next(self._numbers), sock, octets))
+        if not self._timer.active:
+            self._timer.start(self._tick)
+
+    def _tick(self) -> None:
+        self._clock.refresh()
+        now_ms = self._clock.now_ms
+        entries = self._entries
+        while entries and entries[0][0] <= now_ms:
+            self._answer(heapq.heappop(entries), now_ms + READING_MS)
+        if not entries:
+            self._timer.stop()
+
+    def _answer(self, entry: tuple[int, int, socket.socket, bytes | None], close_ms: int | None) -> None:
+        """Say what is to be said; keep the socket until `close_ms`, or close it."""
+        _, _, sock, octets = entry
+        try:
+            if octets:
+                sock.send(octets)  # it fits: nothing else was sent but a greeting
+                sock.shutdown(socket.SHUT_WR)
+                if close_ms is not None:
+                    heapq.heappush(self._entries, (close_ms, next(self._numbers), sock, None))
+                    return
+        except OSError:
+            pass  # he has gone
+        sock.close()
+
+    def close(self) -> None:
+        """Close all of them."""
+        self._timer.stop()
+        for _, _, sock, _ in self._entries:
+            sock.close()
+        self._entries.clear()
+
+
+def late_max() -> int:
+    """Return how many sockets may wait: they must leave file descriptors for those who are let in."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(LATE_MAX, sys.maxsize if soft == resource.RLIM_INFINITY else soft // 8)
