@@ -13,6 +13,7 @@ from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
+    from pybroker.amqp.session import AmqpSession
     from pybroker.core.queue.queue import Queue
     from pybroker.core.unacked import Batch
 
@@ -24,7 +25,18 @@ WARN_PART: Final = 0.8
 GRACE_MS: Final = 10_000
 
 
-def watch(channel: "AmqpChannel", now_ms: int) -> None:
+def look(session: "AmqpSession", now_ms: int) -> None:
+    """Do what old deliveries of a session's channels call for, once a second."""
+    for channel in session.channels.values():
+        if channel.unacked.count:
+            channel.unacked.unpin(now_ms)
+            try:
+                _watch(channel, now_ms)
+            except PreconditionFailed as error:
+                session.channel_failed(channel, error, (0, 0))
+
+
+def _watch(channel: "AmqpChannel", now_ms: int) -> None:
     """Return what has been out for too long.
 
     Raises PreconditionFailed (406) instead where RabbitMQ's way is configured.

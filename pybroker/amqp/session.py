@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import base, commands
 
 from pybroker.amqp import receiving
-from pybroker.amqp.consumer_timeout import GRACE_MS, watch
+from pybroker.amqp.consumer_timeout import GRACE_MS, look
 from pybroker.core import telling
 from pybroker.core.cause import because
 from pybroker.core.link import SessionState, give_back
 from pybroker.core.throttle import PEER
-from pybroker.errors import AmqpError
 from pybroker.wire import frame
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pybroker.core.publish import Route
     from pybroker.core.queue.queue import Queue
     from pybroker.core.unacked import Batch
+    from pybroker.errors import AmqpError
     from pybroker.wire.content import Event
 
 # Deliveries stop when this much waits to be sent, and go on at half of it (requirements.md: outbox).
@@ -321,13 +321,7 @@ class AmqpSession(SessionState):
                 self.cut_off("client unexpectedly closed TCP connection")
                 return
         self.forget_published(now_ms)
-        for channel in self.channels.values():
-            if channel.unacked.count:
-                channel.unacked.unpin(now_ms)
-                try:
-                    watch(channel, now_ms)
-                except AmqpError as error:
-                    self.channel_failed(channel, error, (0, 0))
+        look(self, now_ms)
         interval_ms = self.heartbeat_s * 1000
         if not interval_ms:
             return
