@@ -1,0 +1,176 @@
+"""The audit log: `NODENAME-audit.log` beside the node's log, one JSON object a line (core/audit.py says what).
+
+A thread of its own writes: the loop puts entries into a queue and goes on. What comes faster than the disk takes it is
+dropped and counted, and the log says how much that was.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, Final
+
+from pybroker.clock import Clock
+from pybroker.core.audit import Entry, is_logged, line, stamp
+from pybroker.core.cause import Cause
+from pybroker.daemon.start_error import refused_by_system
+
+# Entries that wait for the thread: some ten megabytes, and seconds of the worst churn.
+WAITING_MAX: Final = 20_000
+# How long the thread gathers: a write for each entry would wake it, and take the loop's turn, each time.
+GATHER_S: Final = 0.02
+WARN_S: Final = 60.0
+# What is read of the file's end at a time, and at most: some forty thousand entries.
+BLOCK_OCTETS: Final = 65_536
+READ_OCTETS_MAX: Final = 16_777_216
+# How long a reader waits for what is not written yet.
+SYNC_S_MAX: Final = 2.0
+SYNC_PAUSE_S: Final = 0.005
+
+log = logging.getLogger("pybroker")
+
+
+class AuditLog:
+    """`take` is called on the loop, `_write` runs in the thread; `taken`, `written` and `_dropped` have one writer each."""
+
+    __slots__ = (
+        "_clock",
+        "_dropped",
+        "_file",
+        "_lost",
+        "_path",
+        "_queue",
+        "_reopen",
+        "_thread",
+        "_told",
+        "_torn",
+        "_warned_s",
+        "taken",
+        "written",
+    )
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Open the file to append to it.
+
+        Raises:
+            StartError: it cannot be opened.
+
+        """
+        self._path = path
+        self._clock = clock
+        self._queue: SimpleQueue[Entry | None] = SimpleQueue()
+        self._reopen = False
+        self._dropped = self.taken = self.written = 0
+        self._lost = 0  # entries that the disk did not take, of which the log does not know
+        self._told = 0  # dropped ones of which it does
+        self._torn = b""  # what ends a line that the disk took half of
+        self._warned_s = 0.0
+        try:
+            path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
+            self._file = _open(path)
+        except OSError as error:
+            raise refused_by_system(f"cannot write the audit log {path}", error) from None
+        self._thread = Thread(target=self._work, name="audit", daemon=True)
+        self._thread.start()
+
+    def take(self, event: str, facts: Mapping[str, Any], cause: Cause | None, more: Mapping[str, Any]) -> None:
+        """Have an event written, if it is one of the log's."""
+        if not is_logged(event, facts):
+            return
+        if self.taken - self.written >= WAITING_MAX:
+            self._dropped += 1
+            return
+        self.taken += 1
+        self._queue.put(Entry(self._clock.timestamp_ms, event, facts, cause, more))
+
+    def reopen(self) -> None:
+        """Write into the file that has the name now, after something moved the old one away."""
+        self._reopen = True
+
+    def close(self) -> None:
+        """Return when everything is written."""
+        self._queue.put(None)
+        self._thread.join()
+        os.close(self._file)
+
+    def lines(self, pause: Callable[[float], object]) -> Iterator[bytes]:
+        """Yield the lines of the file from the last one back, others going on meanwhile. Raises OSError."""
+        waited_s = 0.0
+        wanted = self.taken
+        while self.written < wanted and waited_s < SYNC_S_MAX:
+            pause(SYNC_PAUSE_S)
+            waited_s += SYNC_PAUSE_S
+        with self._path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            first = max(0, end - READ_OCTETS_MAX)
+            begun = b""
+            while end > first:
+                start = max(first, end - BLOCK_OCTETS)
+                file.seek(start)
+                begun, *whole = (file.read(end - start) + begun).split(b"\n")
+                yield from (each for each in reversed(whole) if each)
+                end = start
+                pause(0)
+            if begun and not first:
+                yield begun
+
+    # -- in the thread ------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        ended = False
+        while not ended:
+            entries = [self._queue.get()]
+            if entries[0] is not None:
+                time.sleep(GATHER_S)
+            while True:
+                try:
+                    entries.append(self._queue.get_nowait())
+                except Empty:
+                    break
+            ended = None in entries
+            wanted = [entry for entry in entries if entry is not None]
+            try:
+                self._write(wanted)
+            except Exception:
+                # Whatever it is, the next entries are to be written.
+                log.exception("the audit log failed")
+            finally:
+                self.written += len(wanted)
+
+    def _write(self, entries: list[Entry]) -> None:
+        if self._reopen:
+            self._reopen = False
+            self._open_anew()
+        dropped = self._dropped
+        text = "".join(map(line, entries))
+        lost = self._lost + dropped - self._told
+        if lost:
+            text += f'{{"time":"{stamp(time.time_ns() // 1_000_000)}","event":"audit.dropped","count":{lost}}}\n'
+        octets = self._torn + text.encode()
+        try:
+            while octets:
+                octets = octets[os.write(self._file, octets) :]
+        except OSError as error:
+            self._lost += len(entries)
+            self._torn = b"\n"
+            if time.monotonic() - self._warned_s >= WARN_S:
+                self._warned_s = time.monotonic()
+                log.warning("the audit log cannot be written: %s; entries are lost", error)
+            return
+        self._torn, self._lost, self._told = b"", 0, dropped
+
+    def _open_anew(self) -> None:
+        try:
+            file = _open(self._path)
+        except OSError as error:
+            log.warning("cannot reopen the audit log: %s; the old file is kept", error)
+            return
+        os.close(self._file)
+        self._file = file
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
