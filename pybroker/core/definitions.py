@@ -98,6 +98,7 @@ def declare_exchange(
     if exchange is None:
         check_reserved("exchange", name)
         check_link(vhost, user, "exchange", name, arguments, ALTERNATE)
+        exchange_type.validate(arguments)
         exchange = vhost.exchanges[name] = exchange_type(
             vhost,
             name,
@@ -173,6 +174,7 @@ def bind(
         vhost.bound.setdefault(destination, {})[binding.key] = binding
         keep_binding(binding)
         vhost.bump()
+        source.welcome(binding)
         telling.binding_created(binding)
 
 
@@ -250,6 +252,7 @@ def _drop_exchanges(vhost: "VHost", exchanges: list[Exchange], asked: Exchange |
             continue
         del vhost.exchanges[exchange.name]
         forget_exchange(exchange)
+        exchange.discard()
         telling.exchange_deleted(exchange, asked=exchange is asked)
         # Those that leave it first: an exchange that goes was not "left without bindings" by its own deletion.
         _detach(vhost, list(exchange.bindings()))

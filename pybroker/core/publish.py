@@ -6,6 +6,7 @@ generation stands (data-model.md). This file does not know frames; it takes cont
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.core.arrival import Arrival
 from pybroker.core.router import route as find_queues
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, WANTS_CC, Names, Run, Traits
 from pybroker.wire import properties
@@ -239,19 +240,25 @@ class Publisher:
     def targets(
         self, exchange: "Exchange", route: Route, traits: Traits, content: bytes
     ) -> "tuple[tuple[Queue, ...], bytes]":
-        """Route one message by its headers; return its queues, its content without BCC (sender-selected routing)."""
-        headers: Table | None = None
-        if content[19] & HEADERS_FLAG:
-            headers = properties.decode_properties(property_octets(content)).headers
+        """Route one message by what it is; return its queues, its content without BCC (sender-selected routing)."""
+        headers = headers_of(content)
         keys = [route.names.routing_key]
         if traits.wants & WANTS_CC and headers is not None:
             for name in ("CC", "BCC"):
                 value: Any = headers.get(name)
                 if isinstance(value, list):
                     keys += [key for key in value if isinstance(key, str)]
-            if "BCC" in headers:
-                content = without_header(content, b"BCC")
-        return find_queues(self.vhost, exchange, keys, headers).queues, content
+        shown = without_header(content, b"BCC") if headers is not None and "BCC" in headers else content
+        arrival = Arrival(route.names, traits, shown, route.channel, self.frame_octets_max)
+        queues = find_queues(self.vhost, exchange, keys, headers, arrival=arrival).queues
+        return queues, shown
+
+
+def headers_of(content: bytes) -> "Table | None":
+    """Return a message's headers, None if it has no table of them."""
+    if content[19] & HEADERS_FLAG:
+        return properties.decode_properties(property_octets(content)).headers
+    return None
 
 
 def property_octets(content: bytes) -> bytes:

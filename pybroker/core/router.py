@@ -11,6 +11,7 @@ from pybroker.core.exchange.exchange import Destinations, Exchange
 from pybroker.core.terms import describe
 
 if TYPE_CHECKING:
+    from pybroker.core.arrival import Arrival
     from pybroker.core.queue.queue import Queue
     from pybroker.core.vhost import VHost
 
@@ -29,20 +30,21 @@ def route(
     headers: Mapping[str, Any] | None,
     *,
     probe: bool = False,
+    arrival: "Arrival | None" = None,
 ) -> Routed:
     """Return the queues of one message: each once, in no promised order.
 
-    `routing_keys` are the message's own and those of CC and BCC; `headers` is asked for only by exchanges that need it.
+    `routing_keys` are the message's own and those of CC and BCC; `headers` is asked for only by exchanges that need it,
+    and `arrival` by those that look at the message itself, or keep it.
     A `probe` asks for a route to keep, before any message takes it: nothing is counted.
     """
     found: Destinations = {}
-    for routing_key in routing_keys:
-        exchange.match(routing_key, headers, found)
+    exchange.find(routing_keys, headers, arrival, found)
     if found and not exchange.exchanges_bound:
-        return Routed(tuple(found), exchange.NEEDS_HEADERS)  # type: ignore[arg-type]  # no binding leads to an exchange
+        return Routed(tuple(found), exchange.dynamic)  # type: ignore[arg-type]  # no binding leads to an exchange
     if not found and exchange.alternate is None:
-        return Routed((), exchange.NEEDS_HEADERS)
-    return _walk(vhost, exchange, found, routing_keys, headers, probe=probe)
+        return Routed((), exchange.dynamic)
+    return _walk(vhost, exchange, found, routing_keys, headers, arrival, probe=probe)
 
 
 def _walk(
@@ -51,6 +53,7 @@ def _walk(
     found: Destinations,
     routing_keys: Sequence[str],
     headers: Mapping[str, Any] | None,
+    arrival: "Arrival | None",
     *,
     probe: bool,
 ) -> Routed:
@@ -60,7 +63,7 @@ def _walk(
     waiting: list[Exchange] = []
     dynamic = False
     while True:
-        dynamic = dynamic or exchange.NEEDS_HEADERS
+        dynamic = dynamic or exchange.dynamic
         if found:
             for destination in found:
                 if not isinstance(destination, Exchange):
@@ -83,8 +86,7 @@ def _walk(
             return Routed(tuple(queues), dynamic)
         exchange = waiting.pop()
         found = {}
-        for routing_key in routing_keys:
-            exchange.match(routing_key, headers, found)
+        exchange.find(routing_keys, headers, arrival, found)
 
 
 def _count_missing(vhost: "VHost", exchange: Exchange) -> None:

@@ -2,13 +2,27 @@
 
 from typing import Final
 
+from pybroker.core.exchange.consistent_hash import ConsistentHashExchange
 from pybroker.core.exchange.direct import DirectExchange
 from pybroker.core.exchange.exchange import Exchange
 from pybroker.core.exchange.fanout import FanoutExchange
 from pybroker.core.exchange.headers import HeadersExchange
+from pybroker.core.exchange.modulus_hash import ModulusHashExchange
+from pybroker.core.exchange.random import RandomExchange
+from pybroker.core.exchange.recent_history import RecentHistoryExchange
 from pybroker.core.exchange.topic import TopicExchange
 
 # What `exchange.declare` may ask for. A new type is one new file and one row.
 EXCHANGE_TYPES: Final[dict[str, type[Exchange]]] = {
-    exchange.TYPE: exchange for exchange in (DirectExchange, FanoutExchange, TopicExchange, HeadersExchange)
+    exchange.TYPE: exchange
+    for exchange in (
+        DirectExchange,
+        FanoutExchange,
+        TopicExchange,
+        HeadersExchange,
+        ConsistentHashExchange,
+        ModulusHashExchange,
+        RandomExchange,
+        RecentHistoryExchange,
+    )
 }

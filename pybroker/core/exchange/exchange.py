@@ -4,10 +4,11 @@ A type knows how a message finds its destinations, and nothing of what happens a
 alternate exchanges is `router.py`, declaring and deleting is `definitions.py`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 if TYPE_CHECKING:
+    from pybroker.core.arrival import Arrival
     from pybroker.core.binding import Binding, BindingKey, Destination
     from pybroker.core.vhost import VHost
     from pybroker.wire.table import Table
@@ -22,6 +23,7 @@ class Exchange:
     """One exchange of a vhost. `alternate` is the one in force: the declared argument, else a policy's (A15).
 
     `exchanges_bound` counts the bindings that lead to exchanges, so that the router can see at a glance that none does.
+    It is `dynamic` if where a message goes is not told by its routing key alone: such routes are not kept.
     `user` is the name of who declared it. `publish_in` and `publish_out` are added to by the publisher's side.
     """
 
@@ -35,6 +37,7 @@ class Exchange:
         "arguments",
         "auto_delete",
         "durable",
+        "dynamic",
         "exchanges_bound",
         "internal",
         "name",
@@ -64,10 +67,15 @@ class Exchange:
         self.user = user
         self.alternate: str | None = arguments.get(ALTERNATE)
         self.exchanges_bound = 0
+        self.dynamic = self.NEEDS_HEADERS
         self.publish_in = 0
         self.publish_out = 0
         self._bindings: dict[BindingKey, Binding] = {}
         self._open_index()
+
+    @classmethod
+    def validate(cls, arguments: "Table") -> None:
+        """Refuse arguments that no exchange of this type can be declared with. Raises PreconditionFailed (406)."""
 
     def apply_policy(self, alternate: str | None) -> None:
         """Take a policy's alternate exchange, or none; what was declared wins (A15)."""
@@ -109,6 +117,23 @@ class Exchange:
     def in_use(self) -> bool:
         """Tell whether a binding leaves this exchange [exchange.delete if-unused]."""
         return bool(self._bindings)
+
+    def find(
+        self,
+        routing_keys: "Sequence[str]",
+        headers: Mapping[str, Any] | None,
+        arrival: "Arrival | None",  # noqa: ARG002 - for types that look at more than these
+        out: Destinations,
+    ) -> None:
+        """Add every destination of a message with these keys to `out`; a probe, for no message, has no `arrival`."""
+        for routing_key in routing_keys:
+            self.match(routing_key, headers, out)
+
+    def welcome(self, binding: "Binding") -> None:
+        """Learn that a client has made this new binding: all that is kept for it is in place."""
+
+    def discard(self) -> None:
+        """Learn that it is deleted."""
 
     def match(self, routing_key: str, headers: Mapping[str, Any] | None, out: Destinations) -> None:
         """Add every destination of a message to `out`. Called per message where routes are not cached."""

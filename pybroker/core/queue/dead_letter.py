@@ -10,8 +10,9 @@ from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.core.arrival import Arrival
 from pybroker.core.chore import Chore
-from pybroker.core.publish import NO_RECEIPT, enqueue, names_of, single_run
+from pybroker.core.publish import NO_RECEIPT, enqueue, names_of, single_run, with_properties
 from pybroker.core.router import route
 from pybroker.errors import AmqpError
 from pybroker.message import Message
@@ -118,10 +119,10 @@ class Departures(Chore):
         cost = 1
         if same != self._same:
             cost = 8 + len(octets) // 128
-            self._letter = _letter(queue, message.names, octets, reason)
-            self._same = same
+            self._letter = _letter(queue, message, octets, reason)
+            self._same = () if self._letter is not None and self._letter.dynamic else same
         letter = self._letter
-        if letter is not None:
+        if letter is not None and letter.targets:
             # Copy and original in one call, so in one batch of the log: after a crash there is the one or the other.
             run = single_run(broker, letter.names, message, letter.octets, letter.traits)
             enqueue(broker.log, run, range(1), letter.targets, NO_RECEIPT)
@@ -142,17 +143,18 @@ def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
 
 
 class Letter(NamedTuple):
-    """What a message becomes: its names and properties with this death, and where it goes."""
+    """What a message becomes: its names and properties with this death, and where it goes; `dynamic` as in Routed."""
 
     names: Names
     octets: bytes
     traits: Traits
     targets: "tuple[Queue, ...]"
+    dynamic: bool
 
 
-def _letter(queue: "Queue", died: Names, octets: bytes, reason: str) -> Letter | None:
-    """Return what a message with these names and properties becomes; None if it ends here."""
-    vhost, limits = queue.vhost, queue.limits
+def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Letter | None:
+    """Return what a message with these properties becomes; None if it ends here."""
+    vhost, limits, died = queue.vhost, queue.limits, message.names
     warn = vhost.broker.warn
     if limits.dead_letter_exchange is None:
         return None
@@ -171,11 +173,6 @@ def _letter(queue: "Queue", died: Names, octets: bytes, reason: str) -> Letter |
         headers.pop("CC", None)
     props.headers = headers
     props.expiration = None
-    routed = route(vhost, exchange, routing_keys, headers)
-    targets = tuple(target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, headers))
-    if len(targets) < len(routed.queues):
-        cycle = [death.get("queue") for death in _deaths(headers)]
-        warn(f"cycle {vhost.name}/{queue.name}", f"Message dropped: its dead letter queues form a cycle: {cycle}")
     octets = properties.encode_properties(props)
     if len(octets) > vhost.broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
         # Differs from RabbitMQ: it sends a header frame above frame_max, and the consumer closes its connection.
@@ -190,7 +187,15 @@ def _letter(queue: "Queue", died: Names, octets: bytes, reason: str) -> Letter |
             f"Message dropped: its headers grew too large in {queue!r}: {error.text}",
         )
         return None
-    return Letter(names_of(limits.dead_letter_exchange, routing_keys[0]), octets, traits, targets) if targets else None
+    names = names_of(limits.dead_letter_exchange, routing_keys[0])
+    content = with_properties(message.content, octets)
+    arrival = Arrival(names, traits, content, message.run.channel, message.run.frame_octets_max)
+    routed = route(vhost, exchange, routing_keys, headers, arrival=arrival)
+    targets = tuple(target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, headers))
+    if len(targets) < len(routed.queues):
+        cycle = [death.get("queue") for death in _deaths(headers)]
+        warn(f"cycle {vhost.name}/{queue.name}", f"Message dropped: its dead letter queues form a cycle: {cycle}")
+    return Letter(names, octets, traits, targets, routed.dynamic)
 
 
 def _routes(headers: Table, key: str) -> list[str]:

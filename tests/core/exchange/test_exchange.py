@@ -9,8 +9,13 @@ from pybroker.wire.table import Table
 TYPES = sorted(EXCHANGE_TYPES)
 
 
-def test_the_table_has_the_four_types_of_the_specification():
-    assert TYPES == ["direct", "fanout", "headers", "topic"]
+# A binding key that all types take: of x-consistent-hash it is a weight.
+KEY = "7"
+
+
+def test_the_table_has_the_types_of_the_specification_and_those_of_the_plugins():
+    assert ["direct", "fanout", "headers", "topic"] == [each for each in TYPES if not each.startswith("x-")]
+    assert {"x-consistent-hash", "x-modulus-hash", "x-random", "x-recent-history"} <= set(TYPES)
     assert all(name == each.TYPE for name, each in EXCHANGE_TYPES.items())
 
 
@@ -19,14 +24,14 @@ def test_an_equal_binding_is_kept_once(type_name):
     vhost = new_vhost()
     x = exchange(vhost, "x", type_name)
     q = queue(vhost, "q")
-    assert x.add(Binding(x, q, "k", wired(a=1)))
-    assert not x.add(Binding(x, q, "k", wired(a=1)))
-    assert x.add(Binding(x, q, "k", wired(a=2)))
+    assert x.add(Binding(x, q, KEY, wired(a=1)))
+    assert not x.add(Binding(x, q, KEY, wired(a=1)))
+    assert x.add(Binding(x, q, KEY, wired(a=2)))
     assert x.binding_count == 2
-    assert x.remove(Binding(x, q, "k", wired(a=1)))
-    assert not x.remove(Binding(x, q, "k", wired(a=1)))
+    assert x.remove(Binding(x, q, KEY, wired(a=1)))
+    assert not x.remove(Binding(x, q, KEY, wired(a=1)))
     assert x.in_use
-    assert x.remove(Binding(x, q, "k", wired(a=2)))
+    assert x.remove(Binding(x, q, KEY, wired(a=2)))
     assert not x.in_use
 
 
@@ -35,13 +40,13 @@ def test_two_ways_to_one_queue_are_one_and_the_last_unbind_ends_it(type_name):
     vhost = new_vhost()
     exchange(vhost, "x", type_name)
     queue(vhost, "q")
-    link(vhost, "x", "q", "k", wired(x_match="any", a=1, b=1))
-    link(vhost, "x", "q", "k", wired(x_match="any", a=1, c=1))
-    assert reached(vhost, "x", "k", headers={"a": 1}) == ["q"]
-    unlink(vhost, "x", "q", "k", wired(x_match="any", a=1, b=1))
-    assert reached(vhost, "x", "k", headers={"a": 1}) == ["q"]
-    unlink(vhost, "x", "q", "k", wired(x_match="any", a=1, c=1))
-    assert reached(vhost, "x", "k", headers={"a": 1}) == []
+    link(vhost, "x", "q", KEY, wired(x_match="any", a=1, b=1))
+    link(vhost, "x", "q", KEY, wired(x_match="any", a=1, c=1))
+    assert reached(vhost, "x", KEY, headers={"a": 1}) == ["q"]
+    unlink(vhost, "x", "q", KEY, wired(x_match="any", a=1, b=1))
+    assert reached(vhost, "x", KEY, headers={"a": 1}) == ["q"]
+    unlink(vhost, "x", "q", KEY, wired(x_match="any", a=1, c=1))
+    assert reached(vhost, "x", KEY, headers={"a": 1}) == []
 
 
 def test_bindings_come_in_the_order_they_were_made():

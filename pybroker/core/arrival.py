@@ -1,0 +1,23 @@
+"""Arrival: one message on its way through the exchanges, for those that look at more than key and headers, or keep it.
+
+Made where each message is routed by itself; whose route is kept needs none.
+"""
+
+from typing import NamedTuple
+
+from pybroker.run import Names, Traits
+
+
+class Arrival(NamedTuple):
+    """`content` as in Run, without BCC; `channel` and `frame_octets_max` say how it is framed."""
+
+    names: Names
+    traits: Traits
+    content: bytes
+    channel: int
+    frame_octets_max: int
+
+    @property
+    def property_octets(self) -> bytes:
+        """Return the content header's properties: the flags and what follows, up to the frame-end (§4.2.6.1)."""
+        return self.content[19 : 7 + int.from_bytes(self.content[3:7])]

@@ -1,0 +1,97 @@
+"""The recent history exchange ([rmq x-recent-history]): a fanout that hands its last messages to who is bound later.
+
+As in RabbitMQ they are kept in memory and gone after a restart; a message with the header `x-recent-history-no-store`
+is not kept.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from pybroker.core.arguments import INTEGERS
+from pybroker.core.exchange.exchange import Destinations, Exchange
+from pybroker.core.exchange.fanout import FanoutExchange
+from pybroker.core.terms import field_type, printed
+from pybroker.errors import PreconditionFailed
+from pybroker.run import Run
+
+if TYPE_CHECKING:
+    from pybroker.core.arrival import Arrival
+    from pybroker.core.binding import Binding
+    from pybroker.wire.table import Table
+
+LENGTH: Final = "x-recent-history-length"
+NO_STORE: Final = "x-recent-history-no-store"
+LENGTH_DEFAULT: Final = 20
+# Differs from RabbitMQ: it takes any length. Nothing of these is ever paged out.
+LENGTH_MAX: Final = 1_000_000
+
+
+class RecentHistoryExchange(FanoutExchange):
+    """It keeps each message that comes by, so no route is kept."""
+
+    TYPE: ClassVar[str] = "x-recent-history"
+    NEEDS_HEADERS: ClassVar[bool] = True
+
+    __slots__ = ("_recent",)
+
+    @classmethod
+    def validate(cls, arguments: "Table") -> None:
+        """Refuse a length that is no positive integer. Raises PreconditionFailed (406)."""
+        if LENGTH not in arguments:
+            return
+        value = arguments[LENGTH]
+        if field_type(arguments, LENGTH) not in INTEGERS or value <= 0:
+            text = f"Invalid argument {printed(value)}, '{LENGTH}' must be a positive integer"
+            raise PreconditionFailed(text)
+
+    def find(
+        self,
+        routing_keys: "Sequence[str]",
+        headers: Mapping[str, Any] | None,
+        arrival: "Arrival | None",
+        out: Destinations,
+    ) -> None:
+        """Add all destinations, and keep the message."""
+        if arrival is not None and (headers is None or headers.get(NO_STORE) is not True):
+            self._recent.append(arrival)
+        super().find(routing_keys, headers, arrival, out)
+
+    def welcome(self, binding: "Binding") -> None:
+        """Give the last messages, the oldest first, to a queue that was bound, or to the queues of an exchange."""
+        # An exchange knows no queues: they know exchanges.
+        from pybroker.core.publish import NO_RECEIPT, enqueue, headers_of  # noqa: PLC0415
+        from pybroker.core.router import route  # noqa: PLC0415
+
+        broker = self.vhost.broker
+        for arrival in list(self._recent):
+            destination = binding.destination
+            if isinstance(destination, Exchange):
+                keys = [arrival.names.routing_key]
+                queues = route(self.vhost, destination, keys, headers_of(arrival.content), arrival=arrival).queues
+            else:
+                queues = (destination,)
+            if queues:
+                enqueue(broker.log, self._copy(arrival), range(1), queues, NO_RECEIPT)
+
+    def _open_index(self) -> None:
+        super()._open_index()
+        length = self.arguments.get(LENGTH, LENGTH_DEFAULT)
+        self._recent: deque[Arrival] = deque(maxlen=min(length, LENGTH_MAX))
+
+    def _copy(self, arrival: "Arrival") -> Run:
+        content = arrival.content
+        body = int.from_bytes(content[11:19])
+        broker = self.vhost.broker
+        return Run(
+            arrival.names,
+            arrival.traits,
+            broker.log.take(1),
+            [content],
+            len(content),
+            body,
+            body,
+            broker.clock.now_ms,
+            arrival.channel,
+            arrival.frame_octets_max,
+        )
