@@ -137,6 +137,11 @@ class Events(Chore):
         if self.wanted:
             self.emit(name, facts, self.cause())
 
+    def note(self, name: str, facts: Facts, cause: Cause) -> None:
+        """Tell the audit log alone."""
+        if self._audit is not None:
+            self._audit(name, facts, cause, NOTHING_MORE)
+
     def deliver(self, _now_ms: int) -> None:
         """Publish the oldest, one turn's share of them."""
         for _ in range(min(len(self._waiting), TURN_EVENTS_MAX)):
