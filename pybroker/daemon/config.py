@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pybroker import paths
+from pybroker.core.password import ALGORITHMS, ARGON2ID
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING, Settings
 from pybroker.daemon import values
 from pybroker.daemon.conf_file import PROBLEMS_MAX, Assignment
@@ -68,6 +69,10 @@ def _closes_timed_out(text: str) -> bool:
     return values.one_of(("return", "close"))(text) == "close"
 
 
+def _limit_or_infinity(text: str) -> object:
+    return None if text == "infinity" else values.whole_number(0, 1_000_000_000)(text)
+
+
 def _log_file(text: str) -> Path | None:
     if text == "false":
         return None
@@ -91,10 +96,13 @@ KEYS: Final[Mapping[str, Key]] = {
     "frame_max": Key("131072", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max"),
     "initial_frame_max": Key("8192", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max_initial"),
     "channel_max": Key("2047", values.whole_number(0, 65_535), "channel_max"),
+    "connection_max": Key("infinity", _limit_or_infinity, "connection_max"),
+    "channel_max_per_node": Key("infinity", _limit_or_infinity, "channels_per_node_max"),
     "consumer_max_per_channel": Key("infinity", _number_or_infinity, "consumers_per_channel_max"),
     "consumer_timeout": Key("1800000", _milliseconds_or_undefined, "consumer_timeout_ms"),
     "max_message_size": Key("16777216", values.octets(1, MESSAGE_OCTETS_CEILING), "message_octets_max"),
     "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), ""),
+    "password_hashing_module": Key(ARGON2ID, values.one_of(ALGORITHMS), "password_hashing"),
     "default_vhost": Key("/", values.short_text, "default_vhost"),
     "default_user": Key("guest", values.short_text, "default_user"),
     "default_pass": Key("guest", values.text_value, "default_pass"),

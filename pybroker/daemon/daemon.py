@@ -32,6 +32,7 @@ from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
 from pybroker.daemon.telemetry import Telemetry
+from pybroker.daemon.threads import ThreadWorker
 from pybroker.daemon.values import Address
 from pybroker.net.server import Server
 from pybroker.net.turn import LoopTurn
@@ -73,6 +74,8 @@ class Daemon:
         self.broker = Broker(config.settings, clock, turn, self.definitions.catalogue)
         self.definitions.restore(self.broker)
         self.server = Server(self.broker)
+        self.secrets = ThreadWorker("secrets", turn)
+        self.broker.logins.worker = self.secrets
         self.memory = Monitor(self.broker, self.allocator)
         self.disk = DiskMonitor(self.broker, folder.path)
         self.storage = Storage(folder.path, self.broker, notifier, self._disk_failed, self.disk.full)
@@ -265,6 +268,7 @@ class Daemon:
         self.definitions.close()
         self.storage.close()
         self.control.stop()
+        self.secrets.stop()
         for greenlet in self._greenlets:
             greenlet.kill(block=False)
         for path in self._files:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
+from pybroker.core.password import SHA512
 from pybroker.core.settings import Settings
 from pybroker.core.watermark import ASSUMED, TotalMemory
 from pybroker.daemon.classic_rules import RULES
@@ -51,6 +52,10 @@ def test_the_documented_default_is_the_settings_default(name):
         ("handshake_timeout = 500", "handshake_timeout_ms", 500),
         ("consumer_max_per_channel = infinity", "consumers_per_channel_max", 0),
         ("consumer_max_per_channel = 7", "consumers_per_channel_max", 7),
+        ("connection_max = 0", "connection_max", 0),
+        ("connection_max = infinity", "connection_max", None),
+        ("channel_max_per_node = 5000", "channels_per_node_max", 5_000),
+        ("password_hashing_module = rabbit_password_hashing_sha512", "password_hashing", SHA512),
         ("max_message_size = 1MB", "message_octets_max", 1_048_576),
         ("default_vhost = v", "default_vhost", "v"),
         ("default_user = u", "default_user", "u"),
