@@ -34,7 +34,7 @@ log = logging.getLogger("pybroker")
 
 
 class AuditLog:
-    """`take` is called on the loop, `_write` runs in the thread; `taken`, `written` and `_dropped` have one writer each."""
+    """`take` is called on the loop, `_write` runs in the thread; what both read is counted up by one of them."""
 
     __slots__ = (
         "_clock",

@@ -131,6 +131,7 @@ def _log_places(config: Config, files_max: int) -> None:
     log.info(" node           : %s", settings.node_name)
     log.info(" config file(s) : %s", ", ".join(settings.config_files) or "(none)")
     log.info(" log(s)         : %s", ", ".join(settings.log_files) or "(none)")
+    log.info(" audit log      : %s", config.audit_file or "(none)")
     log.info(" data dir       : %s", settings.data_dir)
     log.info(" control socket : %s", config.control_socket)
     log.info(" open files     : %d at most", files_max)

@@ -28,6 +28,8 @@ LIMITS: Final = {
     "vm_memory_high_watermark": ("memory_relative", "memory_octets"),
     "disk_free_limit": ("disk_relative", "disk_octets"),
 }
+# Beside the log, unless there is none.
+AUDIT_FILE: Final = "NODENAME-audit.log"
 # RabbitMQ's schema: "Values greater than 0.9 can be dangerous".
 PAGING_RATIO_CAREFUL: Final = 0.9
 # Thirty years.
@@ -81,6 +83,10 @@ def _log_file(text: str) -> Path | None:
     return Path(values.text_value(text))
 
 
+def _audit_file(text: str) -> Path | None:
+    return Path(AUDIT_FILE) if text == "true" else _log_file(text)
+
+
 KEYS: Final[Mapping[str, Key]] = {
     "node.name": Key("pybroker@HOST", values.node_name, ""),
     "cluster_name": Key("pybroker@HOST", values.short_text, "cluster_name"),
@@ -127,6 +133,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "log.dir": Key("/var/log/pybroker", values.path, ".log_dir"),
     "log.file": Key("NODENAME.log", _log_file, ".log_file"),
     "log.file.level": Key("info", values.one_of(LOG_LEVELS), ".log_level"),
+    "log.audit": Key(AUDIT_FILE, _audit_file, ".audit_file"),
     "log.console": Key("false", values.boolean, ".console"),
     "log.console.level": Key("info", values.one_of(LOG_LEVELS), ".console_level"),
     "telemetry.enabled": Key("true", values.boolean, ".telemetry"),
@@ -150,6 +157,7 @@ class Config:
     log_dir: Path = field(default_factory=paths.log_dir)
     log_file: Path | None = Path()
     log_level: str = "info"
+    audit_file: Path | None = Path()
     console: bool = False
     console_level: str = "info"
     telemetry: bool = True
@@ -170,6 +178,11 @@ class Config:
             self.pid_file = self.data_dir / f"{name}.pid"
         if self.log_file is not None:
             self.log_file = self.log_dir / (f"{name}.log" if self.log_file == Path() else self.log_file)
+        if self.audit_file == Path():
+            self.audit_file = None if self.log_file is None else self.log_file.parent / AUDIT_FILE
+        if self.audit_file is not None:
+            audit_file = self.log_dir / self.audit_file
+            self.audit_file = audit_file.with_name(audit_file.name.replace("NODENAME", name))
         settings.data_dir = str(self.data_dir)
         settings.log_files = tuple(map(str, filter(None, (self.log_file, "<stdout>" if self.console else None))))
 

@@ -16,8 +16,10 @@ from pybroker.clock import Clock
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
+from pybroker.core.cause import BROKER
 from pybroker.daemon import custody, reach, resident, total_memory
 from pybroker.daemon.allocator import Allocator
+from pybroker.daemon.audit_log import AuditLog
 from pybroker.daemon.config import Config
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.definitions import DefinitionsStorage
@@ -37,6 +39,7 @@ from pybroker.daemon.values import Address
 from pybroker.net.server import Server
 from pybroker.net.turn import LoopTurn
 from pybroker.store.figures import figures
+from pybroker.version import VERSION
 
 # RabbitMQ's text when its own supervisor stops it (rabbit_reader.erl); clients match on it.
 STOP_TEXT: Final = "broker forced connection closure with reason 'shutdown'"
@@ -48,7 +51,7 @@ TICK_S: Final = 1.0
 GC_GEN0_THRESHOLD: Final = 100_000
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pybroker.store.journal import Journal
@@ -80,6 +83,7 @@ class Daemon:
         self.disk = DiskMonitor(self.broker, folder.path)
         self.storage = Storage(folder.path, self.broker, notifier, self._disk_failed, self.disk.full)
         self.telemetry: Telemetry | None = None
+        self.audit: AuditLog | None = None
         self.control = ControlServer(self.broker, config.control_socket, self)
         self.app_running = False
         self._addresses = config.tcp
@@ -97,6 +101,7 @@ class Daemon:
         """
         self.signals.install(self.reopen_log)
         try:
+            self._open_audit()
             self.control.start()
             self._files.append(self.control.path)
             self.storage.open()
@@ -224,7 +229,22 @@ class Daemon:
     def reopen_log(self) -> None:
         """Open the log file by its name again, after a rotation."""
         self.log.reopen()
+        if self.audit is not None:
+            self.audit.reopen()
         log.info("log file reopened")
+
+    def audit_lines(self, pause: "Callable[[float], object]") -> "Iterator[bytes]":
+        """Yield the lines of the audit log from the last one back. Raises Refused when there is none."""
+        if self.audit is None:
+            raise Refused("the node writes no audit log (log.audit = false)", os.EX_UNAVAILABLE)
+        return self.audit.lines(pause)
+
+    def _open_audit(self) -> None:
+        path, events = self.config.audit_file, self.broker.events
+        if path is not None:
+            self.audit = AuditLog(path, self.broker.clock)
+            events.audit = self.audit.take
+            events.note("node.started", {"name": self.config.settings.node_name, "version": VERSION}, BROKER)
 
     def stop_at_once(self, number: int) -> None:
         """End the process without waiting for anybody: the second signal. Exits with 128 + its number."""
@@ -269,6 +289,11 @@ class Daemon:
         self.storage.close()
         self.control.stop()
         self.secrets.stop()
+        if self.audit is not None:
+            self.broker.events.note("node.stopped", {"name": self.config.settings.node_name}, BROKER)
+            self.broker.events.audit = None
+            self.audit.close()
+            self.audit = None
         for greenlet in self._greenlets:
             greenlet.kill(block=False)
         for path in self._files:

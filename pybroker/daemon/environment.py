@@ -78,6 +78,7 @@ def _places(config: Config) -> dict[str, str]:
         "pid_file": str(config.pid_file or "none"),
         "log.dir": str(config.log_dir),
         "log.file": "false" if config.log_file is None else str(config.log_file),
+        "log.audit": "false" if config.audit_file is None else str(config.audit_file),
     }
 
 
