@@ -13,7 +13,7 @@ import struct
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import gevent
 from gevent import socket as gsocket
@@ -33,6 +33,7 @@ from pybroker.control.spec import (
     Refused,
     Work,
 )
+from pybroker.core.cause import ASKED, BROKER, COMMAND_USER, Cause
 from pybroker.errors import AmqpError
 from pybroker.version import VERSION
 
@@ -56,6 +57,17 @@ PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
 
 log = logging.getLogger("pybroker")
+
+
+class Caller(NamedTuple):
+    """Who asks, as the kernel says (SO_PEERCRED)."""
+
+    pid: int
+    uid: int
+    gid: int
+
+    def __str__(self) -> str:
+        return f"uid {self.uid} (pid {self.pid})"
 
 
 class ControlServer:
@@ -95,26 +107,26 @@ class ControlServer:
         """Talk to one caller until he leaves."""
         peer.settimeout(IDLE_S_MAX)
         try:
-            pid, uid, _ = PEERCRED.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size))
+            caller = Caller(*PEERCRED.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size)))
             ours = os.geteuid()
-            if uid not in {0, ours}:
-                text = f"the control socket serves root and the daemon's user (uid {ours}), not uid {uid}"
+            if caller.uid not in {0, ours}:
+                text = f"the control socket serves root and the daemon's user (uid {ours}), not uid {caller.uid}"
                 peer.sendall(_error(Refused(text, EX_UNAVAILABLE)))
                 return
             greeting = {"node": self.broker.settings.node_name, "version": VERSION, "protocol": codec.PROTOCOL}
             peer.sendall(codec.encode(greeting))
             for line in _lines(peer):
-                self._answer(peer, line, f"uid {uid} (pid {pid})")
+                self._answer(peer, line, caller)
         except OSError as error:
             # He vanished, or stopped reading; whatever was asked for has been done or is not wanted any more.
             log.debug("control: a caller is gone: %s", error)
         finally:
             peer.close()
 
-    def _answer(self, peer: gsocket.socket, line: bytes, who: str) -> None:
+    def _answer(self, peer: gsocket.socket, line: bytes, caller: Caller) -> None:
         """Run one request and send its whole answer. Raises OSError when the peer is gone."""
         try:
-            for slice_ in self._run(line, who):
+            for slice_ in self._run(line, caller):
                 _send(peer, slice_)
                 gevent.sleep(SLICE_PAUSE_S)
         except _PeerGone as gone:
@@ -132,7 +144,7 @@ class ControlServer:
             text = f"the daemon failed at this command ({type(error).__name__}: {error}); its log tells more"
             peer.sendall(_error(Refused(text, EX_SOFTWARE)))
 
-    def _run(self, line: bytes, who: str) -> Iterator[bytes]:
+    def _run(self, line: bytes, caller: Caller) -> Iterator[bytes]:
         """Yield the answer's octets, a slice of rows at a time. Raises Refused, BadLine, AmqpError."""
         if len(line) > codec.REQUEST_OCTETS_MAX:
             raise Refused(f"a request is longer than {codec.REQUEST_OCTETS_MAX} octets", EX_USAGE)
@@ -143,9 +155,37 @@ class ControlServer:
         if command.beside:
             raise Refused(f"{name} is done beside the node, by pybrokerctl", EX_USAGE)
         args = command.parse(given)
+        answer = self._work(command, args, wants_progress)
+        yield from answer if command.effect == "read" else self._recorded(answer, command, args, caller)
+
+    def _recorded(self, answer: Iterator[bytes], command: Command, args: Any, caller: Caller) -> Iterator[bytes]:
+        """Yield an answer; what the command changes is laid to the caller, and the audit log has what came of it."""
+        text = describe(command, args)
+        log.info("control: %s runs %s", caller, text)
+        cause = Cause(f"command {command.name}", COMMAND_USER, str(caller))
+        ASKED.set(cause)  # a greenlet has a context of its own
+        exit_code, error = EX_SOFTWARE, "it failed"
+        try:
+            yield from answer
+            exit_code, error = os.EX_OK, ""
+        except Refused as refused:
+            exit_code, error = refused.exit_code, refused.text
+            raise
+        except AmqpError as refused:
+            exit_code, error = EX_UNAVAILABLE, refused.text
+            raise
+        except GeneratorExit:
+            error = "its caller went away"
+            raise
+        finally:
+            ASKED.set(BROKER)
+            told = text.partition(" ")[2]
+            facts = {"name": command.name, "arguments": told, "exit": exit_code, "error": error, **caller._asdict()}
+            self.broker.events.note("command", facts, cause)
+
+    def _work(self, command: Command, args: Any, wants_progress: bool) -> Iterator[bytes]:
+        """Run a command; yield its answer's octets. Raises Refused, AmqpError."""
         _check_app(command, self.controller)
-        if command.effect != "read":
-            log.info("control: %s runs %s", who, describe(command, args))
         before = self.broker.definitions.ticket
         result = command.run(Node(self.broker, self.controller, gevent.sleep), args)
         if command.columns:
