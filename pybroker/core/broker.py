@@ -83,7 +83,7 @@ class Broker:
         self.heeds = Ticks(turn, methodcaller("heed_alarms"))  # of alarms that changed
         self.traces = Traces(turn)
         self.events = Events(self)
-        self.alarms.tell = self.parameters.tell = self.events.tell
+        self.alarms.tell = self.parameters.tell = self.users.tell = self.events.tell
         self.log: Log = MemoryLog()
         self.pages: PageLog | None = None
         self.paging = Paging(self)
@@ -182,6 +182,7 @@ class Broker:
             self.delete_vhost(name)
         self.definitions.clear()
         self.users = Users(self.definitions)
+        self.users.tell = self.events.tell
         for parameter in list(self.parameters.globals):
             self.parameters.clear_global(parameter)
         self.create_defaults()

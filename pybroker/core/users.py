@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from pybroker.core import durable
+from pybroker.core import durable, telling
 from pybroker.core.password import MD5, SHA256, check_hash, hash_of_nobody, hash_password, password_fits
 from pybroker.core.permissions import Permission, TopicPermission
 from pybroker.store.memory import MemoryDefinitions
@@ -78,7 +78,7 @@ class User:
 class Users:
     """All users. `generation` grows with every change of anybody's permissions; verdicts kept elsewhere end with it."""
 
-    __slots__ = ("_definitions", "_nobody", "_users", "_warned", "generation")
+    __slots__ = ("_definitions", "_nobody", "_users", "_warned", "generation", "tell")
 
     def __init__(self, definitions: "Definitions | None" = None) -> None:
         self._definitions = MemoryDefinitions() if definitions is None else definitions
@@ -86,6 +86,7 @@ class Users:
         self._nobody: dict[str, bytes] = {}
         self._warned = False
         self.generation = 0
+        self.tell: telling.Tell = telling.nobody_listens
 
     def __len__(self) -> int:
         return len(self._users)
@@ -126,6 +127,7 @@ class Users:
         user = User(name, password_hash, hashing_algorithm, tags, limits)
         self.take(user)
         durable.keep_user(self._definitions, user)
+        telling.user_created(self.tell, user)
         return user
 
     def take(self, user: User) -> None:
@@ -138,6 +140,7 @@ class Users:
         user = self.named(name)
         del self._users[name]
         durable.forget_user(self._definitions, user)
+        self.tell("user.deleted", {"name": name})
         user.permissions.clear()
         user.topic_permissions.clear()
         self._changed(user)
@@ -149,6 +152,7 @@ class Users:
         user.password_hash, user.hashing_algorithm = password_hash, hashing_algorithm
         self._warn(user)
         self._keep(user)
+        self.tell(f"user.password.{'changed' if password_hash else 'cleared'}", {"name": name})
 
     def clear_password(self, name: str) -> None:
         """Have no password let the user in. Raises NoSuchUserError."""
@@ -159,12 +163,14 @@ class Users:
         user = self.named(name)
         user.tags = tuple(tags)
         self._keep(user)
+        self.tell("user.tags.set", {"name": name, "tags": list(user.tags)})
 
     def set_limits(self, name: str, limits: Mapping[str, int]) -> None:
         """Replace the limits, which `quota.py` has checked; who is over them stays. Raises NoSuchUserError."""
         user = self.named(name)
-        user.limits = dict(limits)
+        before, user.limits = user.limits, dict(limits)
         self._keep(user)
+        telling.user_limits(self.tell, user, before)
 
     def authenticate(self, name: str, password: str) -> User | None:
         """Return the user if the password is right. A name that does not exist costs the same work as one that does.
@@ -193,6 +199,8 @@ class Users:
         user = self.named(name)
         user.permissions[vhost_name] = Permission(configure, write, read)
         durable.keep_permission(self._definitions, user, vhost_name)
+        patterns = {"configure": configure, "write": write, "read": read}
+        self.tell("permission.created", {"user": name, "vhost": vhost_name, **patterns})
         self._changed(user)
 
     def clear_permissions(self, name: str, vhost_name: str) -> None:
@@ -200,6 +208,7 @@ class Users:
         user = self.named(name)
         if user.permissions.pop(vhost_name, None) is not None:
             durable.forget_permission(self._definitions, user, vhost_name)
+            self.tell("permission.deleted", {"user": name, "vhost": vhost_name})
         self._changed(user)
 
     def set_topic_permissions(self, name: str, vhost_name: str, exchange_name: str, write: str, read: str) -> None:
@@ -207,6 +216,8 @@ class Users:
         user = self.named(name)
         user.topic_permissions[vhost_name, exchange_name] = TopicPermission(vhost_name, name, write, read)
         durable.keep_topic_permission(self._definitions, user, vhost_name, exchange_name)
+        facts = {"user": name, "vhost": vhost_name, "exchange": exchange_name, "write": write, "read": read}
+        self.tell("topic.permission.created", facts)
         self._changed(user)
 
     def clear_topic_permissions(self, name: str, vhost_name: str, exchange_name: str | None = None) -> None:
@@ -216,6 +227,7 @@ class Users:
             if key[0] == vhost_name and exchange_name in (None, key[1]):
                 del user.topic_permissions[key]
                 durable.forget_topic_permission(self._definitions, user, *key)
+                self.tell("topic.permission.deleted", {"user": name, "vhost": vhost_name, "exchange": key[1]})
         self._changed(user)
 
     def forget_vhost(self, vhost_name: str) -> None:

@@ -119,6 +119,7 @@ def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) 
         _turn_away(session, name, late_ms, verdict)
         return
     session.user = verdict.user
+    telling.authenticated(session, name)
     session.state = "tuning"
     session.reading_resumed()
     session.send_method(
@@ -136,6 +137,7 @@ def _turn_away(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict
     """Refuse: 403, or 506 if nobody had the time to look at the password."""
     mechanism = session.auth_mechanism
     log.error("%s login refused: user %.256r - %s (connection %s)", mechanism, name, verdict.reason, session.name)
+    telling.authenticated(session, name, f"user '{name}' - {verdict.reason}")
     error: AmqpError
     if verdict.busy:
         # Differs from RabbitMQ: its hashes cost nothing. To be refused for good a client must have been wrong.
