@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pybroker.core.consumer import Consumer
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.users import User
     from pybroker.core.vhost import VHost
 
 # Emits an event, caused by who asks for what happens now.
@@ -295,6 +296,24 @@ def vhost_deleted(vhost: "VHost") -> None:
     events.emit("vhost.down", facts, because("its virtual host is deleted"))
 
 
+def user_created(tell: Tell, user: "User") -> None:
+    """Tell of a new user, with tags and limits if there are any."""
+    tell("user.created", {"name": user.name})
+    if user.tags:
+        tell("user.tags.set", {"name": user.name, "tags": list(user.tags)})
+    if user.limits:
+        tell("user.limits.set", {"name": "limits", "username": user.name, **user.limits})
+
+
+def user_limits(tell: Tell, user: "User", before: Mapping[str, int]) -> None:
+    """Tell that limits of a user were set, or taken away."""
+    changed = {key: limit for key, limit in user.limits.items() if before.get(key) != limit}
+    if changed or len(user.limits) == len(before):
+        tell("user.limits.set", {"name": "limits", "username": user.name, **user.limits})
+    else:
+        tell("user.limits.cleared", {"name": "limits", "username": user.name})
+
+
 def parameter_set(tell: Tell, vhost_name: str, component: str, name: str, value: Any) -> None:
     """Tell that a runtime parameter was set, and what that means: a policy, or limits."""
     if component != "policy":
@@ -302,7 +321,7 @@ def parameter_set(tell: Tell, vhost_name: str, component: str, name: str, value:
     if component in {"policy", "operator_policy"}:
         tell("policy.set", {"name": name, "vhost": vhost_name, **value})
     elif component == "vhost-limits":
-        tell("vhost.limits.set", {"name": name, **value})
+        tell("vhost.limits.set", {"name": name, **dict(value)})
 
 
 def parameter_cleared(tell: Tell, vhost_name: str, component: str, name: str) -> None:
