@@ -1,13 +1,14 @@
 """The arguments of queue.declare and basic.consume: which a queue type knows, what they may be, and what they come to.
 
 A table per use, read from top to bottom, since the first fault found is the one a client is told. Texts and order are
-RabbitMQ's (rabbit_amqqueue). Redeclarations are compared in `equivalence.py`; policies are not known here.
+RabbitMQ's (rabbit_amqqueue). Redeclarations are compared in `equivalence.py`; a policy's values come to limits here as
+well, in the arguments' place.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.core.limits import DROP_HEAD, OVERFLOWS, QueueLimits
+from pybroker.core.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, QueueLimits
 from pybroker.core.terms import describe, field_type, printed_text, quoted
 from pybroker.errors import PreconditionFailed
 
@@ -134,6 +135,7 @@ DECLARE_CHECKS: Final[dict[str, Check]] = {
     "x-queue-leader-locator": _one_of(
         ("client-local", "balanced", "random", "least-leaders"), "invalid_queue_locator_arg"
     ),
+    "x-consumer-timeout": _message_ttl,
 }
 
 CONSUME_CHECKS: Final[dict[str, Check]] = {"x-priority": _integer, "x-cancel-on-ha-failover": _boolean}
@@ -154,6 +156,8 @@ DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
         "x-single-active-consumer",
         QUEUE_TYPE,
         "x-queue-master-locator",
+        # Differs from RabbitMQ: only its quorum queues take one.
+        "x-delivery-limit",
     ),
     "quorum": (
         DEAD_LETTER_EXCHANGE,
@@ -173,6 +177,8 @@ DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
         "x-queue-leader-locator",
     ),
 }
+# What any type takes, and a redeclaration does not compare. RabbitMQ looks at it without checking it.
+_ANY_TYPE: Final = ("x-consumer-timeout",)
 _STREAM_ARGUMENTS: Final = frozenset({"x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size"})
 _KNOWN_DECLARE: Final = _STREAM_ARGUMENTS.union(*DECLARE_ARGUMENTS.values())
 
@@ -210,7 +216,7 @@ def check_declare_arguments(vhost: "VHost", name: str, arguments: "Table") -> st
     queue = describe("queue", name, vhost.name)
     _check_values(queue, arguments, {QUEUE_TYPE: _queue_type}, (QUEUE_TYPE,))
     queue_type = queue_type_of(arguments)
-    mine = DECLARE_ARGUMENTS[queue_type]
+    mine = DECLARE_ARGUMENTS[queue_type] + _ANY_TYPE
     _check_values(queue, arguments, DECLARE_CHECKS, mine)
     _check_names(queue, queue_type, arguments, _KNOWN_DECLARE, mine)
     for key in arguments:
@@ -249,23 +255,30 @@ def check_queue_properties(
             raise PreconditionFailed(text)
 
 
-def queue_limits(arguments: "Table", queue_type: str) -> QueueLimits:
-    """Return what checked arguments come to."""
-    delivery_limit = arguments.get("x-delivery-limit") if queue_type == "quorum" else None
+def queue_limits(arguments: Mapping[str, Any], queue_type: str) -> QueueLimits:
+    """Return what checked arguments come to, or a policy's values in their place."""
+    delivery_limit = arguments.get("x-delivery-limit")
     if delivery_limit is not None and delivery_limit < 0:
         delivery_limit = None
+    overflow = OVERFLOWS.get(arguments.get("x-overflow", ""), DROP_HEAD)
     return QueueLimits(
         message_ttl_ms=arguments.get("x-message-ttl"),
         expires_ms=arguments.get("x-expires"),
         length_max=arguments.get("x-max-length"),
         octets_max=arguments.get("x-max-length-bytes"),
-        overflow=OVERFLOWS.get(arguments.get("x-overflow", ""), DROP_HEAD),
+        overflow=overflow,
         dead_letter_exchange=arguments.get(DEAD_LETTER_EXCHANGE),
         dead_letter_routing_key=arguments.get("x-dead-letter-routing-key"),
         priority_max=arguments.get("x-max-priority", 0),
         single_active_consumer=arguments.get("x-single-active-consumer", False),
         delivery_limit=delivery_limit,
         queue_type=queue_type,
+        consumer_timeout_ms=arguments.get("x-consumer-timeout"),
+        at_least_once=(
+            arguments.get("x-dead-letter-strategy") == "at-least-once"
+            and DEAD_LETTER_EXCHANGE in arguments
+            and overflow == REJECT_PUBLISH
+        ),
     )
 
 

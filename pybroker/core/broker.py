@@ -16,10 +16,12 @@ from pybroker.core.events import Events
 from pybroker.core.login import Logins
 from pybroker.core.paging import Paging
 from pybroker.core.parameters import Parameters
+from pybroker.core.policies import Policies
 from pybroker.core.password import quick
 from pybroker.core.queue.away import Backlogs
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.queue.remains import Remains
+from pybroker.core.queue.review import Reviews
 from pybroker.core.quota import VHOST_LIMITS, VHOST_LIMITS_COMPONENT
 from pybroker.core.ticks import Ticks
 from pybroker.core.timers import Timers
@@ -79,6 +81,8 @@ class Broker:
         self.departures = Departures(turn)
         self.remains = Remains(turn)
         self.backlogs = Backlogs(turn)
+        self.reviews = Reviews(turn)
+        self.policies = Policies(self)
         self.ticks = Ticks(turn, methodcaller("tick"))
         self.heeds = Ticks(turn, methodcaller("heed_alarms"))  # of alarms that changed
         self.traces = Traces(turn)

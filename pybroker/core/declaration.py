@@ -96,6 +96,7 @@ def create_queue(
             f"transient {vhost.name}/{name}",
             f"{queue!r} is transient and not exclusive: permitted, but deprecated in RabbitMQ 4",
         )
+    vhost.broker.policies.apply(queue)
     keep_queue(queue)
     vhost.bump()
     telling.queue_created(queue)

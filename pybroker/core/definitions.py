@@ -108,6 +108,7 @@ def declare_exchange(
             arguments=arguments,
             user=user.name if user is not None else BROKER_USER,
         )
+        vhost.broker.policies.apply(exchange)
         keep_exchange(exchange)
         vhost.bump()
         telling.exchange_created(exchange)

@@ -5,6 +5,7 @@ component may be, and what a change of one does, is that component's business, w
 a component, and so are the limits of virtual hosts.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,7 +22,7 @@ class ValidationError(ValueError):
     """A value that is refused, with RabbitMQ's text."""
 
     def __init__(self, *reasons: str) -> None:
-        self.text = "\n".join(["Validation failed\n", *reasons])
+        self.text = "\n".join(["Validation failed\n", *reasons]).rstrip("\n")
         super().__init__(self.text)
 
 
@@ -138,6 +139,27 @@ class Parameters:
         telling.global_parameter(self.tell, "parameter.cleared", name)
         self.global_changed(name, None)
         return True
+
+
+def decode(text: str) -> Any:
+    """Return the JSON value that a text is. Raises ValueError with a sentence."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+        # Half of a surrogate pair is no character: nobody could be shown it, nor could it be kept.
+        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        reason = "nested too deep"
+    except UnicodeEncodeError:
+        reason = "a character that there is not"
+    except ValueError as error:
+        reason = str(error)
+    else:
+        return value
+    raise ValueError(f"JSON decoding error. Reason: {reason}")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
 
 
 def _same(one: Any, other: Any) -> bool:

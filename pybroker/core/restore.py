@@ -94,7 +94,7 @@ def _exchange(broker: "Broker", key: "Key", value: "Value") -> None:
     exchange_type = EXCHANGE_TYPES.get(value["type"])
     if exchange_type is None:
         raise ValueError(f"unknown exchange type {value['type']!r:.80}")
-    vhost.exchanges[key[1]] = exchange_type(
+    vhost.exchanges[key[1]] = exchange = exchange_type(
         vhost,
         key[1],
         durable=True,
@@ -103,6 +103,7 @@ def _exchange(broker: "Broker", key: "Key", value: "Value") -> None:
         arguments=_arguments(value),
         user=value["user"],
     )
+    broker.policies.apply(exchange)
 
 
 def _queue(broker: "Broker", key: "Key", value: "Value") -> None:
@@ -120,6 +121,7 @@ def _queue(broker: "Broker", key: "Key", value: "Value") -> None:
         limits=limits,
         user=value["user"],
     )
+    broker.policies.apply(queue)
     # Its time of disuse begins anew, as in RabbitMQ.
     queue.touch()
 

@@ -48,6 +48,24 @@ def printed(value: Any) -> str:
     return str(value)
 
 
+def printed_json(value: Any) -> str:
+    """Return a value that came as JSON as Erlang's `~p` prints it; a tuple is one there."""
+    match value:
+        case None:
+            return "null"
+        case dict():
+            fields = (f"{printed(key)} => {printed_json(item)}" for key, item in sorted(value.items()))
+            return "#{" + ",".join(fields) + "}"
+        case list():
+            # A list of small numbers is what Erlang takes for text.
+            if value and all(type(item) is int and 0 <= item < 256 for item in value):
+                return printed_string(bytes(value))
+            return "[" + ",".join(map(printed_json, value)) + "]"
+        case tuple():
+            return "{" + ",".join(map(printed_json, value)) + "}"
+    return printed(value)
+
+
 def printed_text(text: str) -> str:
     """Return a text made by rabbit_misc:format as Erlang's `~p` prints it: in quotes."""
     return printed_string(text.encode())

@@ -7,6 +7,8 @@ alternate exchanges is `router.py`, declaring and deleting is `definitions.py`.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
+from pybroker.core.policy import UNRULED
+
 if TYPE_CHECKING:
     from pybroker.core.arrival import Arrival
     from pybroker.core.binding import Binding, BindingKey, Destination
@@ -34,6 +36,7 @@ class Exchange:
     __slots__ = (
         "_bindings",
         "alternate",
+        "applied",
         "arguments",
         "auto_delete",
         "durable",
@@ -66,6 +69,7 @@ class Exchange:
         self.arguments = arguments
         self.user = user
         self.alternate: str | None = arguments.get(ALTERNATE)
+        self.applied = UNRULED
         self.exchanges_bound = 0
         self.dynamic = self.NEEDS_HEADERS
         self.publish_in = 0
@@ -76,6 +80,11 @@ class Exchange:
     @classmethod
     def validate(cls, arguments: "Table") -> None:
         """Refuse arguments that no exchange of this type can be declared with. Raises PreconditionFailed (406)."""
+
+    @property
+    def policy(self) -> str:
+        """Return the name of the policy it is under, empty without one (list_exchanges)."""
+        return self.applied.policy
 
     def apply_policy(self, alternate: str | None) -> None:
         """Take a policy's alternate exchange, or none; what was declared wins (A15)."""

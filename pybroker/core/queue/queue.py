@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from pybroker.core import footprint
 from pybroker.core.limits import DROP_HEAD
+from pybroker.core.policy import UNRULED
 from pybroker.core.queue import away, dead_letter, dealing, expiry, getting, overflow, recovered
 from pybroker.core.queue.away import RESIDENT_OCTETS
 from pybroker.core.queue.ready import Level
 from pybroker.core.queue.ring import Consumers
 from pybroker.message import Message
-from pybroker.run import Entry
+from pybroker.run import Entry, Run
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Queue:
 
     __slots__ = (
         "acked",
+        "applied",
         "arguments",
         "auto_delete",
         "awake",
@@ -103,8 +105,7 @@ class Queue:
         self.id = vhost.broker.next_queue
         vhost.broker.next_queue += 1
         self.name = name
-        self.durable = durable
-        self.auto_delete = auto_delete
+        self.durable, self.auto_delete = durable, auto_delete
         self.exclusive = owner is not None
         self.owner = owner
         self.arguments = arguments
@@ -112,8 +113,8 @@ class Queue:
         self.user = user
         self.levels: list[Level] = [Level()]
         self.consumers = Consumers(single_active=limits.single_active_consumer)
-        self.deleted = False
-        self.awake = False
+        self.deleted = self.awake = False
+        self.applied = UNRULED  # policies
         self.messages_ready = self.messages_unacknowledged = 0
         self.octets_ready = self.octets_unacknowledged = 0
         self.messages_away = self.octets_away = 0  # of those that are ready: their contents are on disk only

@@ -1,0 +1,173 @@
+"""Policies: which policy each queue and exchange is under, from when it is made, and anew whenever a policy changes.
+
+Registers the components `policy` and `operator_policy` of the runtime parameters. What a policy says is `policy.py`'s
+business, what new limits mean for the messages that wait is `queue/review.py`'s.
+"""
+
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.core.chore import Chore
+from pybroker.core.exchange.exchange import ALTERNATE, Exchange
+from pybroker.core.parameters import Component
+from pybroker.core.policy import OPERATOR, UNRULED, USER, Applied, Policy, check
+from pybroker.core.policy_keys import without_effect
+from pybroker.core.queue.review import relimit
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.vhost import VHost
+
+# Looked at in one turn, some milliseconds: patterns tried on names, and queues given other limits.
+TURN_COST: Final = 2_048
+CHANGE_COST: Final = 8
+
+NONE: Final[tuple[Policy, ...]] = ()
+
+
+class Policies(Chore):
+    """As a chore it goes over what there is in virtual hosts whose policies changed, a share in each turn."""
+
+    __slots__ = ("_applied", "_broker", "_lists", "_told", "_waiting")
+
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(broker.turn)
+        self._broker = broker
+        self._lists: dict[tuple[str, str], tuple[Policy, ...]] = {}
+        self._applied: dict[tuple[Policy | None, Policy | None], Applied] = {}
+        self._waiting: dict[str, deque[Exchange | Queue]] = {}
+        self._told: set[str] = set()
+        for component in (USER, OPERATOR):
+            known = Component(
+                partial(_check, operator=component == OPERATOR),
+                partial(self._changed, component),
+            )
+            broker.parameters.register(component, known)
+
+    # -- what there is ------------------------------------------------------------------------------------------------
+
+    def of(self, vhost_name: str, component: str) -> tuple[Policy, ...]:
+        """Return the policies of a virtual host, or its operator policies, those that count before others first."""
+        return self._lists.get((vhost_name, component), NONE)
+
+    def matching(self, noun: "Exchange | Queue", component: str) -> list[Policy]:
+        """Return those that fit a queue or exchange; the first one is in force."""
+        sort = _sort_of(noun)
+        return [policy for policy in self.of(noun.vhost.name, component) if policy.matches(sort, noun.name)]
+
+    def busy(self, vhost_name: str) -> bool:
+        """Tell whether a change of its policies has not reached all of a virtual host yet."""
+        return vhost_name in self._waiting
+
+    # -- what is under them -------------------------------------------------------------------------------------------
+
+    def apply(self, noun: "Exchange | Queue") -> bool:
+        """Put a queue or exchange under what fits it now; return False if that is what it was under."""
+        applied = self._applied_to(noun)
+        if applied is noun.applied:
+            return False
+        noun.applied = applied
+        if isinstance(noun, Exchange):
+            _apply_to_exchange(noun, applied)
+        else:
+            limits = applied.limits(noun.arguments, noun.type)
+            if limits != noun.limits:
+                relimit(noun, limits)
+        return True
+
+    def _applied_to(self, noun: "Exchange | Queue") -> Applied:
+        vhost_name, name = noun.vhost.name, noun.name
+        users, operators = self.of(vhost_name, USER), self.of(vhost_name, OPERATOR)
+        if not users and not operators:
+            return UNRULED
+        sort = _sort_of(noun)
+        user = next((policy for policy in users if policy.matches(sort, name)), None)
+        operator = next((policy for policy in operators if policy.matches(sort, name)), None)
+        if user is None and operator is None:
+            return UNRULED
+        applied = self._applied.get((user, operator))
+        if applied is None:
+            applied = self._applied[user, operator] = Applied.of(user, operator)
+        return applied
+
+    # -- changes ------------------------------------------------------------------------------------------------------
+
+    def _changed(self, component: str, vhost_name: str, name: str, value: Any) -> None:
+        """Take a policy that was set, or (None) cleared."""
+        kept = [policy for policy in self.of(vhost_name, component) if policy.name != name]
+        if value is not None:
+            policy = Policy.of(vhost_name, name, value)
+            kept.append(policy)
+            self._warn(policy)
+        self._lists[vhost_name, component] = tuple(sorted(kept, key=_rank))
+        if not kept:
+            del self._lists[vhost_name, component]
+        here = {id(policy) for policies in self._lists.values() for policy in policies}
+        self._applied = {
+            pair: applied for pair, applied in self._applied.items() if all(p is None or id(p) in here for p in pair)
+        }
+        vhost = self._broker.vhosts.get(vhost_name)
+        if vhost is None:
+            self._waiting.pop(vhost_name, None)
+        else:
+            self._go_over(vhost)
+
+    def _go_over(self, vhost: "VHost") -> None:
+        """Apply to everything in a virtual host: what is little at once, in the same breath."""
+        self._waiting.pop(vhost.name, None)
+        self._waiting[vhost.name] = deque([*vhost.exchanges.values(), *vhost.queues.values()])
+        self.deliver(0)
+        self._broker.reviews.begin()
+
+    def deliver(self, _now_ms: int) -> None:
+        """Go over a turn's share."""
+        budget = TURN_COST
+        while self._waiting and budget > 0:
+            vhost_name, nouns = next(iter(self._waiting.items()))
+            cost = 1 + len(self.of(vhost_name, USER)) + len(self.of(vhost_name, OPERATOR))
+            while nouns and budget > 0:
+                noun = nouns.popleft()
+                budget -= cost
+                if not _is_gone(noun) and self.apply(noun):
+                    budget -= CHANGE_COST
+            if not nouns:
+                del self._waiting[vhost_name]
+        if self._waiting:
+            self.wake()
+
+    def _warn(self, policy: Policy) -> None:
+        """Say once of each key that it does nothing here."""
+        for key in without_effect(policy.definition):
+            if key not in self._told:
+                self._told.add(key)
+                text = f"{key} in a policy has no effect here: kept (policy '{policy.name}' of vhost '{policy.vhost}')"
+                self._broker.warn(f"policy key {key}", text)
+
+
+def _sort_of(noun: "Exchange | Queue") -> str:
+    return noun.kind if isinstance(noun, Exchange) else noun.type
+
+
+def _is_gone(noun: "Exchange | Queue") -> bool:
+    if isinstance(noun, Exchange):
+        return noun.vhost.exchanges.get(noun.name) is not noun
+    return noun.deleted
+
+
+def _rank(policy: Policy) -> tuple[float, str]:
+    return policy.rank
+
+
+def _check(_vhost_name: str, name: str, value: Any, *, operator: bool) -> None:
+    check(name, value, operator=operator)
+
+
+def _apply_to_exchange(exchange: "Exchange", applied: Applied) -> None:
+    # The default exchange is under policies by name, but is none that could have an alternate exchange (A16).
+    before = exchange.alternate
+    if exchange.name:
+        exchange.apply_policy(applied.definition.get(ALTERNATE))
+    if exchange.alternate != before:
+        exchange.vhost.bump()
