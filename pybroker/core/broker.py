@@ -16,8 +16,8 @@ from pybroker.core.events import Events
 from pybroker.core.login import Logins
 from pybroker.core.paging import Paging
 from pybroker.core.parameters import Parameters
-from pybroker.core.policies import Policies
 from pybroker.core.password import quick
+from pybroker.core.policies import Policies
 from pybroker.core.queue.away import Backlogs
 from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.queue.remains import Remains
@@ -26,6 +26,7 @@ from pybroker.core.quota import VHOST_LIMITS, VHOST_LIMITS_COMPONENT
 from pybroker.core.ticks import Ticks
 from pybroker.core.timers import Timers
 from pybroker.core.trace import Traces
+from pybroker.core.transfer.transfer import Transfer
 from pybroker.core.users import Users
 from pybroker.core.vhost import VHost
 from pybroker.session import Turn
@@ -86,6 +87,7 @@ class Broker:
         self.ticks = Ticks(turn, methodcaller("tick"))
         self.heeds = Ticks(turn, methodcaller("heed_alarms"))  # of alarms that changed
         self.traces = Traces(turn)
+        self.transfer = Transfer(self)
         self.events = Events(self)
         self.alarms.tell = self.parameters.tell = self.users.tell = self.events.tell
         self.log: Log = MemoryLog()
@@ -194,6 +196,7 @@ class Broker:
     def tick(self) -> None:
         """Do what is due about once a second: the definitions' snapshot, heartbeats and deadlines of every session."""
         self.definitions.tick()
+        self.departures.tick(self.clock.now_ms)
         self.ticks.start(self.sessions.values())
 
     def pump(self) -> None:

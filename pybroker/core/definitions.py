@@ -99,20 +99,16 @@ def declare_exchange(
         check_reserved("exchange", name)
         check_link(vhost, user, "exchange", name, arguments, ALTERNATE)
         exchange_type.validate(arguments)
-        exchange = vhost.exchanges[name] = exchange_type(
+        return create_exchange(
+            exchange_type,
             vhost,
+            user,
             name,
             durable=durable,
             auto_delete=auto_delete,
             internal=internal,
             arguments=arguments,
-            user=user.name if user is not None else BROKER_USER,
         )
-        vhost.broker.policies.apply(exchange)
-        keep_exchange(exchange)
-        vhost.bump()
-        telling.exchange_created(exchange)
-        return exchange
     resource = describe("exchange", name, vhost.name)
     assert_same_field(resource, "type", exchange.TYPE, type_name)
     assert_same_field(resource, "durable", exchange.durable, durable)
@@ -120,6 +116,34 @@ def declare_exchange(
     assert_same_field(resource, "internal", exchange.internal, internal)
     # A17: the only argument that any of these types compares.
     assert_same_arguments(resource, exchange.arguments, arguments, (ALTERNATE,))
+    return exchange
+
+
+def create_exchange(
+    exchange_type: type[Exchange],
+    vhost: "VHost",
+    user: "User | None",
+    name: str,
+    *,
+    durable: bool,
+    auto_delete: bool,
+    internal: bool,
+    arguments: Table,
+) -> Exchange:
+    """Make an exchange that has been checked; a durable one is kept."""
+    exchange = vhost.exchanges[name] = exchange_type(
+        vhost,
+        name,
+        durable=durable,
+        auto_delete=auto_delete,
+        internal=internal,
+        arguments=arguments,
+        user=user.name if user is not None else BROKER_USER,
+    )
+    vhost.broker.policies.apply(exchange)
+    keep_exchange(exchange)
+    vhost.bump()
+    telling.exchange_created(exchange)
     return exchange
 
 
@@ -170,6 +194,12 @@ def bind(
     source.validate_binding(routing_key, arguments)
     if not isinstance(destination, Exchange):
         check_exclusive_access(destination, session)
+    create_binding(source, destination, routing_key, arguments)
+
+
+def create_binding(source: Exchange, destination: "Destination", routing_key: str, arguments: Table) -> None:
+    """Make a binding that has been checked, unless there is an equal one; one of two durable ends is kept."""
+    vhost = source.vhost
     binding = Binding(source, destination, routing_key, arguments)
     if source.add(binding):
         vhost.bound.setdefault(destination, {})[binding.key] = binding

@@ -1,0 +1,305 @@
+"""Checked: whether a change can be made on this node, before any is made: what RabbitMQ finds out half-way through.
+
+Asks whoever would be asked by the change itself; what an item may hold at all is `document.py`'s.
+"""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.core.access import RESERVED, check_link
+from pybroker.core.arguments import (
+    DEAD_LETTER_EXCHANGE,
+    QUEUE_TYPE,
+    QUEUE_TYPES,
+    check_declare_arguments,
+    check_queue_properties,
+)
+from pybroker.core.exchange import EXCHANGE_TYPES
+from pybroker.core.exchange.exchange import ALTERNATE, Exchange
+from pybroker.core.password import check_hash, password_fits
+from pybroker.core.permissions import PatternError, Permission, TopicPermission
+from pybroker.core.quota import QUEUES, checked_user_limits, vhost_limits
+from pybroker.core.transfer.document import LIMITS, Document, Item, Value
+from pybroker.core.transfer.exported import POLICY, Present
+from pybroker.core.transfer.fields import Fault, as_table
+from pybroker.core.transfer.plan import CONFLICT, CREATE, SKIP, Change, compare
+from pybroker.core.vhost import VHost
+from pybroker.errors import AmqpError
+from pybroker.wire.table import encode_table
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.wire.table import Table
+
+NO_INTERNAL: Final = "exports of RabbitMQ leave internal exchanges out"
+
+
+class Checker:
+    """Goes through a document once. `changes` are those that can be made, `faults` why others cannot."""
+
+    def __init__(self, broker: "Broker", document: Document) -> None:
+        self._broker = broker
+        self._document = document
+        self._present = Present(broker)
+        self._vhosts: dict[str, VHost] = {}
+        self._sources: dict[tuple[str, str], Exchange] = {}
+        self.changes: list[Change] = []
+        self.faults: list[str] = list(document.faults)
+        self.warnings: dict[str, None] = dict(document.warnings)
+
+    def run(self) -> Iterator[None]:
+        """Look at each item in the order of the import; yield after each."""
+        if self._document.vhost is not None and self._document.vhost not in self._broker.vhosts:
+            text = f'Please create virtual host "{self._document.vhost}" prior to importing definitions.'
+            self.faults.append(text)
+            return
+        for item in self._document:
+            try:
+                change = self._look(item)
+            except Fault as fault:
+                self.faults.append(f"{item.label}: {fault}")
+            except AmqpError as error:
+                self.faults.append(error.text if item.label in error.text else f"{item.label}: {error.text}")
+            except ValueError as error:
+                # A parameter's validation tells of itself in lines.
+                self.faults.append(f"{item.label}: {' '.join(str(error).split())}")
+            else:
+                if change is not None:
+                    self.changes.append(change)
+            yield
+        self._check_limits()
+
+    def _look(self, item: Item) -> Change | None:
+        self._check_owner(item)
+        reason = self._why_skipped(item)
+        if reason:
+            self.warnings[f"{item.label} is left out: {reason}"] = None
+            return Change(SKIP, item, (), reason)
+        if item.section == "users":
+            item = self._with_known_password(item)
+        change = compare(item, self._present.find(item.section, item.key))
+        if change is not None and change.action != CONFLICT:
+            _CHECKS[item.section](self, item.value)
+        return change
+
+    def _why_skipped(self, item: Item) -> str:
+        value = item.value
+        match item.section:
+            case "exchanges" if not value["name"]:
+                return "it is the default exchange"
+            case "exchanges" | "queues" if value["name"].startswith(RESERVED):
+                return f"its name begins with '{RESERVED}'"
+            case "queues" if value["exclusive"]:
+                return "it is exclusive to a connection"
+            case "bindings":
+                return self._why_not_bound(value)
+        return ""
+
+    def _why_not_bound(self, value: Value) -> str:
+        vhost = value["vhost"]
+        if not value["source"]:
+            return "the default exchange has no bindings of its own"
+        if not self._is_there("exchange", vhost, value["source"]):
+            return f"there is no exchange '{value['source']}'; {NO_INTERNAL}"
+        kind, name = value["destination_type"], value["destination"]
+        if not self._is_there(kind, vhost, name):
+            return f"there is no {kind} '{name}'" + (f"; {NO_INTERNAL}" if kind == "exchange" else "")
+        return ""
+
+    def _is_there(self, kind: str, vhost_name: str, name: str) -> bool:
+        """Tell whether a queue or exchange is there now, or will be."""
+        vhost = self._broker.vhosts.get(vhost_name)
+        if vhost is not None and name in (vhost.queues if kind == "queue" else vhost.exchanges):
+            return True
+        if name.startswith(RESERVED):
+            return kind == "exchange" and name in self._vhost(vhost_name).exchanges
+        return self._document.has(f"{kind}s", vhost_name, name)
+
+    def _check_owner(self, item: Item) -> None:
+        """Refuse what belongs to a virtual host or a user that is not there, and will not be."""
+        vhost, user = item.value.get("vhost"), item.value.get("user")
+        if vhost is not None and vhost not in self._broker.vhosts and not self._document.has("vhosts", vhost):
+            raise Fault(f"there is no virtual host '{vhost}'")
+        if user is not None and self._broker.users.get(user) is None and not self._document.has("users", user):
+            raise Fault(f"there is no user '{user}'")
+
+    def _with_known_password(self, item: Item) -> Item:
+        """Take a password that is the user's already as none: nothing changes."""
+        user, password = self._broker.users.get(item.value["name"]), item.value["password"]
+        if user is None or not password or not password_fits(password, user.password_hash, user.hashing_algorithm):
+            return item
+        return item._replace(value={**item.value, "password": None})
+
+    def _vhost(self, name: str) -> VHost:
+        """Return a virtual host, or one that stands for it until it is made."""
+        vhost = self._broker.vhosts.get(name) or self._vhosts.get(name)
+        if vhost is None:
+            vhost = self._vhosts[name] = VHost(self._broker, name)
+            from pybroker.core.definitions import declare_default_exchanges  # noqa: PLC0415 - they know this class
+
+            declare_default_exchanges(vhost)
+        return vhost
+
+    # -- what each section asks ---------------------------------------------------------------------------------------
+
+    def _user(self, value: Value) -> None:
+        if value["password_hash"] is not None:
+            check_hash(decoded(value["password_hash"]), value["hashing_algorithm"])
+        if value["limits"]:
+            checked_user_limits(value["limits"])
+
+    def _default_type(self, value: Value) -> None:
+        queue_type = value["default_queue_type"]
+        if queue_type is not None and queue_type not in QUEUE_TYPES:
+            raise Fault(f"its default_queue_type '{queue_type}' is none of {', '.join(QUEUE_TYPES)}")
+
+    def _permission(self, value: Value) -> None:
+        for name in ("configure", "write", "read"):
+            try:
+                Permission(*(value[each] if each == name else "" for each in ("configure", "write", "read")))
+            except PatternError as error:
+                raise Fault(f"its {name} is no regular expression that can be used here: {error}") from None
+
+    def _topic_permission(self, value: Value) -> None:
+        for name in ("write", "read"):
+            patterns = [value[each] if each == name else "" for each in ("write", "read")]
+            try:
+                TopicPermission(value["vhost"], value["user"], *patterns)
+            except PatternError as error:
+                raise Fault(f"its {name} is no regular expression that can be used here: {error}") from None
+
+    def _policy(self, value: Value) -> None:
+        self._check_parameter(value["vhost"], POLICY, value["name"], policy_value(value))
+
+    def _parameter(self, value: Value) -> None:
+        component = value["component"]
+        if component in self._broker.parameters.components:
+            self._check_parameter(value["vhost"], component, value["name"], value["value"])
+        else:
+            text = f"component '{component}' is unknown here: its parameters are kept for an export, and do nothing"
+            self.warnings[text] = None
+
+    def _check_parameter(self, vhost: str, component: str, name: str, value: Any) -> None:
+        self._broker.parameters.components[component].check(vhost, name, value)
+
+    def _nothing(self, value: Value) -> None:
+        """Global parameters are nobody's to refuse."""
+
+    def _exchange(self, value: Value) -> None:
+        exchange_type = EXCHANGE_TYPES.get(value["type"])
+        if exchange_type is None:
+            raise Fault(f"unknown exchange type '{value['type']}'")
+        arguments = checked_arguments(value)
+        check_link(self._vhost(value["vhost"]), None, "exchange", value["name"], arguments, ALTERNATE)
+        exchange_type.validate(arguments)
+
+    def _queue(self, value: Value) -> None:
+        vhost, name = self._vhost(value["vhost"]), value["name"]
+        arguments = queue_arguments(value, self._default_queue_type(value["vhost"]))
+        check_link(vhost, None, "queue", name, arguments, DEAD_LETTER_EXCHANGE)
+        queue_type = check_declare_arguments(vhost, name, arguments)
+        check_queue_properties(
+            vhost, name, queue_type, durable=value["durable"], exclusive=False, auto_delete=value["auto_delete"]
+        )
+
+    def _default_queue_type(self, vhost_name: str) -> str:
+        wanted = self._document.sections["vhosts"].get((vhost_name,))
+        if wanted is not None and wanted.value["default_queue_type"] is not None:
+            found: str = wanted.value["default_queue_type"]
+            return found
+        return self._vhost(vhost_name).default_queue_type
+
+    def _binding(self, value: Value) -> None:
+        arguments = checked_arguments(value)
+        self._source(value["vhost"], value["source"]).validate_binding(value["routing_key"], arguments)
+
+    def _source(self, vhost_name: str, name: str) -> Exchange:
+        """Return an exchange, or one that stands for it until it is made."""
+        vhost = self._vhost(vhost_name)
+        found = vhost.exchanges.get(name) or self._sources.get((vhost_name, name))
+        if found is None:
+            value = self._document.sections["exchanges"][vhost_name, name].value
+            exchange_type = EXCHANGE_TYPES.get(value["type"])
+            if exchange_type is None:
+                raise Fault(f"its exchange has the unknown type '{value['type']}'")
+            found = self._sources[vhost_name, name] = exchange_type(
+                VHost(self._broker, vhost_name),
+                name,
+                durable=value["durable"],
+                auto_delete=value["auto_delete"],
+                internal=value["internal"],
+                arguments=checked_arguments(value),
+                user="",
+            )
+        return found
+
+    def _check_limits(self) -> None:
+        """Refuse more new queues than a virtual host may have, with RabbitMQ's text."""
+        new: dict[str, int] = {}
+        for change in self.changes:
+            if change.action == CREATE and change.item.section == "queues":
+                name = change.item.value["vhost"]
+                new[name] = new.get(name, 0) + 1
+        for name, count in new.items():
+            wanted = self._document.sections["parameters"].get((name, *LIMITS))
+            limits = vhost_limits(self._broker, name) if wanted is None else wanted.value["value"]
+            limit = limits.get(QUEUES, -1)
+            there = len(self._vhost(name).queues)
+            if isinstance(limit, int) and 0 <= limit < there + count:
+                self.faults.append(
+                    f'Adding {count} queue(s) to virtual host "{name}" would exceed the limit of {limit} queue(s). '
+                    f"This virtual host currently has {there} queue(s) defined. Import aborted!"
+                )
+
+
+_CHECKS: Final = {
+    "users": Checker._user,
+    "vhosts": Checker._default_type,
+    "permissions": Checker._permission,
+    "topic_permissions": Checker._topic_permission,
+    "exchanges": Checker._exchange,
+    "global_parameters": Checker._nothing,
+    "policies": Checker._policy,
+    "parameters": Checker._parameter,
+    "queues": Checker._queue,
+    "bindings": Checker._binding,
+}
+
+
+# -- what an item means here ------------------------------------------------------------------------------------------
+
+
+def decoded(password_hash: str) -> bytes:
+    """Return the octets of a hash. Raises Fault."""
+    try:
+        return b64decode(password_hash, validate=True)
+    except (binascii.Error, ValueError):
+        raise Fault("its password_hash is not Base64") from None
+
+
+def checked_arguments(value: Value) -> "Table":
+    """Return an item's arguments as AMQP's. Raises Fault: they do not fit into a field table."""
+    table = as_table(value["arguments"])
+    try:
+        encode_table(table)
+    except ValueError as error:
+        raise Fault(f"its arguments do not fit into AMQP: {error}") from None
+    return table
+
+
+def queue_arguments(value: Value, default_type: str) -> "Table":
+    """Return a queue's arguments; the vhost's default type goes to one that says nothing of its type. Raises Fault."""
+    arguments = checked_arguments(value)
+    if QUEUE_TYPE not in arguments:
+        # Differs from RabbitMQ: a queue that is said to be classic does not become another type by an import.
+        wanted = value["type"] or (default_type if value["durable"] and not value["auto_delete"] else "classic")
+        if wanted and wanted != "classic":
+            arguments[QUEUE_TYPE], arguments.types[QUEUE_TYPE] = wanted, "S"
+    return arguments
+
+
+def policy_value(value: Value) -> Value:
+    """Return a policy's item as the parameter it is."""
+    return {name: value[name] for name in ("pattern", "definition", "priority", "apply-to")}

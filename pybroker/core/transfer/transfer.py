@@ -1,0 +1,175 @@
+"""Transfer: definitions out of a node and into one, in shares, so that the node serves everybody meanwhile.
+
+Nothing is changed before all of a document has been found possible. Whoever calls knows the files, and who waits.
+"""
+
+import hashlib
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from pybroker.core.transfer import applied, exported
+from pybroker.core.transfer.checked import Checker
+from pybroker.core.transfer.document import Document, Value
+from pybroker.core.transfer.fields import canonical
+from pybroker.core.transfer.plan import CONFLICT, CREATE, SKIP, UPDATE, Change
+from pybroker.errors import AmqpError
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+
+# One share: what others wait for at most, and how long they have the loop then.
+SHARE_MS: Final = 5
+PAUSE_S: Final = 0.002
+# To look at the clock costs as much as half an item.
+LOOK_ITEMS: Final = 8
+# Beyond these, what is wrong and what is odd is only counted.
+TOLD_MAX: Final = 20
+# The content of what was imported last, where an import is skipped if it is the same again.
+HASH: Final = f"{exported.INTERNAL}_imported_definitions_hash"
+
+_T = TypeVar("_T")
+Pause = Callable[[float], object]
+# Yields how much is done of how much.
+Work = Generator[tuple[int, int], None, _T]
+
+
+class Outcome(NamedTuple):
+    """What an import has done. With `faults` it has done nothing; `stopped` says what ended it half-way."""
+
+    changes: tuple[Change, ...] = ()
+    faults: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    unchanged: bool = False
+    stopped: str = ""
+
+    def count(self, action: str) -> int:
+        """Return how many items an action is for."""
+        return sum(change.action == action for change in self.changes)
+
+    @property
+    def fault_text(self) -> str:
+        """Return what is wrong, for people."""
+        return bulleted("The definitions cannot be imported, and nothing was changed", self.faults)
+
+    @property
+    def text(self) -> str:
+        """Return what was done, for people."""
+        if self.unchanged:
+            return "The definitions are those that were imported last, and were skipped"
+        counts = [(CREATE, "created"), (UPDATE, "updated"), (CONFLICT, "kept as it is though the file differs")]
+        counts.append((SKIP, "left out"))
+        told = [f"{self.count(action)} {what}" for action, what in counts if self.count(action)]
+        return f"Definitions imported: {', '.join(told) or 'nothing was to be changed'}"
+
+
+class Transfer:
+    """A node's definitions as documents."""
+
+    __slots__ = ("_broker",)
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+
+    def exported(self, vhost_name: str | None = None) -> Iterator[tuple[str, Any]]:
+        """Yield sections and items as of the first step: each section once with None, then with an item each.
+
+        Above them stands what is of the whole document. Raises KeyError: there is no such virtual host.
+        """
+        parts = exported.parts(self._broker, vhost_name)
+        yield from exported.head().items()
+        for part in parts:
+            yield part.section, None
+            for noun in part.nouns:
+                yield part.section, part.item(noun)
+
+    def whole(self, vhost_name: str | None = None) -> Value:
+        """Return a whole document at once: of a small node, or for tests."""
+        document: Value = {}
+        for section, item in self.exported(vhost_name):
+            if isinstance(item, dict):
+                document[section].append(item)
+            else:
+                document[section] = [] if item is None else item
+        return document
+
+    def document(self, vhost_name: str | None = None) -> Document:
+        """Return a document to be read; one of a single virtual host goes into that."""
+        return Document(vhost_name)
+
+    def planned(self, document: Document, pause: Pause) -> Work[Outcome]:
+        """Return what an import would do, and what is wrong with it."""
+        checker = Checker(self._broker, document)
+        yield from self._in_shares(checker.run(), 0, len(document), pause)
+        return Outcome(tuple(checker.changes), tuple(checker.faults), tuple(checker.warnings))
+
+    def imported(self, document: Document, pause: Pause, *, skip_if_unchanged: bool = False) -> Work[Outcome]:
+        """Import; return what was done. It is on disk when the definitions' ticket is complete."""
+        content = ""
+        if skip_if_unchanged:
+            content = yield from self._content(document, pause)
+            if self._broker.parameters.globals.get(_hash_name(document)) == content:
+                return Outcome(unchanged=True)
+        count = len(document)
+        checker = Checker(self._broker, document)
+        yield from self._in_shares(checker.run(), 0, 2 * count, pause)
+        outcome = Outcome(tuple(checker.changes), tuple(checker.faults), tuple(checker.warnings))
+        if outcome.faults:
+            return outcome
+        done: list[Change] = []
+        try:
+            yield from self._in_shares(self._apply(outcome, done), count, 2 * count, pause)
+        except (AmqpError, LookupError, ValueError) as error:
+            return outcome._replace(stopped=_stopped(outcome, done, error))
+        if content:
+            self._broker.parameters.set_global(_hash_name(document), content)
+        return outcome
+
+    def _apply(self, outcome: Outcome, done: list[Change]) -> Iterator[None]:
+        for change in applied.apply(self._broker, outcome.changes):
+            done.append(change)
+            yield
+
+    def _content(self, document: Document, pause: Pause) -> Work[str]:
+        """Return what tells contents apart, whatever the order of the items."""
+        sums = [0]
+
+        def add() -> Iterator[None]:
+            for item in document:
+                line = f"{item.section}{canonical(item.value)}".encode(errors="surrogatepass")
+                sums[0] += int.from_bytes(hashlib.sha256(line).digest())
+                yield
+
+        yield from self._in_shares(add(), 0, len(document), pause)
+        return f"{sums[0] % (1 << 256):064x}"
+
+    def _in_shares(self, steps: Iterator[None], before: int, total: int, pause: Pause) -> Work[None]:
+        """Do all steps; others have the loop after each share."""
+        clock = self._broker.clock
+        clock.refresh()
+        since_ms = clock.now_ms
+        for done, _ in enumerate(steps, before + 1):
+            if done % LOOK_ITEMS:
+                continue
+            clock.refresh()
+            if clock.now_ms - since_ms >= SHARE_MS:
+                yield done, total
+                pause(PAUSE_S)
+                clock.refresh()
+                since_ms = clock.now_ms
+
+
+def _hash_name(document: Document) -> str:
+    return HASH if document.vhost is None else f"{HASH} {document.vhost}"
+
+
+def _stopped(outcome: Outcome, done: list[Change], error: Exception) -> str:
+    wanted = [change for change in outcome.changes if change.action in {CREATE, UPDATE}]
+    label = wanted[len(done)].item.label
+    return f"{label}: {error}. Of {len(wanted)} changes {len(done)} were made before; import again to make the others"
+
+
+def bulleted(title: str, sentences: tuple[str, ...]) -> str:
+    """Return sentences as a list with a title, the first of too many."""
+    more = len(sentences) - TOLD_MAX
+    lines = [*sentences[:TOLD_MAX], *([f"and {more} more"] if more > 0 else [])]
+    return "\n".join([f"{title}:", *(f" * {line}" for line in lines)])
