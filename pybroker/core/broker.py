@@ -89,7 +89,8 @@ class Broker:
         self.traces = Traces(turn)
         self.transfer = Transfer(self)
         self.events = Events(self)
-        self.alarms.tell = self.parameters.tell = self.users.tell = self.events.tell
+        self.parameters.tell = self.users.tell = self.events.tell
+        self.alarms.tell = self.events.emit  # nobody asks for one
         self.log: Log = MemoryLog()
         self.pages: PageLog | None = None
         self.paging = Paging(self)
