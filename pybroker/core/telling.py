@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pybroker.core.cause import Cause, because, by_client
+from pybroker.wire.erlang import printed_binary
 
 if TYPE_CHECKING:
     from pybroker.core.binding import Binding
@@ -269,16 +270,16 @@ def vhost_created(vhost: "VHost") -> None:
         return
     for exchange in list(vhost.exchanges.values()):
         exchange_created(exchange)
-    tags: list[str] | str = list(vhost.tags) or ""
+    description, tags = printed_binary(vhost.description.encode()), ",".join(vhost.tags)
     facts = {
         "name": vhost.name,
         "default_queue_type": vhost.default_queue_type or "undefined",
+        "metadata": f"#{{description => {description},tags => {printed_binary(tags.encode())}}}",
         "tracing": vhost.tracing,
         "cluster_state": {vhost.broker.settings.node_name: "running"},
         "description": vhost.description,
         "tags": tags,
     }
-    # Differs from RabbitMQ: no `metadata`, which is an Erlang map of description and tags.
     events.emit("vhost.created", facts, events.cause())
 
 
