@@ -60,6 +60,10 @@ def _capacity(queue: "Queue") -> float:
     return float(any(consumer.active and consumer.credit() for consumer in queue.consumers))
 
 
+def _held(queue: "Queue") -> tuple[int, int]:
+    return queue.vhost.broker.departures.held(queue)
+
+
 def _octets_in_memory(queue: "Queue") -> int:
     return queue.octets_ready - queue.octets_away + queue.octets_unacknowledged
 
@@ -81,13 +85,15 @@ COLUMNS = (
     Column("single_active_consumer_tag", lambda q: _active_consumer(q, "tag"), "tag of the single active consumer"),
     Column("messages_ready", lambda q: q.messages_ready, "messages that wait for a consumer"),
     Column("messages_unacknowledged", lambda q: q.messages_unacknowledged, "messages delivered, not yet acknowledged"),
-    Column("messages", lambda q: q.messages, "both together"),
+    Column("messages", lambda q: q.messages, "both together, with messages_dlx"),
+    Column("messages_dlx", lambda q: _held(q)[0], "dead letters to be forwarded at least once, which still wait here"),
     Column("messages_ready_ram", lambda q: q.messages_ready - q.messages_away, "ready messages held in memory"),
     Column("messages_unacknowledged_ram", lambda q: q.messages_unacknowledged, "unacknowledged ones held in memory"),
     Column("messages_ram", lambda q: q.messages - q.messages_away, "both together"),
     Column("messages_paged_out", lambda q: q.messages_away, "ready messages whose contents are on disk alone"),
     Column("message_bytes_ready", lambda q: q.octets_ready, "octets of the bodies of ready messages"),
     Column("message_bytes_unacknowledged", lambda q: q.octets_unacknowledged, "of unacknowledged ones"),
+    Column("message_bytes_dlx", lambda q: _held(q)[1], "of the dead letters that wait for their targets"),
     Column("message_bytes", lambda q: q.octets_ready + q.octets_unacknowledged, "both together"),
     Column("message_bytes_ram", _octets_in_memory, "of those held in memory"),
     Column("message_bytes_paged_out", lambda q: q.octets_away, "of those on disk alone"),

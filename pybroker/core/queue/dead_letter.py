@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pybroker.core.arrival import Arrival
 from pybroker.core.chore import Chore
 from pybroker.core.publish import NO_RECEIPT, enqueue, names_of, single_run, with_properties
+from pybroker.core.queue.staying import Staying, obstacle
 from pybroker.core.router import route
 from pybroker.errors import AmqpError
 from pybroker.message import Message
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.staying import Departing
     from pybroker.run import Entry
     from pybroker.session import Turn
 
@@ -50,35 +52,66 @@ DEATH_TYPES: Final = {
 
 
 class Departures(Chore):
-    """Messages that are in no queue any more and not routed yet.
+    """Messages that are in no queue any more and not routed yet; those that stay with a queue are its own still.
 
     `_letter` is the last one's new properties and targets: those of the next message too, if `_same` is equal.
     """
 
-    __slots__ = ("_letter", "_same", "_waiting")
+    __slots__ = ("_letter", "_same", "_staying", "_waiting")
 
     def __init__(self, turn: "Turn") -> None:
         super().__init__(turn)
-        self._waiting: dict[Queue, deque[tuple[Entry, str]]] = {}
+        self._waiting: dict[Queue, deque[Departing]] = {}
+        self._staying: dict[Queue, Staying] = {}
         self._same: tuple[object, ...] = ()
         self._letter: Letter | None = None
 
     def __len__(self) -> int:
-        return sum(len(entry.indexes) for line in self._waiting.values() for entry, _ in line)
+        waiting = sum(len(entry.indexes) for line in self._waiting.values() for entry, _ in line)
+        return waiting + sum(map(len, self._staying.values()))
 
     def add(self, queue: "Queue", entries: "list[Entry]", reason: str) -> None:
         """Take messages that have left `queue`."""
+        staying = self._staying_of(queue)
+        if staying is not None:
+            staying.count(entries)
+            if staying.behind:
+                staying.behind.extend((entry, reason) for entry in entries)
+                return
         self._waiting.setdefault(queue, deque()).extend((entry, reason) for entry in entries)
         self.wake()
 
+    def _staying_of(self, queue: "Queue") -> Staying | None:
+        """Return what stays with a queue, if anything may: its dead letters go at least once, or did."""
+        staying = self._staying.get(queue)
+        if staying is None and queue.limits.at_least_once and not queue.deleted:
+            staying = Staying(queue)
+            staying.count(self.of(queue))
+            self._staying[queue] = staying
+        return staying
+
     def has(self, queue: "Queue") -> bool:
-        """Tell whether messages of `queue` wait here."""
-        return queue in self._waiting
+        """Tell whether messages of `queue` wait here, and will soon be gone."""
+        return queue in self._waiting or (queue in self._staying and self._staying[queue].crowded)
 
     def of(self, queue: "Queue") -> "Iterator[Entry]":
         """Yield what waits of `queue`."""
-        for entry, _ in self._waiting.get(queue, ()):
+        staying = self._staying.get(queue)
+        waiting = self._waiting.get(queue, ())
+        for entry, _ in waiting if staying is None else (*staying.tried, *staying.behind, *waiting):
             yield entry
+
+    def held(self, queue: "Queue") -> tuple[int, int]:
+        """Return how many messages and octets count as the queue's still: it forwards them at least once."""
+        staying = self._staying.get(queue)
+        return (0, 0) if staying is None else (staying.messages, staying.octets)
+
+    def tick(self, now_ms: int) -> None:
+        """Try again, once a second, what stays with its queue."""
+        for queue, staying in self._staying.items():
+            if staying.is_due(queue, now_ms):
+                self._waiting[queue] = staying.take(queue) + self._waiting.pop(queue, deque())
+                self.wake()
 
     def deliver(self, _now_ms: int) -> None:
         """Route one turn's share: of each queue in turn the oldest ones, which keep their order."""
@@ -93,6 +126,7 @@ class Departures(Chore):
     def _route_some(self) -> int:
         """Route some of the queue that is first in line, which then goes to the line's end; return what that cost."""
         queue, line = next(iter(self._waiting.items()))
+        staying = self._staying_of(queue)  # which counts what is in line
         cost = 0
         try:
             while line and cost < QUEUE_COST:
@@ -101,16 +135,18 @@ class Departures(Chore):
                 entry.indexes = entry.indexes[1:]
                 if not entry.indexes:
                     line.popleft()
-                cost += self._publish(queue, message, reason)
+                cost += self._publish(queue, message, reason, line)
         finally:
             del self._waiting[queue]
             if line:
                 self._waiting[queue] = line
+            elif staying is not None and not len(staying):
+                del self._staying[queue]
         if not line and queue.messages_away:
             queue.head_came()  # those that are to follow were not read before there was room for them
         return cost
 
-    def _publish(self, queue: "Queue", message: Message, reason: str) -> int:
+    def _publish(self, queue: "Queue", message: Message, reason: str, line: "deque[Departing]") -> int:
         """Publish one message anew; return what that cost."""
         octets = message.property_octets
         broker = queue.vhost.broker
@@ -122,12 +158,26 @@ class Departures(Chore):
             self._letter = _letter(queue, message, octets, reason)
             self._same = () if self._letter is not None and self._letter.dynamic else same
         letter = self._letter
+        staying = self._staying.get(queue)
+        if staying is not None:
+            targets = () if letter is None else letter.targets
+            fault = obstacle(queue, message, targets) if queue.limits.at_least_once and not queue.deleted else ""
+            if fault:
+                broker.warn(f"stays {queue.id}", f"Dead letters of {queue!r} stay with it: {fault}")
+                staying.keep(message, reason, line, broker.clock.now_ms)
+                return cost
+            staying.gone(message)
         if letter is not None and letter.targets:
             # Copy and original in one call, so in one batch of the log: after a crash there is the one or the other.
             run = single_run(broker, letter.names, message, letter.octets, letter.traits)
             enqueue(broker.log, run, range(1), letter.targets, NO_RECEIPT)
         queue.forget(message.run, range(message.index, message.index + 1))
         return cost
+
+
+def held(queue: "Queue") -> tuple[int, int]:
+    """Return how many messages and octets have left the queue's levels and are its own still."""
+    return queue.vhost.broker.departures.held(queue) if queue.limits.at_least_once else (0, 0)
 
 
 def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
@@ -156,12 +206,13 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
     """Return what a message with these properties becomes; None if it ends here."""
     vhost, limits, died = queue.vhost, queue.limits, message.names
     warn = vhost.broker.warn
+    fate = "kept" if limits.at_least_once else "dropped"
     if limits.dead_letter_exchange is None:
         return None
     exchange = vhost.exchanges.get(limits.dead_letter_exchange)
     if exchange is None:
         name = limits.dead_letter_exchange
-        warn(f"dlx {vhost.name}/{queue.name}", f"Dead letters of {queue!r} are dropped: no exchange '{name}'")
+        warn(f"dlx {vhost.name}/{queue.name}", f"Dead letters of {queue!r} are {fate}: no exchange '{name}'")
         return None
     props = properties.decode_properties(octets)
     old = props.headers if props.headers is not None else Table()
@@ -176,7 +227,7 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
     octets = properties.encode_properties(props)
     if len(octets) > vhost.broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
         # Differs from RabbitMQ: it sends a header frame above frame_max, and the consumer closes its connection.
-        warn(f"deaths {vhost.name}/{queue.name}", f"Message dropped: it died too often, last in {queue!r}")
+        warn(f"deaths {vhost.name}/{queue.name}", f"Message {fate}: it died too often, last in {queue!r}")
         return None
     try:
         traits = properties.traits_of(octets, GROWN)
@@ -184,7 +235,7 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
         # Headers that no peer would be allowed to send: nobody downstream has to read them.
         warn(
             f"deaths {vhost.name}/{queue.name}",
-            f"Message dropped: its headers grew too large in {queue!r}: {error.text}",
+            f"Message {fate}: its headers grew too large in {queue!r}: {error.text}",
         )
         return None
     names = names_of(limits.dead_letter_exchange, routing_keys[0])
@@ -194,7 +245,7 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
     targets = tuple(target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, headers))
     if len(targets) < len(routed.queues):
         cycle = [death.get("queue") for death in _deaths(headers)]
-        warn(f"cycle {vhost.name}/{queue.name}", f"Message dropped: its dead letter queues form a cycle: {cycle}")
+        warn(f"cycle {vhost.name}/{queue.name}", f"Message {fate}: its dead letter queues form a cycle: {cycle}")
     return Letter(names, octets, traits, targets, routed.dynamic)
 
 

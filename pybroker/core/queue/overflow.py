@@ -36,7 +36,7 @@ def has_room(queue: "Queue", octets: int) -> bool:
 
 def _is_full(queue: "Queue", octets: int) -> bool:
     limits = queue.limits
-    messages, waiting = queue.vhost.broker.departures.held(queue) if limits.at_least_once else (0, 0)
+    messages, waiting = dead_letter.held(queue)
     if limits.length_max is not None and queue.messages_ready + messages >= limits.length_max:
         return True
     return limits.octets_max is not None and queue.octets_ready + waiting + octets > limits.octets_max
@@ -50,9 +50,7 @@ def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> Non
         return
     if limits.length_max is None:
         return
-    messages = queue.messages_ready
-    if limits.at_least_once:
-        messages += queue.vhost.broker.departures.held(queue)[0]
+    messages = queue.messages_ready + dead_letter.held(queue)[0]
     if messages > limits.length_max:
         refused = min(new, messages - limits.length_max)
         rejected = level.take_tail(refused)

@@ -134,7 +134,7 @@ class Queue:
     @property
     def messages(self) -> int:
         """Return ready and unacknowledged messages together, as `list_queues` counts them (F41)."""
-        return self.messages_ready + self.messages_unacknowledged
+        return self.messages_ready + self.messages_unacknowledged + dead_letter.held(self)[0]
 
     @property
     def consumer_count(self) -> int:

@@ -1,0 +1,104 @@
+"""Staying: dead letters of queues that forward them at least once, and cannot now ([rmq at-least-once dead lettering]).
+
+Without an exchange for them, without a route, or where a target has no room, a message stays with its source, which
+has not settled it: after a crash it is there. It is tried again after a second, then ever less often; at once when
+anything has changed that can alter routing. A few are tried for each queue, the others wait behind them.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from pybroker.core.queue import overflow
+from pybroker.run import Entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pybroker.core.queue.queue import Queue
+    from pybroker.message import Message
+
+    # In no level any more, and why.
+    Departing: TypeAlias = tuple[Entry, str]
+
+# RabbitMQ's worker has 32 at a time as well, and tries these again after three minutes.
+TRIED_MESSAGES: Final = 32
+RETRY_MS: Final = 1_000
+RETRY_MS_MAX: Final = 30_000
+# With more than this a queue reads back no more of its backlog only to let it expire.
+CROWD_MESSAGES: Final = 10_240
+
+
+class Staying:
+    """Those of one queue, oldest first: `tried` could not go, `behind` them others wait."""
+
+    __slots__ = ("_due_ms", "_generation", "_pause_ms", "behind", "messages", "octets", "tried")
+
+    def __init__(self, queue: "Queue") -> None:
+        self.tried: deque[Departing] = deque()
+        self.behind: deque[Departing] = deque()
+        self.messages = self.octets = 0  # that have departed and are not gone, these and those in line
+        self._pause_ms = RETRY_MS
+        self._due_ms = 0
+        self._generation = queue.vhost.generation
+
+    def __len__(self) -> int:
+        return len(self.tried) + sum(len(entry.indexes) for entry, _ in self.behind)
+
+    @property
+    def crowded(self) -> bool:
+        """Tell whether they are so many that no more are to come."""
+        return self.messages > CROWD_MESSAGES
+
+    def count(self, entries: "Iterable[Entry]") -> None:
+        """Count messages that have departed."""
+        for entry in entries:
+            self.messages += len(entry.indexes)
+            self.octets += entry.body_octets
+
+    def keep(self, message: "Message", reason: str, line: "deque[Departing]", now_ms: int) -> None:
+        """Keep a message that cannot go; with many of them all behind it in the queue's line wait too."""
+        if not self.tried:
+            self._due_ms = now_ms + self._pause_ms
+        self.tried.append((Entry(message.run, range(message.index, message.index + 1), message.deliveries), reason))
+        if len(self.tried) >= TRIED_MESSAGES:
+            self.behind.extend(line)
+            line.clear()
+
+    def gone(self, message: "Message") -> None:
+        """Learn that a message has gone: others may follow soon."""
+        self.messages -= 1
+        self.octets -= message.run.body_octets_of(range(message.index, message.index + 1))
+        self._pause_ms = RETRY_MS
+
+    def is_due(self, queue: "Queue", now_ms: int) -> bool:
+        """Tell whether it is time to try again."""
+        if not self.tried:
+            return False
+        return now_ms >= self._due_ms or self._generation != queue.vhost.generation or queue.deleted
+
+    def take(self, queue: "Queue") -> "deque[Departing]":
+        """Give all back to the queue's line."""
+        if self._generation != queue.vhost.generation:
+            self._generation = queue.vhost.generation
+            self._pause_ms = RETRY_MS
+        else:
+            self._pause_ms = min(2 * self._pause_ms, RETRY_MS_MAX)
+        self.tried.extend(self.behind)
+        line, self.tried, self.behind = self.tried, deque(), deque()
+        return line
+
+
+def obstacle(queue: "Queue", message: "Message", targets: "tuple[Queue, ...]") -> str:
+    """Return why a message has to stay with `queue`; empty if all its targets have room for it.
+
+    All of them or none: what one target had already would be there twice after a crash.
+    """
+    # Differs from RabbitMQ: it sends to those that have room, and tries the others again.
+    if not targets:
+        name = queue.limits.dead_letter_exchange
+        return f"the exchange '{name}' is missing, or leads to no queue"
+    octets = message.run.body_octets_of(range(message.index, message.index + 1))
+    for target in targets:
+        if target.rejecting and not overflow.has_room(target, octets):
+            return f"{target!r} has no room"
+    return ""
