@@ -31,8 +31,22 @@ SHARED_FACTS = ("pybroker.paths", "pybroker.version")
 
 GEVENT_LINE = ("pybroker.net", "pybroker.http", "pybroker.daemon", "pybroker.control.server")
 # A client is a program of its own, so it asks the system itself.
-CLOCK_READERS = ("pybroker.clock", "pybroker.daemon", "pybroker.net", "pybroker.client", "pybrokerctl")
-OSERROR_CATCHERS = (*GEVENT_LINE, "pybroker.store.disk", "pybroker.paths", "pybroker.client", "pybrokerctl")
+CLOCK_READERS = (
+    "pybroker.clock",
+    "pybroker.daemon",
+    "pybroker.net",
+    "pybroker.client",
+    "pybroker.spark",
+    "pybrokerctl",
+)
+OSERROR_CATCHERS = (
+    *GEVENT_LINE,
+    "pybroker.store.disk",
+    "pybroker.paths",
+    "pybroker.client",
+    "pybroker.spark",
+    "pybrokerctl",
+)
 OSERRORS = ("OSError", "IOError", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionResetError")
 OSERRORS += ("FileNotFoundError", "FileExistsError", "PermissionError", "InterruptedError")
 

@@ -1,0 +1,109 @@
+"""Draining a queue into a spool: take, make it last, acknowledge. What Spark knows of it is in `queue_stream`.
+
+The connection is kept between two drains. When it is lost, what was not yet in a finished segment goes back to the
+queue, and the drain goes on when the broker is there again.
+"""
+
+import logging
+import time
+from typing import Final
+
+from pybroker.client.errors import AmqpError, AuthenticationFailed, ClientError
+from pybroker.spark.options import SourceOptions
+from pybroker.spark.session import PREFETCH_MAX, ConsumerCancelled, Session
+from pybroker.spark.spool import Spool
+
+_log = logging.getLogger("pybroker.spark")
+
+# Messages of a segment: a segment is a task of Spark's, and what comes twice if we are killed before its ack.
+SEGMENT_ROWS: Final = 50_000
+assert SEGMENT_ROWS <= PREFETCH_MAX
+_RETRY_S: Final = 1.0
+_POLL_S: Final = 0.05
+# What a broker says that stops (AMQP), or lacks something for a moment.
+_PASSING: Final = frozenset({320, 506, 541})
+
+
+class Drain:
+    """One queue, one spool, one connection at a time. `messages_ready` is what the queue had left at the last look."""
+
+    def __init__(self, options: SourceOptions, spool: Spool) -> None:
+        self._options = options
+        self._spool = spool
+        self._session: Session | None = None
+        self._was_connected = False
+        self.messages_ready = 0
+
+    def look(self) -> int:
+        """Return how many messages wait in the queue. Raises AmqpError, ClientError, OSError."""
+        session = self._session
+        if session is None:
+            session = self._session = Session(self._options.client)
+            self._was_connected = True
+        self.messages_ready = session.messages_ready(self._options.queue)
+        return self.messages_ready
+
+    def run(self, number: int, limit: int | None, wait_s: float) -> int:
+        """Write segments from `number` on with what the queue has now, `limit` messages at most; return how many.
+
+        An empty queue is waited for, up to `wait_s`. A broker that has gone is waited for too, but not at the first
+        attempt. Raises AmqpError, e.g. NotFound (404); ClientError, OSError when it does not come back.
+        """
+        taken = 0
+        wanted: int | None = None
+        give_up = 0.0
+        while True:
+            try:
+                ready = self._wait(0.0 if taken or wanted else wait_s)
+                if wanted is None:
+                    wanted = ready if limit is None else min(ready, limit)
+                while taken < wanted:
+                    rows = self._take(number, min(wanted - taken, SEGMENT_ROWS))
+                    if not rows:
+                        break  # another consumer has the rest
+                    number += 1
+                    taken += rows
+                    give_up = 0.0
+            except (AmqpError, ClientError, OSError) as error:
+                self.close()
+                now = time.monotonic()
+                give_up = give_up or now + self._options.reconnect_timeout_s
+                if not self._was_connected or not _passes(error) or now > give_up:
+                    raise
+                _log.warning("queue %s: %s; what was not kept goes back to it", self._options.queue, error)
+                time.sleep(_RETRY_S)
+            else:
+                return taken
+
+    def close(self) -> None:
+        """Close the connection; the next look makes another one."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def _wait(self, wait_s: float) -> int:
+        """Return how many messages wait as soon as there is one, or the time is over."""
+        deadline = time.monotonic() + wait_s
+        pause_s = _POLL_S
+        while not self.look() and time.monotonic() < deadline:
+            time.sleep(pause_s)
+            pause_s = min(0.5, pause_s * 1.5)
+        return self.messages_ready
+
+    def _take(self, number: int, count: int) -> int:
+        """Make one segment of `count` messages, fewer if there are not so many; return how many."""
+        session = self._session
+        assert session is not None
+        batches = session.consume(self._options.queue, count, self._options.max_wait_s, prefetch=count)
+        rows = self._spool.write(number, batches)
+        if rows:
+            session.ack(session.last_tag)
+            self.messages_ready = max(0, self.messages_ready - rows)
+        return rows
+
+
+def _passes(error: Exception) -> bool:
+    """Tell whether it may be otherwise in a moment: the broker restarts, or the network fails."""
+    if isinstance(error, AmqpError):
+        return error.reply_code in _PASSING
+    return not isinstance(error, AuthenticationFailed | ConsumerCancelled)

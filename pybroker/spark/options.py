@@ -1,0 +1,183 @@
+"""What users may say to the connector: options by name -> checked values, a sentence for each that makes no sense.
+
+Names are Kafka's where Kafka has the thing; Spark does not keep their case, so case does not count. What a value means
+for the connection is in `credentials`.
+"""
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pybroker.client import Options
+from pybroker.spark.credentials import CONNECTION, client_options
+from pybroker.spark.values import OptionError, boolean, milliseconds, number, text
+
+MAP: Final = "map"
+VARIANT: Final = "variant"
+
+# They belong to streams: known, so that who comes from Kafka reads why they are refused.
+STREAM_OPTIONS: Final = (
+    *("stream", "superStream", "streamPattern", "startingOffsets", "startingTimestamp", "startingOffsetsByTimestamp"),
+    *("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp", "maxOffsetsPerTrigger", "minOffsetsPerTrigger"),
+    *("maxTriggerDelay", "minPartitions", "failOnDataLoss", "prefetch", "pollTimeoutMs"),
+)
+KAFKA_WORDS: Final = {"subscribe": "queue", "topic": "exchange", "kafka.bootstrap.servers": "host"}
+# Spark's own, handed on to sources and sinks.
+_SPARKS: Final = frozenset({"checkpointlocation", "queryname", "__provider"})
+
+
+def _headers_format(value: str) -> str:
+    return text(value, MAP, VARIANT)
+
+
+def _delivery_mode(value: str) -> int:
+    return number(value, 1, 2)
+
+
+_SOURCE: Final[dict[str, Callable[[str], Any]]] = {
+    "queue": text,
+    "includeHeaders": boolean,
+    "includeProperties": boolean,
+    "headersFormat": _headers_format,
+    "maxWaitMs": milliseconds,
+}
+_STREAMING: Final[dict[str, Callable[[str], Any]]] = {
+    "spoolLocation": text,
+    "maxMessagesPerTrigger": number,
+    "reconnectTimeoutMs": milliseconds,
+}
+_SINK: Final[dict[str, Callable[[str], Any]]] = {
+    "exchange": str,
+    "routingKey": str,
+    "deliveryMode": _delivery_mode,
+    "mandatory": boolean,
+    "maxInFlight": number,
+    "publisherConfirmTimeoutMs": milliseconds,
+    "maxBlockedMs": milliseconds,
+    "messageIdPrefix": text,
+    "ignoreUnknownColumns": boolean,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What to read, and how; times are in seconds. `spool_location` is of streaming reads only."""
+
+    client: Options
+    queue: str
+    include_headers: bool = False
+    include_properties: bool = False
+    headers_format: str = MAP
+    max_wait_s: float = 1.0
+    spool_location: str = ""
+    max_messages_per_trigger: int | None = None
+    reconnect_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    """Where to write, and how; times are in seconds. None: each row says it."""
+
+    client: Options
+    exchange: str | None = None
+    routing_key: str | None = None
+    delivery_mode: int = 2
+    mandatory: bool = True
+    max_in_flight: int = 2_000
+    confirm_timeout_s: float = 60.0
+    blocked_max_s: float = 600.0
+    message_id_prefix: str = ""
+    ignore_unknown_columns: bool = False
+
+
+def asks_for_streaming(given: Mapping[str, str]) -> bool:
+    """Tell whether an option is there that only readStream has: a schema is asked for before Spark says which it is."""
+    return not {name.lower() for name in given}.isdisjoint(name.lower() for name in _STREAMING)
+
+
+def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
+    """Return the options of a read. Raises OptionError with a sentence about the first one that is wrong."""
+    elsewhere = dict.fromkeys(_SINK, "is for writing")
+    if not streaming:
+        elsewhere |= dict.fromkeys(_STREAMING, "is for readStream: a batch read browses, it takes nothing away")
+    values = _read(given, _SOURCE | _STREAMING if streaming else _SOURCE, elsewhere)
+    if "queue" not in values:
+        raise OptionError("queue", "is needed: the name of the queue to read")
+    if streaming and "spoolLocation" not in values:
+        raise OptionError(
+            "spoolLocation",
+            "is needed: a folder that driver and executors share, where messages lie between queue and sink",
+        )
+    return SourceOptions(
+        client=client_options(given, "read"),
+        queue=values["queue"],
+        include_headers=values.get("includeHeaders", "headersFormat" in values),
+        include_properties=values.get("includeProperties", False),
+        headers_format=values.get("headersFormat", MAP),
+        max_wait_s=values.get("maxWaitMs", 1.0),
+        spool_location=_folder(values.get("spoolLocation", "")),
+        max_messages_per_trigger=values.get("maxMessagesPerTrigger"),
+        reconnect_timeout_s=values.get("reconnectTimeoutMs", 60.0),
+    )
+
+
+def sink_options(given: Mapping[str, str]) -> SinkOptions:
+    """Return the options of a write. Raises OptionError with a sentence about the first one that is wrong."""
+    elsewhere = dict.fromkeys((*_SOURCE, *_STREAMING), "is for reading")
+    elsewhere["queue"] = "is for reading: a queue is written to with exchange '' and its name as routingKey"
+    values = _read(given, _SINK, elsewhere)
+    return SinkOptions(
+        client=client_options(given, "write"),
+        exchange=values.get("exchange"),
+        routing_key=values.get("routingKey"),
+        delivery_mode=values.get("deliveryMode", 2),
+        mandatory=values.get("mandatory", True),
+        max_in_flight=values.get("maxInFlight", 2_000),
+        confirm_timeout_s=values.get("publisherConfirmTimeoutMs", 60.0),
+        blocked_max_s=values.get("maxBlockedMs", 600.0),
+        message_id_prefix=values.get("messageIdPrefix", ""),
+        ignore_unknown_columns=values.get("ignoreUnknownColumns", False),
+    )
+
+
+def _read(
+    given: Mapping[str, str], table: Mapping[str, Callable[[str], Any]], elsewhere: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return name -> value of what is in the table; refuse what is known nowhere, or known to be of no use here."""
+    by_lower = {name.lower(): name for name in (*table, *CONNECTION, *elsewhere)}
+    values = {}
+    for key, value in given.items():
+        lower = key.lower()
+        name = by_lower.get(lower)
+        if name is None:
+            if lower not in _SPARKS:
+                raise _unknown(key, by_lower)
+        elif name in table:
+            try:
+                values[name] = table[name](value)
+            except ValueError as error:
+                raise OptionError(name, str(error)) from None
+        elif name in elsewhere:
+            raise OptionError(name, elsewhere[name])
+    return values
+
+
+def _unknown(key: str, by_lower: Mapping[str, str]) -> OptionError:
+    for name in STREAM_OPTIONS:
+        if key.lower() == name.lower():
+            return OptionError(name, "is about streams, which come with a later version: read a queue (option queue)")
+    instead = KAFKA_WORDS.get(key.lower())
+    if instead is None:
+        close = difflib.get_close_matches(key.lower(), by_lower, 1)
+        instead = by_lower[close[0]] if close else None
+    return OptionError(key, "is none of the connector's" + (f": do you mean {instead}?" if instead else ""))
+
+
+def _folder(location: str) -> str:
+    """Return the path of a location. Raises OptionError."""
+    path = location.removeprefix("file://")
+    if path and not path.startswith("/"):
+        text = f"is a folder's absolute path, of a file system that driver and executors share, not {location!r}"
+        raise OptionError("spoolLocation", text)
+    return path

@@ -1,0 +1,120 @@
+"""Streaming read of a queue: drain, spool, acknowledge; then Spark reads the spool, as often as it likes.
+
+An offset is {"segment": N}: all segments up to N. It stands in checkpoints, so its form is kept.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
+
+from pybroker.spark.columns import Assembler
+from pybroker.spark.drain import Drain
+from pybroker.spark.options import SourceOptions
+from pybroker.spark.spool import Spool, read_segment
+
+# A query that was killed may leave its drainer behind until it notices.
+_LOCK_WAIT_S = 15.0
+
+
+@dataclass
+class SegmentPartition(InputPartition):
+    """One segment, for one task."""
+
+    path: str
+
+
+class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """What Spark calls: in one process of the driver for offsets, in others for reading. So nothing is opened early."""
+
+    def __init__(self, schema: StructType, options: SourceOptions) -> None:
+        self._schema = schema
+        self._options = options
+        source = {"queue": options.queue, "virtual_host": options.client.virtual_host}
+        self._spool = Spool(options.spool_location, source)
+        self._drain = Drain(options, self._spool)
+        self._left: int | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel without what is open."""
+        return type(self), (self._schema, self._options)
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - the name is Spark's
+        """Return the offset before the first segment: one may be left of a query that was killed before a batch."""
+        numbers = self._open().numbers()
+        return {"segment": numbers[0] - 1 if numbers else 0}
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Return the offset up to which there is something, after draining the queue if there was nothing."""
+        spool = self._open()
+        done: int = start["segment"]
+        limit_rows = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        left_over = [number for number in spool.numbers() if number > done]
+        if left_over:
+            return {"segment": self._up_to(left_over, limit_rows)}
+        wait_s = self._options.max_wait_s
+        if self._left is not None:
+            wait_s = 0.0
+            limit_rows = self._left if limit_rows is None else min(limit_rows, self._left)
+            if not limit_rows:
+                return start
+        taken = self._drain.run(done + 1, limit_rows, wait_s)
+        if self._left is not None:
+            self._left = self._left - taken if taken else 0
+        return {"segment": max([done, *spool.numbers()])}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Return what maxMessagesPerTrigger says."""
+        most = self._options.max_messages_per_trigger
+        return ReadAllAvailable() if most is None else ReadMaxRows(most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Note how many messages wait: what comes later is another run's, however fast it comes."""
+        self._open()
+        self._left = self._drain.look()
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return how far the spool is, and what the queue had left when it was looked at last."""
+        numbers = self._spool.numbers()
+        return {"segment": numbers[-1] if numbers else 0, "messages_ready": self._drain.messages_ready}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return a task for each segment."""
+        numbers = range(start["segment"] + 1, end["segment"] + 1)
+        return [SegmentPartition(str(self._spool.path(number))) for number in numbers]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield a segment's messages. Raises SpoolError."""
+        assert isinstance(partition, SegmentPartition)
+        assemble = Assembler(self._schema, self._options).assemble
+        yield from map(assemble, read_segment(partition.path))
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Remove what the sink has."""
+        self._open().remove(end["segment"])
+
+    def stop(self) -> None:
+        """Let go of the broker and of the spool."""
+        self._drain.close()
+        self._spool.close()
+
+    def _open(self) -> Spool:
+        self._spool.open(_LOCK_WAIT_S)
+        return self._spool
+
+    def _up_to(self, numbers: list[int], limit: int | None) -> int:
+        """Return the last of these segments that the limit lets in; the first one always."""
+        last = numbers[0]
+        if limit is None:
+            return numbers[-1]
+        rows = self._spool.rows(last)
+        for number in numbers[1:]:
+            rows += self._spool.rows(number)
+            if rows > limit:
+                break
+            last = number
+        return last

@@ -1,0 +1,45 @@
+"""Messages as they came, in Arrow: what the spool keeps, and what the columns that Spark sees are made of.
+
+It is the same whatever columns a query wants: a query that is restarted with other options finds its spool readable.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+from pybroker.spark.deliveries import Columns
+
+SCHEMA: Final = pa.schema(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("routing_key", pa.string(), nullable=False),
+        pa.field("exchange", pa.string(), nullable=False),
+        pa.field("redelivered", pa.bool_(), nullable=False),
+        pa.field("properties", pa.binary(), nullable=False),  # the octets of the content header, as they came
+    ]
+)
+# A batch is handed on when it has so many messages, or octets.
+BATCH_ROWS: Final = 10_000
+BATCH_OCTETS: Final = 16 << 20
+
+
+def raw_batch(columns: Columns) -> pa.RecordBatch:
+    """Return the messages of the parser's lists."""
+    table = columns.table
+    if len(table) > len(columns.routes):
+        # as many routes as messages: through a table nothing would be won
+        routes = [table[index] for index in columns.routes]
+        indexes = None
+    else:
+        routes = table
+        indexes = pa.array(columns.routes, pa.int32())
+    arrays = [
+        pa.array([route.routing_key for route in routes], pa.string()),
+        pa.array([route.exchange for route in routes], pa.string()),
+        pa.array([route.redelivered for route in routes], pa.bool_()),
+    ]
+    if indexes is not None:
+        arrays = [array.take(indexes) for array in arrays]
+    value = pa.array(columns.bodies, pa.binary())
+    properties = pa.array(columns.properties, pa.binary())
+    return pa.RecordBatch.from_arrays([value, *arrays, properties], schema=SCHEMA)

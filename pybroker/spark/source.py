@@ -1,0 +1,75 @@
+"""`format("pybroker")`: what Spark asks first. Which of the readers and writers does the work is decided here."""
+
+from collections.abc import Mapping
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from pybroker.spark.browse import QueueReader
+from pybroker.spark.columns import check_projection, full_schema
+from pybroker.spark.options import SourceOptions, asks_for_streaming, sink_options, source_options
+from pybroker.spark.queue_stream import QueueStreamReader
+from pybroker.spark.sink import BatchWriter, StreamWriter
+from pybroker.spark.values import OptionError
+
+
+class PybrokerSource(DataSource):
+    """Queues of an AMQP 0-9-1 broker as tables, and exchanges as sinks: pybroker's, RabbitMQ's and others'.
+
+    Look into a queue (its messages stay there, flagged redelivered afterwards):
+
+        spark.read.format("pybroker").option("uriFile", "/etc/broker.uri").option("queue", "orders").load()
+
+    Move a queue into Parquet, each message once, whatever is killed in between (man/pybroker-spark.7, GUARANTEES):
+
+        (spark.readStream.format("pybroker")
+            .option("uri", "amqp://localhost").option("queue", "orders")
+            .option("spoolLocation", "/data/spool/orders")
+            .load()
+            .writeStream.format("parquet").option("checkpointLocation", "/data/checkpoint/orders")
+            .trigger(availableNow=True).start("/data/orders"))
+
+    Publish rows with confirms, failing if one of them is routed nowhere:
+
+        (df.selectExpr("to_json(struct(*)) AS value", "concat('order.', region) AS routing_key")
+            .write.format("pybroker").option("exchange", "orders").mode("append").save())
+
+    Options and columns are those of man/pybroker-spark.7; a wrong one is refused by a sentence that names it.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return "pybroker"
+
+    def schema(self) -> StructType:
+        """Return all columns that the options give. Raises OptionError."""
+        return full_schema(source_options(self._given, streaming=asks_for_streaming(self._given)))
+
+    def reader(self, schema: StructType) -> QueueReader:
+        """Return what browses the queue. Raises OptionError."""
+        return QueueReader(*self._wanted(schema, streaming=False))
+
+    def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - the name is Spark's
+        """Return what drains the queue. Raises OptionError."""
+        return QueueStreamReader(*self._wanted(schema, streaming=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        """Return what publishes a batch query's rows. Raises OptionError."""
+        if overwrite:
+            raise OptionError("mode", 'is "append" here: what was published cannot be overwritten')
+        return BatchWriter(schema, sink_options(self._given))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
+        """Return what publishes a streaming query's rows. Raises OptionError."""
+        if overwrite:
+            raise OptionError("outputMode", 'is "append" or "update" here: what was published cannot be overwritten')
+        return StreamWriter(schema, sink_options(self._given))
+
+    @property
+    def _given(self) -> Mapping[str, str]:
+        return dict(self.options)
+
+    def _wanted(self, schema: StructType, *, streaming: bool) -> tuple[StructType, SourceOptions]:
+        options = source_options(self._given, streaming=streaming)
+        return check_projection(schema, options), options

@@ -1,0 +1,161 @@
+"""The folder between a queue and Spark: messages lie there from before their acknowledgement until their batch is done.
+
+A segment is an Arrow file whose number is Spark's offset. It appears whole or not at all, and its messages are
+acknowledged only after it did:
+
+    write NUMBER.tmp - fsync - rename to NUMBER.arrow - fsync the folder - basic.ack - (Spark's commit) - unlink
+
+Killed before the rename, the broker still has the messages and delivers them again, flagged redelivered. Killed between
+rename and ack they are here and come once more, flagged. After the ack they are here only, and whoever replays a batch
+reads the same segments.
+"""
+
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from pybroker.spark.raw import SCHEMA
+
+_DIGITS: Final = 12
+_SUFFIX: Final = ".arrow"
+_UNFINISHED: Final = ".tmp"
+_LOCK: Final = "drainer.lock"
+_SOURCE: Final = "source.json"
+_POLL_S: Final = 0.1
+
+
+class SpoolError(Exception):
+    """The spool is another's, in use, or not what the query left there."""
+
+
+class Spool:
+    """One query's segments. Only one process at a time holds it open; whoever reads segments needs only their paths.
+
+    `source` says what they are of, e.g. {"queue": "orders"}: a folder keeps to its first one.
+    """
+
+    def __init__(self, folder: str, source: dict[str, str]) -> None:
+        self.folder = Path(folder)
+        self._source = source
+        self._lock: int | None = None
+
+    def open(self, timeout_s: float) -> None:
+        """Take the folder for this process, clean up after a killed one. Raises SpoolError, OSError.
+
+        A query that was killed may have left its drainer behind for a moment, so this waits a while.
+        """
+        if self._lock is not None:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = self._take_lock(timeout_s)
+        try:
+            self._check_source()
+            for unfinished in self.folder.glob(f"*{_UNFINISHED}"):
+                unfinished.unlink()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let others take the folder."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def numbers(self) -> list[int]:
+        """Return the numbers of all segments, lowest first."""
+        return sorted(int(path.stem) for path in self.folder.glob(f"{'[0-9]' * _DIGITS}{_SUFFIX}"))
+
+    def path(self, number: int) -> Path:
+        """Return where the segment is, or would be."""
+        return self.folder / f"{number:0{_DIGITS}d}{_SUFFIX}"
+
+    def write(self, number: int, batches: Iterable[pa.RecordBatch]) -> int:
+        """Write a segment that survives a power cut when this returns; return how many messages it has.
+
+        None is made of no messages. If `batches` raises, nothing is left behind. Raises OSError.
+        """
+        assert self._lock is not None
+        unfinished = self.folder / f"{number:0{_DIGITS}d}{_UNFINISHED}"
+        rows = 0
+        try:
+            with unfinished.open("wb") as file:
+                with pa.ipc.new_file(file, SCHEMA) as writer:
+                    for batch in batches:
+                        writer.write_batch(batch)
+                        rows += len(batch)
+                file.flush()
+                os.fsync(file.fileno())
+            if rows:
+                unfinished.rename(self.path(number))
+                self._sync_folder()
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return rows
+
+    def rows(self, number: int) -> int:
+        """Return how many messages a segment has. Raises SpoolError, OSError."""
+        return sum(len(batch) for batch in read_segment(str(self.path(number))))
+
+    def remove(self, up_to: int) -> None:
+        """Remove the segments up to a number. Raises OSError."""
+        for number in self.numbers():
+            if number <= up_to:
+                self.path(number).unlink(missing_ok=True)
+
+    def _take_lock(self, timeout_s: float) -> int:
+        lock = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EWOULDBLOCK, errno.EACCES) or time.monotonic() > deadline:
+                    os.close(lock)
+                    if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                        raise
+                    text = f"spoolLocation {self.folder} is in use by another query: each needs a folder of its own"
+                    raise SpoolError(text) from None
+                time.sleep(_POLL_S)
+            else:
+                return lock
+
+    def _check_source(self) -> None:
+        """Refuse a folder that has another queue's messages; note down whose it is from now on."""
+        path = self.folder / _SOURCE
+        if not path.exists():
+            unfinished = path.with_suffix(_UNFINISHED)
+            unfinished.write_text(json.dumps(self._source, sort_keys=True) + "\n", encoding="utf-8")
+            unfinished.rename(path)
+            self._sync_folder()
+        elif json.loads(path.read_text(encoding="utf-8")) != self._source:
+            of = json.loads(path.read_text(encoding="utf-8"))
+            raise SpoolError(f"spoolLocation {self.folder} has messages of {of}, not of {self._source}")
+
+    def _sync_folder(self) -> None:
+        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def read_segment(path: str) -> Iterator[pa.RecordBatch]:
+    """Yield a segment's raw batches. Raises SpoolError if it is not there, or not whole."""
+    try:
+        with pa.memory_map(path) as file:
+            reader = pa.ipc.open_file(file)
+            for index in range(reader.num_record_batches):
+                yield reader.get_batch(index)
+    except FileNotFoundError:
+        text = f"{path} is missing: its messages were acknowledged, so without it the batch cannot be made again"
+        raise SpoolError(text) from None
+    except pa.ArrowInvalid as error:
+        raise SpoolError(f"{path} is damaged: {error}") from None
