@@ -53,6 +53,15 @@ def queue_deleted(queue: "Queue", cause: Cause, messages: int) -> None:
         events.emit("queue.deleted", facts, cause, more)
 
 
+def queue_purged(queue: "Queue", messages: int) -> None:
+    """Tell the audit log that somebody dropped what was ready; RabbitMQ has no event of it."""
+    events = queue.vhost.broker.events
+    if events.wanted:
+        events.note(
+            "queue.purged", {"name": queue.name, "vhost": queue.vhost.name, "messages": messages}, events.cause()
+        )
+
+
 def exchange_created(exchange: "Exchange") -> None:
     """Tell of an exchange that was declared."""
     events = exchange.vhost.broker.events
