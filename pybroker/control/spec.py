@@ -146,6 +146,9 @@ class Controller(Protocol):
     def log_tail(self, count: int) -> list[str]:
         """Return the last lines of the log file. Raises Refused when there is none."""
 
+    def audit_lines(self, pause: Callable[[float], object]) -> Iterable[bytes]:
+        """Return the lines of the audit log from the last one back. Raises Refused when there is none."""
+
     def set_log_level(self, level: str) -> None:
         """Log what has this level or a higher one from now on, wherever it goes."""
 

@@ -1,4 +1,4 @@
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -29,6 +29,7 @@ class FakeDaemon:
         self.memory = (100_000_000, 20_000_000, 5_000_000)
         self.unreachable = ""
         self.disk_free = 1 << 30
+        self.audited: list[bytes] = []
 
     def stop(self) -> None:
         self.asked.append("stop")
@@ -51,6 +52,9 @@ class FakeDaemon:
     def log_tail(self, count: int) -> list[str]:
         self.asked.append(f"log_tail {count}")
         return ["one line", "another line"]
+
+    def audit_lines(self, pause: Any) -> Iterator[bytes]:
+        return reversed(self.audited)
 
     def set_log_level(self, level: str) -> None:
         self.asked.append(f"set_log_level {level}")

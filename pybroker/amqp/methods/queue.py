@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from pamqp import commands
 
 from pybroker.amqp.direct_reply import REPLY_TO
+from pybroker.core import telling
 from pybroker.core.access import check_exclusive_access, find_accessible_queue, strip_line_ends
 from pybroker.core.declaration import QueueProperties, check_queue_declare, create_queue
 from pybroker.core.definitions import bind, unbind
@@ -97,6 +98,7 @@ def queue_purge(channel: "AmqpChannel", method: Any) -> None:
     queue = find_accessible_queue(vhost, session, name)
     queue.catch_up()
     count = queue.purge()
+    telling.queue_purged(queue, count)
     if not method.nowait:
         channel.send(make_method(commands.Queue.PurgeOk, message_count=count))
 

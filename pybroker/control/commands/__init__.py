@@ -55,6 +55,8 @@ NAMES: Final = (
     "listeners",
     "memory_breakdown",
     "log_tail",
+    "audit",
+    "why_deleted",
     "list_queues",
     "list_unresponsive_queues",
     "list_exchanges",

@@ -15,7 +15,10 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> None:
     """Drop what is ready; what is delivered and unacknowledged stays. Raises Refused for an unknown name."""
-    find_queue(find_vhost(node.broker, args.vhost), args.queue).purge()
+    from pybroker.core import telling  # noqa: PLC0415 - pybrokerctl loads this file, and not the core
+
+    queue = find_queue(find_vhost(node.broker, args.vhost), args.queue)
+    telling.queue_purged(queue, queue.purge())
 
 
 COMMAND = Command(
