@@ -2,6 +2,7 @@
 
 import errno
 import random
+from dataclasses import replace
 
 import pytest
 from fakes import Basic, Confirm, Content, FakePeer, Queue, Tx, World
@@ -9,6 +10,7 @@ from faulty_disk import FaultyDisk
 from pamqp import frame
 
 from pybroker.amqp.session import OUTBOX_OCTETS_MAX
+from pybroker.core.limits import REJECT_PUBLISH
 from pybroker.core.survivors import durable_queues, restore
 from pybroker.store.journal import Journal
 from pybroker.store.recovery import Recovery
@@ -185,6 +187,54 @@ def test_a_dead_letter_is_in_one_place_after_any_loss_of_power(life):
     life.answer()
     after = life.killed()
     assert ([], [b"m"]) == (bodies(after, "q"), bodies(after, "dead"))
+
+
+class Forwarding(Life):
+    """`q` forwards its dead letters at least once, to `dead` and to `limited`, which has room for one."""
+
+    def __init__(self, disk: FaultyDisk) -> None:
+        super().__init__(disk)
+        peer, queue = self.peer, self.world.vhost.queues["q"]
+        queue.set_limits(
+            replace(queue.limits, dead_letter_exchange="amq.fanout", overflow=REJECT_PUBLISH, at_least_once=True)
+        )
+        full = self.world.vhost.queues["limited"]
+        full.set_limits(replace(full.limits, delivery_limit=None, length_max=1, overflow=REJECT_PUBLISH))
+        for name in ("dead", "limited"):
+            peer.call(Queue.Bind(queue=name, exchange="amq.fanout"))
+
+    def places(self) -> tuple[list[bytes], list[bytes], list[bytes]]:
+        return bodies(self, "q"), bodies(self, "dead"), bodies(self, "limited")
+
+
+def test_a_letter_forwarded_at_least_once_is_at_its_source_or_at_all_its_targets_after_any_loss_of_power():
+    life = Forwarding(FaultyDisk())
+    peer = life.peer
+    peer.publish("", "limited", b"in the way", delivery_mode=2)
+    peer.publish("", "q", b"m", delivery_mode=2)
+    life.log.commit()
+    life.answer()
+    got = peer.get("q", no_ack=False)
+    peer.send(Basic.Reject(got.method.delivery_tag, requeue=False))
+    stays, goes = ([b"m"], [], [b"in the way"]), ([], [b"m"], [b"m"])
+    for _ in range(3):
+        life.log.commit()
+        for seed in range(5):
+            assert stays == Forwarding(life.disk.crash(random.Random(seed))).places()
+        life.answer()
+        life.world.advance(1_000)
+    assert 1 == life.world.vhost.queues["q"].messages
+    (in_the_way,) = bodies(life, "limited")
+    life.log.commit()
+    life.answer()
+    life.world.advance(60_000)
+    assert (0, b"in the way") == (life.world.vhost.queues["q"].messages, in_the_way)
+    life.log.commit()
+    found = [Forwarding(life.disk.crash(random.Random(seed))).places() for seed in range(20)]
+    assert all(places in (([b"m"], [], []), goes) for places in found)
+    life.answer()
+    for seed in range(5):
+        assert goes == Forwarding(life.disk.crash(random.Random(seed))).places()
 
 
 def test_a_sync_that_fails_refuses_what_waits_and_what_comes(life):
