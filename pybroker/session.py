@@ -11,6 +11,8 @@ from typing import Any, Final
 # What one peer sent may cost this much of a turn; a message to a thousand queues is a millisecond, and a chunk has two
 # thousand of them.
 RECEIVE_MS: Final = 10
+# What those read together that are in the middle of large bodies and ask for more.
+LARGE_READ_OCTETS: Final = 2_097_152
 
 log = logging.getLogger("pybroker")
 
@@ -20,15 +22,16 @@ class Turn:
 
     `wake` is called when the first of either appears; `net/turn.py` overrides it to ask the event loop for a call back.
     In tests nobody overrides it, and they run the turn by hand. `receive_ms` is how long a session may work on what it
-    received.
+    received, `large_octets` how much one may read that is in the middle of large bodies.
     """
 
-    __slots__ = ("queues", "receive_ms", "sessions", "woken")
+    __slots__ = ("large_octets", "queues", "receive_ms", "sessions", "woken")
 
     def __init__(self) -> None:
         self.sessions: list[Session] = []
         self.queues: deque[Any] = deque()  # and chores (core/chore.py)
         self.receive_ms = RECEIVE_MS
+        self.large_octets = LARGE_READ_OCTETS
         self.woken = False
 
     def wake(self) -> None:
@@ -40,18 +43,18 @@ class Session:
     """One peer. `net/connection.py` calls; the door answers.
 
     Invariants: after `finished` the socket is closed once the output is written, with `cut` at once: nobody reads it.
+    With `answer_at_ms` the last output is not written before that, and the session is let go at once.
     `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
     means do not read at all (flow control). While `held_by.backlogged` it is scheduled to read `held_octets` now and
     then only. While it is `behind` with what it received, `receive(b"")` is called, a turn later, instead of reading.
-    With `answer_at_ms` the last output is not written before that, and the session is let go at once.
     `link` is the driver's own, and nobody else's.
     """
 
     __slots__ = (
+        "answer_at_ms",
         "behind",
         "closing",
         "cut",
-        "answer_at_ms",
         "dirty",
         "finished",
         "held_by",
@@ -72,10 +75,10 @@ class Session:
         self.readable = True
         self.closing = False
         self.finished = False
+        self.answer_at_ms = 0
         self.cut = False
         self.dirty = False
         self.link: Any = None
-        self.answer_at_ms = 0
         self.held_by: Any = None
         self.held_octets = 0
         self.read_octets = 0

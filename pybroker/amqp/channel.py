@@ -9,10 +9,10 @@ from pamqp import commands
 
 from pybroker.amqp.assembly import Assembly
 from pybroker.amqp.line import NEVER, Line
-from pybroker.amqp.publishing import LARGE_READ_OCTETS, finish_content, open_route
+from pybroker.amqp.publishing import finish_content, open_route
+from pybroker.core.lapsed import TAG_MAX
 from pybroker.core import telling
 from pybroker.core.cause import because
-from pybroker.core.lapsed import TAG_MAX
 from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
 from pybroker.core.trace import Party
@@ -256,7 +256,7 @@ class AmqpChannel(ChannelState):
             self._end_assembly()
             finish_content(self, assembly)
         elif assembly.remaining > LARGE_BODY_OCTETS:
-            self.session.read_octets = LARGE_READ_OCTETS
+            self.session.read_octets = self.session.turn.large_octets
 
     def _end_assembly(self) -> None:
         if self.assembly is not None:

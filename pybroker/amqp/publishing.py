@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 
 # While a queue with consumers has a backlog its publishers are read in small portions (share, data-model.md).
 SHARE_OCTETS: Final = 4_096
-# Contents of this size are read in larger portions than small ones: fewer of them are cut at the end of a read.
+# Contents of this size are read in larger portions than small ones, of whole messages where all are alike.
 LARGE_OCTETS: Final = 8_192
-LARGE_READ_OCTETS: Final = 2_097_152
 # Work after which a session looks at the clock; a unit is one queue's part of a publish, a microsecond or so.
 WORK_MAX: Final = 512
 # What a message costs that is looked at alone: by a headers exchange it is compared with each binding.
@@ -70,6 +69,7 @@ def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
         mandatory=method.mandatory,
         immediate=method.immediate,
         owner=channel,
+        octets=len(octets),
     )
     routes = session.routes
     if len(routes) >= ROUTES_MAX:
@@ -182,7 +182,10 @@ def share(session: "AmqpSession", route: Route, each: int) -> None:
     Much where bodies are large; a publisher whose target's consumers are behind is held.
     """
     if each > LARGE_OCTETS:
-        session.read_octets = LARGE_READ_OCTETS
+        # Where all are alike, up to the end of one: what a read cuts has to be put together, ten times the work.
+        most, unit = session.turn.large_octets, each + route.octets
+        cut = (session.recv_octets + most - session.whole_at) % unit
+        session.read_octets = most - cut if cut < most else most
     for queue in route.queues:
         if queue.backlogged:
             session.held_by = queue

@@ -98,6 +98,7 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
         if not session.assembling and session.state == "running":
             position = scan(data, position, session.routes, session.scan_octets_max, message_max, session.events)
             if session.events:
+                session.whole_at = session.recv_octets - (end - position)
                 _apply_all(session)
             if position >= end or session.behind:
                 break
@@ -251,13 +252,13 @@ def _new_channel(session: "AmqpSession", number: int, payload: bytes) -> AmqpCha
             f"number of channels opened ({count}) has reached the negotiated channel_max ({session.channel_max})",
             (20, 10),
         )
-    channel = session.channels[number] = AmqpChannel(session, number)
     assert session.user is not None
     try:
         check_channel(session.broker, session.user)
     except NotAllowed as error:
         error.method = (20, 10)
         raise
+    channel = session.channels[number] = AmqpChannel(session, number)
     return channel
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import base, commands
 
 from pybroker.amqp import receiving
-from pybroker.amqp.consumer_timeout import GRACE_MS, look
 from pybroker.core import telling
 from pybroker.core.cause import because
+from pybroker.amqp.consumer_timeout import GRACE_MS, look
 from pybroker.core.link import SessionState, give_back
 from pybroker.core.throttle import PEER
 from pybroker.wire import frame
@@ -78,6 +78,7 @@ class AmqpSession(SessionState):
         "unread_ms",
         "unsent_octets",
         "until_ms",
+        "whole_at",
         "work",
     )
 
@@ -100,6 +101,7 @@ class AmqpSession(SessionState):
         self.scan_octets_max = 0
         self.sharing: Route | None = None  # the route of the last publish of this chunk
         self.sharing_octets = 0
+        self.whole_at = 0  # of what was received, where the last publish ended that came whole
         self.heartbeat_s = 0
         self.connected_at_ms = broker.clock.timestamp_ms
         self.deadline_ms = now_ms + settings.handshake_timeout_ms
@@ -134,12 +136,12 @@ class AmqpSession(SessionState):
         return f"{self.peer_host}:{self.peer_port} -> {self.host}:{self.port}"
 
     @property
-    def send_pend(self) -> int:
-    @property
     def channel_count(self) -> int:
         """Return how many channels it has open."""
         return len(self.channels)
 
+    @property
+    def send_pend(self) -> int:
         """Return the octets that wait to be sent."""
         return self.queued_octets + self.unsent_octets
 
@@ -251,14 +253,12 @@ class AmqpSession(SessionState):
     def finish(self, reason: str) -> None:
         """Have the socket closed as soon as the output is written."""
         self.end_channels(self.reason or reason)
+        self.leave()
         self.state = "closed"
         self.reason = self.reason or reason
-        self.leave()
         self.closing = self.finished = True
         self.mark_dirty()
 
-    def cut_off(self, reason: str) -> None:
-        """Have the socket closed at once: a peer that is silent or does not answer does not read either."""
     def refuse(self, error: "AmqpError", at_ms: int) -> None:
         """Turn away a peer who may not log in, no sooner than `at_ms`; nothing is kept but what it is told then."""
         self.client_properties = Table()
@@ -277,6 +277,8 @@ class AmqpSession(SessionState):
         self.answer_at_ms = at_ms
         self.finish("login refused")
 
+    def cut_off(self, reason: str) -> None:
+        """Have the socket closed at once: a peer that is silent or does not answer does not read either."""
         self.finish(reason)
         self.cut = True
 
@@ -294,9 +296,9 @@ class AmqpSession(SessionState):
         self.end_channels(self.reason or reason)
         if self.state != "header":
             telling.connection_closed(self, self.reason or reason)
+        self.leave()
         self.broker.ahead.pop(self.credit, None)
         self.state = "closed"
-        self.leave()
         self.closing = self.finished = self.cut = True
         self.outbox.clear()
         self.rest = b""

@@ -55,6 +55,7 @@ class Route:
         "immediate",
         "mandatory",
         "names",
+        "octets",
         "owner",
         "queues",
         "run",
@@ -63,9 +64,12 @@ class Route:
         "verdict",
     )
 
-    def __init__(self, channel: int, names: Names, *, mandatory: bool, immediate: bool, owner: object = None) -> None:
+    def __init__(
+        self, channel: int, names: Names, *, mandatory: bool, immediate: bool, owner: object = None, octets: int = 0
+    ) -> None:
         self.channel = channel
         self.names = names
+        self.octets = octets  # of the method's frame
         self.mandatory = mandatory
         self.immediate = immediate
         self.owner = owner  # the door's channel

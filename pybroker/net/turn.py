@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import gevent
 
 from pybroker.core.broker import PUMP_MS
-from pybroker.session import RECEIVE_MS, Turn
+from pybroker.session import LARGE_READ_OCTETS, RECEIVE_MS, Turn
 
 if TYPE_CHECKING:
     from pybroker.clock import Clock
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 TURN_READ_OCTETS: Final = 1_048_576
 READ_OCTETS_MAX: Final = 131_072
 READ_OCTETS_MIN: Final = 4_096
-# What those read together that are in the middle of large bodies and ask for more.
-LARGE_READ_OCTETS: Final = 2_097_152
 
 # A held publisher is read a little this often: enough to go on, too little to take the consumers' time.
 HOLD_S: Final = 0.001
@@ -47,7 +45,6 @@ class LoopTurn(Turn):
         "_timer",
         "broker",
         "clock",
-        "large_octets",
         "read_octets",
         "readers",
         "reading",
@@ -58,7 +55,6 @@ class LoopTurn(Turn):
         self.clock = clock
         self.broker: Broker | None = None
         self.readers = 0  # connections that were read in this turn
-        self.large_octets = LARGE_READ_OCTETS
         self.read_octets = READ_OCTETS_MAX  # an equal share for each of as many as there were last time
         self._loop: Any = gevent.get_hub().loop
         self._timer: Any = None

@@ -320,6 +320,37 @@ def test_the_rest_of_a_large_body_is_read_in_large_portions(world, peer):
     assert 0 == peer.session.read_octets
 
 
+def test_a_read_of_large_messages_that_are_alike_ends_where_one_of_them_does(world, peer):
+    peer.declare("q")
+    one = publish(1, "", "q", b"x" * 20_000)
+    stream = one * 300
+    chunk = 131_072  # the first read is a small one, as of any peer
+    sizes = []
+    while stream:
+        piece, stream = stream[:chunk], stream[chunk:]
+        peer.send_octets(piece)
+        world.run()
+        chunk = peer.session.read_octets
+        sizes.append((len(piece), len(peer.session.rest)))
+    cut = len(one) - 131_072 % len(one)
+    most = (2_097_152 - cut) // len(one)
+    assert (131_072, len(one) - cut) == sizes[0]
+    assert (cut + most * len(one), 0) == sizes[1]
+    # And once it is there, it stays there.
+    assert {0} == {rest for _, rest in sizes[1:]}
+    assert (2_097_152 // len(one) * len(one), 0) == sizes[2]
+    assert 300 == world.vhost.queues["q"].messages_ready
+
+
+def test_messages_larger_than_a_read_are_read_by_as_much_as_a_read_may_be(world, peer):
+    peer.declare("q")
+    world.turn.large_octets = 50_000
+    for _ in range(3):
+        peer.send_octets(publish(1, "", "q", b"x" * 100_000))
+        world.run()
+        assert 50_000 == peer.session.read_octets
+
+
 def test_a_publisher_is_held_by_the_queue_whose_consumers_are_behind(world, peer):
     peer.declare("q")
     other = world.connect()
