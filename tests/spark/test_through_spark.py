@@ -1,0 +1,124 @@
+"""The connector as a user has it: through a Spark session, found by its name alone."""
+
+import json
+
+import pytest
+
+from pybroker.client import Properties, Table
+
+pytestmark = pytest.mark.spark
+
+
+def test_a_queue_is_browsed_and_keeps_its_messages(spark, uri, channel, queue):
+    for number in range(3):
+        channel.publish_and_wait("", queue, b"m%d" % number, Properties(delivery_mode=2, message_id=str(number)))
+    frame = spark.read.format("pybroker").option("uri", uri).option("queue", queue).load()
+    for redelivered in (False, True):  # what was looked at is flagged afterwards
+        rows = [(bytes(row.value), row.routing_key, row.queue, row.redelivered) for row in frame.collect()]
+        assert rows == [(b"m%d" % number, queue, queue, redelivered) for number in range(3)]
+    assert channel.queue_declare(queue, durable=True).message_count == 3
+
+
+def test_columns_have_their_types_and_a_schema_is_a_projection(spark, uri, channel, queue):
+    headers = Table({"n": 1, "flag": True, "nested": {"a": [1, "b"]}})
+    channel.publish_and_wait("", queue, b"{}", Properties(headers=headers, timestamp=1_700_000_000, app_id="tests"))
+    source = spark.read.format("pybroker").options(uri=uri, queue=queue)
+    full = source.options(includeProperties="true", includeHeaders="true").load()
+    assert [name for name, _ in full.dtypes] == [
+        *("value", "routing_key", "exchange", "queue", "partition", "offset", "timestamp", "redelivered"),
+        *("properties", "headers"),
+    ]
+    row = full.selectExpr("date_format(timestamp, 'yyyy-MM-dd HH:mm') AS at", "properties.app_id", "headers").first()
+    assert (row.at, row.app_id) == ("2023-11-14 22:13", "tests")
+    assert {**row.headers, "x-delivery-count": None} == {
+        "n": "1",
+        "flag": "true",
+        "nested": '{"a":[1,"b"]}',
+        "x-delivery-count": None,
+    }
+    typed = source.option("headersFormat", "variant").schema("headers VARIANT, value BINARY").load()
+    assert typed.columns == ["headers", "value"]
+    row = typed.selectExpr("to_json(headers) AS headers", "variant_get(headers, '$.n', 'int') AS n").first()
+    assert {**json.loads(row.headers), "x-delivery-count": 0}["nested"] == {"a": [1, "b"]}
+    assert row.n == 1
+
+
+def test_what_a_stream_drains_is_in_parquet_once_and_the_queue_is_empty(spark, uri, channel, queue, spool, tmp_path):
+    for number in range(500):
+        channel.basic_publish("", queue, b"%d" % number, Properties(delivery_mode=2))
+    channel.wait_for_confirms()
+    options = {"uri": uri, "queue": queue, "spoolLocation": str(spool), "maxMessagesPerTrigger": "200"}
+    frame = spark.readStream.format("pybroker").options(**options).load()
+    for _ in range(2):  # the second run finds nothing new
+        writer = frame.selectExpr("int(string(value)) AS n", "redelivered").writeStream.format("parquet")
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        query = writer.start(str(tmp_path / "out"))
+        assert query.awaitTermination(60)
+        rows = spark.read.parquet(str(tmp_path / "out")).orderBy("n").collect()
+        assert rows == [(number, False) for number in range(500)]
+    assert channel.queue_declare(queue, durable=True).message_count == 0
+
+
+def test_rows_are_published_with_ids_and_headers(spark, uri, channel, queue):
+    frame = spark.sql(
+        "SELECT concat('v', id) AS value, map('k', string(id)) AS headers, "
+        "named_struct('type', 't', 'priority', 3S) AS properties FROM range(0, 4, 1, 1)"
+    )
+    sink = frame.write.format("pybroker").options(uri=uri, exchange="", routingKey=queue, messageIdPrefix="run1-")
+    sink.mode("append").save()
+    ids = []
+    for number in range(4):
+        message = channel.basic_get(queue, no_ack=True)
+        properties = message.properties
+        ids.append(properties.message_id)
+        assert (message.body, dict(properties.headers)) == (b"v%d" % number, {"k": str(number)})
+        assert (properties.type, properties.priority, properties.delivery_mode) == ("t", 3, 2)
+    assert [one.rpartition("-")[2] for one in ids] == ["0", "1", "2", "3"]
+    assert len({one.rpartition("-")[0] for one in ids}) == 1
+    assert ids[0].startswith("run1-")
+
+
+def test_a_streaming_sinks_ids_name_query_batch_and_partition(spark, uri, channel, queue, name, spool, tmp_path):
+    target = channel.queue_declare(exclusive=False, auto_delete=False, durable=True, queue=f"{name}-out").queue
+    channel.publish_and_wait("", queue, b"through", Properties(message_id="kept-nowhere"))
+    frame = spark.readStream.format("pybroker").options(uri=uri, queue=queue, spoolLocation=str(spool)).load()
+    writer = frame.select("value").writeStream.format("pybroker").options(uri=uri, exchange="", routingKey=target)
+    query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
+    assert query.awaitTermination(60)
+    message = channel.basic_get(target, no_ack=True)
+    channel.queue_delete(target)
+    assert (message.body, message.properties.message_id) == (b"through", f"{query.id}-0-0-0")
+
+
+def test_a_message_that_no_queue_takes_fails_the_task_with_its_route(spark, uri, channel, name):
+    frame = spark.sql("SELECT 'x' AS value, 'nobody.home' AS routing_key")
+    channel.exchange_declare(name, "topic")
+    with pytest.raises(Exception, match="NO_ROUTE") as caught:
+        frame.write.format("pybroker").options(uri=uri, exchange=name).mode("append").save()
+    assert f"a message to exchange '{name}' with routing key 'nobody.home' came back: 312 NO_ROUTE" in str(caught.value)
+    frame.write.format("pybroker").options(uri=uri, exchange=name, mandatory="false").mode("append").save()
+    channel.exchange_delete(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "option queue is needed"),
+        ({"queue": "q", "stream": "s"}, "option stream is about streams, which come with a later version"),
+        ({"queue": "q", "startingOffsets": "earliest"}, "option startingOffsets is about streams"),
+        ({"queue": "q", "queu": "x"}, "option queu is none of the connector's: do you mean queue?"),
+    ],
+)
+def test_a_wrong_option_is_named(spark, options, sentence):
+    with pytest.raises(Exception, match="PYTHON_DATA_SOURCE_ERROR") as caught:
+        spark.read.format("pybroker").options(**options).load()
+    assert sentence in str(caught.value)
+
+
+def test_an_unknown_column_of_a_sink_is_an_error_unless_it_is_ignored(spark, uri, channel, queue):
+    frame = spark.sql("SELECT 'x' AS value, 1 AS surprise")
+    sink = frame.write.format("pybroker").options(uri=uri, exchange="", routingKey=queue).mode("append")
+    with pytest.raises(Exception, match="the sink knows no column surprise"):
+        sink.save()
+    sink.option("ignoreUnknownColumns", "true").save()
+    assert channel.basic_get(queue, no_ack=True).body == b"x"
