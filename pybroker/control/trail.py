@@ -8,6 +8,9 @@ from typing import Any, Final, NamedTuple
 
 _UNITS: Final = {"s": 1, "m": 60, "min": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
+# How an entry begins.
+_HEAD: Final = b'{"time":"'
+
 
 class Wanted(NamedTuple):
     """Which entries; None stands for any. `event` is a whole name or what comes before a dot."""
@@ -52,8 +55,8 @@ def entries(lines: Iterable[bytes], wanted: Wanted) -> Iterator[dict[str, Any]]:
 
 def _is_since(line: bytes, since: str) -> bool:
     """Tell by a line's beginning, `{"time":"2026-`, whether it is not older; what has none may be anything."""
-    head = b'{"time":"'
-    return not line.startswith(head) or line[len(head) : len(head) + len(since)].decode(errors="replace") >= since
+    head, _, time = line[: len(_HEAD) + len(since)].partition(_HEAD)
+    return bool(head) or len(time) < len(since) or time.decode(errors="replace") >= since
 
 
 def parse_since(text: str, now_ms: int) -> str:
@@ -79,6 +82,6 @@ def detail(entry: dict[str, Any]) -> str:
     for key, value in facts.items() if isinstance(facts, dict) else ():
         if value is True:
             words.append(key)
-        elif value not in (False, "", None, {}, []):
+        elif value:
             words.append(f"{key}={value if isinstance(value, str | int | float) else json.dumps(value)}")
     return " ".join(words)

@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from pybroker.control.spec import Refused
+
+
+def audit(operator, *deletions: dict[str, object]) -> None:
+    common = {"event": "queue.deleted", "vhost": "/", "name": "q", "user": "guest", "connection": "a:1 -> b:2"}
+    operator.daemon.audited = [
+        json.dumps({**common, "peer": "a:1", "time": f"2023-11-14T22:1{n}:00.000+00:00", **one}).encode()
+        for n, one in enumerate(deletions)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"cause": "client", "facts": {"messages": 1234}}, "by user 'guest' from a:1. 1,234 messages went with it."),
+        ({"cause": "client", "facts": {"messages": 1}}, "by user 'guest' from a:1. 1 message went with it."),
+        (
+            {"cause": "command delete_queue", "peer": "uid 0 (pid 7)"},
+            "by an operator, uid 0 (pid 7): command delete_queue.",
+        ),
+        (
+            {"cause": "auto-delete: its last consumer was cancelled"},
+            "(auto-delete: its last consumer was cancelled), that was a:1 -> b:2.",
+        ),
+        (
+            {"cause": "expired: unused for 100 ms (x-expires)", "peer": ""},
+            "(expired: unused for 100 ms (x-expires)).",
+        ),
+    ],
+)
+def test_the_last_deletion_is_told_in_a_sentence(operator, entry, told):
+    audit(operator, entry)
+    document = operator.ask("why_deleted", queue="q")
+    assert f"Queue 'q' in vhost '/' was deleted at 2023-11-14 22:10:00 UTC {told}" == document["message"]
+    assert (False, 1) == (document["exists"], len(document["deletions"]))
+
+
+def test_those_before_it_are_listed_and_whether_it_is_there_again(operator, peer):
+    peer.declare("q")
+    audit(operator, {"cause": "client"}, {"cause": "command delete_queue", "peer": "uid 0 (pid 7)"})
+    document = operator.ask("why_deleted", queue="q")
+    by = "by an operator, uid 0 (pid 7): command delete_queue."
+    assert [
+        f"Queue 'q' in vhost '/' was deleted at 2023-11-14 22:11:00 UTC {by}",
+        "Before that:",
+        "  2023-11-14 22:10:00  client",
+        "A queue of this name is there again.",
+    ] == document["message"].splitlines()
+    assert document["exists"]
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_queue_of_which_nothing_is_known_is_refused(operator, peer, declared):
+    if declared:
+        peer.declare("q")
+    audit(operator, {"cause": "client", "vhost": "v"}, {"cause": "client", "name": "r"})
+    with pytest.raises(Refused) as refused:
+        operator.ask("why_deleted", queue="q")
+    tail = "It is there." if declared else "If it ever was, that stands in an older audit log."
+    assert f"The audit log knows of no deletion of queue 'q' in vhost '/'. {tail}" == refused.value.text
