@@ -12,6 +12,7 @@ from pybroker.control.spec import EX_NOUSER, Refused
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
+    from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
@@ -35,6 +36,15 @@ def find_queue(vhost: "VHost", name: str) -> "Queue":
         text = f"queue '{name}' was not found in virtual host '{vhost.name}'"
         raise Refused(text + nearest(name, vhost.queues))
     return queue
+
+
+def find_exchange(vhost: "VHost", name: str) -> "Exchange":
+    """Return the exchange. Raises Refused."""
+    exchange = vhost.exchanges.get(name)
+    if exchange is None:
+        text = f"exchange '{name}' was not found in virtual host '{vhost.name}'"
+        raise Refused(text + nearest(name, vhost.exchanges))
+    return exchange
 
 
 def find_user(broker: "Broker", name: str) -> "User":

@@ -108,11 +108,13 @@ def forget_binding(binding: "Binding") -> None:
 
 def keep_vhost(vhost: "VHost") -> None:
     """Keep a virtual host. Its tracing is not kept, as in RabbitMQ."""
-    value = {
+    value: dict[str, Any] = {
         "description": vhost.description,
         "tags": list(vhost.tags),
         "default_queue_type": vhost.default_queue_type or None,
     }
+    if vhost.protected:
+        value["protected_from_deletion"] = True
     vhost.broker.definitions.put("vhost", (vhost.name,), value)
 
 

@@ -56,6 +56,23 @@ class Parameters:
         """Know a component from now on."""
         self.components[name] = component
 
+    @staticmethod
+    def decode(text: str) -> Any:
+        """Return the JSON value that a text is. Raises ValueError with a sentence."""
+        try:
+            value = json.loads(text, parse_constant=_refuse)
+            # Half of a surrogate pair is no character: nobody could be shown it, nor could it be kept.
+            json.dumps(value, ensure_ascii=False).encode()
+        except RecursionError:
+            reason = "nested too deep"
+        except UnicodeEncodeError:
+            reason = "a character that there is not"
+        except ValueError as error:
+            reason = str(error)
+        else:
+            return value
+        raise ValueError(f"JSON decoding error. Reason: {reason}")
+
     # -- of a virtual host --------------------------------------------------------------------------------------------
 
     def of(self, vhost_name: str, component: str) -> dict[str, Any]:
@@ -139,23 +156,6 @@ class Parameters:
         telling.global_parameter(self.tell, "parameter.cleared", name)
         self.global_changed(name, None)
         return True
-
-
-def decode(text: str) -> Any:
-    """Return the JSON value that a text is. Raises ValueError with a sentence."""
-    try:
-        value = json.loads(text, parse_constant=_refuse)
-        # Half of a surrogate pair is no character: nobody could be shown it, nor could it be kept.
-        json.dumps(value, ensure_ascii=False).encode()
-    except RecursionError:
-        reason = "nested too deep"
-    except UnicodeEncodeError:
-        reason = "a character that there is not"
-    except ValueError as error:
-        reason = str(error)
-    else:
-        return value
-    raise ValueError(f"JSON decoding error. Reason: {reason}")
 
 
 def _refuse(constant: str) -> None:

@@ -12,7 +12,7 @@ from pybroker.core.chore import Chore
 from pybroker.core.exchange.exchange import ALTERNATE, Exchange
 from pybroker.core.parameters import Component
 from pybroker.core.policy import OPERATOR, UNRULED, USER, Applied, Policy, check
-from pybroker.core.policy_keys import without_effect
+from pybroker.core.policy_keys import Definition, without_effect
 from pybroker.core.queue.review import relimit
 
 if TYPE_CHECKING:
@@ -57,9 +57,13 @@ class Policies(Chore):
         sort = _sort_of(noun)
         return [policy for policy in self.of(noun.vhost.name, component) if policy.matches(sort, noun.name)]
 
-    def busy(self, vhost_name: str) -> bool:
-        """Tell whether a change of its policies has not reached all of a virtual host yet."""
-        return vhost_name in self._waiting
+    def left(self, vhost_name: str) -> int:
+        """Return how many queues and exchanges of a virtual host a change of its policies has not reached yet."""
+        return len(self._waiting.get(vhost_name, ()))
+
+    def without_effect(self, definition: Definition) -> list[str]:
+        """Return the keys of a definition that nothing here looks at."""
+        return without_effect(definition)
 
     # -- what is under them -------------------------------------------------------------------------------------------
 

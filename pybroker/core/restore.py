@@ -51,7 +51,8 @@ def restore(broker: "Broker", rows: "Rows", next_queue_id: int) -> list[str]:
 
 
 def _vhost(broker: "Broker", key: "Key", value: "Value") -> None:
-    broker.make_vhost(key[0], value["description"], tuple(value["tags"]), value["default_queue_type"] or "")
+    vhost = broker.make_vhost(key[0], value["description"], tuple(value["tags"]), value["default_queue_type"] or "")
+    vhost.protected = value.get("protected_from_deletion", False)
 
 
 def _user(broker: "Broker", key: "Key", value: "Value") -> None:

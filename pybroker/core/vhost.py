@@ -30,6 +30,7 @@ class VHost:
         "exchanges",
         "generation",
         "name",
+        "protected",
         "queues",
         "sessions",
         "tags",
@@ -54,6 +55,7 @@ class VHost:
         self.queues: dict[str, Queue] = {}
         self.sessions: dict[SessionState, None] = {}  # that have entered it
         self.bound: dict[Destination, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
+        self.protected = False  # from delete_vhost
         self.generation = 0
         self.unroutable_ae_missing = 0
         self.tracing = False
@@ -61,6 +63,21 @@ class VHost:
     def bump(self) -> None:
         """Void every cached route of this virtual host."""
         self.generation += 1
+
+    def describe(
+        self,
+        *,
+        description: str | None = None,
+        tags: tuple[str, ...] | None = None,
+        default_queue_type: str | None = None,
+        protected: bool | None = None,
+    ) -> None:
+        """Change what is given of what describes it, and keep it. Queues that exist stay of their types."""
+        self.description = self.description if description is None else description
+        self.tags = self.tags if tags is None else tags
+        self.default_queue_type = self.default_queue_type if default_queue_type is None else default_queue_type
+        self.protected = self.protected if protected is None else protected
+        durable.keep_vhost(self)
 
     def trace(self, *, on: bool) -> None:
         """Switch tracing on or off. Routes are found anew, because those of a tracing vhost go message by message."""

@@ -127,7 +127,7 @@ class Operator:
         self.pauses: list[float] = []
         self.steps: list[Progress] = []
 
-    def ask(self, name: str, **given: Any) -> Any:
+    def ask(self, name: str, /, **given: Any) -> Any:
         """Return the value that a command answers; None for plain success."""
         command = commands.load(name)
         args = command.parse(codec.decode(codec.encode(given)))
@@ -150,7 +150,7 @@ class Operator:
         """Have the node listen on (interface, port), or (path, 0)."""
         self.world.broker.listeners += [OpenListener(*place) for place in places]
 
-    def list(self, name: str, *columns: str, **given: Any) -> list[Any]:
+    def list(self, name: str, /, *columns: str, **given: Any) -> list[Any]:
         """Return a listing's rows; of one column the bare values."""
         command = commands.load(name)
         args = command.parse(codec.decode(codec.encode({"columns": columns, **given} if columns else given)))

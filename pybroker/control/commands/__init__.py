@@ -69,8 +69,26 @@ NAMES: Final = (
     # Virtual hosts
     "add_vhost",
     "delete_vhost",
+    "set_vhost_tags",
+    "update_vhost_metadata",
     "trace_on",
     "trace_off",
+    # Parameters
+    "set_parameter",
+    "clear_parameter",
+    "list_parameters",
+    "set_global_parameter",
+    "clear_global_parameter",
+    "list_global_parameters",
+    # Policies
+    "set_policy",
+    "clear_policy",
+    "list_policies",
+    "set_operator_policy",
+    "clear_operator_policy",
+    "list_operator_policies",
+    "list_policies_that_match",
+    "check_if_cluster_has_classic_queue_mirroring_policy",
     # Configuration
     "environment",
     "server_version",

@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.lookup import find_vhost
-from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.spec import Arg, Command, Node, Refused
 
 
 class Args(NamedTuple):
@@ -15,6 +15,9 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> None:
     """Remove it; its connections are closed with 320. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost_name)
+    if vhost.protected:
+        text = "Cannot delete this virtual host: it is protected from deletion."
+        raise Refused(f"{text} To lift the protection, inspect and update its metadata")
     node.broker.delete_vhost(vhost.name)
 
 

@@ -30,7 +30,7 @@ COLUMNS = (
     Column("auto_delete", lambda x: x.auto_delete, "whether it goes with its last binding"),
     Column("internal", lambda x: x.internal, "whether only other exchanges may send to it"),
     Column("arguments", lambda x: x.arguments, "arguments it was declared with", table=True),
-    Column("policy", lambda _: "", "name of the policy in force; empty, since none can be set"),
+    Column("policy", lambda x: x.policy, "name of the policy it is under"),
 )
 
 COMMAND = Command(

@@ -73,9 +73,11 @@ COLUMNS = (
     Column("durable", lambda q: q.durable, "whether it is there again after a restart"),
     Column("auto_delete", lambda q: q.auto_delete, "whether it goes with its last consumer"),
     Column("arguments", lambda q: q.arguments, "arguments it was declared with", table=True),
-    Column("policy", lambda _: "", "name of the policy in force; empty, since none can be set"),
-    Column("operator_policy", lambda _: "", "name of the operator policy in force; empty likewise"),
-    Column("effective_policy_definition", lambda _: [], "both policies' keys together; empty likewise"),
+    Column("policy", lambda q: q.applied.policy, "name of the policy it is under"),
+    Column("operator_policy", lambda q: q.applied.operator_policy, "name of the operator policy it is under"),
+    Column(
+        "effective_policy_definition", lambda q: q.applied.definition, "what both together say of it", table=True
+    ),
     Column("pid", lambda q: f"<{_node(q)}.{q.vhost.broker.epoch}.0.0>", "id of the node's process, which runs it"),
     Column("owner_pid", lambda q: q.owner.pid if q.owner else "", "connection that owns it, if exclusive"),
     Column("exclusive", lambda q: q.exclusive, "whether only one connection may use it"),

@@ -27,6 +27,7 @@ def _metadata(vhost: "VHost") -> dict[str, Any]:
         "description": vhost.description,
         "tags": list(vhost.tags),
         "default_queue_type": vhost.default_queue_type or "classic",
+        **({"protected_from_deletion": True} if vhost.protected else {}),
     }
 
 
@@ -39,7 +40,7 @@ COLUMNS = (
         lambda v: v.default_queue_type or "classic",
         "type of a durable queue declared without x-queue-type",
     ),
-    Column("protected_from_deletion", lambda _: False, "whether delete_vhost is refused: no, none can be protected"),
+    Column("protected_from_deletion", lambda v: v.protected, "whether delete_vhost is refused"),
     Column("tracing", lambda v: v.tracing, "whether its messages are copied to amq.rabbitmq.trace"),
     Column("metadata", _metadata, "description, tags and default queue type together"),
     Column("cluster_state", lambda v: {v.broker.settings.node_name: "running"}, "its state on each node"),

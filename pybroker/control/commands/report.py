@@ -16,6 +16,7 @@ NODE = (
     "os_env",
     "list_vhosts",
     "list_users",
+    "list_global_parameters",
 )
 EACH_VHOST = (
     "list_queues",
@@ -24,6 +25,9 @@ EACH_VHOST = (
     "list_consumers",
     "list_permissions",
     "list_topic_permissions",
+    "list_policies",
+    "list_operator_policies",
+    "list_parameters",
 )
 
 

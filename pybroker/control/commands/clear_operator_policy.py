@@ -1,0 +1,23 @@
+"""clear_operator_policy: forget an operator policy."""
+
+from collections.abc import Generator
+
+from pybroker.control import policies
+from pybroker.control.policies import ClearArgs
+from pybroker.control.spec import Command, Node, Progress
+
+
+def run(node: Node, args: ClearArgs) -> Generator[Progress, None, None]:
+    """Clear it; what it fitted is under the next one at once. Raises Refused."""
+    return policies.clear_policy(node, "operator_policy", args)
+
+
+COMMAND = Command(
+    name="clear_operator_policy",
+    section="Policies",
+    summary="Clears an operator policy",
+    args=ClearArgs,
+    effect="destroy",
+    run=run,
+    banner='Clearing operator policy "{name}" on vhost "{vhost}" ...',
+)

@@ -1,0 +1,117 @@
+"""What the commands for policies and parameters have in common: values to and from JSON, refusals, rows."""
+
+import json
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pybroker.control.lookup import find_vhost
+from pybroker.control.spec import EX_UNAVAILABLE, Arg, Column, Node, Progress, Refused, VHostArg
+
+if TYPE_CHECKING:
+    from pybroker.core.policy import Policy
+
+NOT_SET = "Parameter does not exist"
+
+# A change that reaches a hundred thousand queues takes some hundred turns.
+PAUSE_S = 0.01
+
+PriorityArg = Annotated[int, Arg("where several policies fit, the one with the highest priority counts", "--priority")]
+ApplyToArg = Annotated[
+    str,
+    Arg(
+        "what it applies to: queues, classic_queues, quorum_queues, streams, exchanges or all",
+        "--apply-to",
+        "apply-to",
+    ),
+]
+
+
+class SetArgs(NamedTuple):
+    """A policy."""
+
+    name: Annotated[str, Arg("name of the policy")]
+    pattern: Annotated[str, Arg("regular expression (RE2) that is searched for in the names")]
+    definition: Annotated[str, Arg("what is said of them: a JSON object")]
+    priority: PriorityArg = 0
+    apply_to: ApplyToArg = "all"
+    vhost: VHostArg = "/"
+
+
+class ClearArgs(NamedTuple):
+    """A policy's name."""
+
+    name: Annotated[str, Arg("name of the policy")]
+    vhost: VHostArg = "/"
+
+
+class VHostArgs(NamedTuple):
+    """The virtual host."""
+
+    vhost: VHostArg = "/"
+
+
+def read_json(node: Node, text: str) -> Any:
+    """Return a value that was given as JSON. Raises Refused."""
+    try:
+        return node.broker.parameters.decode(text)
+    except ValueError as error:
+        raise Refused(str(error), EX_UNAVAILABLE) from None
+
+
+def as_json(value: Any) -> str:
+    """Return a value as RabbitMQ's listings have it: without blanks."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def set_policy(node: Node, component: str, args: SetArgs) -> Generator[Progress, None, str | None]:
+    """Set a policy; done when it is in force for all that it fits. Raises Refused."""
+    vhost = find_vhost(node.broker, args.vhost)
+    value = {
+        "pattern": args.pattern,
+        "definition": read_json(node, args.definition),
+        "priority": args.priority,
+        "apply-to": args.apply_to,
+    }
+    set_parameter(node, vhost.name, component, args.name, value)
+    yield from _in_force(node, vhost.name)
+    idle = node.broker.policies.without_effect(value["definition"])
+    return f"no effect here have: {', '.join(idle)}" if idle else None
+
+
+def clear_policy(node: Node, component: str, args: ClearArgs) -> Generator[Progress, None, None]:
+    """Clear a policy; done when all that it fitted is under what is left. Raises Refused."""
+    vhost = find_vhost(node.broker, args.vhost)
+    if not node.broker.parameters.clear(vhost.name, component, args.name):
+        raise Refused(NOT_SET, EX_UNAVAILABLE)
+    yield from _in_force(node, vhost.name)
+
+
+def set_parameter(node: Node, vhost_name: str, component: str, name: str, value: Any) -> None:
+    """Set a runtime parameter. Raises Refused."""
+    try:
+        node.broker.parameters.set(vhost_name, component, name, value)
+    except ValueError as error:
+        raise Refused(str(error), EX_UNAVAILABLE) from None
+
+
+def _in_force(node: Node, vhost_name: str) -> Generator[Progress, None, None]:
+    total = 0
+    while left := node.broker.policies.left(vhost_name):
+        total = max(total, left)
+        yield Progress(total - left, total)
+        node.pause(PAUSE_S)
+
+
+def listed(node: Node, component: str, vhost: str) -> "list[Policy]":
+    """Return a virtual host's policies, those that count before others last, as RabbitMQ. Raises Refused."""
+    return list(reversed(node.broker.policies.of(find_vhost(node.broker, vhost).name, component)))
+
+
+COLUMNS = (
+    Column("vhost", lambda p: p.vhost, "virtual host"),
+    Column("name", lambda p: p.name, "name"),
+    Column("pattern", lambda p: p.pattern.text, "regular expression that is searched for in names"),
+    Column("apply-to", lambda p: p.apply_to, "what it applies to"),
+    Column("definition", lambda p: as_json(p.definition), "what it says, as JSON"),
+    Column("priority", lambda p: p.priority, "where several fit, the one with the highest priority counts"),
+)

@@ -1,0 +1,93 @@
+"""A policy is set with RabbitMQ's checks and texts, and counts at once."""
+
+import pytest
+
+from pybroker.control.spec import BadArguments, Refused
+
+APPLY_TO = (
+    "apply-to 'foo' unrecognised; should be one of: 'queues', 'classic_queues',  'quorum_queues', "
+    "'streams', 'exchanges', or 'all'"
+)
+GIVEN = {"name": "p", "pattern": "^q", "definition": '{"max-length":2}'}
+
+
+def refusal(operator, **given):
+    with pytest.raises(Refused) as refused:
+        operator.ask("set_policy", **GIVEN | given)
+    return refused.value.exit_code, refused.value.text
+
+
+def test_it_counts_at_once_for_what_is_there_and_what_comes(operator, peer):
+    peer.declare("q1")
+    for _ in range(5):
+        peer.publish("", "q1")
+    assert None is operator.ask("set_policy", **GIVEN)
+    peer.declare("q2")
+    peer.declare("other")
+    rows = operator.list("list_queues", "name", "policy", "messages", "effective_policy_definition")
+    ruled = [["max-length", "signedint", 2]]
+    assert [["q1", "p", 2, ruled], ["q2", "p", 0, ruled], ["other", "", 0, []]] == rows
+
+
+def test_the_same_name_again_replaces_it(operator, peer):
+    peer.declare("q")
+    operator.ask("set_policy", **GIVEN)
+    operator.ask("set_policy", **GIVEN | {"pattern": "^x"})
+    assert [["", 0]] == operator.list("list_queues", "policy", "messages")
+    assert [["p", "^x"]] == [row[1:3] for row in operator.list("list_policies")]
+
+
+def test_where_several_fit_the_highest_priority_counts(operator, peer):
+    peer.declare("q")
+    for name, priority in (("low", -1), ("high", 2), ("middle", 0)):
+        operator.ask("set_policy", **GIVEN | {"name": name, "priority": priority})
+    assert ["high"] == operator.list("list_queues", "policy")
+
+
+@pytest.mark.parametrize(
+    ("given", "reasons"),
+    [
+        ({"definition": "{}"}, ["no policy provided"]),
+        ({"definition": "[]"}, ["no policy provided"]),
+        ({"definition": '{"max-length":-1}'}, ["-1 is not a valid maximum length"]),
+        ({"definition": '{"max-length":"a","expires":0}'}, ["0 is not a valid queue expiry"]),
+        ({"definition": '{"alternate-exchange":5}'}, ["5 is not a valid alternate exchange name"]),
+        (
+            {"definition": '{"nope":10,"n2":"x","n3":{"a":1}}'},
+            ['[{<<"n2">>,<<"x">>},{<<"n3">>,#{<<"a">> => 1}},{<<"nope">>,10}] are not recognised policy settings'],
+        ),
+        (
+            {"definition": '{"max-length":-1,"nope":1}', "apply_to": "foo", "pattern": "("},
+            [
+                "-1 is not a valid maximum length",
+                APPLY_TO,
+                "pattern should be regular expression but is invalid: missing ): (",
+            ],
+        ),
+    ],
+)
+def test_what_is_no_policy_is_refused_with_rabbitmqs_text(operator, given, reasons):
+    assert (69, "\n".join(["Validation failed\n", *reasons])) == refusal(operator, **given)
+    assert [] == operator.list("list_policies")
+
+
+@pytest.mark.parametrize("text", ['{"a":', "", "nonsense", "[" * 100_000, '{"max-length":NaN}', '"\\ud800"'])
+def test_what_is_no_json_is_refused(operator, text):
+    code, said = refusal(operator, definition=text)
+    assert (69, True) == (code, said.startswith("JSON decoding error. Reason: "))
+
+
+def test_unknown_virtual_hosts_are_refused(operator):
+    assert (65, "Virtual host 'v' does not exist") == refusal(operator, vhost="v")
+
+
+def test_a_priority_is_a_number(operator):
+    with pytest.raises(BadArguments):
+        operator.ask("set_policy", **GIVEN | {"priority": "x"})
+
+
+def test_keys_without_effect_are_taken_and_said_to_have_none(operator):
+    definition = '{"ha-mode":"all","max-length":5,"ha-sync-mode":"automatic"}'
+    said = operator.ask("set_policy", **GIVEN | {"definition": definition})
+    assert "no effect here have: ha-mode, ha-sync-mode" == said
+    assert '{"ha-mode":"all","ha-sync-mode":"automatic","max-length":5}' == operator.list("list_policies")[0][4]
