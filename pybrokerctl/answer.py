@@ -1,17 +1,22 @@
 """One answer as text: asked for over a connection, shown by a view or a formatter, as it comes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pybrokerctl import render, views
+from pybrokerctl import definitions, render, views
 
 if TYPE_CHECKING:
     from pybrokerctl.call import Call
     from pybrokerctl.client import Connection
 
 
-def texts(call: "Call", args: Any, connection: "Connection", given: Mapping[str, Any]) -> Iterator[str]:
-    """Ask, and yield the pieces of the answer. Raises Refused, TimedOut, Gone, also between two of them."""
+def texts(
+    call: "Call", args: Any, connection: "Connection", given: Mapping[str, Any]
+) -> Generator[str, None, int | None]:
+    """Ask, and yield the pieces of the answer; return an exit code if it is another one than usual.
+
+    Raises Refused, TimedOut, Gone, also between two pieces.
+    """
     command, options = call.command, call.options
     formatter = render.load(options.formatter)
     columns, answer = connection.ask(command.name, given, progress=command.effect != "read" or bool(command.beside))
@@ -23,9 +28,11 @@ def texts(call: "Call", args: Any, connection: "Connection", given: Mapping[str,
             show=options.headers,
             pad=options.pad,
         )
+        if command.name in definitions.COMMANDS:
+            return (yield from definitions.texts(call, args, head, answer))
         yield from formatter.rows(head, answer)
     elif options.silent and isinstance(answer, str) and options.formatter not in render.MACHINE:
-        return
+        return None
     elif isinstance(answer, dict) and options.formatter in render.FOR_PEOPLE and (view := views.find(command.name)):
         yield from view(answer, args, drawn=options.formatter == render.TERMINAL)
     elif isinstance(answer, dict) and command.name in views.TABLES and options.formatter != "json":
@@ -35,3 +42,4 @@ def texts(call: "Call", args: Any, connection: "Connection", given: Mapping[str,
         yield from formatter.value(answer["message"], connection.node)
     else:
         yield from formatter.value(answer, connection.node)
+    return None

@@ -1,13 +1,13 @@
 """One call from a parsed command line to its exit code: find the node, ask, render. Knows no sockets."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pybroker.control.spec import BadArguments, Command, Refused
-from pybrokerctl import answer, confirm, exit_codes, render, terminal, views
+from pybrokerctl import answer, confirm, definitions, exit_codes, render, terminal, views
 from pybrokerctl.client import Connection, Gone, TimedOut, Unreachable
 from pybrokerctl.locate import Target, explain_unreachable, is_rabbit, is_same_node, locate
 from pybrokerctl.options import Options
@@ -43,6 +43,7 @@ def perform(call: Call) -> int:
         _note(call, f"{command.name} is not scoped to a virtual host, so -p changes nothing")
     target = None
     try:
+        lines = definitions.prepare(command, args)
         target = ALONE if _is_alone(call) else locate(options.node, options.socket)
         if options.dry_run:
             _print_banner(call, args, target.node)
@@ -61,6 +62,7 @@ def perform(call: Call) -> int:
                 return _converse(call, args, connection, given)
         with Connection(target.path, timeout_s) as connection:
             _check_node(call, connection)
+            connection.lines = lines
             return _converse(call, args, connection, given)
     except Refused as refused:
         return _fail(call, target, f"Error:\n{refused.text}", refused.text, refused.exit_code, refused.facts)
@@ -99,19 +101,20 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
     _check_pid_file(args, connection.pid)
     if options.talks and Patience.is_wanted():
         connection.patience = Patience(_banner(call, args, connection.node) or command.summary)
+    code = exit_codes.OK
     try:
         if command.composed:
             from pybrokerctl import composed  # noqa: PLC0415 - one command
 
             composed.show(call, connection.ask(command.name, given)[1]["calls"])
         else:
-            _write(answer.texts(call, args, connection, given))
+            code = _write(answer.texts(call, args, connection, given))
         if command.ends_daemon:
             connection.wait_until_gone()
     finally:
         if connection.patience:
             connection.patience.stop()
-    return exit_codes.OK
+    return code
 
 
 def _is_alone(call: Call) -> bool:
@@ -129,9 +132,13 @@ def _check_node(call: Call, connection: Connection) -> None:
     _note(call, f"{named} means the local node {connection.node}")
 
 
-def _write(texts: Iterable[str]) -> None:
-    """Write each text at once: the first rows are to be seen while the last are not there yet."""
-    for text in texts:
+def _write(texts: Generator[str, None, int | None]) -> int:
+    """Write each text at once: the first rows are to be seen while the last are not there yet. Return the exit code."""
+    while True:
+        try:
+            text = next(texts)
+        except StopIteration as end:
+            return end.value or exit_codes.OK
         sys.stdout.write(text)
         sys.stdout.flush()
 

@@ -6,7 +6,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
@@ -54,7 +54,7 @@ class Connection:
     """One conversation. `node` and `version` are the daemon's, as it greets; `pid` is its process.
 
     The time it may take begins anew with `restart_clock`. While `patience` is set it is told of the waiting. `peer` is
-    a socket that is connected already, `held` what is told with the request.
+    a socket that is connected already, `held` what is told with the request; `lines` are sent when the daemon asks.
     """
 
     def __init__(
@@ -66,6 +66,7 @@ class Connection:
     ) -> None:
         self.path = path
         self.patience: Patience | None = None
+        self.lines: Iterable[bytes] = ()
         self._timeout_s = timeout_s
         self._deadline: float | None = None
         self._buffer = bytearray()
@@ -126,6 +127,9 @@ class Connection:
                     if self.patience:
                         self.patience.count(done, total)
                     batch = batch[1:] or next(self._batches)
+                case {"send": "lines"}:
+                    self._send_lines()
+                    batch = batch[1:] or next(self._batches)
                 case {"columns": [*columns]}:
                     # Nothing but rows from here on, on the screen too.
                     self._lose_patience()
@@ -168,6 +172,14 @@ class Connection:
             self._wait_for(self._socket.sendall, octets)
         except OSError as error:
             raise Gone(self.path, error.strerror or str(error)) from error
+
+    def _send_lines(self) -> None:
+        """Send what belongs to the request. A daemon that listens no longer has said why, which is read next."""
+        with contextlib.suppress(OSError):
+            for line in self.lines:
+                self._wait_for(self._socket.sendall, line)
+                if self.patience:
+                    self.patience.wait()
 
     def _lose_patience(self) -> None:
         if self.patience:

@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 PROTOCOL: Final = 1
 # The longest sensible request is a user with a few hundred tags; this leaves room for importing by hand.
 REQUEST_OCTETS_MAX: Final = 1_048_576
+# A whole document that is sent behind a request, in lines: RabbitMQ's limit for definitions.
+DOCUMENT_OCTETS_MAX: Final = 20_000_000
 
 # The names RabbitMQ shows for the types of its dialect (rabbit_binary_parser.erl).
 TYPE_NAMES: Final = {

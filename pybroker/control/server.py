@@ -5,6 +5,7 @@ reads and in slices of ROWS_PER_SLICE, so that neither 100,000 queues nor a call
 publisher: what nobody reads is not made.
 """
 
+import contextlib
 import logging
 import os
 import socket
@@ -55,6 +56,9 @@ DISK_PAUSE_S_MAX: Final = 0.1
 # How often a person at a terminal is told of progress.
 PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
+
+# What a peer sends, line by line.
+Lines = Generator[bytes, None, None]
 
 log = logging.getLogger("pybroker")
 
@@ -115,18 +119,22 @@ class ControlServer:
                 return
             greeting = {"node": self.broker.settings.node_name, "version": VERSION, "protocol": codec.PROTOCOL}
             peer.sendall(codec.encode(greeting))
-            for line in _lines(peer):
-                self._answer(peer, line, caller)
+            lines = _lines(peer)
+            for line in lines:
+                self._answer(peer, line, caller, lines)
         except OSError as error:
             # He vanished, or stopped reading; whatever was asked for has been done or is not wanted any more.
             log.debug("control: a caller is gone: %s", error)
         finally:
             peer.close()
 
-    def _answer(self, peer: gsocket.socket, line: bytes, caller: Caller) -> None:
-        """Run one request and send its whole answer. Raises OSError when the peer is gone."""
+    def _answer(self, peer: gsocket.socket, line: bytes, caller: Caller, lines: Lines) -> None:
+        """Run one request, which may go on with more lines, and send its whole answer.
+
+        Raises OSError when the peer is gone.
+        """
         try:
-            for slice_ in self._run(line, caller):
+            for slice_ in self._run(line, caller, lines):
                 _send(peer, slice_)
                 gevent.sleep(SLICE_PAUSE_S)
         except _PeerGone as gone:
@@ -144,7 +152,7 @@ class ControlServer:
             text = f"the daemon failed at this command ({type(error).__name__}: {error}); its log tells more"
             peer.sendall(_error(Refused(text, EX_SOFTWARE)))
 
-    def _run(self, line: bytes, caller: Caller) -> Iterator[bytes]:
+    def _run(self, line: bytes, caller: Caller, lines: Lines) -> Iterator[bytes]:
         """Yield the answer's octets, a slice of rows at a time. Raises Refused, BadLine, AmqpError."""
         if len(line) > codec.REQUEST_OCTETS_MAX:
             raise Refused(f"a request is longer than {codec.REQUEST_OCTETS_MAX} octets", EX_USAGE)
@@ -155,7 +163,7 @@ class ControlServer:
         if command.beside:
             raise Refused(f"{name} is done beside the node, by pybrokerctl", EX_USAGE)
         args = command.parse(given)
-        answer = self._work(command, args, wants_progress)
+        answer = self._work(command, args, wants_progress, lines)
         yield from answer if command.effect == "read" else self._recorded(answer, command, args, caller)
 
     def _recorded(self, answer: Iterator[bytes], command: Command, args: Any, caller: Caller) -> Iterator[bytes]:
@@ -183,11 +191,15 @@ class ControlServer:
             facts = {"name": command.name, "arguments": told, "exit": exit_code, "error": error, **caller._asdict()}
             self.broker.events.note("command", facts, cause)
 
-    def _work(self, command: Command, args: Any, wants_progress: bool) -> Iterator[bytes]:
-        """Run a command; yield its answer's octets. Raises Refused, AmqpError."""
+    def _work(self, command: Command, args: Any, wants_progress: bool, lines: Lines) -> Iterator[bytes]:
+        """Run a command; yield its answer's octets. Raises Refused, AmqpError, BadLine."""
         _check_app(command, self.controller)
         before = self.broker.definitions.ticket
-        result = command.run(Node(self.broker, self.controller, gevent.sleep), args)
+        node = Node(self.broker, self.controller, gevent.sleep)
+        if command.takes_lines:
+            yield codec.encode({"send": "lines"})
+            node = node._replace(lines=_values(lines))
+        result = command.run(node, args)
         if command.columns:
             assert isinstance(result, Iterable)
             yield from _listing(command.chosen(args), iter(result))
@@ -295,7 +307,29 @@ def _check_app(command: Command, controller: Controller) -> None:
         raise Refused(f"{text} Stop it with 'pybrokerctl stop_app'.", EX_USAGE)
 
 
-def _lines(peer: gsocket.socket) -> Iterator[bytes]:
+def _values(lines: Lines) -> Iterator[Any]:
+    """Yield the values of the lines behind a request; the object that tells their number is the last.
+
+    Nothing else is read from this peer afterwards: where it went wrong nobody knows what a line means.
+
+    Raises Refused, BadLine.
+    """
+    count = octets = 0
+    with contextlib.closing(lines):
+        for line in lines:
+            octets += len(line)
+            if len(line) > codec.REQUEST_OCTETS_MAX or octets > codec.DOCUMENT_OCTETS_MAX:
+                most = f"a line has {codec.REQUEST_OCTETS_MAX} octets at most, all of them {codec.DOCUMENT_OCTETS_MAX}"
+                raise Refused(f"more was sent than can be taken: {most}")
+            value = codec.decode(line)
+            if isinstance(value, dict) and value.get("end") == count:
+                return
+            count += 1
+            yield value
+    raise codec.BadLine("the lines behind a request end with an object that has their number")
+
+
+def _lines(peer: gsocket.socket) -> Lines:
     """Yield request lines; one that is too long is yielded as it is so far, and is the last."""
     buffer = bytearray()
     while data := peer.recv(65_536):

@@ -5,7 +5,7 @@ command is one file of `commands/`. Knows neither sockets nor click, and loads n
 pybrokerctl loads this file on every call, so even `dataclasses` is left alone.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Protocol, get_args, get_origin
 
 if TYPE_CHECKING:
@@ -180,13 +180,15 @@ class Controller(Protocol):
 class Node(NamedTuple):
     """What a command runs on: the broker, the daemon around it, and a pause (in seconds) in which others go on.
 
-    For a command that is `beside` there is a `tool` in place of both.
+    For a command that is `beside` there is a `tool` in place of both. `lines` are the values that the caller of one
+    that `takes_lines` sends after the request, up to the last.
     """
 
     broker: "Broker"
     daemon: Controller
     pause: Callable[[float], object]
     tool: Tool | None = None
+    lines: Iterator[Any] = iter(())
 
     @property
     def name(self) -> str:
@@ -211,7 +213,8 @@ class Command(NamedTuple):
     The document of one that is `composed` holds `calls`: names and arguments of the commands whose answers pybrokerctl
     shows one after another. One that is `beside` the node runs in a process of its own, on files: "held" by the node
     unless its `data_dir` is given, or "alone", without any node. `check` looks at the arguments together, in both
-    programs, and raises BadArguments.
+    programs, and raises BadArguments. To one that `takes_lines` the caller sends lines behind the arguments when he is
+    asked to; its answer ends the conversation.
     """
 
     name: str
@@ -228,6 +231,7 @@ class Command(NamedTuple):
     ends_daemon: bool = False
     awaits_daemon: bool = False
     composed: bool = False
+    takes_lines: bool = False
     beside: Literal["", "held", "alone"] = ""
     check: Callable[[Any], object] | None = None
     warn: Callable[[Any], str] | None = None

@@ -1,0 +1,253 @@
+"""Definitions documents as files of the caller: read and sent in lines, received in rows and written; plans shown.
+
+The node never opens them: whoever may call may not read or write more here than he could anyway. Knows JSON and
+nothing of what is in the sections.
+"""
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.control import codec
+from pybroker.control.codec import DOCUMENT_OCTETS_MAX, REQUEST_OCTETS_MAX
+from pybroker.control.spec import EX_DATAERR, BadArguments, Refused
+from pybrokerctl import render, terminal
+
+if TYPE_CHECKING:
+    from pybroker.control.spec import Command
+    from pybrokerctl.call import Call
+
+EXPORT: Final = "export_definitions"
+PLAN: Final = "definitions_plan"
+COMMANDS: Final = frozenset({EXPORT, PLAN})
+STANDARD: Final = "-"
+
+# What `definitions plan` ends with (like diff): nothing to do, something to do, something that cannot be done.
+CHANGES: Final = 1
+CONFLICTS: Final = EX_DATAERR
+
+# A line is decoded by the node in one go: a millisecond.
+LINE_OCTETS: Final = 65_536
+# Versions first: how old hashes are read depends on them.
+FIRST: Final = ("rabbit_version", "rabbitmq_version")
+
+
+def prepare(command: "Command", args: Any) -> list[bytes]:
+    """Look at the file before a node is asked; return the lines that are sent of it. Raises Refused, BadArguments."""
+    if command.takes_lines:
+        return _lines(args.file)
+    if command.name == EXPORT and args.file != STANDARD:
+        _check_target(args.file)
+    return []
+
+
+def texts(
+    call: "Call", args: Any, head: render.Head, batches: Iterable[render.Rows]
+) -> Generator[str, None, int | None]:
+    """Yield what an answer in rows is shown as; return the exit code."""
+    if call.command.name == PLAN:
+        return (yield from _plan(call, head, batches))
+    pieces = _document(batches)
+    if args.file == STANDARD:
+        yield from pieces
+    else:
+        _write(args.file, pieces)
+        yield from render.load(call.options.formatter).value(None, "") if call.options.formatter == "json" else ()
+    return None
+
+
+# -- from a file ------------------------------------------------------------------------------------------------------
+
+
+def _lines(file: str | None) -> list[bytes]:
+    content = _read(file)
+    if len(content) > DOCUMENT_OCTETS_MAX:
+        text = (
+            f"{_named(file)} is too large: {len(content)} octets, and {DOCUMENT_OCTETS_MAX} is the most; "
+            "import it in parts, or have the node load it when it starts (load_definitions)"
+        )
+        raise Refused(text)
+    document = _parse(content)
+    lines: list[bytes] = []
+    for name in sorted(document, key=lambda name: (name not in FIRST, name)):
+        items = document[name]
+        if isinstance(items, list):
+            lines += (_line(name, chunk) for chunk in _chunks(items))
+        elif not isinstance(items, str) or len(items) < REQUEST_OCTETS_MAX // 8:
+            lines.append(_line(name, items))
+    return [*lines, b'{"end":%d}\n' % len(lines)]
+
+
+def _read(file: str | None) -> bytes:
+    """Return a file's octets, standard input's without one. Raises Refused with rabbitmqctl's texts."""
+    if file in (None, STANDARD):
+        content = sys.stdin.buffer.read(DOCUMENT_OCTETS_MAX + 1)
+        if not content:
+            raise Refused("Standard input is empty")
+        return content
+    assert file is not None
+    try:
+        with Path(file).open("rb") as stream:
+            content = stream.read(DOCUMENT_OCTETS_MAX + 1)
+            if len(content) > DOCUMENT_OCTETS_MAX:
+                content += b" " * (os.fstat(stream.fileno()).st_size - len(content))
+    except OSError as error:
+        told = {
+            errno.ENOENT: f"File {file} does not exist",
+            errno.ENOTDIR: f"Parent directory of file {file} is not a directory",
+            errno.EISDIR: f"Path {file} is a directory",
+            errno.EACCES: f"No permissions to read from file {file} or its parent directory",
+        }
+        raise Refused(told.get(error.errno or 0, f"Could not read from file {file}: {error.strerror}")) from None
+    if not content:
+        raise Refused(f"File {file} is zero-sized")
+    return content
+
+
+def _parse(content: bytes) -> dict[str, Any]:
+    import json  # noqa: PLC0415 - two commands
+
+    try:
+        document = json.loads(content, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"Failed to deserialise input (format: JSON) (error: {error})") from None
+    if not isinstance(document, dict):
+        raise Refused("Failed to deserialise input (format: JSON) (error: it is no object)")
+    return document
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _chunks(items: list[Any]) -> Iterator[list[Any]]:
+    """Yield the items in lists that make lines of about LINE_OCTETS; at least one list."""
+    import json  # noqa: PLC0415 - two commands
+
+    chunk: list[Any] = []
+    octets = 0
+    for item in items:
+        size = len(json.dumps(item))
+        if size > REQUEST_OCTETS_MAX // 2:
+            raise Refused(f"an item has {size} octets, {REQUEST_OCTETS_MAX // 2} is the most")
+        if chunk and octets + size > LINE_OCTETS:
+            yield chunk
+            chunk, octets = [], 0
+        chunk.append(item)
+        octets += size
+    yield chunk
+
+
+def _line(name: str, items: Any) -> bytes:
+    return codec.encode([name, items])
+
+
+def _named(file: str | None) -> str:
+    return "Standard input" if file in (None, STANDARD) else f"File {file}"
+
+
+# -- into a file ------------------------------------------------------------------------------------------------------
+
+
+def _document(batches: Iterable[render.Rows]) -> Iterator[str]:
+    """Yield a document, an item a line: two of them can be compared by diff."""
+    import json  # noqa: PLC0415 - one command
+
+    dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+    before, is_open, is_first = "{", False, True
+    for batch in batches:
+        pieces = []
+        for section, item in batch:
+            if isinstance(item, dict):
+                pieces.append(f"{'' if is_first else ','}\n{dump(item)}")
+                is_first = False
+                continue
+            pieces.append(f"{']' if is_open else ''}{before}\n{dump(section)}:{'[' if item is None else dump(item)}")
+            before, is_open, is_first = ",", item is None, True
+        yield "".join(pieces)
+    yield f"{']' if is_open else ''}}}\n"
+
+
+def _check_target(file: str) -> None:
+    """Refuse what cannot become a file, before anything is done. Raises BadArguments with rabbitmqctl's texts."""
+    folder = Path(file).parent
+    try:
+        mode = folder.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ENOTDIR:
+            raise BadArguments(f"Parent directory of file {file} is not a directory", EX_DATAERR) from None
+        raise BadArguments(f"Directory {folder} does not exist", EX_DATAERR) from None
+    if not stat.S_ISDIR(mode):
+        raise BadArguments(f"Parent directory of file {file} is not a directory", EX_DATAERR)
+    if Path(file).is_dir():
+        raise BadArguments(f"Path {file} is a directory", EX_DATAERR)
+
+
+def _write(file: str, pieces: Iterable[str]) -> None:
+    """Write a file as a whole, or leave what was there. Raises Refused with rabbitmqctl's texts."""
+    path = Path(file)
+    try:
+        if path.exists() and not path.is_file():
+            # A device or a pipe: nothing can take its place.
+            with path.open("w", encoding="utf-8") as stream:
+                stream.writelines(pieces)
+        else:
+            _replace(path, pieces)
+    except OSError as error:
+        told = {
+            errno.ENOENT: f"Parent directory or file {file} does not exist",
+            errno.ENOSPC: f"No space left on device hosting {file}",
+            errno.EACCES: f"No permissions to write to file {file} or its parent directory",
+        }
+        raise Refused(told.get(error.errno or 0, f"Could not write to file {file}: {error.strerror}")) from None
+
+
+def _replace(path: Path, pieces: Iterable[str]) -> None:
+    """Put a new file in the place of one, or of none. Raises OSError."""
+    path = path.resolve()
+    new = path.with_name(f".{path.name[:200]}.{os.getpid()}")
+    # Hashes of passwords are in it: others may not read it, unless they could read the one before.
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
+    try:
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as stream:  # noqa: PTH123 - of a number
+            stream.writelines(pieces)
+            stream.flush()
+            os.fsync(stream.fileno())
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+# -- plans ------------------------------------------------------------------------------------------------------------
+
+
+def _plan(call: "Call", head: render.Head, batches: Iterable[render.Rows]) -> Generator[str, None, int]:
+    """Show a plan, and how much it is where people read it; return the exit code."""
+    counts: dict[str, int] = {}
+    seen: set[tuple[str, ...]] = set()
+
+    def counted() -> Iterator[render.Rows]:
+        for batch in batches:
+            for action, *item in batch:
+                # An item has a row for each member that differs.
+                key = (action, *map(str, item[:3]))
+                if key not in seen:
+                    seen.add(key)
+                    counts[action] = counts.get(action, 0) + 1
+            yield batch
+
+    yield from render.load(call.options.formatter).rows(head, counted())
+    if call.options.talks:
+        words = [("create", "to create"), ("update", "to update"), ("conflict", "in conflict"), ("skip", "left out")]
+        told = ", ".join(f"{counts[action]} {text}" for action, text in words if action in counts)
+        todo = counts.keys() - {"skip"}
+        line = told if todo else f"Nothing to do{f' ({told})' if told else ''}"
+        yield f"{terminal.bold(line)}\n"
+    if "conflict" in counts:
+        return CONFLICTS
+    return CHANGES if counts.keys() & {"create", "update"} else 0
