@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pybroker.core.consumer import Consumer
     from pybroker.core.lapsed import Lapsed
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.trace import Party
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
 
@@ -155,8 +156,16 @@ class ChannelState:
         self.may_deliver = True
         self.consumers: dict[str, Consumer] = {}
 
+    @property
+    def party(self) -> "Party":
+        """Return what the firehose says of who consumes here."""
+        raise NotImplementedError
+
     def settle(self, batches: list[Batch]) -> None:
         """Acknowledge: the queues forget these messages, the consumers get their credit back."""
+        vhost = self.session.vhost
+        if vhost is not None and vhost.tracing:
+            vhost.broker.traces.settled(batches, "ack", self.party)
         for batch in batches:
             n = len(batch.indexes)
             batch.queue.settled(batch.run, batch.indexes)
@@ -171,7 +180,7 @@ class ChannelState:
             self._credit_back(batch.consumer, len(batch.indexes))
         if self.prefetch_global:
             self.resume_consumers()
-        give_back(batches, requeue=requeue)
+        give_back(batches, requeue=requeue, party=self.party)
 
     def late(self, first: int, last: int) -> bool:
         """Take the answer to deliveries that timed out: their consumers get credit for it. False if it is to none."""
@@ -207,11 +216,14 @@ class ChannelState:
             consumer.resume()
 
 
-def give_back(batches: list[Batch], *, requeue: bool) -> None:
+def give_back(batches: list[Batch], *, requeue: bool, party: "Party | None" = None) -> None:
     """Reject or requeue what one channel had, or all channels of a session: each queue sorts it in once."""
     by_queue: dict[Queue, list[Batch]] = {}
     for batch in batches:
         by_queue.setdefault(batch.queue, []).append(batch)
+    for queue, mine in by_queue.items():
+        if queue.vhost.tracing and not queue.deleted:
+            queue.vhost.broker.traces.settled(mine, "requeue" if requeue else "reject", party)
     for queue, mine in by_queue.items():
         if requeue:
             queue.give_back(mine)

@@ -1,8 +1,11 @@
 """The firehose ([rmq firehose]): a copy of every message that is published to or delivered in a tracing vhost.
 
 It goes to `amq.rabbitmq.trace` as `publish.EXCHANGE` or `deliver.QUEUE`, with RabbitMQ's headers (rabbit_trace.erl).
-The doors call `publish_trace` when a message has been routed, and `Traces.add` when messages are handed to a consumer:
-those wait for the end of the turn, because a queue that is dealing may not be given messages meanwhile. What was itself
+What becomes of a message then follows as `settle.QUEUE`: its `outcome` is ack, requeue, reject, expired, maxlen or
+delivery_limit, and `dead_letter_exchange` says where it goes if it does.
+
+The doors call `publish_trace` when a message has been routed, and `Traces.add` when messages are handed to a consumer;
+who settles them calls `Traces.settled` and `left`. Those wait for the end of the turn, because a queue that is dealing may not be given messages meanwhile. What was itself
 published to the trace exchange is not traced.
 """
 
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pybroker.core.chore import Chore
 from pybroker.core.publish import NO_RECEIPT, enqueue, names_of, property_octets, with_properties
 from pybroker.core.router import route
-from pybroker.run import PLAIN_TRAITS, Names, Run
+from pybroker.run import PLAIN_TRAITS, Entry, Names, Run
 from pybroker.wire import properties
 from pybroker.wire.table import Table
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.unacked import Batch
     from pybroker.core.vhost import VHost
     from pybroker.session import Turn
 
@@ -42,6 +46,8 @@ _TYPES: Final = {
     "channel": "I",
     "user": "S",
     "routed_queues": "A",
+    "outcome": "S",
+    "dead_letter_exchange": "S",
 }
 
 
@@ -53,22 +59,49 @@ class Party(NamedTuple):
     user: str
 
 
+# Of what nobody does: it expires, or the queue is full.
+NOBODY: Final = Party("", 0, "")
+
+
 class Traces(Chore):
-    """Deliveries to be told."""
+    """Deliveries to be told, and what became of them: with more headers."""
 
     __slots__ = ("_waiting",)
 
     def __init__(self, turn: "Turn") -> None:
         super().__init__(turn)
-        self._waiting: deque[tuple[Queue, Run, range, int, Party]] = deque()
+        self._waiting: deque[tuple[Queue, Run, range, int, Party, dict[str, str]]] = deque()
 
     def __len__(self) -> int:
-        return sum(len(indexes) for _, _, indexes, _, _ in self._waiting)
+        return sum(len(indexes) for _, _, indexes, _, _, _ in self._waiting)
 
     def add(self, queue: "Queue", run: Run, indexes: range, deliveries: int, party: Party) -> None:
         """Take messages that `queue` hands to a consumer or to basic.get."""
         if run.names.exchange != EXCHANGE:
-            self._waiting.append((queue, run, indexes, deliveries, party))
+            self._waiting.append((queue, run, indexes, deliveries, party, {}))
+            self.wake()
+
+    def settled(self, batches: "Iterable[Batch]", outcome: str, party: Party | None) -> None:
+        """Take deliveries that were answered, or that come back; without a `party` each is its consumer's own doing."""
+        # Differs from RabbitMQ: its firehose does not tell what becomes of a message.
+        for batch in batches:
+            who = party
+            if who is None:
+                who = NOBODY if batch.consumer is None else batch.consumer.channel.party
+            self._left(batch.queue, batch.run, batch.indexes, batch.deliveries, who, outcome)
+
+    def left(self, queue: "Queue", entries: "Iterable[Entry]", outcome: str) -> None:
+        """Take messages that leave `queue` by themselves."""
+        for entry in entries:
+            self._left(queue, entry.run, entry.indexes, entry.deliveries, NOBODY, outcome)
+
+    def _left(self, queue: "Queue", run: Run, indexes: range, deliveries: int, party: Party, outcome: str) -> None:
+        if run.names.exchange != EXCHANGE:
+            more = {"outcome": outcome}
+            letters = queue.limits.dead_letter_exchange
+            if letters is not None and outcome not in {"ack", "requeue"}:
+                more["dead_letter_exchange"] = letters
+            self._waiting.append((queue, run, indexes, deliveries, party, more))
             self.wake()
 
     def deliver(self, _now_ms: int) -> None:
@@ -79,14 +112,15 @@ class Traces(Chore):
             if budget <= 0:
                 self.wake()
                 return
-            queue, run, indexes, deliveries, party = waiting.popleft()
+            queue, run, indexes, deliveries, party, more = waiting.popleft()
+            key = f"{'settle' if more else 'deliver'}.{queue.name}"
             for content in run.take(indexes[:budget]):
-                facts = {"redelivered": int(deliveries > 0), **_of_party(queue.vhost, party)}
-                _publish(queue.vhost, f"deliver.{queue.name}", run.names, content, run, facts)
+                facts = {"redelivered": int(deliveries > 0), **_of_party(queue.vhost, party), **more}
+                _publish(queue.vhost, key, run.names, content, run, facts)
             rest = indexes[budget:]
             budget -= len(indexes) - len(rest)
             if rest:
-                waiting.appendleft((queue, run, rest, deliveries, party))
+                waiting.appendleft((queue, run, rest, deliveries, party, more))
 
 
 class Frames(NamedTuple):

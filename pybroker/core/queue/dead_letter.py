@@ -185,6 +185,8 @@ def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
     losses = queue.vhost.broker.losses
     if losses is not None:
         losses.departed(queue, entries, reason)
+    if queue.vhost.tracing and reason != "rejected":  # that one knows by whom
+        queue.vhost.broker.traces.left(queue, entries, reason)
     if queue.limits.dead_letter_exchange is not None:
         queue.vhost.broker.departures.add(queue, entries, reason)
         return
