@@ -104,6 +104,10 @@ NAMES: Final = (
     "close_all_connections",
     "close_all_user_connections",
     "eval",
+    # Definitions
+    "export_definitions",
+    "import_definitions",
+    "definitions_plan",
     # Queues
     "delete_queue",
     "purge_queue",

@@ -1,0 +1,82 @@
+"""import_definitions: what a document holds is made here, or brought up to what it says; all of it or nothing."""
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pybroker.control import documents
+from pybroker.control.spec import EX_TEMPFAIL, Arg, Command, Node, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pybroker.control.spec import Progress
+
+# Beyond these, what is odd is only counted; all of it is in the log.
+TOLD_MAX = 20
+
+
+class Args(NamedTuple):
+    """Where from, and where to."""
+
+    file: Annotated[str | None, Arg("file to read; standard input without one", names="file")] = None
+    format: Annotated[str, Arg("format of the file: json", "--format", "format")] = "json"
+    skip_if_unchanged: Annotated[
+        bool, Arg("do nothing if the same was imported so the last time", "--skip-if-unchanged")
+    ] = False
+    vhost: Annotated[
+        str | None,
+        Arg("take what is in virtual hosts alone, and into this one, which exists", "-p --vhost", names="vhost"),
+    ] = None
+
+
+def check(args: Args) -> None:
+    """Refuse formats that cannot be read. Raises BadArguments."""
+    documents.check_format(args.format)
+
+
+def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
+    """Look at all of it, then import it; return what was done. Raises Refused: it cannot be, and nothing is changed."""
+    transfer = node.broker.transfer
+    document = documents.read(node, args.vhost)
+    work = transfer.imported(document, node.pause, skip_if_unchanged=args.skip_if_unchanged)
+    outcome = yield from documents.told(work)
+    if outcome.faults:
+        raise Refused(outcome.fault_text, facts={"faults": list(outcome.faults)})
+    for warning in outcome.warnings:
+        node.broker.info(f"import of definitions: {warning}")
+    if outcome.stopped:
+        raise Refused(f"The import ended half-way: {outcome.stopped}", EX_TEMPFAIL)
+    warnings = [f"warning: {warning}" for warning in outcome.warnings]
+    if len(warnings) > TOLD_MAX:
+        warnings[TOLD_MAX:] = [f"warning: and {len(warnings) - TOLD_MAX} more: see the log"]
+    facts = {action: outcome.count(action) for action in ("create", "update", "conflict", "skip")}
+    message = "\n".join([outcome.text, *warnings])
+    return {
+        "result": "ok",
+        "node": node.name,
+        **facts,
+        "unchanged": outcome.unchanged,
+        "warnings": list(outcome.warnings),
+        "message": message,
+    }
+
+
+def banner(args: Args) -> str:
+    """Return rabbitmqctl's banner."""
+    if args.file in (None, "-"):
+        return "Importing definitions in JSON from standard input ..."
+    return 'Importing definitions in JSON from a file at "{file}" ...'
+
+
+COMMAND = Command(
+    name="import_definitions",
+    section="Definitions",
+    summary="Imports definitions in RabbitMQ's JSON. Users, virtual hosts, permissions, policies, parameters are made "
+    "or updated, queues and exchanges that exist stay as they are, bindings are added. A fault anywhere in the file "
+    "leaves everything as it was; when the command ends, all of it is done and on disk",
+    args=Args,
+    effect="write",
+    run=run,
+    banner=banner,
+    check=check,
+    takes_lines=True,
+)
