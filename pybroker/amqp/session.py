@@ -5,14 +5,15 @@ ones close the channel, hard ones the connection (AMQP §4.8.1).
 """
 
 import logging
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import base, commands
 
 from pybroker.amqp import receiving
+from pybroker.amqp.consumer_timeout import GRACE_MS, look
 from pybroker.core import telling
 from pybroker.core.cause import because
-from pybroker.amqp.consumer_timeout import GRACE_MS, look
 from pybroker.core.link import SessionState, give_back
 from pybroker.core.throttle import PEER
 from pybroker.wire import frame
@@ -264,16 +265,7 @@ class AmqpSession(SessionState):
         self.client_properties = Table()
         # Clients of before 2013 take a closed socket for the answer.
         if self.capabilities.get("authentication_failure_close") is True:
-            self.send_method(
-                0,
-                make_method(
-                    commands.Connection.Close,
-                    reply_code=error.reply_code,
-                    reply_text=error.reply_text,
-                    class_id=0,
-                    method_id=0,
-                ),
-            )
+            self.send(_refusal(error.reply_code, error.reply_text))
         self.answer_at_ms = at_ms
         self.finish("login refused")
 
@@ -393,3 +385,12 @@ class AmqpSession(SessionState):
             self.outbox_full = False
             for channel in list(self.channels.values()):
                 channel.resume_consumers()
+
+
+@lru_cache(16)
+def _refusal(reply_code: int, reply_text: str) -> bytes:
+    """Return a connection.close for who was not let in; there are few, and a flood of each."""
+    method = make_method(
+        commands.Connection.Close, reply_code=reply_code, reply_text=reply_text, class_id=0, method_id=0
+    )
+    return encode_method(0, method)

@@ -6,6 +6,7 @@ line loses. A password that was right is known for some minutes and costs nothin
 """
 
 import hmac
+import logging
 import secrets
 from collections import deque
 from collections.abc import Callable
@@ -24,10 +25,15 @@ WAITING_MAX: Final = 64
 # For so long a password that was right is not hashed again.
 KNOWN_MS: Final = 300_000
 
+# Refused logins that have a line each, a second.
+LINES_MAX: Final = 50
+
 INVALID: Final = "invalid credentials"
 BLANK: Final = "attempted to log in with a blank password, which is prohibited"
 LOCAL_ONLY: Final = "can only connect via localhost"
 BUSY: Final = f"{WAITING_MAX} passwords wait to be checked already: try again in a second"
+
+log = logging.getLogger("pybroker.connection")
 
 
 class Busy(Exception):
@@ -53,13 +59,14 @@ class _Task(NamedTuple):
 class Logins:
     """`worker` is the thread; without one (tests) everything is done at once. Used on the loop alone."""
 
-    __slots__ = ("_broker", "_busy", "_key", "_lines", "waiting", "worker")
+    __slots__ = ("_broker", "_busy", "_key", "_lines", "_refused", "waiting", "worker")
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._key = secrets.token_bytes(32)  # nobody outside this life can compare with what is remembered
         self._lines: dict[tuple[str, str], deque[_Task]] = {}  # the next one to be served is first
         self._busy = False
+        self._refused = 0  # in this second
         self.waiting = 0
         self.worker: Worker | None = None
 
@@ -133,6 +140,20 @@ class Logins:
         elif not self._put(("", ""), _Task(job, lambda: True, done)):
             done(Busy(BUSY))
         return algorithm
+
+    # -- what the log is told -----------------------------------------------------------------------------------------
+
+    def refused(self, text: str, connection_name: str) -> None:
+        """Log a login that was refused; of a flood so many lines a second, and then how many there were."""
+        self._refused += 1
+        if self._refused <= LINES_MAX:
+            log.error("%s (connection %s)", text, connection_name)
+
+    def tick(self) -> None:
+        """Tell of those that were not logged. Called about once a second."""
+        if self._refused > LINES_MAX:
+            log.error("%d more logins were refused within a second", self._refused - LINES_MAX)
+        self._refused = 0
 
     # -- the lines ----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ import os
 import resource
 import socket
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
@@ -159,7 +160,14 @@ def _addresses(sock: socket.socket) -> tuple[tuple[str, int], tuple[str, int], b
     if sock.family == socket.AF_UNIX:
         return ("unix", 0), (sock.getsockname(), 0), True
     peer, local = sock.getpeername(), sock.getsockname()
-    address = ipaddress.ip_address(peer[0].partition("%")[0])
+    address, is_loopback = _address(peer[0])
+    return (address, peer[1]), (local[0], local[1]), is_loopback
+
+
+@lru_cache(1_024)
+def _address(text: str) -> tuple[str, bool]:
+    """Return an address as it is shown, and whether it is this machine's loopback."""
+    address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
-    return (str(address), peer[1]), (local[0], local[1]), address.is_loopback
+    return str(address), address.is_loopback

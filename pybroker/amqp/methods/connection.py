@@ -2,14 +2,14 @@
 
 import logging
 import platform
-from functools import partial
+from functools import lru_cache, partial
 from secrets import randbelow
 from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import commands
 
-from pybroker.core.login import LOCAL_ONLY, Verdict
 from pybroker.core import telling
+from pybroker.core.login import LOCAL_ONLY, Verdict
 from pybroker.core.permissions import check_vhost
 from pybroker.core.quota import check_connection
 from pybroker.errors import (
@@ -22,7 +22,7 @@ from pybroker.errors import (
     ResourceError,
 )
 from pybroker.version import RABBITMQ_VERSION, VERSION
-from pybroker.wire.methods import make_method
+from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table, decode_table
 
 if TYPE_CHECKING:
@@ -49,37 +49,41 @@ LATE_MS_MAX: Final = 3_000
 log = logging.getLogger("pybroker.connection")
 
 
-def server_properties(session: "AmqpSession") -> Table:
+def server_properties(product: str, cluster_name: str) -> Table:
     """Return what we say of ourselves in connection.start (requirements.md: server properties)."""
-    settings = session.broker.settings
     return Table(
         {
             "capabilities": Table(dict.fromkeys(CAPABILITIES, True)),
-            "cluster_name": settings.cluster_name,
+            "cluster_name": cluster_name,
             "copyright": "The pybroker authors",
             "information": "Licensed under the Apache License 2.0",
             "platform": f"pybroker {VERSION} / Python {platform.python_version()}",
-            "product": settings.product,
+            "product": product,
             "pybroker_version": VERSION,
             "version": RABBITMQ_VERSION,
         }
     )
 
 
+@lru_cache(1)
+def _start(product: str, cluster_name: str, mechanisms: tuple[str, ...]) -> bytes:
+    """Return connection.start, the same for all: in a flood of logins it would be the largest part of the work."""
+    method = make_method(
+        commands.Connection.Start,
+        version_major=0,
+        version_minor=9,
+        server_properties=server_properties(product, cluster_name),
+        mechanisms=" ".join(mechanisms),
+        locales="en_US",
+    )
+    return encode_method(0, method)
+
+
 def connection_start(session: "AmqpSession", _method: None) -> None:
     """Open the dialogue, when the protocol header has come."""
     session.state = "starting"
-    session.send_method(
-        0,
-        make_method(
-            commands.Connection.Start,
-            version_major=0,
-            version_minor=9,
-            server_properties=server_properties(session),
-            mechanisms=" ".join(session.broker.settings.auth_mechanisms),
-            locales="en_US",
-        ),
-    )
+    settings = session.broker.settings
+    session.send(_start(settings.product, settings.cluster_name, settings.auth_mechanisms))
 
 
 def connection_start_ok(session: "AmqpSession", method: Any) -> None:
@@ -136,7 +140,7 @@ def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) 
 def _turn_away(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) -> None:
     """Refuse: 403, or 506 if nobody had the time to look at the password."""
     mechanism = session.auth_mechanism
-    log.error("%s login refused: user %.256r - %s (connection %s)", mechanism, name, verdict.reason, session.name)
+    session.broker.logins.refused(f"{mechanism} login refused: user {name!r:.256} - {verdict.reason}", session.name)
     telling.authenticated(session, name, f"user '{name}' - {verdict.reason}")
     error: AmqpError
     if verdict.busy:
