@@ -198,7 +198,7 @@ class Broker:
         """Do what is due about once a second: the definitions' snapshot, heartbeats and deadlines of every session."""
         self.definitions.tick()
         self.departures.tick(self.clock.now_ms)
-        self.departures.tick(self.clock.now_ms)
+        self.logins.tick()
         self.ticks.start(self.sessions.values())
 
     def pump(self) -> None:
