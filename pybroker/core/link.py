@@ -165,7 +165,7 @@ class ChannelState:
         """Acknowledge: the queues forget these messages, the consumers get their credit back."""
         vhost = self.session.vhost
         if vhost is not None and vhost.tracing:
-            vhost.broker.traces.settled(batches, "ack", self.party)
+            vhost.broker.traces.settled(batches, "ack", self)
         for batch in batches:
             n = len(batch.indexes)
             batch.queue.settled(batch.run, batch.indexes)
@@ -180,7 +180,7 @@ class ChannelState:
             self._credit_back(batch.consumer, len(batch.indexes))
         if self.prefetch_global:
             self.resume_consumers()
-        give_back(batches, requeue=requeue, party=self.party)
+        give_back(batches, requeue=requeue, channel=self)
 
     def late(self, first: int, last: int) -> bool:
         """Take the answer to deliveries that timed out: their consumers get credit for it. False if it is to none."""
@@ -216,14 +216,14 @@ class ChannelState:
             consumer.resume()
 
 
-def give_back(batches: list[Batch], *, requeue: bool, party: "Party | None" = None) -> None:
+def give_back(batches: list[Batch], *, requeue: bool, channel: ChannelState | None = None) -> None:
     """Reject or requeue what one channel had, or all channels of a session: each queue sorts it in once."""
     by_queue: dict[Queue, list[Batch]] = {}
     for batch in batches:
         by_queue.setdefault(batch.queue, []).append(batch)
     for queue, mine in by_queue.items():
         if queue.vhost.tracing and not queue.deleted:
-            queue.vhost.broker.traces.settled(mine, "requeue" if requeue else "reject", party)
+            queue.vhost.broker.traces.settled(mine, "requeue" if requeue else "reject", channel)
     for queue, mine in by_queue.items():
         if requeue:
             queue.give_back(mine)

@@ -5,8 +5,8 @@ What becomes of a message then follows as `settle.QUEUE`: its `outcome` is ack, 
 delivery_limit, and `dead_letter_exchange` says where it goes if it does.
 
 The doors call `publish_trace` when a message has been routed, and `Traces.add` when messages are handed to a consumer;
-who settles them calls `Traces.settled` and `left`. Those wait for the end of the turn, because a queue that is dealing may not be given messages meanwhile. What was itself
-published to the trace exchange is not traced.
+who settles them calls `Traces.settled` and `left`. Those wait for the end of the turn, because a queue that is dealing
+may not be given messages meanwhile. What was itself published to the trace exchange is not traced.
 """
 
 from collections import deque
@@ -22,6 +22,7 @@ from pybroker.wire.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pybroker.core.link import ChannelState
     from pybroker.core.queue.queue import Queue
     from pybroker.core.unacked import Batch
     from pybroker.core.vhost import VHost
@@ -81,14 +82,13 @@ class Traces(Chore):
             self._waiting.append((queue, run, indexes, deliveries, party, {}))
             self.wake()
 
-    def settled(self, batches: "Iterable[Batch]", outcome: str, party: Party | None) -> None:
-        """Take deliveries that were answered, or that come back; without a `party` each is its consumer's own doing."""
+    def settled(self, batches: "Iterable[Batch]", outcome: str, channel: "ChannelState | None") -> None:
+        """Take deliveries that were answered, or that come back; without a `channel` it is that of each consumer."""
         # Differs from RabbitMQ: its firehose does not tell what becomes of a message.
         for batch in batches:
-            who = party
-            if who is None:
-                who = NOBODY if batch.consumer is None else batch.consumer.channel.party
-            self._left(batch.queue, batch.run, batch.indexes, batch.deliveries, who, outcome)
+            of = batch.consumer.channel if channel is None and batch.consumer is not None else channel
+            party = NOBODY if of is None else of.party
+            self._left(batch.queue, batch.run, batch.indexes, batch.deliveries, party, outcome)
 
     def left(self, queue: "Queue", entries: "Iterable[Entry]", outcome: str) -> None:
         """Take messages that leave `queue` by themselves."""
