@@ -116,6 +116,9 @@ class Broker:
     def create_defaults(self) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""
         settings = self.settings
+        if not settings.seeds_defaults:
+            log.info("Will not seed default virtual host and user: have definitions to load...")
+            return
         self.add_vhost(settings.default_vhost, "Default virtual host")
         # Its password stands in the configuration, or is everybody's: a slow hash guards nothing, and costs the start.
         algorithm = quick(settings.password_hashing)
@@ -170,6 +173,8 @@ class Broker:
         cause = cause._replace(why=f"its virtual host is deleted: {cause.why}")
         for queue in list(vhost.queues.values()):
             vhost.delete_queue(queue, cause)
+        for exchange in vhost.exchanges.values():
+            exchange.discard()
         durable.forget_vhost(vhost)
         telling.vhost_deleted(vhost)
         vhost.exchanges.clear()
@@ -197,8 +202,8 @@ class Broker:
     def tick(self) -> None:
         """Do what is due about once a second: the definitions' snapshot, heartbeats and deadlines of every session."""
         self.definitions.tick()
-        self.departures.tick(self.clock.now_ms)
         self.logins.tick()
+        self.departures.tick(self.clock.now_ms)
         self.ticks.start(self.sessions.values())
 
     def pump(self) -> None:

@@ -27,6 +27,7 @@ class Settings:
     connection_max: int | None = None  # of the node; None: no limit, as with the next
     channels_per_node_max: int | None = None
     password_hashing: str = ARGON2ID  # of new users and changed passwords
+    seeds_defaults: bool = True  # a fresh node gets the next ones; not one that loads definitions
     default_vhost: str = "/"
     default_user: str = "guest"
     default_pass: str = "guest"  # noqa: S105 - RabbitMQ's default user, loopback only
@@ -37,6 +38,7 @@ class Settings:
     refuse_flow: bool = False
     auth_mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")
     default_consumer_prefetch: int = 0
+    relaxed_redeclaration: bool = False  # of a quorum queue as a classic one
     consumer_timeout_ms: int = 1_800_000  # 0: never
     close_timed_out: bool = False  # the channel, with 406, as RabbitMQ does
     data_dir: str = ""  # this and the next two: for status to show, empty in tests

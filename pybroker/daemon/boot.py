@@ -90,7 +90,7 @@ def first_screen(config: Config, daemon: Daemon) -> FirstScreen:
     ctl = _ctl_command(config)
     hints = [(f"{ctl} status", "what runs here"), (f"{ctl} list_queues", "queues and their depth")]
     ports = [each.port for each in daemon.broker.listeners if not each.path]
-    if ports and settings.default_user == settings.default_pass == "guest":
+    if ports and daemon.broker.users.authenticate("guest", "guest") is not None:
         hints.append((f"amqp://guest:guest@localhost:{ports[0]}/", "for a client on this machine"))
     if sys.stdin is not None and sys.stdin.isatty():
         hints.append(("Ctrl-C", "stops it"))

@@ -6,12 +6,12 @@ What it comes to depends on the machine, so that an operator would otherwise see
 from collections.abc import Iterator
 
 from pybroker.core.watermark import ASSUMED, CONFIGURED, MIB, Watermarks
-from pybroker.daemon import total_memory
+from pybroker.daemon import loading, total_memory
 from pybroker.daemon.config import Config
 
 
 def told(config: Config) -> Iterator[str]:
-    """Yield a line per limit; nothing is logged."""
+    """Yield a line per limit; nothing is logged. Raises StartError: a file of definitions is broken."""
     marks = config.settings.watermarks
     found = total_memory.measure()
     # Not taken: that would write to the log, which is not open.
@@ -24,6 +24,9 @@ def told(config: Config) -> Iterator[str]:
         yield f"paging from: {size(marks.paging_octets)}, {marks.paging_ratio} of the limit"
     how = "as configured" if marks.disk_relative is None else f"{marks.disk_relative} of the memory there is"
     yield f"free disk limit: {size(marks.disk_limit_octets)}, {how}"
+    if config.definitions:
+        places = ", ".join(map(str, config.definitions))
+        yield f"definitions: {len(loading.read(config.definitions))} items in {places}"
 
 
 def size(octets: int) -> str:

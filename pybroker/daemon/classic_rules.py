@@ -187,6 +187,26 @@ def _file_name(term: Term) -> str:
     return "false" if isinstance(term.value, Atom) and term.value.name == "false" else text(term)
 
 
+def _backend(term: Term) -> str:
+    return word()(term).removeprefix("rabbit_definitions_import_")
+
+
+_DEFINITIONS: Final[Mapping[str, tuple[str, Read]]] = {
+    "import_backend": ("definitions.import_backend", _backend),
+    "local_path": ("definitions.local.path", text),
+    "skip_if_unchanged": ("definitions.skip_if_unchanged", word("true", "false")),
+}
+
+
+def _definitions(name: str, term: Term) -> Iterator[Given]:
+    for key, value, whole in pairs(term):
+        if key in _DEFINITIONS:
+            full, read = _DEFINITIONS[key]
+            yield Given(full, read(value), whole)
+        else:
+            yield Given(f"{name}.{key}", "", whole, find_reason(name) or "")
+
+
 _LOGS: Final[Mapping[tuple[str, str], tuple[str, Read]]] = {
     ("file", "file"): ("log.file", _file_name),
     ("file", "level"): ("log.file.level", word()),
@@ -222,6 +242,9 @@ RULES: Final[Mapping[str, Rule]] = {
     "password_hashing_module": one(word()),
     "consumer_timeout": one(lambda term: "undefined" if term.value == Atom("undefined") else integer(term)),
     "max_message_size": one(integer),
+    "quorum_relaxed_checks_on_redeclaration": one(
+        word("true", "false"), "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration"
+    ),
     "cluster_name": one(text),
     "auth_mechanisms": _mechanisms,
     "default_vhost": one(text),
@@ -246,6 +269,8 @@ RULES: Final[Mapping[str, Rule]] = {
         absolute=("absolute", size),
         mem_relative=("relative", number),
     ),
+    "load_definitions": one(text),
+    "definitions": _definitions,
     "log": _log,
     "log_root": one(text, "log.dir"),
 }

@@ -30,6 +30,8 @@ LIMITS: Final = {
 }
 # Beside the log, unless there is none.
 AUDIT_FILE: Final = "NODENAME-audit.log"
+# In the order in which they are loaded.
+DEFINITIONS: Final = ("load_definitions", "management.load_definitions", "definitions.local.path")
 # RabbitMQ's schema: "Values greater than 0.9 can be dangerous".
 PAGING_RATIO_CAREFUL: Final = 0.9
 # Thirty years.
@@ -118,6 +120,11 @@ KEYS: Final[Mapping[str, Key]] = {
     "default_permissions.read": Key(".*", values.pattern, ""),
     "loopback_users": Key("", values.one_of(("none",)), ""),
     "loopback_users.USER": Key("true", values.boolean, ""),
+    "load_definitions": Key("", values.path, ""),
+    "management.load_definitions": Key("", values.path, ""),
+    "definitions.import_backend": Key("local_filesystem", values.one_of(("local_filesystem", "local")), ""),
+    "definitions.local.path": Key("", values.path, ""),
+    "definitions.skip_if_unchanged": Key("false", values.boolean, ".definitions_skipped_if_unchanged"),
     "vm_memory_high_watermark.relative": Key("0.4", values.fraction, ""),
     "vm_memory_high_watermark.absolute": Key("", values.limit_octets, ""),
     "vm_memory_high_watermark_paging_ratio": Key("0.5", values.paging_ratio, "watermarks.paging_ratio"),
@@ -129,6 +136,9 @@ KEYS: Final[Mapping[str, Key]] = {
     "amqp.consumer_timeout": Key("return", _closes_timed_out, "close_timed_out"),
     "amqp.flow": Key("pause", _refuses_flow, "refuse_flow"),
     "amqp.immediate": Key("return", _refuses_immediate, "refuse_immediate"),
+    "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration": Key(
+        "false", values.boolean, "relaxed_redeclaration"
+    ),
     "amqp.server_properties.product": Key("RabbitMQ", values.short_text, "product"),
     "log.dir": Key("/var/log/pybroker", values.path, ".log_dir"),
     "log.file": Key("NODENAME.log", _log_file, ".log_file"),
@@ -163,6 +173,8 @@ class Config:
     telemetry: bool = True
     telemetry_interval_ms: int = 10_000
     telemetry_retention_days: int = 7
+    definitions: tuple[Path, ...] = ()  # files and folders of definitions to load
+    definitions_skipped_if_unchanged: bool = False
     assignments: tuple[Assignment, ...] = ()  # what was given, for environment to show
     warnings: list[str] = field(default_factory=list)  # what is odd about it, for the log
 
@@ -274,6 +286,8 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
     elif "loopback_users.USER" in given:
         users = given["loopback_users.USER"]
         settings.loopback_users = frozenset(user for user, only_loopback in users.items() if only_loopback)
+    config.definitions = tuple(dict.fromkeys(given[key][""] for key in DEFINITIONS if key in given))
+    settings.seeds_defaults = not config.definitions
     configure_, write, read = (
         given.get(f"default_permissions.{permission}", {}).get("", default)
         for permission, default in zip(("configure", "write", "read"), settings.default_permissions, strict=True)

@@ -17,7 +17,7 @@ from pybroker.control.server import ControlServer
 from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
 from pybroker.core.cause import BROKER
-from pybroker.daemon import custody, reach, resident, total_memory
+from pybroker.daemon import custody, loading, reach, resident, total_memory
 from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.audit_log import AuditLog
 from pybroker.daemon.config import Config
@@ -105,6 +105,7 @@ class Daemon:
             self.control.start()
             self._files.append(self.control.path)
             self.storage.open()
+            loading.load(self.config, self.broker)
             # Before anybody can publish.
             self.check_alarms()
             if self.config.telemetry:
@@ -160,8 +161,15 @@ class Daemon:
         self.server.stop(STOP_TEXT, STOP_S_MAX)
 
     def reset(self) -> None:
-        """Forget every definition and message. Only while the app is stopped."""
+        """Forget every definition and message. Only while the app is stopped. What is loaded at a start is again.
+
+        Raises Refused when that cannot be.
+        """
         self.broker.reset()
+        try:
+            loading.load(self.config, self.broker)
+        except StartError as error:
+            raise Refused(error.text, error.code) from None
 
     # -- what control commands ask of the machine around the broker ----------------------------------------------------
 

@@ -59,10 +59,11 @@ def _tell(config: Config) -> None:
     """Write that nothing is wrong, what is odd all the same, and what the limits come to here."""
     from pybroker.daemon import check  # noqa: PLC0415 - a start does not need it
 
+    lines = list(check.told(config))
     click.echo(f"pybroker: {' and '.join(('the options', *config.settings.config_files))}: all fine")
     for warning in config.warnings:
         complain(f"warning: {warning}")
-    for line in check.told(config):
+    for line in lines:
         click.echo(line)
 
 

@@ -11,7 +11,7 @@ _NEVER: Final = "a key of RabbitMQ that pybroker has no use for: "
 
 _TLS: Final = _LATER + "it has no TLS yet"
 _CLUSTER: Final = _LATER + "it has no clustering yet"
-_DEFINITIONS: Final = _LATER + "it does not load definitions yet"
+_DEFINITIONS: Final = _LATER + "definitions are loaded from files (definitions.local.path), compared by SHA-256"
 _PLUGIN: Final = _LATER + "what RabbitMQ's plugin of that name does is not built yet"
 _LOGS: Final = _LATER + "there is one log (log.dir, log.file, log.file.level, log.console), which SIGHUP reopens"
 _ERLANG: Final = _NEVER + "it tunes the Erlang machine; remove the line"
@@ -29,9 +29,8 @@ REASONS: Final = {
     "proxy_protocol": _LATER + "it does not read the PROXY protocol yet",
     "reverse_dns_lookups": _LATER + "it shows addresses, never names",
     "tcp_listen_options": _LATER + "of the socket options only tcp_listen_options.backlog can be set",
-    "load_definitions": _DEFINITIONS,
     "definitions": _DEFINITIONS,
-    "default_users": _DEFINITIONS,
+    "default_users": _LATER + "a file of definitions makes as many users as it has (load_definitions)",
     "default_policies": _LATER + "it has no policies yet",
     "default_limits": _LATER + "it has no limits per virtual host yet",
     "runtime_parameters": _LATER + "it has no runtime parameters yet",

@@ -20,6 +20,7 @@ FORMS = {
     "password_hashing_module": ["rabbit_password_hashing_sha512", "argon2id"],
     "consumer_timeout": ["900000", "undefined"],
     "max_message_size": ["16777216"],
+    "quorum_relaxed_checks_on_redeclaration": ["true", "false"],
     "cluster_name": ['<<"c">>', '"c"'],
     "auth_mechanisms": ["['PLAIN', 'AMQPLAIN']"],
     "default_vhost": ['<<"/">>'],
@@ -34,6 +35,12 @@ FORMS = {
     "memory_monitor_interval": ["2500"],
     "total_memory_available_override_value": ["8589934592", '"8GB"'],
     "disk_free_limit": ["50000000", '"1GB"', "{mem_relative, 1.0}", "{absolute, 5}"],
+    "load_definitions": ['"/etc/d.json"', '<<"/etc/d">>'],
+    "definitions": [
+        '[{import_backend, local_filesystem}, {local_path, "/etc/d"}, {skip_if_unchanged, true}]',
+        "[{import_backend, rabbit_definitions_import_local_filesystem}]",
+        "[]",
+    ],
     "log": ['[{file, [{file, "x.log"}, {level, debug}]}, {console, [{enabled, true}, {level, error}]}]', "[]"],
     "log_root": ['"/var/log/x"'],
 }
@@ -78,6 +85,11 @@ def test_a_setting_becomes_keys_that_are_taken(key, value):
         ("vm_memory_high_watermark", '{absolute, "1GiB"}', ["vm_memory_high_watermark.absolute = 1GiB"]),
         ("disk_free_limit", '"1GB"', ["disk_free_limit.absolute = 1GB"]),
         ("disk_free_limit", "{mem_relative, 1.0}", ["disk_free_limit.relative = 1.0"]),
+        (
+            "definitions",
+            '[{local_path, "/etc/d"}, {skip_if_unchanged, true}]',
+            ["definitions.local.path = /etc/d", "definitions.skip_if_unchanged = true"],
+        ),
         (
             "default_user",
             '<<"\N{LATIN SMALL LETTER E WITH ACUTE}"/utf8>>',

@@ -43,6 +43,9 @@ def test_every_key_of_the_schema_is_there_unless_it_only_takes_away():
         "vm_memory_high_watermark.absolute",
         "total_memory_available_override_value",
         "disk_free_limit.relative",
+        "load_definitions",
+        "management.load_definitions",
+        "definitions.local.path",
     }
 
 

@@ -1,0 +1,116 @@
+"""load_definitions: files of definitions, taken into the node when it starts, before anybody is served.
+
+Who has put them there is the node's operator, so they may be of any size; what is in them is `core/transfer/`'s.
+"""
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import gevent
+
+from pybroker.core.transfer.document import Document
+from pybroker.core.transfer.transfer import Outcome, Work, bulleted
+from pybroker.daemon.start_error import StartError, refused_by_system
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.daemon.config import Config
+
+# How often is asked whether it is on disk.
+DISK_PAUSE_S: Final = 0.001
+
+log = logging.getLogger("pybroker")
+
+
+def load(config: "Config", broker: "Broker") -> None:
+    """Have all definitions that the configuration names, on disk too; nothing without any.
+
+    Raises:
+        StartError: one of the files cannot be read, or something in it cannot be; nothing was changed then.
+
+    """
+    if not config.definitions:
+        return
+    document = read(config.definitions)
+    skip = config.definitions_skipped_if_unchanged
+    outcome = _finish(broker.transfer.imported(document, gevent.sleep, skip_if_unchanged=skip))
+    if outcome.faults:
+        raise StartError(_said(config.definitions, outcome.faults), os.EX_DATAERR)
+    if outcome.stopped:
+        raise StartError(f"cannot load the definitions: {outcome.stopped}", os.EX_DATAERR)
+    for warning in outcome.warnings:
+        log.warning("definitions: %s", warning)
+    log.info("%s from %s", outcome.text, ", ".join(map(str, config.definitions)))
+    if not len(broker.users):
+        log.warning("there is no user, so nobody can connect: 'pybrokerctl add_user' makes one")
+    _await_disk(broker)
+
+
+def read(places: tuple[Path, ...]) -> Document:
+    """Return what is in files and folders, whose form is right. Raises StartError."""
+    document = Document()
+    for path in (file for place in places for file in _files(place)):
+        content = _parse(path)
+        # Each file has its own version, and how old hashes are read depends on it.
+        document.version = ""
+        for name in sorted(content, key=lambda name: (not name.endswith("_version"), name)):
+            for _ in document.read(name, content[name]):
+                pass
+        if document.faults:
+            raise StartError(_said((path,), tuple(document.faults)), os.EX_DATAERR)
+    document.finish()
+    return document
+
+
+def _files(place: Path) -> list[Path]:
+    """Return a file, or those of a folder by name, but for hidden ones. Raises StartError."""
+    try:
+        if not place.is_dir():
+            return [place]
+        return sorted(path for path in place.iterdir() if path.is_file() and not path.name.startswith("."))
+    except OSError as error:
+        raise refused_by_system(f"cannot read the definitions in {place}", error, os.EX_NOINPUT) from None
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    try:
+        octets = path.read_bytes()
+    except OSError as error:
+        raise refused_by_system(f"cannot read the definitions in {path}", error, os.EX_NOINPUT) from None
+    try:
+        content = json.loads(octets)
+    except (ValueError, RecursionError) as error:
+        raise StartError(f"the definitions in {path} are no JSON: {error}", os.EX_DATAERR) from None
+    if not isinstance(content, dict):
+        raise StartError(f"the definitions in {path} are no JSON object", os.EX_DATAERR)
+    return content
+
+
+def _said(places: tuple[Path, ...], faults: tuple[str, ...]) -> str:
+    """Return what is wrong: one line, as all that ends a start."""
+    where = ", ".join(map(str, places))
+    more = f" (and {len(faults) - 1} more faults)" if faults[1:] else ""
+    if faults[1:]:
+        log.error("%s", bulleted(f"the definitions in {where} cannot be loaded", faults))
+    return f"the definitions in {where} cannot be loaded: {faults[0]}{more}"
+
+
+def _finish(work: Work[Outcome]) -> Outcome:
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+
+
+def _await_disk(broker: "Broker") -> None:
+    """Return when all of it survives a crash. Raises StartError if it never will."""
+    definitions = broker.definitions
+    while definitions.completed < definitions.ticket:
+        if definitions.failed:
+            raise StartError(f"cannot keep the definitions: {definitions.failed}", os.EX_IOERR)
+        gevent.sleep(DISK_PAUSE_S)
