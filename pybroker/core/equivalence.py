@@ -14,21 +14,36 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.wire.table import Table
 
+# All that is compared where a quorum queue is declared again as a classic one, if the configuration permits that (F9).
+_RELAXED: Final = (
+    "x-dead-letter-exchange",
+    "x-dead-letter-routing-key",
+    "x-expires",
+    "x-max-length",
+    "x-max-length-bytes",
+    "x-single-active-consumer",
+    "x-message-ttl",
+)
+
 _INTEGER_CLASS: Final = INTEGERS | {"decimal"}
 
 
 def assert_equivalent(
     queue: "Queue", *, durable: bool, auto_delete: bool, owner: object | None, arguments: "Table"
 ) -> None:
-    """Compare a redeclaration with the queue that exists (F8): exclusivity, durable, auto_delete, arguments.
+    """Compare a redeclaration with the queue that exists (F8, F9): exclusivity, durable, auto_delete, arguments.
 
     `owner` is the declaring session if the declaration is exclusive, else None.
 
     Raises ResourceLocked (405) and PreconditionFailed (406).
     """
+    name = describe("queue", queue.name, queue.vhost.name)
+    relaxed = queue.vhost.broker.settings.relaxed_redeclaration
+    if relaxed and queue.type == "quorum" and arguments.get(QUEUE_TYPE) == "classic":
+        assert_same_arguments(name, queue.arguments, arguments, _RELAXED)
+        return
     if queue.owner is not owner:
         raise resource_locked(queue)
-    name = describe("queue", queue.name, queue.vhost.name)
     assert_same_field(name, "durable", queue.durable, durable)
     assert_same_field(name, "auto_delete", queue.auto_delete, auto_delete)
     assert_same_arguments(name, queue.arguments, arguments, DECLARE_ARGUMENTS[queue.limits.queue_type])

@@ -93,3 +93,46 @@ def test_f8_arguments_are_compared_one_by_one(current, received, text):
     with pytest.raises(PreconditionFailed) as error:
         assert_same_arguments("R", current, received, DECLARE_ARGUMENTS["classic"])
     assert refusal(error.value) == (406, f"inequivalent arg {text}")
+
+
+class TestRelaxed:
+    """F9: quorum_relaxed_checks_on_redeclaration."""
+
+    @staticmethod
+    def declared_again(current, received, *, relaxed=True, **properties):
+        vhost = new_vhost()
+        vhost.broker.settings.relaxed_redeclaration = relaxed
+        made = queue(vhost, "q", current)
+        given = {"durable": True, "auto_delete": False, "owner": None, "arguments": received} | properties
+        assert_equivalent(made, **given)
+
+    def test_a_quorum_queue_may_be_declared_again_as_a_classic_one(self):
+        current = wired(x_queue_type="quorum", x_max_length=5, x_delivery_limit=3)
+        received = wired(x_queue_type="classic", x_max_length=5, x_overflow="reject-publish")
+        self.declared_again(current, received)
+        self.declared_again(current, received, durable=False, auto_delete=True, owner=object())
+
+    def test_some_arguments_are_compared_all_the_same(self):
+        current = wired(x_queue_type="quorum", x_max_length=5)
+        with pytest.raises(PreconditionFailed, match="inequivalent arg 'x-max-length' for queue 'q' in vhost '/'"):
+            self.declared_again(current, wired(x_queue_type="classic", x_max_length=6))
+
+    @pytest.mark.parametrize(
+        ("current", "received", "relaxed"),
+        [
+            (wired(x_queue_type="quorum"), wired(x_queue_type="classic"), False),
+            (wired(x_queue_type="quorum"), Table(), True),
+            (wired(x_queue_type="classic"), wired(x_queue_type="quorum"), True),
+            (Table(), wired(x_queue_type="quorum"), True),
+        ],
+    )
+    def test_nothing_else_is_relaxed(self, current, received, relaxed):
+        # F11: a queue's type is what it was declared with.
+        with pytest.raises(PreconditionFailed, match="inequivalent arg 'x-queue-type' for queue 'q' in vhost '/'"):
+            self.declared_again(current, received, relaxed=relaxed)
+
+
+def test_f11_the_number_of_priorities_is_what_it_was_declared_with():
+    made = queue(new_vhost(), "q", wired(x_max_priority=5))
+    with pytest.raises(PreconditionFailed, match="inequivalent arg 'x-max-priority' for queue 'q' in vhost '/'"):
+        assert_equivalent(made, durable=True, auto_delete=False, owner=None, arguments=wired(x_max_priority=6))

@@ -78,6 +78,11 @@ def test_the_documented_default_is_the_settings_default(name):
         ("amqp.flow = pause", "refuse_flow", False),
         ("amqp.immediate = refuse", "refuse_immediate", True),
         ("amqp.immediate = return", "refuse_immediate", False),
+        (
+            "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration = true",
+            "relaxed_redeclaration",
+            True,
+        ),
         ("amqp.server_properties.product = X", "product", "X"),
         ("cluster_name = c", "cluster_name", "c"),
     ],
