@@ -261,7 +261,7 @@ def _publish_each(
                     traits_for(property_octets(content)), [content], len(content), single.body_octets, single.body_size
                 )
         if vhost.tracing:
-            _trace(channel, route, original, [queue.name for queue in queues])
+            _trace(channel, route, original, [queue.name for queue in queues if queue.kind == "queue"])
         one = receipt.single()
         if not queues:
             _unroutable(channel, route, single.contents, 312, "NO_ROUTE")

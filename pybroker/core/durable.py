@@ -53,7 +53,7 @@ def keep_exchange(exchange: "Exchange") -> None:
     """Keep a durable exchange, unless every vhost has it from the start."""
     if not exchange.durable or _predeclared(exchange):
         return
-    value = {
+    value: dict[str, Any] = {
         "type": exchange.TYPE,
         "durable": True,
         "auto_delete": exchange.auto_delete,
@@ -61,6 +61,8 @@ def keep_exchange(exchange: "Exchange") -> None:
         **_arguments(exchange.arguments),
         "user": exchange.user,
     }
+    if exchange.schedule_id is not None:
+        value["schedule_id"] = exchange.schedule_id
     exchange.vhost.broker.definitions.put("exchange", (exchange.vhost.name, exchange.name), value)
 
 

@@ -55,6 +55,7 @@ def measure(broker: "Broker", pause: Callable[[float], object]) -> Footprint:
             pause(PAUSE_S)
     for vhost in list(broker.vhosts.values()):
         entries += sum(map(_away_octets, list(vhost.queues.values())))
+        entries += sum([schedule.index_octets for schedule in vhost.schedules])
     return Footprint(contents, entries, sum(map(_buffered, list(broker.sessions.values()))))
 
 
@@ -95,6 +96,8 @@ def _runs(broker: "Broker") -> Iterator[Run]:
             for level in list(queue.levels):
                 for entry in list(level):
                     yield entry.run
+        for schedule in list(vhost.schedules):
+            yield from list(schedule.shelf.runs.values())
     for session in list(broker.sessions.values()):
         channels: dict[int, Any] = getattr(session, "channels", {})
         for channel in list(channels.values()):

@@ -89,7 +89,9 @@ class Route:
         self.queues = routed.queues
         # A tracing vhost looks at each message as well; a flag of its own would be one test more for every publish.
         self.dynamic = routed.dynamic or vhost.tracing
-        self.slack_ms = 0 if any(queue.bounded for queue in routed.queues) else RUN_AGE_MS_MAX
+        # A delay counts from the time of arrival, to the millisecond.
+        exact = (routed.dynamic and vhost.schedules) or any(queue.bounded for queue in routed.queues)
+        self.slack_ms = 0 if exact else RUN_AGE_MS_MAX
         self.run = None
         self.generation = vhost.generation
 
@@ -255,7 +257,8 @@ class Publisher:
         shown = without_header(content, b"BCC") if headers is not None and "BCC" in headers else content
         arrival = Arrival(route.names, traits, shown, route.channel, self.frame_octets_max)
         queues = find_queues(self.vhost, exchange, keys, headers, arrival=arrival).queues
-        return queues, shown
+        # Until it is due nobody sees it, and BCC is needed then.
+        return queues, content if queues and all(queue.kind != "queue" for queue in queues) else shown
 
 
 def headers_of(content: bytes) -> "Table | None":

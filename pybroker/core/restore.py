@@ -95,6 +95,8 @@ def _exchange(broker: "Broker", key: "Key", value: "Value") -> None:
     exchange_type = EXCHANGE_TYPES.get(value["type"])
     if exchange_type is None:
         raise ValueError(f"unknown exchange type {value['type']!r:.80}")
+    if exchange_type.SCHEDULES:
+        broker.next_queue = value["schedule_id"]
     vhost.exchanges[key[1]] = exchange = exchange_type(
         vhost,
         key[1],

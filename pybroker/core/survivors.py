@@ -5,6 +5,7 @@ as redelivered, as in RabbitMQ; after a clean stop it is exactly as it was.
 """
 
 from array import array
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.queue.behind import Away
@@ -23,8 +24,10 @@ SEQ_MAX: Final = (1 << 63) - 1
 
 
 def durable_queues(broker: "Broker") -> "dict[int, Queue]":
-    """Return the queues that may have something in the log, by id."""
-    return {queue.id: queue for vhost in broker.vhosts.values() for queue in vhost.queues.values() if queue.durable}
+    """Return the queues and schedules that may have something in the log, by id."""
+    vhosts = broker.vhosts.values()
+    every = (queue for vhost in vhosts for queue in chain(vhost.queues.values(), vhost.schedules))
+    return {queue.id: queue for queue in every if queue.durable}
 
 
 def restore(queues: "dict[int, Queue]", found: "Recovered") -> int:

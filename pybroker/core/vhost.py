@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.link import SessionState
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.schedule.schedule import Schedule
 
 log = logging.getLogger("pybroker")
 
@@ -32,6 +33,7 @@ class VHost:
         "name",
         "protected",
         "queues",
+        "schedules",
         "sessions",
         "tags",
         "tracing",
@@ -53,6 +55,7 @@ class VHost:
         self.default_queue_type = default_queue_type  # of a queue declared without x-queue-type (F43); empty: none
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
+        self.schedules: dict[Schedule, None] = {}  # of its delayed message exchanges
         self.sessions: dict[SessionState, None] = {}  # that have entered it
         self.bound: dict[Destination, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
         self.protected = False  # from delete_vhost

@@ -25,7 +25,7 @@ from pybroker.store.row_file import (
     connect,
     decoded_state,
 )
-from pybroker.store.rows import Row, Sum, decoded, describe
+from pybroker.store.rows import QUEUE_IDS, Row, Sum, decoded, describe
 from pybroker.store.snapshot import Snapshot, read_snapshots, write_snapshot
 from pybroker.store.wal import mended
 
@@ -228,7 +228,7 @@ def _restore(disk: "Disk", examined: Examined, snapshots: list[Snapshot], proof:
         readable = False
     reports = _compare(examined.rows, rows) if readable else []
     changes = max(based.changes, proof, was) + 1
-    ids = (row.value["id"] for row in rows.values() if row.kind == "queue")
+    ids = (row.value.get(QUEUE_IDS[row.kind], 0) for row in rows.values() if row.kind in QUEUE_IDS)
     state = State(changes, max([based.next_queue_id, *ids]) + IDS_SKIPPED)
     write_snapshot(disk, rows.values(), state)
     aside = _set_aside(disk)

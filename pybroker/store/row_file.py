@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from google_crc32c import value as crc32c
 
 from pybroker.store.definitions import KINDS, Key, Value
-from pybroker.store.rows import Row, Sum, row_crc, text_of
+from pybroker.store.rows import QUEUE_IDS, Row, Sum, row_crc, text_of
 
 SCHEMA: Final = 1
 # Another program that writes to the file may hold it this long before we say so.
@@ -207,8 +207,9 @@ class RowFile:
             executemany(statements.remove, gone)
             made = zip(rows, crcs, strict=True)
             executemany(statements.put, [(*row.key, row.text, row.change, crc) for row, crc in made])
-            if kind == "queue":
-                ids = [value["id"] for value in changes.values() if value is not None]
+            id_of = QUEUE_IDS.get(kind)
+            if id_of is not None:
+                ids = [value[id_of] for value in changes.values() if value is not None and id_of in value]
                 next_queue_id = max([next_queue_id, *(number + 1 for number in ids)])
         return State(batch.upto, next_queue_id, total.count, total.total)
 

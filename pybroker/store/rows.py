@@ -12,6 +12,9 @@ from google_crc32c import value as crc32c
 
 from pybroker.store.definitions import KINDS, Key, Rows, Value
 
+# Which rows have an id of the log's, and where; none of these ids is ever used again.
+QUEUE_IDS: Final = {"queue": "id", "exchange": "schedule_id"}
+
 _SUM_MASK: Final = (1 << 64) - 1
 _OCTETS: Final = {kind: kind.encode() for kind in KINDS}
 _encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

@@ -3,6 +3,7 @@
 from typing import Final
 
 from pybroker.core.exchange.consistent_hash import ConsistentHashExchange
+from pybroker.core.exchange.delayed import DelayedExchange
 from pybroker.core.exchange.direct import DirectExchange
 from pybroker.core.exchange.exchange import Exchange
 from pybroker.core.exchange.fanout import FanoutExchange
@@ -24,5 +25,6 @@ EXCHANGE_TYPES: Final[dict[str, type[Exchange]]] = {
         ModulusHashExchange,
         RandomExchange,
         RecentHistoryExchange,
+        DelayedExchange,
     )
 }

@@ -31,6 +31,7 @@ class Exchange:
 
     TYPE: ClassVar[str] = ""
     NEEDS_HEADERS: ClassVar[bool] = False
+    SCHEDULES: ClassVar[bool] = False
     kind: ClassVar[str] = "exchange"
 
     __slots__ = (
@@ -126,6 +127,16 @@ class Exchange:
     def in_use(self) -> bool:
         """Tell whether a binding leaves this exchange [exchange.delete if-unused]."""
         return bool(self._bindings)
+
+    @property
+    def messages_delayed(self) -> int:
+        """Return how many messages wait here for their time."""
+        return 0
+
+    @property
+    def schedule_id(self) -> int | None:
+        """Return the id under which the log keeps such messages; None: they never wait here."""
+        return None
 
     def find(
         self,

@@ -74,6 +74,9 @@ def timer(queue: "Queue", now_ms: int) -> None:
     """Do what is due for the queue: expire heads, or delete it when it has been unused for x-expires."""
     if queue.deleted:
         return
+    if queue.kind != "queue":
+        queue.wake()  # a schedule looks by itself
+        return
     if queue.expires_at_ms and queue.expires_at_ms <= now_ms and not queue.consumers:
         queue.vhost.delete_queue(queue, because(f"expired: unused for {queue.limits.expires_ms} ms (x-expires)"))
         return

@@ -1,0 +1,128 @@
+"""Due: when a message is to be delivered, as its headers say, and what they say when it is.
+
+`x-delay` is the plugin's: milliseconds from its arrival on; `x-deliver-at` is ours: a time, in milliseconds since the
+epoch or as an AMQP timestamp. The time counts where both are given. A negative `x-delay` says that a message has waited
+already: it is delivered at once, by every exchange it comes to.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from functools import lru_cache
+from math import isfinite
+from typing import Any, Final, NamedTuple
+
+from pybroker.errors import AmqpError
+from pybroker.wire.guard import GROWN
+from pybroker.wire.properties import find_headers, replace_headers
+from pybroker.wire.table import Table, decode_table, decode_value, encode_value, join_table, split_table
+
+DELAY: Final = "x-delay"
+DELIVER_AT: Final = "x-deliver-at"
+
+# Properties remembered: a flood of delayed messages has the same ones.
+KEPT: Final = 1_024
+# The octets of a number for its type; a table that begins with an int so written is the usual one.
+_SIZES: Final = {b"b": 1, b"B": 1, b"s": 2, b"u": 2, b"I": 4, b"i": 4, b"l": 8, b"L": 8}
+_UNSIGNED: Final = b"Bui"
+_FIRST: Final = b"\x07x-delay"
+# What is longer is no number that anybody means.
+DIGITS_MAX: Final = 24
+# A hundred million years, which is never; whatever is added to it fits 64 bits.
+FAR_MS: Final = 1 << 62
+_INT32: Final = range(-(1 << 31), 1 << 31)
+
+
+class Due(NamedTuple):
+    """`ms` from arrival on, or since the epoch if it is a `time`."""
+
+    time: bool
+    ms: int
+
+
+def due_of(headers: Mapping[str, Any] | None) -> Due | None:
+    """Return when a message with these headers is due; None: at once. A time may have passed."""
+    if not headers:
+        return None
+    delay = _number(headers.get(DELAY))
+    if delay is not None and delay < 0:
+        return None
+    ms = _time(headers)
+    if ms is not None:
+        return Due(time=True, ms=ms)
+    return Due(time=False, ms=delay) if delay else None
+
+
+def _time(headers: Mapping[str, Any]) -> int | None:
+    """Return the time, in milliseconds since the epoch."""
+    at = headers.get(DELIVER_AT)
+    if isinstance(at, datetime):
+        return int(at.timestamp()) * 1000
+    ms = _number(at)
+    # A timestamp behind the year 9999 is a number of seconds.
+    seconds = ms is not None and isinstance(headers, Table) and headers.types.get(DELIVER_AT) == "T"
+    return _limited(ms * 1000) if ms is not None and seconds else ms
+
+
+def _limited(number: int) -> int:
+    return max(-FAR_MS, min(number, FAR_MS))
+
+
+def _number(value: Any) -> int | None:
+    """Return what the plugin takes for a number: integers, fractions cut off, and texts that are integers."""
+    match value:
+        case bool():
+            return None
+        case int():
+            return _limited(value)
+        case float() | Decimal() if isfinite(value):
+            return _limited(int(value))
+        case str() if len(value) <= DIGITS_MAX:
+            try:
+                return _limited(int(value))
+            except ValueError:
+                return None
+    return None
+
+
+@lru_cache(KEPT)
+def due_in(octets: bytes) -> Due | None:
+    """Return the same for a message with these properties; the guard has been here when it was published."""
+    table = find_headers(octets)
+    if table is None:
+        return None
+    if table[4:12] == _FIRST and b"x-deliver-at" not in table:
+        kind = table[12:13]
+        size = _SIZES.get(kind)
+        if size is not None:
+            delay = int.from_bytes(table[13 : 13 + size], signed=kind not in _UNSIGNED)
+            return Due(time=False, ms=_limited(delay)) if delay > 0 else None
+    try:
+        return due_of(decode_table(table, 0, GROWN)[0])
+    except AmqpError:
+        return None
+
+
+def waited(octets: bytes, ms: int) -> tuple[bytes, list[str]]:
+    """Return the properties of a message that has waited, and the routing keys it has besides its own.
+
+    Its `x-delay` is negative then, as the plugin has it: what was asked for, else the `ms` it took. BCC goes.
+    """
+    pairs = split_table(find_headers(octets) or bytes(4))
+    delay = -max(1, ms)
+    kept = []
+    keys: list[str] = []
+    for key, value in pairs:
+        if key == b"x-delay":
+            asked = _number(decode_value(value, GROWN))
+            if asked is not None and asked > 0:
+                delay = -asked
+            continue
+        if key in (b"CC", b"BCC"):
+            more = decode_value(value, GROWN)
+            keys += [each for each in more if isinstance(each, str)] if isinstance(more, list) else []
+            if key == b"BCC":
+                continue
+        kept.append((key, value))
+    kept.append((DELAY.encode(), encode_value(delay, "I" if delay in _INT32 else "l")))
+    return replace_headers(octets, join_table(kept)), keys

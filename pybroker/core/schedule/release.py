@@ -1,0 +1,139 @@
+"""Release: messages whose time has come are published on, through the bindings of that moment.
+
+They are new messages then: with a new seq, and with their `x-delay` negative. Copies and originals go into the log in
+one call, so in one batch: after a crash there is the one or the other. Messages that follow one another to the same
+queues become one run again.
+"""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pybroker.core.arrival import Arrival
+from pybroker.core.publish import NO_RECEIPT, enqueue, headers_of, property_octets, with_properties
+from pybroker.core.router import route
+from pybroker.core.schedule.due import due_in, waited
+from pybroker.errors import AmqpError
+from pybroker.run import RUN_OCTETS_MAX, Run
+from pybroker.wire import properties
+from pybroker.wire.guard import GROWN
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.schedule.schedule import Schedule
+    from pybroker.run import Names, Traits
+
+# A content header frame without its properties: frame header, class, weight, body size, frame-end (AMQP §4.2.6.1).
+HEADER_FRAME_OCTETS: Final = 20
+# Ways remembered while bindings stay as they are.
+WAYS_MAX: Final = 1_024
+
+
+class _Letter(NamedTuple):
+    """What properties become: new ones, and the routing keys of CC and BCC."""
+
+    octets: bytes
+    traits: "Traits"
+    keys: list[str]
+
+
+class _Group(NamedTuple):
+    """What messages have in common that become one run."""
+
+    names: "Names"
+    traits: "Traits"
+    queues: "tuple[Queue, ...]"
+    channel: int
+    frame_octets_max: int
+    origin: int
+
+
+class Release:
+    """`add` each message in the order in which they are due, then `end`: all in one turn."""
+
+    __slots__ = ("_contents", "_generation", "_group", "_letter", "_octets", "_same", "_schedule", "_ways")
+
+    def __init__(self, schedule: "Schedule") -> None:
+        self._schedule = schedule
+        self._same: bytes | None = None
+        self._letter: _Letter | None = None
+        self._generation = -1
+        self._ways: dict[tuple[str, ...], tuple[Queue, ...]] = {}
+        self._group: _Group | None = None
+        self._contents: list[bytes] = []
+        self._octets = 0
+
+    def add(self, run: Run, index: int) -> None:
+        """Publish a message on; the schedule has forgotten it."""
+        content = run.content(index)
+        letter = self._letter_for(property_octets(content), run.arrived_ms)
+        if letter.octets:
+            content = with_properties(content, letter.octets)
+        queues = self._queues(run, content, letter)
+        group = _Group(run.names, letter.traits, queues, run.channel, run.frame_octets_max, run.origin)
+        if group != self._group or self._octets + len(content) > RUN_OCTETS_MAX:
+            self.end()
+            self._group = group
+        self._contents.append(content)
+        self._octets += len(content)
+
+    def end(self) -> None:
+        """Put what was gathered into its queues."""
+        group, contents = self._group, self._contents
+        self._group, self._contents, self._octets = None, [], 0
+        if group is None:
+            return
+        vhost = self._schedule.vhost
+        broker = vhost.broker
+        if not group.queues:
+            if broker.losses is not None:
+                broker.losses.unroutable(vhost, group.names, contents, "NO_ROUTE", returned=False)
+            broker.unroutable += len(contents)
+            return
+        sizes = [int.from_bytes(content[11:19]) for content in contents]
+        run = Run(
+            group.names,
+            group.traits,
+            broker.log.take(len(contents)),
+            contents,
+            sum(map(len, contents)),
+            sum(sizes),
+            sizes[0] if len(set(sizes)) == 1 else -1,
+            broker.clock.now_ms,
+            group.channel,
+            group.frame_octets_max,
+            group.origin,
+        )
+        enqueue(broker.log, run, range(run.count), group.queues, NO_RECEIPT)
+
+    def _letter_for(self, octets: bytes, arrived_ms: int) -> _Letter:
+        if octets == self._same and self._letter is not None:
+            return self._letter
+        broker = self._schedule.vhost.broker
+        grown, keys = waited(octets, broker.clock.now_ms - arrived_ms)
+        try:
+            if len(grown) > broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
+                grown = b""
+            letter = _Letter(grown, properties.traits_of(grown or octets, GROWN), keys)
+        except AmqpError:
+            # Headers as large as they may be, and now an entry more: they stay as they were.
+            letter = _Letter(b"", properties.traits_of(octets, GROWN), keys)
+        due = due_in(octets)
+        self._same = octets if due is not None and not due.time else None
+        self._letter = letter
+        return letter
+
+    def _queues(self, run: Run, content: bytes, letter: _Letter) -> "tuple[Queue, ...]":
+        exchange = self._schedule.exchange
+        vhost = exchange.vhost
+        if vhost.generation != self._generation:
+            self._generation = vhost.generation
+            self._ways.clear()
+        keys = (run.names.routing_key, *letter.keys)
+        queues = self._ways.get(keys)
+        if queues is not None:
+            return queues
+        arrival = Arrival(run.names, letter.traits, content, run.channel, run.frame_octets_max)
+        routed = route(vhost, exchange, keys, headers_of(content), arrival=arrival)
+        plain = not exchange.inner.dynamic and not exchange.exchanges_bound and exchange.alternate is None
+        if plain and len(self._ways) < WAYS_MAX:
+            self._ways[keys] = routed.queues
+        return routed.queues

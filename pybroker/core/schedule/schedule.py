@@ -1,0 +1,325 @@
+"""Schedule: the messages of one x-delayed-message exchange that wait for their time.
+
+A queue to those that fill it: the router finds it instead of queues, the log keeps its persistent messages under its id
+until they are published on. Delays are counted on the clock that no operator sets, and go on through a restart; times
+are compared with the clock on the wall, at least once a second, wherever somebody has set it. Both kinds leave in the
+order in which they are due, those due at once in the order in which they were published.
+"""
+
+import logging
+from heapq import merge
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+
+from pybroker.core.limits import UNLIMITED
+from pybroker.core.publish import property_octets
+from pybroker.core.queue.queue import Queue
+from pybroker.core.schedule.agenda import ENTRY_OCTETS, Agenda, Item
+from pybroker.core.schedule.due import Due, due_in
+from pybroker.core.schedule.release import Release
+from pybroker.core.schedule.shelf import Shelf
+from pybroker.core.terms import describe
+from pybroker.stretch import Stretch, merge as merge_stretches
+from pybroker.wire.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pybroker.core.exchange.delayed import DelayedExchange
+    from pybroker.core.publish import Receipt
+    from pybroker.core.queue import recovered
+    from pybroker.run import Run
+
+# Published on in one turn: some milliseconds.
+TURN_MESSAGES: Final = 128
+# Contents are read back so long before they are due.
+AHEAD_MS: Final = 2_000
+AHEAD_MESSAGES: Final = 2_048
+# How often times are compared with a clock that may have been set, and contents looked at that wait for the log.
+LOOK_MS: Final = 1_000
+# A timer is never set further ahead.
+TIMER_MS_MAX: Final = 3_600_000
+# No more is published on while this much waits for the disk, and for so long.
+UNCOMMITTED_OCTETS_MAX: Final = 8_388_608
+HOLD_MS: Final = 10
+# What a start reads back at a time to learn when messages are due.
+READ_MESSAGES: Final = 2_048
+READ_OCTETS: Final = 2_097_152
+# Forgotten in one turn, of an exchange that was deleted.
+FORGET_MESSAGES: Final = 8_192
+
+log = logging.getLogger("pybroker")
+
+
+class Waiting(NamedTuple):
+    """One scheduled message as others are told of it: `due_ms` on the clock that `agenda` goes by."""
+
+    due_ms: int
+    seq: int
+    size: int
+    agenda: Agenda
+
+
+class Schedule(Queue):
+    """`delays` goes by the clock's now_ms, `times` by its timestamp_ms. `unread` is what a start has not read yet."""
+
+    kind: ClassVar[str] = "schedule"
+
+    __slots__ = ("_portions", "_release", "_unread", "delays", "exchange", "shelf", "times")
+
+    def __init__(self, exchange: "DelayedExchange") -> None:
+        super().__init__(
+            exchange.vhost,
+            "",
+            durable=exchange.durable,
+            auto_delete=False,
+            owner=None,
+            arguments=Table(),
+            limits=UNLIMITED,
+            user=exchange.user,
+        )
+        self.exchange = exchange
+        self.delays = Agenda()
+        self.times = Agenda()
+        self.shelf = Shelf(self)
+        self._release = Release(self)
+        self._unread = 0
+        self._portions: Iterator[Stretch] = iter(())
+        exchange.vhost.schedules[self] = None
+
+    # -- in -----------------------------------------------------------------------------------------------------------
+
+    def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:  # noqa: ARG002 - nothing is refused
+        """Take messages that are not due yet."""
+        logged = self.durable and run.traits.persistent
+        look_ms = 0
+        for index, content in zip(indexes, run.take(indexes), strict=True):
+            size = int.from_bytes(content[11:19])
+            agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
+            agenda.add(due_ms, run.first_seq + index, size)
+            self.shelf.put(run, index, size, logged=logged)
+            due_ms -= self._ahead(agenda)
+            look_ms = min(look_ms, due_ms) if look_ms else due_ms
+        self.published += len(indexes)
+        self.shelf.let_go()
+        self._count()
+        self._look_at(look_ms)
+
+    def _place(self, due: Due | None, arrived_ms: int) -> tuple[Agenda, int]:
+        if due is not None and due.time:
+            return self.times, due.ms
+        return self.delays, arrived_ms + (due.ms if due is not None else 0)
+
+    def _ahead(self, agenda: Agenda) -> int:
+        """Return what the clock that this agenda goes by is ahead of now_ms."""
+        clock = self.vhost.broker.clock
+        return clock.timestamp_ms - clock.now_ms if agenda is self.times else 0
+
+    def _count(self) -> None:
+        self.messages_ready = len(self.delays) + len(self.times) + self._unread
+        self.messages_away = self.messages_ready - len(self.shelf.runs)
+
+    # -- out ----------------------------------------------------------------------------------------------------------
+
+    def deliver(self, now_ms: int, *, expire: bool = True) -> None:  # noqa: ARG002 - as a queue's
+        """Publish on what is due, one turn's share of it."""
+        if self.deleted:
+            self._forget_some()
+            return
+        if self._unread:
+            return
+        shelf = self.shelf
+        shelf.let_go()
+        due = self.first(TURN_MESSAGES)
+        broker = self.vhost.broker
+        if due and broker.log.uncommitted_octets > UNCOMMITTED_OCTETS_MAX:
+            self._look_at(now_ms + HOLD_MS)
+            return
+        done = 0
+        for each in due:
+            run = shelf.take(each.seq, each.size)
+            if run is None:
+                break
+            index = each.seq - run.first_seq
+            self._release.add(run, index)
+            each.agenda.remove(each.due_ms, each.seq)
+            self.forget(run, range(index, index + 1))
+            done += 1
+        self._release.end()
+        self._count()
+        if self.messages_away and not shelf.fetching:
+            ahead = self.first(AHEAD_MESSAGES, AHEAD_MS)
+            shelf.fetch(Item(each.due_ms, each.seq, each.size) for each in ahead)
+        if done == len(due) == TURN_MESSAGES:
+            self.wake()
+        elif done == len(due):
+            self._set_timer(now_ms)
+
+    def first(self, count: int, ahead_ms: int = 0) -> list[Waiting]:
+        """Return those that are due first, now or so soon, in their order."""
+        clock = self.vhost.broker.clock
+        delays = self.delays.first(count, clock.now_ms + ahead_ms)
+        if not self.times:
+            return [Waiting(*item, self.delays) for item in delays]
+        times = self.times.first(count, clock.timestamp_ms + ahead_ms)
+        shift = self._ahead(self.times)
+        both = merge(
+            ((item.due, item.seq, item, self.delays) for item in delays),
+            ((item.due - shift, item.seq, item, self.times) for item in times),
+        )
+        return [Waiting(*item, agenda) for _, _, item, agenda in islice(both, count)]
+
+    def _set_timer(self, now_ms: int) -> None:
+        """Be looked at when the next is due, or when it is time to read it."""
+        for agenda in (self.delays, self.times):
+            for item in agenda.first(1):
+                due_ms = item.due - self._ahead(agenda)
+                self._look_at(due_ms if item.seq in self.shelf.runs else max(due_ms - AHEAD_MS, now_ms + 1))
+        if self.shelf.crowded:
+            self._look_at(now_ms + LOOK_MS)
+
+    def _look_at(self, look_ms: int) -> None:
+        """Be looked at then, or before."""
+        broker = self.vhost.broker
+        now_ms = broker.clock.now_ms
+        if self.times:
+            look_ms = min(look_ms, now_ms + LOOK_MS)
+        look_ms = max(now_ms + 1, min(look_ms, now_ms + TIMER_MS_MAX))
+        if self.timer_ms <= now_ms or look_ms < self.timer_ms:
+            self.timer_ms = look_ms
+            broker.timers.add(look_ms, self)
+
+    def wake(self) -> None:
+        """Ask the pump for a share of the next turn; what was deleted is forgotten in shares as well."""
+        if not self.awake:
+            self.awake = True
+            turn = self.vhost.broker.turn
+            turn.queues.append(self)
+            if not turn.woken:
+                turn.wake()
+
+    # -- by hand ------------------------------------------------------------------------------------------------------
+
+    def has(self, item: Item) -> bool:
+        """Tell whether a message is scheduled still."""
+        return self.delays.has(item.due, item.seq) or self.times.has(item.due, item.seq)
+
+    def cancel(self, each: Waiting) -> bool:
+        """Drop a message before its time; tell whether it was there."""
+        if not each.agenda.remove(each.due_ms, each.seq):
+            return False
+        run = self.shelf.take(each.seq, each.size)
+        if run is not None:
+            index = each.seq - run.first_seq
+            self.forget(run, range(index, index + 1))
+        elif self.durable:
+            self.vhost.broker.log.settle_seqs(self.id, each.seq, each.seq)
+        self.dropped += 1
+        self._count()
+        return True
+
+    def lost(self, item: Item) -> None:
+        """Go on without a message that could not be read; the log keeps what there is of it."""
+        if self.delays.remove(item.due, item.seq) or self.times.remove(item.due, item.seq):
+            self.unreadable += 1
+            self._count()
+            self._tell_unreadable()
+
+    def discard(self) -> None:
+        """Drop everything: the exchange is deleted."""
+        if self.deleted:
+            return
+        self.deleted = True
+        broker = self.vhost.broker
+        self.vhost.schedules.pop(self, None)
+        broker.timers.forget(self)
+        if self.messages_ready:
+            name = describe("exchange", self.exchange.name, self.vhost.name)
+            log.warning("%s is deleted with %d messages that were not due yet", name, self.messages_ready)
+        if self.durable:
+            broker.log.forget_queue(self.id)
+        self.delays.clear()
+        self.times.clear()
+        self.shelf.clear()
+        self._portions, self._unread = iter(()), 0
+        self.messages_ready = self.messages_away = 0
+        self.wake()
+
+    def _forget_some(self) -> None:
+        runs = self.shelf.runs
+        for _ in range(min(len(runs), FORGET_MESSAGES)):
+            runs.popitem()
+        if runs:
+            self.wake()
+
+    @property
+    def index_octets(self) -> int:
+        """Return about what is kept in memory of messages beside their contents."""
+        return ENTRY_OCTETS * (len(self.delays) + len(self.times)) + 100 * len(self.shelf.runs)
+
+    # -- after a start ------------------------------------------------------------------------------------------------
+
+    def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:  # noqa: ARG002
+        """Take what the log had: it is read, a share at a time, to learn when it is due; nothing leaves before."""
+        whole = merge_stretches([stretch for _, _, stretch in parts])
+        self._unread = whole.count
+        self._count()
+        self._portions = portions(whole)
+        self._read_on()
+
+    def _read_on(self) -> None:
+        part = next(self._portions, None)
+        if part is None:
+            self._unread = 0
+            self._count()
+            self.wake()
+            return
+        self.vhost.broker.log.fetch(self.id, part, lambda found: self._read(part, found))
+
+    def _read(self, part: Stretch, found: "list[tuple[Run, range]]") -> None:
+        if self.deleted:
+            return
+        count = 0
+        for run, indexes in found:
+            count += len(indexes)
+            for index, content in zip(indexes, run.take(indexes), strict=True):
+                size = int.from_bytes(content[11:19])
+                agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
+                agenda.add(due_ms, run.first_seq + index, size)
+        self._unread -= part.count
+        if count < part.count:
+            self.unreadable += part.count - count
+            self._tell_unreadable()
+        self._count()
+        self._read_on()
+
+    def _tell_unreadable(self) -> None:
+        text = f"{self!r} goes on without {self.unreadable} messages that cannot be read"
+        self.vhost.broker.warn(f"unreadable {self.id}", text)
+
+    @property
+    def reading(self) -> bool:
+        """Tell whether a start has not read all of it yet."""
+        return self._unread > 0
+
+    def __repr__(self) -> str:
+        return f"schedule of exchange '{self.exchange.name}' in vhost '{self.vhost.name}'"
+
+
+def portions(stretch: Stretch) -> "Iterator[Stretch]":
+    """Give the messages in parts that are read back one after the other."""
+    part = Stretch()
+    for first, count, size in stretch.ranges():
+        while count:
+            room = READ_MESSAGES - part.count
+            if size:
+                room = min(room, max(0, READ_OCTETS - part.octets) // size)
+            n = min(count, room if part.count else max(1, room))
+            if n:
+                part.add(first, n, size)
+                first, count = first + n, count - n
+            if not n or part.count >= READ_MESSAGES:
+                yield part
+                part = Stretch()
+    if part.count:
+        yield part
