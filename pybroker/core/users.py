@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pybroker.core import durable, telling
 from pybroker.core.password import MD5, SHA256, check_hash, hash_of_nobody, hash_password, password_fits
 from pybroker.core.permissions import Permission, TopicPermission
+from pybroker.core.quota import checked_user_limits
 from pybroker.store.memory import MemoryDefinitions
 
 if TYPE_CHECKING:
@@ -164,6 +165,10 @@ class Users:
         user.tags = tuple(tags)
         self._keep(user)
         self.tell("user.tags.set", {"name": name, "tags": list(user.tags)})
+
+    def add_limits(self, name: str, given: object) -> None:
+        """Set the limits that JSON gave, leave the others. Raises NoSuchUserError; ValueError in RabbitMQ's words."""
+        self.set_limits(name, {**self.named(name).limits, **checked_user_limits(given)})
 
     def set_limits(self, name: str, limits: Mapping[str, int]) -> None:
         """Replace the limits, which `quota.py` has checked; who is over them stays. Raises NoSuchUserError."""

@@ -73,6 +73,7 @@ def test_every_column_of_every_row_is_plain_json(command, operator, peer, monkey
     peer.publish("", "q", b"x")
     peer.consume("q", exclusive=True)
     operator.ask("set_topic_permissions", username="guest", exchange="amq.topic", write=".*", read=".*")
+    operator.ask("set_vhost_limits", definition='{"max-queues": 9}')
     # A queue of ours is never anything but running, and one that is not is what one of the listings lists.
     monkeypatch.setattr(Queue, "state", "stopped")
     takes = {field.name for field in command.fields()}

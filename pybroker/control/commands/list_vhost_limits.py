@@ -1,0 +1,48 @@
+"""list_vhost_limits: how many connections and queues virtual hosts may have."""
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pybroker.control.lookup import find_vhost
+from pybroker.control.policies import as_json
+from pybroker.control.spec import Arg, Column, Command, Node, VHostArg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Args(NamedTuple):
+    """One virtual host, or all."""
+
+    all_vhosts: Annotated[bool, Arg("all virtual hosts", "--global")] = False
+    vhost: VHostArg = "/"
+
+
+def run(node: Node, args: Args) -> "Iterable[tuple[str, Any]]":
+    """Return name and limits of those that have any. Raises Refused."""
+    broker = node.broker
+    names = list(broker.vhosts) if args.all_vhosts else [find_vhost(broker, args.vhost).name]
+    limits = [(name, broker.parameters.of(name, "vhost-limits").get("limits")) for name in names]
+    return [(name, value) for name, value in limits if value is not None]
+
+
+def banner(args: Args) -> str:
+    """Return rabbitmqctl's banner."""
+    return "Listing limits for all vhosts ..." if args.all_vhosts else 'Listing limits for vhost "{vhost}" ...'
+
+
+# Differs from RabbitMQ: of one virtual host too this is a table; rabbitmqctl shows the bare document then.
+COLUMNS = (
+    Column("vhost", lambda row: row[0], "virtual host"),
+    Column("limits", lambda row: as_json(dict(row[1])), "limits, as JSON"),
+)
+
+COMMAND = Command(
+    name="list_vhost_limits",
+    section="Virtual hosts",
+    summary="Lists the limits of a virtual host, or of all",
+    args=Args,
+    effect="read",
+    run=run,
+    columns=COLUMNS,
+    banner=banner,
+)
