@@ -91,10 +91,13 @@ class AuditLog:
         self._reopen = True
 
     def close(self) -> None:
-        """Return when everything is written."""
+        """Return when everything is written. Idempotent."""
+        if self._file < 0:
+            return
         self._queue.put(None)
         self._thread.join()
         os.close(self._file)
+        self._file = -1
 
     def lines(self, pause: Callable[[float], object]) -> Iterator[bytes]:
         """Yield the lines of the file from the last one back, others going on meanwhile. Raises OSError."""

@@ -1,0 +1,149 @@
+import json
+import os
+import threading
+
+import pytest
+
+from pybroker.clock import FakeClock
+from pybroker.core.cause import Cause
+from pybroker.daemon import audit_log
+from pybroker.daemon.audit_log import AuditLog
+from pybroker.daemon.start_error import StartError
+
+CAUSE = Cause("client", "guest", "a:1 -> b:2")
+
+
+def no_pause(_seconds: float) -> None:
+    threading.Event().wait(0.001)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "log" / "test@here-audit.log"
+
+
+@pytest.fixture
+def log(path):
+    log = AuditLog(path, FakeClock())
+    yield log
+    log.close()
+
+
+def take(log: AuditLog, *names: str) -> None:
+    for name in names:
+        log.take("user.created", {"name": name}, CAUSE, {})
+
+
+def read(log: AuditLog) -> list[str]:
+    return [json.loads(line).get("name", "") for line in log.lines(no_pause)]
+
+
+def test_entries_are_lines_and_are_read_from_the_last_one_back(log, path):
+    take(log, "1", "2", "3")
+    assert ["3", "2", "1"] == read(log)
+    assert 3 == len(path.read_text().splitlines())
+
+
+def test_only_the_daemons_user_and_group_may_read_it(log, path):
+    assert 0 == path.stat().st_mode & 0o027
+
+
+def test_what_is_no_event_of_the_log_is_not_taken(log):
+    log.take("channel.created", {}, CAUSE, {})
+    assert 0 == log.taken
+    assert [] == read(log)
+
+
+def test_a_start_goes_on_with_the_same_file(log, path):
+    take(log, "1")
+    log.close()
+    again = AuditLog(path, FakeClock())
+    take(again, "2")
+    assert ["2", "1"] == read(again)
+    again.close()
+
+
+def test_a_file_of_many_blocks_is_read_back_line_by_line(log, monkeypatch):
+    monkeypatch.setattr(audit_log, "BLOCK_OCTETS", 100)
+    names = [f"user {n}" for n in range(200)]
+    take(log, *names)
+    assert names[::-1] == read(log)
+
+
+def test_of_a_long_file_the_end_is_read(log, monkeypatch):
+    names = [f"user {n:03}" for n in range(200)]
+    take(log, *names)
+    assert 200 == len(read(log))
+    monkeypatch.setattr(audit_log, "READ_OCTETS_MAX", 2_000)
+    monkeypatch.setattr(audit_log, "BLOCK_OCTETS", 300)
+    found = read(log)
+    assert found == names[::-1][: len(found)]
+    assert 5 < len(found) < 20
+
+
+def test_after_a_rotation_the_new_file_is_written(log, path):
+    take(log, "1")
+    assert ["1"] == read(log)
+    path.rename(path.with_name("old"))
+    log.reopen()
+    take(log, "2")
+    assert ["2"] == read(log)
+
+
+def test_a_file_that_cannot_be_opened_anew_is_kept(log, path, caplog):
+    take(log, "1")
+    assert ["1"] == read(log)
+    old = path.rename(path.with_name("old"))
+    path.mkdir()
+    log.reopen()
+    take(log, "2")
+    while log.written < log.taken:
+        no_pause(0)
+    assert 2 == len(old.read_text().splitlines())
+    assert "cannot reopen the audit log" in caplog.text
+
+
+def test_what_is_too_much_is_dropped_and_told(log, path, monkeypatch):
+    monkeypatch.setattr(audit_log, "WAITING_MAX", 10)
+    monkeypatch.setattr(audit_log, "GATHER_S", 0.05)
+    take(log, *map(str, range(25)))
+    log.close()
+    entries = [json.loads(line) for line in path.read_text().splitlines()]
+    told = [entry["count"] for entry in entries if entry["event"] == "audit.dropped"]
+    assert 25 == sum(told) + len([entry for entry in entries if entry["event"] == "user.created"])
+    assert sum(told) >= 10
+
+
+def test_a_full_disk_costs_entries_and_one_warning(log, path, monkeypatch, caplog):
+    real = os.write
+    full = True
+
+    def write(file: int, octets: bytes) -> int:
+        if full:
+            real(file, octets[:5])
+            raise OSError(28, "No space left on device")
+        return real(file, octets)
+
+    monkeypatch.setattr(audit_log.os, "write", write)
+    take(log, "1")
+    while log.written < log.taken:
+        no_pause(0)
+    take(log, "2")
+    while log.written < log.taken:
+        no_pause(0)
+    full = False
+    take(log, "3")
+    while log.written < log.taken:
+        no_pause(0)
+    assert 1 == caplog.text.count("the audit log cannot be written")
+    lines = path.read_text().splitlines()
+    told = [json.loads(line) for line in lines if line.startswith('{"time":')]
+    assert ["3", None] == [entry.get("name") for entry in told]
+    assert ("audit.dropped", 2) == (told[1]["event"], told[1]["count"])
+
+
+def test_a_folder_that_cannot_be_made_ends_the_start(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(StartError) as refused:
+        AuditLog(tmp_path / "file" / "audit.log", FakeClock())
+    assert "cannot write the audit log" in refused.value.text
