@@ -15,10 +15,9 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> None:
     """Drop what is ready; what is delivered and unacknowledged stays. Raises Refused for an unknown name."""
-    from pybroker.core import telling  # noqa: PLC0415 - pybrokerctl loads this file, and not the core
-
-    queue = find_queue(find_vhost(node.broker, args.vhost), args.queue)
-    telling.queue_purged(queue, queue.purge())
+    messages = find_queue(find_vhost(node.broker, args.vhost), args.queue).purge()
+    events = node.broker.events
+    events.note("queue.purged", {"name": args.queue, "vhost": args.vhost, "messages": messages}, events.cause())
 
 
 COMMAND = Command(
