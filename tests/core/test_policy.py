@@ -11,8 +11,8 @@ from pybroker.core.parameters import ValidationError
 from pybroker.core.policy import APPLY_TO, UNRULED, Applied, Policy, check
 
 APPLY_TO_FAULT = (
-    "apply-to '1' unrecognised; should be one of: 'queues', 'classic_queues',  'quorum_queues', 'streams', 'exchanges', "
-    "or 'all'"
+    "apply-to '1' unrecognised; should be one of: 'queues', 'classic_queues',  'quorum_queues', 'streams', "
+    "'exchanges', or 'all'"
 )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # What is dropped in one go costs this at most, up to twenty milliseconds: a message 1, an entry as much as 16 of them,
 # and so does a message that is away. There is more to drop only where a limit is new, or much came back.
-DROP_COST: Final = 65_536
+DROP_COST: Final = 32_768
 ENTRY_COST: Final = 16
 
 
