@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from fakes import Basic, Confirm, Exchange, Queue, Tx
+from fakes import Basic, Confirm, Exchange, Queue, Tx, World
 from hypothesis import given, settings, strategies as st
 from pamqp import encode
 
@@ -370,8 +370,6 @@ STEPS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(STEPS)
 def test_whatever_is_due_has_left_in_order(steps):
-    from fakes import World  # noqa: PLC0415 - one for each example
-
     world = World()
     peer = world.connect()
     declare(peer)

@@ -103,6 +103,8 @@ class Schedule(Queue):
         self.published += len(indexes)
         self.shelf.let_go()
         self._count()
+        if self.shelf.crowded:
+            look_ms = min(look_ms, self.vhost.broker.clock.now_ms + LOOK_MS)
         self._look_at(look_ms)
 
     def _place(self, due: Due | None, arrived_ms: int) -> tuple[Agenda, int]:

@@ -9,20 +9,22 @@ from pybroker.wire.table import Table
 TYPES = sorted(EXCHANGE_TYPES)
 
 
-# A binding key that all types take: of x-consistent-hash it is a weight.
+# A binding key and arguments that all types take: of x-consistent-hash the key is a weight.
 KEY = "7"
+ARGUMENTS = {"x_delayed_type": "direct"}
 
 
 def test_the_table_has_the_types_of_the_specification_and_those_of_the_plugins():
     assert ["direct", "fanout", "headers", "topic"] == [each for each in TYPES if not each.startswith("x-")]
-    assert {"x-consistent-hash", "x-modulus-hash", "x-random", "x-recent-history"} <= set(TYPES)
+    plugins = ["x-consistent-hash", "x-delayed-message", "x-modulus-hash", "x-random", "x-recent-history"]
+    assert plugins == [each for each in TYPES if each.startswith("x-")]
     assert all(name == each.TYPE for name, each in EXCHANGE_TYPES.items())
 
 
 @pytest.mark.parametrize("type_name", TYPES)
 def test_an_equal_binding_is_kept_once(type_name):
     vhost = new_vhost()
-    x = exchange(vhost, "x", type_name)
+    x = exchange(vhost, "x", type_name, wired(**ARGUMENTS))
     q = queue(vhost, "q")
     assert x.add(Binding(x, q, KEY, wired(a=1)))
     assert not x.add(Binding(x, q, KEY, wired(a=1)))
@@ -38,7 +40,7 @@ def test_an_equal_binding_is_kept_once(type_name):
 @pytest.mark.parametrize("type_name", TYPES)
 def test_two_ways_to_one_queue_are_one_and_the_last_unbind_ends_it(type_name):
     vhost = new_vhost()
-    exchange(vhost, "x", type_name)
+    exchange(vhost, "x", type_name, wired(**ARGUMENTS))
     queue(vhost, "q")
     link(vhost, "x", "q", KEY, wired(x_match="any", a=1, b=1))
     link(vhost, "x", "q", KEY, wired(x_match="any", a=1, c=1))
