@@ -30,8 +30,8 @@ STANDARD: Final = "-"
 CHANGES: Final = 1
 CONFLICTS: Final = EX_DATAERR
 
-# A line is decoded by the node in one go: a millisecond.
-LINE_OCTETS: Final = 65_536
+# A line is read by the node in one go: some milliseconds.
+LINE_OCTETS: Final = 32_768
 # Versions first: how old hashes are read depends on them.
 FIRST: Final = ("rabbit_version", "rabbitmq_version")
 

@@ -48,7 +48,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     warnings = [f"warning: {warning}" for warning in outcome.warnings]
     if len(warnings) > TOLD_MAX:
         warnings[TOLD_MAX:] = [f"warning: and {len(warnings) - TOLD_MAX} more: see the log"]
-    facts = {action: outcome.count(action) for action in ("create", "update", "conflict", "skip")}
+    facts = {action: outcome.counts.get(action, 0) for action in ("create", "update", "conflict", "skip")}
     message = "\n".join([outcome.text, *warnings])
     return {
         "result": "ok",

@@ -37,7 +37,10 @@ NO_INTERNAL: Final = "exports of RabbitMQ leave internal exchanges out"
 
 
 class Checker:
-    """Goes through a document once. `changes` are those that can be made, `faults` why others cannot."""
+    """Goes through a document once. `changes` are those that can be made, `faults` why others cannot.
+
+    `counts` has how many changes there are of each action.
+    """
 
     def __init__(self, broker: "Broker", document: Document) -> None:
         self._broker = broker
@@ -45,7 +48,9 @@ class Checker:
         self._present = Present(broker)
         self._vhosts: dict[str, VHost] = {}
         self._sources: dict[tuple[str, str], Exchange] = {}
+        self._new_queues: dict[str, int] = {}
         self.changes: list[Change] = []
+        self.counts: dict[str, int] = {}
         self.faults: list[str] = list(document.faults)
         self.warnings: dict[str, None] = dict(document.warnings)
 
@@ -67,9 +72,16 @@ class Checker:
                 self.faults.append(f"{item.label}: {' '.join(str(error).split())}")
             else:
                 if change is not None:
-                    self.changes.append(change)
+                    self._take(change)
             yield
         self._check_limits()
+
+    def _take(self, change: Change) -> None:
+        self.changes.append(change)
+        self.counts[change.action] = self.counts.get(change.action, 0) + 1
+        if change.action == CREATE and change.item.section == "queues":
+            vhost = change.item.value["vhost"]
+            self._new_queues[vhost] = self._new_queues.get(vhost, 0) + 1
 
     def _look(self, item: Item) -> Change | None:
         self._check_owner(item)
@@ -237,12 +249,7 @@ class Checker:
 
     def _check_limits(self) -> None:
         """Refuse more new queues than a virtual host may have, with RabbitMQ's text."""
-        new: dict[str, int] = {}
-        for change in self.changes:
-            if change.action == CREATE and change.item.section == "queues":
-                name = change.item.value["vhost"]
-                new[name] = new.get(name, 0) + 1
-        for name, count in new.items():
+        for name, count in self._new_queues.items():
             wanted = self._document.sections["parameters"].get((name, *LIMITS))
             limits = vhost_limits(self._broker, name) if wanted is None else wanted.value["value"]
             limit = limits.get(QUEUES, -1)
