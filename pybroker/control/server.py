@@ -14,7 +14,7 @@ import struct
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import gevent
 from gevent import socket as gsocket
@@ -56,6 +56,9 @@ DISK_PAUSE_S_MAX: Final = 0.1
 # How often a person at a terminal is told of progress.
 PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
+
+# Yields octets to be sent, and returns those at which the caller knows that all is done.
+Answer: TypeAlias = Generator[bytes, None, bytes]
 
 # What a peer sends, line by line.
 Lines = Generator[bytes, None, None]
@@ -164,9 +167,9 @@ class ControlServer:
             raise Refused(f"{name} is done beside the node, by pybrokerctl", EX_USAGE)
         args = command.parse(given)
         answer = self._work(command, args, wants_progress, lines)
-        yield from answer if command.effect == "read" else self._recorded(answer, command, args, caller)
+        yield (yield from answer if command.effect == "read" else self._recorded(answer, command, args, caller))
 
-    def _recorded(self, answer: Iterator[bytes], command: Command, args: Any, caller: Caller) -> Iterator[bytes]:
+    def _recorded(self, answer: Answer, command: Command, args: Any, caller: Caller) -> Answer:
         """Yield an answer; what the command changes is laid to the caller, and the audit log has what came of it."""
         text = describe(command, args)
         log.info("control: %s runs %s", caller, text)
@@ -174,8 +177,9 @@ class ControlServer:
         ASKED.set(cause)  # a greenlet has a context of its own
         exit_code, error = EX_SOFTWARE, "it failed"
         try:
-            yield from answer
+            end = yield from answer
             exit_code, error = os.EX_OK, ""
+            return end
         except Refused as refused:
             exit_code, error = refused.exit_code, refused.text
             raise
@@ -191,8 +195,8 @@ class ControlServer:
             facts = {"name": command.name, "arguments": told, "exit": exit_code, "error": error, **caller._asdict()}
             self.broker.events.note("command", facts, cause)
 
-    def _work(self, command: Command, args: Any, wants_progress: bool, lines: Lines) -> Iterator[bytes]:
-        """Run a command; yield its answer's octets. Raises Refused, AmqpError, BadLine."""
+    def _work(self, command: Command, args: Any, wants_progress: bool, lines: Lines) -> Answer:
+        """Run a command; yield its answer's octets, and return the last of them. Raises Refused, AmqpError, BadLine."""
         _check_app(command, self.controller)
         before = self.broker.definitions.ticket
         node = Node(self.broker, self.controller, gevent.sleep)
@@ -202,12 +206,11 @@ class ControlServer:
         result = command.run(node, args)
         if command.columns:
             assert isinstance(result, Iterable)
-            yield from _listing(command.chosen(args), iter(result))
-        else:
-            if isinstance(result, Generator):
-                result = yield from _working(result, wants_progress)
-            self._await_disk(before)
-            yield codec.encode({"value": result}) + codec.encode({"end": 0})
+            return (yield from _listing(command.chosen(args), iter(result)))
+        if isinstance(result, Generator):
+            result = yield from _working(result, wants_progress)
+        self._await_disk(before)
+        return codec.encode({"value": result}) + codec.encode({"end": 0})
 
     def _await_disk(self, before: int) -> None:
         """Return when what was changed since the ticket `before` survives a crash. Raises Refused if it never will."""
@@ -267,8 +270,8 @@ def describe(command: Command, args: Any) -> str:
     return " ".join(words)
 
 
-def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Iterator[bytes]:
-    """Yield header, rows and end, a slice at a time. What is refused at the first row is refused before the header."""
+def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Answer:
+    """Yield header and rows, a slice at a time, and return the end. What is refused at the first row is refused before the header."""
     batch = list(islice(nouns, ROWS_PER_SLICE))
     head = codec.encode({"columns": [column.name for column in columns]})
     count = 0
@@ -277,7 +280,7 @@ def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Iterator[bytes]
         yield head + codec.encode_lines(_rows(columns, batch))
         head = b""
         batch = list(islice(nouns, ROWS_PER_SLICE))
-    yield head + codec.encode({"end": count})
+    return head + codec.encode({"end": count})
 
 
 def _rows(columns: Iterable[Column], nouns: Iterable[Any]) -> Iterator[list[Any]]:
