@@ -178,8 +178,6 @@ class ControlServer:
         exit_code, error = EX_SOFTWARE, "it failed"
         try:
             end = yield from answer
-            exit_code, error = os.EX_OK, ""
-            return end
         except Refused as refused:
             exit_code, error = refused.exit_code, refused.text
             raise
@@ -189,6 +187,9 @@ class ControlServer:
         except GeneratorExit:
             error = "its caller went away"
             raise
+        else:
+            exit_code, error = os.EX_OK, ""
+            return end
         finally:
             ASKED.set(BROKER)
             told = text.partition(" ")[2]
@@ -271,7 +272,7 @@ def describe(command: Command, args: Any) -> str:
 
 
 def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Answer:
-    """Yield header and rows, a slice at a time, and return the end. What is refused at the first row is refused before the header."""
+    """Yield header and rows, a slice at a time, return the end. What the first row refuses comes before the header."""
     batch = list(islice(nouns, ROWS_PER_SLICE))
     head = codec.encode({"columns": [column.name for column in columns]})
     count = 0
