@@ -81,7 +81,7 @@ class Transfer:
         yield from exported.head().items()
         for part in parts:
             yield part.section, None
-            for noun in part.nouns:
+            for noun in filter(part.keeps, part.nouns):
                 yield part.section, part.item(noun)
 
     def whole(self, vhost_name: str | None = None) -> Value:
