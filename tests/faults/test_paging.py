@@ -82,6 +82,7 @@ def paged_out(broker) -> dict[str, list[int]]:
 
 
 def test_transient_messages_lie_on_disk_while_memory_is_short_and_are_gone_after_a_kill(broker, publish_line):
+    # F33
     broker.start()
     idle_mb = rss_mb(broker)
     broker.ctl("set_vm_memory_high_watermark", "absolute", f"{WATERMARK_MB}MB")

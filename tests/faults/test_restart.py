@@ -79,6 +79,7 @@ def exists(broker, name):
 
 @pytest.mark.parametrize("end", ENDS)
 def test_transient_queues_and_transient_messages_are_gone(broker, end):
+    # F20, F21
     broker.start()
     with client(broker, confirms=True) as peer:
         queue(peer, "d")
@@ -96,6 +97,7 @@ def test_transient_queues_and_transient_messages_are_gone(broker, end):
 
 @pytest.mark.parametrize("end", ENDS)
 def test_exchanges_bindings_and_arguments_are_there_and_deleted_things_are_not(broker, end):
+    # F19
     broker.start()
     with client(broker, confirms=True) as peer:
         for name in ("x", "deleted"):
