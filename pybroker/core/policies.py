@@ -8,6 +8,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.core import telling
 from pybroker.core.chore import Chore
 from pybroker.core.exchange.exchange import ALTERNATE, Exchange
 from pybroker.core.parameters import Component
@@ -134,8 +135,10 @@ class Policies(Chore):
             while nouns and budget > 0:
                 noun = nouns.popleft()
                 budget -= cost
+                before = noun.applied
                 if not _is_gone(noun) and self.apply(noun):
                     budget -= CHANGE_COST
+                    telling.policy_applied(noun, before)
             if not nouns:
                 del self._waiting[vhost_name]
         if self._waiting:
