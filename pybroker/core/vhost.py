@@ -81,6 +81,7 @@ class VHost:
         self.default_queue_type = self.default_queue_type if default_queue_type is None else default_queue_type
         self.protected = self.protected if protected is None else protected
         durable.keep_vhost(self)
+        telling.vhost_described(self, tags_alone={description, default_queue_type, protected} == {None})
 
     def trace(self, *, on: bool) -> None:
         """Switch tracing on or off. Routes are found anew, because those of a tracing vhost go message by message."""

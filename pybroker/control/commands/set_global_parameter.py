@@ -10,7 +10,7 @@ class Args(NamedTuple):
     """Name and value."""
 
     name: Annotated[str, Arg("name of the parameter")]
-    value: Annotated[str, Arg("its value: JSON")]
+    value: Annotated[str, Arg("its value: JSON", secret=True)]
 
 
 def run(node: Node, args: Args) -> None:

@@ -12,7 +12,7 @@ class Args(NamedTuple):
 
     component_name: Annotated[str, Arg("component that looks at it")]
     name: Annotated[str, Arg("name of the parameter")]
-    value: Annotated[str, Arg("its value: JSON")]
+    value: Annotated[str, Arg("its value: JSON", secret=True)]
     vhost: VHostArg = "/"
 
 
