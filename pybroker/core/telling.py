@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pybroker.core.binding import Binding
     from pybroker.core.consumer import Consumer
     from pybroker.core.exchange.exchange import Exchange
+    from pybroker.core.policy import Applied
     from pybroker.core.queue.queue import Queue
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
@@ -279,8 +280,21 @@ def vhost_created(vhost: "VHost") -> None:
         return
     for exchange in list(vhost.exchanges.values()):
         exchange_created(exchange)
+    events.emit("vhost.created", _of_vhost(vhost), events.cause())
+
+
+def vhost_described(vhost: "VHost", *, tags_alone: bool) -> None:
+    """Tell that what describes a virtual host was changed."""
+    tell = vhost.broker.events.tell
+    if tags_alone:
+        tell("vhost.tags.set", {"name": vhost.name, "tags": list(vhost.tags)})
+    else:
+        tell("vhost.updated", _of_vhost(vhost))
+
+
+def _of_vhost(vhost: "VHost") -> dict[str, Any]:
     description, tags = printed_binary(vhost.description.encode()), ",".join(vhost.tags)
-    facts = {
+    return {
         "name": vhost.name,
         "default_queue_type": vhost.default_queue_type or "undefined",
         "metadata": f"#{{description => {description},tags => {printed_binary(tags.encode())}}}",
@@ -289,7 +303,6 @@ def vhost_created(vhost: "VHost") -> None:
         "description": vhost.description,
         "tags": tags,
     }
-    events.emit("vhost.created", facts, events.cause())
 
 
 def vhost_deleted(vhost: "VHost") -> None:
@@ -322,6 +335,28 @@ def user_limits(tell: Tell, user: "User", before: Mapping[str, int]) -> None:
         tell("user.limits.set", {"name": "limits", "username": user.name, **user.limits})
     else:
         tell("user.limits.cleared", {"name": "limits", "username": user.name})
+
+
+def policy_applied(noun: Any, before: "Applied") -> None:
+    """Tell of a queue that it is under another policy, or operator policy, than before. Of exchanges RabbitMQ is silent."""
+    events = noun.vhost.broker.events
+    if not events.wanted or noun.kind != "queue":
+        return
+    now = noun.applied
+    facts = {"name": noun.name, "vhost": noun.vhost.name, "type": f"rabbit_{noun.type}_queue"}
+    for policy, old in ((now.user, before.user), (now.operator, before.operator)):
+        if policy is old:
+            continue
+        if policy is None:
+            events.tell("queue.policy.cleared", facts)
+            continue
+        terms = {
+            "pattern": policy.pattern.text,
+            "definition": policy.definition,
+            "priority": policy.priority,
+            "apply-to": policy.apply_to,
+        }
+        events.tell("queue.policy.updated", {**facts, **terms})
 
 
 def parameter_set(tell: Tell, vhost_name: str, component: str, name: str, value: Any) -> None:
