@@ -3,6 +3,8 @@
 import pytest
 from fakes import Basic, Exchange, FakePeer, Queue, Tx
 
+FIRST_LAST = ("first", "last")
+
 
 def declared(peer: FakePeer, queue: str = "q", **arguments) -> None:
     """Declare `queue` with dead letters to the queue `dead`."""
@@ -133,6 +135,33 @@ def test_a_second_death_counts_and_keeps_the_first(peer):
     (death,) = message.headers["x-death"]
     assert (death["reason"], death["count"]) == ("rejected", 2)
     assert message.headers["x-first-death-queue"] == "q"
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_the_first_and_the_last_death_have_headers_of_their_own(world, peer, kind):
+    # RabbitMQ 3.13: `x-first-death-` never changes again, `x-last-death-` says the latest.
+    peer.declare("dead")
+    again = {"x-queue-type": kind, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    peer.declare("second", again | {"x-message-ttl": 10}, durable=True)
+    first = {"x-queue-type": kind, "x-dead-letter-exchange": "amq.fanout", "x-dead-letter-routing-key": "k"}
+    peer.declare("q", first, durable=True)
+    peer.call(Queue.Bind(queue="second", exchange="amq.fanout"))
+    peer.publish("", "q", b"m", headers={"x-first-death-queue": "a client's"})
+    peer.send(Basic.Reject(peer.get("q", no_ack=False).method.delivery_tag, requeue=False))
+    world.advance(10)
+    headers = peer.get("dead").headers
+    found = [[headers[f"x-{which}-death-{what}"] for what in ("queue", "reason", "exchange")] for which in FIRST_LAST]
+    assert found == [["q", "rejected", ""], ["second", "expired", "amq.fanout"]]
+
+
+@pytest.mark.parametrize("deaths", [[], "none", [1, 2], [{"queue": "q", "reason": "expired", "count": 3}]])
+def test_a_history_that_a_client_wrote_counts_if_it_is_one(world, peer, deaths):
+    declared(peer)
+    peer.publish("", "q", b"m", headers={"x-death": deaths})
+    peer.send(Basic.Reject(peer.get("q", no_ack=False).method.delivery_tag, requeue=False))
+    headers = peer.get("dead").headers
+    is_one = deaths[-1:] and isinstance(deaths[-1], dict)
+    assert (headers["x-last-death-queue"], headers.get("x-first-death-queue")) == ("q", None if is_one else "q")
 
 
 def test_deaths_stand_newest_first(world, peer):

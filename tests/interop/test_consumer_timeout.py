@@ -1,6 +1,5 @@
 """A consumer that does not acknowledge in time, by a real client: its message goes on, or its channel is closed."""
 
-import pika
 import pytest
 from interop.broker_process import BrokerProcess
 

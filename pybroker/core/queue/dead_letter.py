@@ -267,7 +267,7 @@ def _with_death(
     """Return the headers with this death in front: one entry for each (queue, reason), counted."""
     headers = Table(old)
     deaths = _deaths(old)
-    for which in ("last",) if "x-death" in old else ("first", "last"):
+    for which in ("last",) if deaths else ("first", "last"):
         for what, value in (("exchange", died.exchange), ("queue", queue.name), ("reason", reason)):
             headers[f"x-{which}-death-{what}"] = value
             headers.types[f"x-{which}-death-{what}"] = "S"
