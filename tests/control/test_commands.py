@@ -70,6 +70,9 @@ def test_every_column_of_every_row_is_plain_json(command, operator, peer, monkey
     peer.declare("q", {"x-max-length": 1})
     peer.call(methods.Queue.Bind(queue="q", exchange="amq.topic", routing_key="#"))
     peer.declare("mine", exclusive=True)
+    delayed = {"exchange_type": "x-delayed-message", "arguments": {"x-delayed-type": "fanout"}}
+    peer.call(methods.Exchange.Declare(exchange="later", **delayed))
+    peer.publish("later", "k", b"x", headers={"x-delay": 60_000})
     peer.publish("", "q", b"x")
     peer.consume("q", exclusive=True)
     operator.ask("set_topic_permissions", username="guest", exchange="amq.topic", write=".*", read=".*")

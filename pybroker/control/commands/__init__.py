@@ -65,6 +65,7 @@ NAMES: Final = (
     "list_queues",
     "list_unresponsive_queues",
     "list_exchanges",
+    "list_scheduled",
     "list_bindings",
     "list_connections",
     "list_channels",
@@ -119,6 +120,7 @@ NAMES: Final = (
     # Queues
     "delete_queue",
     "purge_queue",
+    "cancel_scheduled",
     # Data
     "log_status",
     "log_verify",

@@ -172,3 +172,12 @@ class Agenda:
             del self._lasts[at]
         else:
             self._lasts[at] = block.last
+
+
+class Waiting(NamedTuple):
+    """One scheduled message as others are told of it: `due_ms` on the clock that its agenda goes by."""
+
+    due_ms: int
+    seq: int
+    size: int
+    agenda: Agenda

@@ -9,13 +9,15 @@ order in which they are due, those due at once in the order in which they were p
 import logging
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from pybroker.core.limits import UNLIMITED
+from pybroker.core.name_pattern import NamePattern, PatternError
 from pybroker.core.publish import property_octets
 from pybroker.core.queue.queue import Queue
-from pybroker.core.schedule.agenda import ENTRY_OCTETS, Agenda, Item
+from pybroker.core.schedule.agenda import ENTRY_OCTETS, Agenda, Item, Waiting
 from pybroker.core.schedule.due import Due, due_in
+from pybroker.core.schedule.listing import walk
 from pybroker.core.schedule.release import Release
 from pybroker.core.schedule.shelf import Shelf
 from pybroker.core.terms import describe
@@ -23,11 +25,12 @@ from pybroker.stretch import Stretch, merge as merge_stretches
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pybroker.core.exchange.delayed import DelayedExchange
     from pybroker.core.publish import Receipt
     from pybroker.core.queue import recovered
+    from pybroker.core.schedule.listing import Listed
     from pybroker.run import Run
 
 # Published on in one turn: some milliseconds.
@@ -49,15 +52,6 @@ READ_OCTETS: Final = 2_097_152
 FORGET_MESSAGES: Final = 8_192
 
 log = logging.getLogger("pybroker")
-
-
-class Waiting(NamedTuple):
-    """One scheduled message as others are told of it: `due_ms` on the clock that `agenda` goes by."""
-
-    due_ms: int
-    seq: int
-    size: int
-    agenda: Agenda
 
 
 class Schedule(Queue):
@@ -219,6 +213,26 @@ class Schedule(Queue):
         self.dropped += 1
         self._count()
         return True
+
+    def find(self, seq: int) -> Waiting | None:
+        """Return the message of this seq; it looks at all of them."""
+        for agenda in (self.delays, self.times):
+            due = agenda.find(seq)
+            if due is not None:
+                return Waiting(*agenda.after(due, seq - 1, 1)[0], agenda)
+        return None
+
+    def walk(self, pause: "Callable[[float], object]", *, contents: bool) -> "Iterator[Listed]":
+        """Give all messages in the order in which they are due, with their contents or without."""
+        return walk(self, pause, contents=contents)
+
+    @staticmethod
+    def matcher(pattern: str) -> "Callable[[str], bool] | str":
+        """Return what tells whether a routing key fits, or why the pattern is none."""
+        try:
+            return NamePattern(pattern).matches
+        except PatternError as error:
+            return str(error)
 
     def lost(self, item: Item) -> None:
         """Go on without a message that could not be read; the log keeps what there is of it."""

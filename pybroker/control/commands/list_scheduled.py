@@ -1,0 +1,66 @@
+"""list_scheduled: the messages that wait in delayed message exchanges for their time."""
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pybroker.control.lookup import find_vhost
+from pybroker.control.schedules import find_schedule, ready
+from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node, VHostArg, split_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pybroker.core.schedule.listing import Listed
+
+
+class Args(NamedTuple):
+    """Columns, virtual host, and one exchange if not all."""
+
+    columns: ColumnsArg = ()
+    vhost: VHostArg = "/"
+    exchange: Annotated[str | None, Arg("only those of this exchange", "--exchange", "exchange", names="exchange")] = (
+        None
+    )
+
+
+# What is in the messages themselves, so that those on disk have to be read.
+CONTENTS = frozenset({"routing_key", "persistent", "message_id", "published_at", "headers"})
+
+
+def run(node: Node, args: Args) -> "Iterator[Listed]":
+    """Yield them exchange by exchange, in the order in which they are due. Raises Refused."""
+    vhost = find_vhost(node.broker, args.vhost)
+    if args.exchange is not None:
+        schedules = [find_schedule(vhost, args.exchange)]
+    else:
+        schedules = [ready(schedule) for schedule in vhost.schedules]
+    contents = not CONTENTS.isdisjoint(split_columns(args.columns) or DEFAULT)
+    return (each for schedule in schedules for each in schedule.walk(node.pause, contents=contents))
+
+
+DEFAULT = ("id", "exchange", "routing_key", "deliver_at", "size")
+
+COLUMNS = (
+    Column("id", lambda m: m.waiting.seq, "number by which cancel_scheduled finds it"),
+    Column("exchange", lambda m: m.schedule.exchange.name, "exchange that it waits in"),
+    Column("routing_key", lambda m: m.routing_key, "routing key that it was published with"),
+    Column("deliver_at", lambda m: m.deliver_at, "when it is due, in UTC"),
+    Column("deliver_at_ms", lambda m: m.deliver_at_ms, "the same in milliseconds since 1970"),
+    Column("delay", lambda m: m.left_ms, "milliseconds that it has to wait still"),
+    Column("size", lambda m: m.waiting.size, "octets of its body"),
+    Column("persistent", lambda m: m.persistent, "whether it is there again after a restart, if its exchange is"),
+    Column("message_id", lambda m: m.message_id, "property of this name"),
+    Column("published_at", lambda m: m.published_at, "when it was published, in UTC"),
+    Column("headers", lambda m: m.headers, "its headers", table=True),
+)
+
+COMMAND = Command(
+    name="list_scheduled",
+    section="Monitoring",
+    summary="Lists messages that wait in delayed message exchanges for their time",
+    args=Args,
+    effect="read",
+    run=run,
+    columns=COLUMNS,
+    default=DEFAULT,
+    banner="Listing scheduled messages for vhost {vhost} ...",
+)
