@@ -83,6 +83,13 @@ def define(daemon):
     ask(daemon, "set_permissions", vhost="v", username="guest", configure=".*", write=".*", read=".*")
     ask(daemon, "set_topic_permissions", vhost="v", username="u", exchange="x", write="w.*", read="r.*")
     ask(daemon, "set_cluster_name", cluster_name="mine")
+    idle = '{"max-length":3,"ha-mode":"all"}'
+    ask(daemon, "set_policy", vhost="v", name="p", pattern="^q", definition=idle, priority=2)
+    ask(daemon, "set_operator_policy", vhost="v", name="o", pattern="", definition='{"max-length":2}', apply_to="queues")
+    ask(daemon, "set_policy", vhost="v", name="gone", pattern="", definition='{"max-length":1}', priority=9)
+    ask(daemon, "clear_policy", vhost="v", name="gone")
+    ask(daemon, "set_global_parameter", name="g", value='{"a":[1,null]}')
+    ask(daemon, "update_vhost_metadata", vhost="v", protected_from_deletion="true")
     channel = channel_of(daemon, virtual_host="v")
     channel.exchange_declare("x", "topic", durable=True, internal=True, arguments={"alternate-exchange": "y"})
     channel.exchange_declare("transient-x")
@@ -98,11 +105,14 @@ def define(daemon):
 
 def look(daemon):
     """Return all that is defined."""
-    found = [ask(daemon, "list_queues", vhost="v", columns=["name", "durable", "type", "arguments"])]
-    found += [ask(daemon, "list_exchanges", vhost="v", columns=["name", "type", "durable", "internal", "arguments"])]
-    found += [ask(daemon, "list_vhosts", columns=["name", "description", "tags", "default_queue_type"])]
+    columns = ["name", "durable", "type", "arguments", "policy", "operator_policy", "effective_policy_definition"]
+    found = [ask(daemon, "list_queues", vhost="v", columns=columns)]
+    found += [ask(daemon, "list_exchanges", vhost="v", columns=["name", "type", "durable", "internal", "arguments", "policy"])]
+    found += [ask(daemon, "list_vhosts", columns=["name", "description", "tags", "default_queue_type", "metadata"])]
     found += [ask(daemon, listing, vhost="v") for listing in ("list_bindings", "list_permissions")]
     found += [ask(daemon, "list_topic_permissions", vhost="v"), ask(daemon, "list_users")]
+    policies = ("list_policies", "list_operator_policies", "list_parameters")
+    found += [ask(daemon, "list_global_parameters"), *[ask(daemon, listing, vhost="v") for listing in policies]]
     return [sorted(each, key=str) for each in found]
 
 
