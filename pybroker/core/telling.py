@@ -338,7 +338,7 @@ def user_limits(tell: Tell, user: "User", before: Mapping[str, int]) -> None:
 
 
 def policy_applied(noun: Any, before: "Applied") -> None:
-    """Tell of a queue that it is under another policy or operator policy than before. RabbitMQ tells of queues alone."""
+    """Tell of a queue that it is under other policies than before. RabbitMQ tells of queues alone."""
     events = noun.vhost.broker.events
     if not events.wanted or noun.kind != "queue":
         return
