@@ -135,6 +135,25 @@ def test_what_was_chosen_stays():
     assert config.control_socket == Path("/s")
 
 
+@pytest.mark.parametrize(
+    ("lines", "path"),
+    [
+        ("", "/l/a@b-audit.log"),
+        ("log.audit = true", "/l/a@b-audit.log"),
+        ("log.audit = who.log", "/l/who.log"),
+        ("log.audit = /m/NODENAME.who", "/m/a@b.who"),
+        ("log.audit = false", None),
+        ("log.file = /m/x.log", "/m/a@b-audit.log"),
+        ("log.file = false", None),
+        ("log.file = false\nlog.audit = true", "/l/a@b-audit.log"),
+    ],
+)
+def test_the_audit_log_lies_beside_the_log_unless_it_is_told_otherwise(lines, path):
+    config = configured(f"log.dir = /l\n{lines}")
+    config.name_node("a@b")
+    assert config.audit_file == (None if path is None else Path(path))
+
+
 def test_a_log_file_may_lie_elsewhere():
     config = configured("log.dir = /l\nlog.file = /m/x.log")
     config.name_node("a@b")
