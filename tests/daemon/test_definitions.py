@@ -85,11 +85,12 @@ def define(daemon):
     ask(daemon, "set_cluster_name", cluster_name="mine")
     idle = '{"max-length":3,"ha-mode":"all"}'
     ask(daemon, "set_policy", vhost="v", name="p", pattern="^q", definition=idle, priority=2)
-    ask(daemon, "set_operator_policy", vhost="v", name="o", pattern="", definition='{"max-length":2}', apply_to="queues")
+    ask(daemon, "set_operator_policy", vhost="v", name="o", pattern="", definition='{"expires":60000}')
     ask(daemon, "set_policy", vhost="v", name="gone", pattern="", definition='{"max-length":1}', priority=9)
     ask(daemon, "clear_policy", vhost="v", name="gone")
     ask(daemon, "set_global_parameter", name="g", value='{"a":[1,null]}')
-    ask(daemon, "update_vhost_metadata", vhost="v", protected_from_deletion="true")
+    ask(daemon, "add_vhost", vhost_name="safe")
+    ask(daemon, "update_vhost_metadata", vhost="safe", protected_from_deletion="true")
     channel = channel_of(daemon, virtual_host="v")
     channel.exchange_declare("x", "topic", durable=True, internal=True, arguments={"alternate-exchange": "y"})
     channel.exchange_declare("transient-x")
@@ -107,7 +108,8 @@ def look(daemon):
     """Return all that is defined."""
     columns = ["name", "durable", "type", "arguments", "policy", "operator_policy", "effective_policy_definition"]
     found = [ask(daemon, "list_queues", vhost="v", columns=columns)]
-    found += [ask(daemon, "list_exchanges", vhost="v", columns=["name", "type", "durable", "internal", "arguments", "policy"])]
+    columns = ["name", "type", "durable", "internal", "arguments", "policy"]
+    found += [ask(daemon, "list_exchanges", vhost="v", columns=columns)]
     found += [ask(daemon, "list_vhosts", columns=["name", "description", "tags", "default_queue_type", "metadata"])]
     found += [ask(daemon, listing, vhost="v") for listing in ("list_bindings", "list_permissions")]
     found += [ask(daemon, "list_topic_permissions", vhost="v"), ask(daemon, "list_users")]
