@@ -124,6 +124,7 @@ class Operator:
         self.world = world
         self.daemon = FakeDaemon(world)
         self.tool = FakeTool()
+        self.lines: list[Any] = []
         self.pauses: list[float] = []
         self.steps: list[Progress] = []
 
@@ -131,11 +132,15 @@ class Operator:
         """Return the value that a command answers; None for plain success."""
         command = commands.load(name)
         args = command.parse(codec.decode(codec.encode(given)))
-        result = command.run(Node(self.world.broker, self.daemon, self.pauses.append, self.tool), args)
+        result = command.run(self._node(), args)
         if isinstance(result, Generator):
             result = self.finish(result)
         self.world.run()
         return codec.decode(codec.encode(result))
+
+    def _node(self) -> Node:
+        lines = iter([codec.decode(codec.encode(line)) for line in self.lines])
+        return Node(self.world.broker, self.daemon, self.pauses.append, self.tool, lines)
 
     def finish(self, work: Generator[Progress, None, Any]) -> Any:
         """Do long work to its end; return its answer, keep its steps."""
@@ -157,7 +162,7 @@ class Operator:
         chosen = command.chosen(args)
         rows = [
             codec.decode(codec.encode([codec.table_triples(c.read(noun)) if c.table else c.read(noun) for c in chosen]))
-            for noun in command.run(Node(self.world.broker, self.daemon, self.pauses.append), args)
+            for noun in command.run(self._node(), args)
         ]
         return [row[0] for row in rows] if len(chosen) == 1 else rows
 
