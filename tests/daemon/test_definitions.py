@@ -158,7 +158,7 @@ def test_what_was_deleted_stays_deleted_the_default_user_too(start):
     daemon.stop()
     daemon = start()
     assert ["u"] == [row["user"] for row in ask(daemon, "list_users")]
-    assert ["/"] == [row["name"] for row in ask(daemon, "list_vhosts", columns=["name"])]
+    assert ["/", "safe"] == [row["name"] for row in ask(daemon, "list_vhosts", columns=["name"])]
 
 
 def test_queue_ids_are_not_used_again(start, tmp_path):
