@@ -1,0 +1,110 @@
+import pickle
+
+import pytest
+
+from pybroker.client import Address
+from pybroker.spark.options import STREAM_OPTIONS, asks_for_streaming, sink_options, source_options
+from pybroker.spark.values import OptionError
+
+SPOOL = {"queue": "q", "spoolLocation": "/spool"}
+
+
+def test_a_queue_is_enough_to_browse():
+    options = source_options({"queue": "q"}, streaming=False)
+    assert (options.queue, options.include_headers, options.include_properties) == ("q", False, False)
+    assert options.client.addresses == (Address("localhost", 5672),)
+    assert (options.client.recovery, options.client.connection_name) == (False, "spark:read")
+
+
+def test_case_does_not_count_as_spark_does_not_keep_it():
+    options = source_options({"QUEUE": "q", "includeheaders": "TRUE", "HeadersFormat": "Variant"}, streaming=False)
+    assert (options.queue, options.include_headers, options.headers_format) == ("q", True, "variant")
+
+
+def test_a_stream_has_a_spool_and_limits():
+    given = {"queue": "q", "spoolLocation": "file:///spool/x", "maxMessagesPerTrigger": "10", "maxWaitMs": "1500"}
+    options = source_options(given | {"reconnectTimeoutMs": "0"}, streaming=True)
+    assert (options.spool_location, options.max_messages_per_trigger) == ("/spool/x", 10)
+    assert (options.max_wait_s, options.reconnect_timeout_s) == (1.5, 0.0)
+
+
+def test_a_sink_waits_fails_on_returns_and_is_persistent_by_default():
+    options = sink_options({"checkpointLocation": "/c"})
+    assert (options.mandatory, options.delivery_mode, options.max_in_flight) == (True, 2, 2_000)
+    assert (options.confirm_timeout_s, options.blocked_max_s) == (60.0, 600.0)
+    assert sink_options({"exchange": ""}).exchange == ""
+
+
+def test_options_travel_to_executors():
+    options = source_options(SPOOL | {"password": "secret"}, streaming=True)
+    assert pickle.loads(pickle.dumps(options)) == options
+    assert "secret" not in repr(options)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({}, "option queue is needed: the name of the queue to read"),
+        ({"queue": ""}, "option queue is empty"),
+        ({"queue": "q", "includeHeaders": "yes"}, "option includeHeaders is true or false, not 'yes'"),
+        ({"queue": "q", "headersFormat": "json"}, "option headersFormat is map or variant, not 'json'"),
+        ({"queue": "q", "maxWaitMs": "-1"}, "option maxWaitMs is a whole number from 0 to 2147483647, not '-1'"),
+        ({"queue": "q", "exchange": "e"}, "option exchange is for writing"),
+        ({"queue": "q", "qeue": "e"}, "option qeue is none of the connector's: do you mean queue?"),
+        ({"subscribe": "q"}, "option subscribe is none of the connector's: do you mean queue?"),
+        (
+            {"queue": "q", "spoolLocation": "/x"},
+            "option spoolLocation is for readStream: a batch read browses, it takes nothing away",
+        ),
+    ],
+)
+def test_a_batch_read_names_the_option_that_is_wrong(given, sentence):
+    with pytest.raises(OptionError) as caught:
+        source_options(given, streaming=False)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"queue": "q"}, "spoolLocation"),
+        ({"queue": "q", "spoolLocation": "s3a://bucket/x"}, "spoolLocation"),
+        ({"queue": "q", "spoolLocation": "relative"}, "spoolLocation"),
+        (SPOOL | {"maxMessagesPerTrigger": "0"}, "maxMessagesPerTrigger"),
+        (SPOOL | {"mandatory": "true"}, "mandatory"),
+    ],
+)
+def test_a_streaming_read_names_the_option_that_is_wrong(given, name):
+    with pytest.raises(OptionError) as caught:
+        source_options(given, streaming=True)
+    assert caught.value.name == name
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"queue": "q"},
+            "option queue is for reading: a queue is written to with exchange '' and its name as routingKey",
+        ),
+        ({"spoolLocation": "/x"}, "option spoolLocation is for reading"),
+        ({"deliveryMode": "3"}, "option deliveryMode is a whole number from 1 to 2, not '3'"),
+        ({"topic": "e"}, "option topic is none of the connector's: do you mean exchange?"),
+    ],
+)
+def test_a_write_names_the_option_that_is_wrong(given, sentence):
+    with pytest.raises(OptionError) as caught:
+        sink_options(given)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("name", STREAM_OPTIONS)
+def test_what_belongs_to_streams_is_known_and_refused(name):
+    with pytest.raises(OptionError, match="is about streams, which come with a later version") as caught:
+        source_options({"queue": "q", name: "1"}, streaming=False)
+    assert caught.value.name == name
+
+
+def test_the_options_tell_whether_a_schema_is_a_streams():
+    assert asks_for_streaming({"SPOOLLOCATION": "/x"})
+    assert not asks_for_streaming({"queue": "q"})

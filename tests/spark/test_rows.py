@@ -1,0 +1,103 @@
+from datetime import UTC, datetime
+
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
+pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[spark]'")
+
+from pyspark.sql.types import LongType, MapType, StringType, StructType  # noqa: E402 - only where pyspark is
+
+from pybroker.client import Options, Properties, Table  # noqa: E402
+from pybroker.spark.columns import PROPERTIES  # noqa: E402
+from pybroker.spark.options import SinkOptions  # noqa: E402
+from pybroker.spark.rows import Row, RowError, check_columns, messages  # noqa: E402
+from pybroker.spark.values import OptionError  # noqa: E402
+from pybroker.spark.variant import encode_variant  # noqa: E402
+
+TEXT = StringType()
+
+
+def sink(**options):
+    return SinkOptions(client=Options(), **options)
+
+
+def schema(**columns):
+    made = StructType()
+    for name, kind in columns.items():
+        made = made.add(name, kind)
+    return made
+
+
+def test_options_win_over_columns_and_null_keys_are_empty():
+    batch = pa.RecordBatch.from_pydict(
+        {"value": ["ä", b"".decode()], "exchange": ["a", "b"], "routing_key": ["k", None]}
+    )
+    mode = Properties(delivery_mode=2)
+    assert list(messages(batch, sink())) == [Row("a", "k", "ä".encode(), mode), Row("b", "", b"", mode)]
+    assert [row[:2] for row in messages(batch, sink(exchange="", routing_key="q"))] == [("", "q"), ("", "q")]
+
+
+def test_properties_and_headers_of_each_shape():
+    moment = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    given = {"delivery_mode": 1, "timestamp": moment, "message_id": "m", "app_id": None}
+    value, metadata = encode_variant({"n": 1, "list": ["a"]})
+    variant = pa.struct(
+        [pa.field("value", pa.binary()), pa.field("metadata", pa.binary(), metadata={b"variant": b"true"})]
+    )
+    nested = pa.struct([("n", pa.int64()), ("m", pa.map_(pa.string(), pa.int64()))])
+    for array, expected in (
+        (pa.array([[("a", "1"), ("b", None)]], pa.map_(pa.string(), pa.string())), {"a": "1", "b": None}),
+        (pa.array([{"n": 5, "m": [("k", 1)]}], nested), {"n": 5, "m": {"k": 1}}),
+        (pa.array([{"value": value, "metadata": metadata}], variant), {"n": 1, "list": ["a"]}),
+        (pa.array([None], variant), None),
+    ):
+        columns = {"value": pa.array([b"x"]), "headers": array, "properties": pa.array([given])}
+        batch = pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+        (row,) = messages(batch, sink(exchange="e"))
+        table = None if expected is None else Table(expected)
+        assert row.properties == Properties(delivery_mode=1, timestamp=1_700_000_000, message_id="m", headers=table)
+
+
+def test_rows_that_are_no_message_say_what_they_lack():
+    for columns, sentence in (
+        ({"value": [None], "exchange": ["e"]}, "a row has no value: NULL is no message"),
+        ({"value": ["x"], "exchange": [None]}, "a row has no exchange: set the option exchange, or the column"),
+    ):
+        with pytest.raises(RowError) as caught:
+            list(messages(pa.RecordBatch.from_pydict(columns), sink()))
+        assert str(caught.value) == sentence
+
+
+def test_the_columns_of_a_sink_pass():
+    full = schema(value=TEXT, routing_key=TEXT, exchange=TEXT, headers=MapType(TEXT, TEXT), properties=PROPERTIES)
+    check_columns(full, sink())
+    check_columns(full.add("more", TEXT), sink(ignore_unknown_columns=True))
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "sentence"),
+    [
+        ({"routing_key": TEXT}, {"exchange": "e"}, "option schema lacks the column value, it has routing_key"),
+        ({"value": TEXT}, {}, "option exchange or a column exchange is needed; '' is the default exchange"),
+        ({"value": LongType()}, {"exchange": ""}, "option schema has value as bigint, a sink takes string or binary"),
+        (
+            {"value": TEXT, "queue": TEXT},
+            {"exchange": ""},
+            "option ignoreUnknownColumns is false, and the sink knows no column queue: it has value, routing_key, ",
+        ),
+        (
+            {"value": TEXT, "properties": schema(colour=TEXT)},
+            {"exchange": ""},
+            "option schema has properties.colour, AMQP only content_type, ",
+        ),
+        (
+            {"value": TEXT, "headers": TEXT},
+            {"exchange": ""},
+            "option schema has headers as string, a sink takes map",
+        ),
+    ],
+)
+def test_what_a_sink_cannot_publish_is_refused(columns, options, sentence):
+    with pytest.raises(OptionError) as caught:
+        check_columns(schema(**columns), sink(**options))
+    assert str(caught.value).startswith(sentence)

@@ -1,0 +1,56 @@
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from pybroker.spark.variant import encode_variant
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 63), (1 << 63) - 1)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=90),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def decoded(value):
+    """Return what Spark makes of it."""
+    types = pytest.importorskip("pyspark.sql.types", reason="no pyspark here: pip install 'pybroker[spark]'")
+    return types.VariantVal(*encode_variant(value)).toPython()
+
+
+@settings(max_examples=100, deadline=None)
+@given(VALUES)
+def test_spark_reads_what_was_encoded(value):
+    found = decoded(value)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"\0\xff",
+        Decimal("12.345"),
+        Decimal(-7),
+        Decimal("1234567890123456789.12"),
+        datetime(2026, 11, 21, 20, 7, 48, tzinfo=UTC),
+        {f"key{n:03}": n for n in range(300)},
+        list(range(70_000)),
+        {"long": "x" * 70_000, "a": {"b": [1, {"c": None}]}},
+        1 << 70,
+    ],
+    ids=lambda value: f"{type(value).__name__}",
+)
+def test_each_keeps_its_type(value):
+    assert decoded(value) == value
+
+
+def test_what_no_variant_holds_is_refused():
+    for value in (Decimal("Infinity"), object(), 10**40):
+        with pytest.raises(ValueError, match="no variant holds"):
+            encode_variant(value)
