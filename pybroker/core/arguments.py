@@ -156,8 +156,9 @@ DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
         "x-single-active-consumer",
         QUEUE_TYPE,
         "x-queue-master-locator",
-        # Differs from RabbitMQ: only its quorum queues take one.
+        # Differs from RabbitMQ: only its quorum queues take these two.
         "x-delivery-limit",
+        "x-dead-letter-strategy",
     ),
     "quorum": (
         DEAD_LETTER_EXCHANGE,

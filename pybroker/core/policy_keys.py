@@ -133,15 +133,13 @@ KEYS: Final[dict[str, Key]] = {
 }
 MIRRORING: Final = tuple(key for key in KEYS if key.startswith("ha-"))
 
-# A policy with one of these is none for a queue of the type (each type's capabilities/0). Both types here take a
-# delivery limit.
+# A policy with one of these is none for a queue of the type (each type's capabilities/0).
 _STREAMS: Final = frozenset({"max-age", "stream-max-segment-size-bytes", "initial-cluster-size"})
 UNSUPPORTED: Final[dict[str, frozenset[str]]] = {
-    # Differs from RabbitMQ: for a classic queue a policy with delivery-limit is none there.
+    # Differs from RabbitMQ: for a classic queue a policy with delivery-limit or dead-letter-strategy is none there.
     "classic": _STREAMS
     | {
         "queue-leader-locator",
-        "dead-letter-strategy",
         "max-in-memory-length",
         "max-in-memory-bytes",
         "target-group-size",

@@ -97,7 +97,7 @@ def test_f10_bad_values_are_refused(arguments, text):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (wired(x_dead_letter_strategy="at-most-once"), "'x-dead-letter-strategy' of queue type rabbit_classic_queue"),
+        (wired(x_max_in_memory_length=3), "'x-max-in-memory-length' of queue type rabbit_classic_queue"),
         (wired(x_max_age="1D"), "'x-max-age' of queue type rabbit_classic_queue"),
         (wired(x_max_priority=3, **QUORUM), "'x-max-priority' of queue type rabbit_quorum_queue"),
         (wired(x_queue_mode="lazy", **QUORUM), "'x-queue-mode' of queue type rabbit_quorum_queue"),

@@ -52,7 +52,8 @@ def test_it_applies_to_what_it_says(apply_to, sorts):
         ({"max-length": 1, "max-age": "1D"}, {"exchange"}),
         ({"max-length": 1, "queue-mode": "lazy"}, {"exchange", "classic"}),
         ({"max-length": 1, "ha-mode": "all"}, {"exchange", "classic"}),
-        ({"max-length": 1, "dead-letter-strategy": "at-least-once"}, {"exchange", "quorum"}),
+        ({"max-length": 1, "max-in-memory-length": 5}, {"exchange", "quorum"}),
+        ({"max-length": 1, "dead-letter-strategy": "at-least-once"}, {"exchange", "classic", "quorum"}),
         ({"max-length": 1, "delivery-limit": 3}, {"exchange", "classic", "quorum"}),
     ],
 )
