@@ -10,9 +10,9 @@ from pamqp import commands
 from pybroker.amqp.assembly import Assembly
 from pybroker.amqp.line import NEVER, Line
 from pybroker.amqp.publishing import finish_content, open_route
-from pybroker.core.lapsed import TAG_MAX
 from pybroker.core import telling
 from pybroker.core.cause import because
+from pybroker.core.lapsed import TAG_MAX
 from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
 from pybroker.core.trace import Party
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pybroker.amqp.line import Reply, Say, Source
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.confirm import ConfirmLine
+    from pybroker.core.lapsed import Lapsed
     from pybroker.core.queue.queue import Queue
     from pybroker.core.transaction import Transaction
     from pybroker.core.unacked import Batch
@@ -268,7 +269,10 @@ class AmqpChannel(ChannelState):
     def ack(self, first: int, last: int, *, multiple: bool) -> None:
         """Acknowledge tags `first .. last`, or all up to `last`. Raises PreconditionFailed (406) for an unknown tag."""
         if multiple:
-            self._settle(self._take_up_to(last))
+            taken = self.unacked.take_up_to(last) if self.lapsed is None else self._take_up_to(self.lapsed, last)
+            if taken is None:
+                raise PreconditionFailed(f"unknown delivery tag {last}")
+            self._settle(taken)
             return
         if first == last:
             batch = self.unacked.take(first)
@@ -286,16 +290,13 @@ class AmqpChannel(ChannelState):
                     raise PreconditionFailed(f"unknown delivery tag {first}")
                 first += 1
 
-    def _take_up_to(self, tag: int) -> "list[Batch]":
-        """Take what is outstanding up to `tag`, 0: all. Raises PreconditionFailed (406) if that tag itself is not."""
+    def _take_up_to(self, lapsed: "Lapsed", tag: int) -> "list[Batch] | None":
+        """Take what is outstanding up to `tag`, 0: all; None if that tag itself is not, nor has timed out."""
         taken = self.unacked.take_up_to(tag)
-        lapsed = self.lapsed
-        if lapsed is not None and (taken is not None or tag in lapsed):
-            if taken is None:
-                taken = self.unacked.take_below(tag)
+        if taken is None and tag in lapsed:
+            taken = self.unacked.take_below(tag)
+        if taken is not None:
             self.late(1, tag or TAG_MAX)
-        if taken is None:
-            raise PreconditionFailed(f"unknown delivery tag {tag}")
         return taken
 
     def _settle(self, batches: "list") -> None:  # type: ignore[type-arg]
@@ -307,12 +308,12 @@ class AmqpChannel(ChannelState):
     def nack(self, tag: int, *, multiple: bool, requeue: bool) -> None:
         """Reject one tag, or all up to it. Raises PreconditionFailed (406) for an unknown tag."""
         if multiple:
-            taken = self._take_up_to(tag)
+            taken = self.unacked.take_up_to(tag) if self.lapsed is None else self._take_up_to(self.lapsed, tag)
         else:
             batch = self.unacked.take(tag)
-            if batch is None and not self.late(tag, tag):
-                raise PreconditionFailed(f"unknown delivery tag {tag}")
-            taken = [] if batch is None else [batch]
+            taken = [batch] if batch is not None else [] if self.late(tag, tag) else None
+        if taken is None:
+            raise PreconditionFailed(f"unknown delivery tag {tag}")
         if self.transaction is not None:
             self.transaction.acks.append(("requeue" if requeue else "reject", taken))
         else:
