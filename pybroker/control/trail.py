@@ -75,6 +75,11 @@ def parse_since(text: str, now_ms: int) -> str:
     return when.isoformat(timespec="milliseconds")
 
 
+def printable(text: object) -> str:
+    """Return a text as a sentence may have it: nothing of it steers a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
 def detail(entry: dict[str, Any]) -> str:
     """Return an entry's facts as people read them: `durable arguments={"x-max-length": 5} messages=12`."""
     facts = entry.get("facts")

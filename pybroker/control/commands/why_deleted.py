@@ -4,7 +4,7 @@ from itertools import islice
 from typing import Annotated, Any, Final, NamedTuple
 
 from pybroker.control.spec import Arg, Command, Node, Refused, VHostArg
-from pybroker.control.trail import Wanted, entries
+from pybroker.control.trail import Wanted, entries, printable
 
 DELETIONS_MAX: Final = 10
 
@@ -28,18 +28,18 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     lines = [_sentence(found[0], args)]
     if len(found) > 1:
         lines.append("Before that:")
-        lines += [f"  {_when(entry)}  {entry.get('cause')}" for entry in found[1:]]
+        lines += [f"  {_when(entry)}  {printable(entry.get('cause'))}" for entry in found[1:]]
     if exists:
         lines.append("A queue of this name is there again.")
     return node.tell("\n".join(lines), exists=exists, deletions=found)
 
 
 def _when(entry: dict[str, Any]) -> str:
-    return str(entry.get("time", "")).replace("T", " ")[:19]
+    return printable(entry.get("time", "")).replace("T", " ")[:19]
 
 
 def _sentence(entry: dict[str, Any], args: Args) -> str:
-    cause, user, peer = (str(entry.get(key, "")) for key in ("cause", "user", "peer"))
+    cause, user, peer = (printable(entry.get(key, "")) for key in ("cause", "user", "peer"))
     facts = entry.get("facts")
     messages = facts.get("messages", 0) if isinstance(facts, dict) else 0
     match cause.partition(" ")[0]:
@@ -48,9 +48,10 @@ def _sentence(entry: dict[str, Any], args: Args) -> str:
         case "command":
             by = f"by an operator, {peer}: {cause}"
         case _:
-            by = f"({cause})" + (f", that was {entry.get('connection')}" if peer else "")
+            by = f"({cause})" + (f", that was {printable(entry.get('connection'))}" if peer else "")
     with_it = f" {messages:,} message{'' if messages == 1 else 's'} went with it." if messages else ""
-    return f"Queue '{args.queue}' in vhost '{args.vhost}' was deleted at {_when(entry)} UTC {by}.{with_it}"
+    queue, vhost = printable(args.queue), printable(args.vhost)
+    return f"Queue '{queue}' in vhost '{vhost}' was deleted at {_when(entry)} UTC {by}.{with_it}"
 
 
 COMMAND = Command(
