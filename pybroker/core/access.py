@@ -41,8 +41,11 @@ def check_exclusive_access(queue: "Queue", session: "SessionState | None") -> No
 
 
 def find_accessible_queue(vhost: "VHost", session: "SessionState | None", name: str) -> "Queue":
-    """Return a queue that this session may use [passive queue.declare]. Raises NotFound (404), ResourceLocked (405)."""
-    queue = find_queue(vhost, strip_line_ends(name))
+    """Return a queue that this session may use. Raises NotFound (404), ResourceLocked (405).
+
+    By the very name that permissions were asked for: were line ends taken out in between, `^[^s]` would open `secret`.
+    """
+    queue = find_queue(vhost, name)
     check_exclusive_access(queue, session)
     return queue
 

@@ -35,7 +35,9 @@ def test_f27_an_exclusive_queue_is_its_owners():
     me, other = session(), session()
     q = queue(vhost, "q", durable=False, owner=me)
     check_exclusive_access(q, me)
-    assert find_accessible_queue(vhost, me, "q\n") is q
+    assert find_accessible_queue(vhost, me, "q") is q
+    with pytest.raises(NotFound):  # by its very name
+        find_accessible_queue(vhost, me, "q\n")
     for each in (other, None):
         with pytest.raises(ResourceLocked):
             check_exclusive_access(q, each)

@@ -79,15 +79,23 @@ class Peer:
     ) -> None:
         self.socket.close()
 
-    def open(self, *, frame_octets_max: int = 131_072, channel_max: int = 2_047, channels: int = 1) -> Self:
-        """Shake hands as guest, without heartbeats, and open the channels 1..n."""
+    def open(
+        self,
+        *,
+        frame_octets_max: int = 131_072,
+        channel_max: int = 2_047,
+        channels: int = 1,
+        login: tuple[str, str] = ("guest", "guest"),
+    ) -> Self:
+        """Shake hands, without heartbeats, and open the channels 1..n."""
         self.socket.sendall(PROTOCOL_HEADER)
         self.server_properties = self.expect(commands.Connection.Start).server_properties
         capabilities = dict.fromkeys(
             ("publisher_confirms", "basic.nack", "consumer_cancel_notify", "authentication_failure_close"), True
         )
         self.send(
-            commands.Connection.StartOk({"capabilities": capabilities}, "PLAIN", "\0guest\0guest", "en_US"), channel=0
+            commands.Connection.StartOk({"capabilities": capabilities}, "PLAIN", "\0" + "\0".join(login), "en_US"),
+            channel=0,
         )
         self.expect(commands.Connection.Tune)
         self.send(commands.Connection.TuneOk(channel_max, frame_octets_max, 0), channel=0)

@@ -34,7 +34,7 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
         _declare_reply_to(channel, method)
         return
     if method.passive:
-        queue = find_accessible_queue(vhost, session, method.queue)
+        queue = find_accessible_queue(vhost, session, strip_line_ends(method.queue))
     else:
         asked = QueueProperties(method.durable, method.exclusive, method.auto_delete, method.arguments)
         name, existing = check_queue_declare(vhost, session.user, session, method.queue, asked)
