@@ -95,7 +95,7 @@ def _parse(path: Path) -> dict[str, Any]:
 def _said(places: tuple[Path, ...], faults: tuple[str, ...]) -> str:
     """Return what is wrong: one line, as all that ends a start."""
     where = ", ".join(map(str, places))
-    more = f" (and {len(faults) - 1} more faults)" if faults[1:] else ""
+    more = f" (and {len(faults) - 1} more: see the log)" if faults[1:] else ""
     if faults[1:]:
         log.error("%s", bulleted(f"the definitions in {where} cannot be loaded", faults))
     return f"the definitions in {where} cannot be loaded: {faults[0]}{more}"
