@@ -11,7 +11,7 @@ from pybroker.core.access import (
     not_found,
     strip_line_ends,
 )
-from pybroker.errors import ResourceLocked
+from pybroker.errors import NotFound, ResourceLocked
 from pybroker.wire.table import Table
 
 

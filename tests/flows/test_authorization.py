@@ -1,24 +1,9 @@
 """Every cell of {operation x permissions x tags x virtual host}, through the protocol; hostile names included."""
 
 import pytest
-from authorization import (
-    ENDINGS,
-    OK,
-    OPERATIONS,
-    TAGS,
-    TOPIC_PATTERN,
-    USER,
-    Cell,
-    Names,
-    cells,
-    expected,
-    made,
-    normal,
-    pattern,
-    prepare,
-    subsets,
-)
+from authorization import OPERATIONS, Cell, cells, expected, normal, pattern
 from fakes import Basic, Channel, Connection, Queue, World
+from operation import ENDINGS, OK, TAGS, TOPIC_PATTERN, USER, Names, made, prepare, subsets
 
 EVERYTHING = (".*", ".*", ".*")
 

@@ -9,9 +9,10 @@ import re
 import subprocess
 
 import pytest
-from authorization import OK, OPERATIONS, TOPIC_PATTERN, USER, Names, expected, normal, pattern, prepare, subsets
+from authorization import OPERATIONS, expected, normal, pattern
 from interop.broker_process import BrokerProcess
 from interop.peer import Peer
+from operation import OK, TOPIC_PATTERN, USER, Names, prepare, subsets
 from pamqp import base, commands
 
 pytestmark = pytest.mark.slow
