@@ -75,7 +75,7 @@ def set_policy(node: Node, component: str, args: SetArgs) -> Generator[Progress,
     set_parameter(node, vhost.name, component, args.name, value)
     yield from _in_force(node, vhost.name)
     idle = node.broker.policies.without_effect(value["definition"])
-    return f"no effect here have: {', '.join(idle)}" if idle else None
+    return f"kept, but without effect here: {', '.join(idle)}" if idle else None
 
 
 def clear_policy(node: Node, component: str, args: ClearArgs) -> Generator[Progress, None, None]:

@@ -17,6 +17,7 @@ from pybroker.core.arguments import (
 from pybroker.core.durable import keep_queue
 from pybroker.core.equivalence import assert_equivalent
 from pybroker.core.permissions import CONFIGURE, check
+from pybroker.core.policies import STRATEGY, warn_of_dead_letters
 from pybroker.core.queue.queue import Queue
 from pybroker.core.quota import check_queue
 from pybroker.errors import PreconditionFailed
@@ -97,6 +98,8 @@ def create_queue(
             f"{queue!r} is transient and not exclusive: permitted, but deprecated in RabbitMQ 4",
         )
     vhost.broker.policies.apply(queue)
+    if STRATEGY in asked.arguments:
+        warn_of_dead_letters(queue)
     keep_queue(queue)
     vhost.bump()
     telling.queue_created(queue)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.core import telling
 from pybroker.core.chore import Chore
 from pybroker.core.exchange.exchange import ALTERNATE, Exchange
+from pybroker.core.limits import OVERFLOWS
 from pybroker.core.parameters import Component
 from pybroker.core.policy import OPERATOR, UNRULED, USER, Applied, Policy, check
 from pybroker.core.policy_keys import Definition, without_effect
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 TURN_COST: Final = 2_048
 CHANGE_COST: Final = 8
 
+STRATEGY: Final = "x-dead-letter-strategy"
 NONE: Final[tuple[Policy, ...]] = ()
 
 
@@ -80,6 +82,7 @@ class Policies(Chore):
             limits = applied.limits(noun.arguments, noun.type)
             if limits != noun.limits:
                 relimit(noun, limits)
+            warn_of_dead_letters(noun)
         return True
 
     def _applied_to(self, noun: "Exchange | Queue") -> Applied:
@@ -151,6 +154,28 @@ class Policies(Chore):
                 self._told.add(key)
                 text = f"{key} in a policy has no effect here: kept (policy '{policy.name}' of vhost '{policy.vhost}')"
                 self._broker.warn(f"policy key {key}", text)
+
+
+def warn_of_dead_letters(queue: "Queue") -> None:
+    """Warn of a dead letter routing key or strategy that has no effect (rabbit_quorum_queue:dlh)."""
+    limits, warn = queue.limits, queue.vhost.broker.warn
+    strategy = queue.arguments.get(STRATEGY, queue.applied.definition.get("dead-letter-strategy"))
+    if limits.dead_letter_exchange is None:
+        for key, value in (("routing-key", limits.dead_letter_routing_key), ("strategy", strategy)):
+            if value is not None:
+                warn(
+                    f"dlx {key} {queue.vhost.name}/{queue.name}",
+                    f"Disabling dead-lettering for {queue!r} despite configured dead-letter-{key} '{value}' because "
+                    "dead-letter-exchange is not configured.",
+                )
+    elif strategy == "at-least-once" and not limits.at_least_once:
+        name = next(name for name, number in OVERFLOWS.items() if number == limits.overflow)
+        warn(
+            f"dlx strategy {queue.vhost.name}/{queue.name}",
+            f"Falling back to dead-letter-strategy at-most-once for {queue!r} because configured dead-letter-strategy "
+            f"at-least-once is incompatible with effective overflow strategy {name}. To enable dead-letter-strategy "
+            "at-least-once, set overflow strategy to reject-publish.",
+        )
 
 
 def _sort_of(noun: "Exchange | Queue") -> str:

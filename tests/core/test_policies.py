@@ -189,3 +189,34 @@ def test_f43_a_default_type_decides_which_policies_fit(broker):
     made = declare(vhost, "q", wired(x_queue_type="quorum"))
     assert ("quorum", 6) == (made.type, made.limits.length_max)
     assert 5 == declare(vhost, "c").limits.length_max
+
+
+def test_what_dead_letters_cannot_do_is_told(broker, vhost, caplog):
+    said = []
+
+    def told():
+        said[:] = [record.message for record in caplog.records if "dead-letter" in record.message]
+        caplog.clear()
+        broker.clock.advance(60_000)
+        return said
+
+    keys = {"dead-letter-strategy": "at-least-once", "dead-letter-exchange": "x", "overflow": "reject-publish"}
+    declare(vhost, "a", wired(**{f"x_{key.replace('-', '_')}": value for key, value in keys.items()}))
+    put(broker, "p", keys)
+    assert [] == told()
+    put(broker, "p", keys | {"overflow": "drop-head"}, pattern="^b$")
+    made = declare(vhost, "b")
+    text = (
+        "Falling back to dead-letter-strategy at-most-once for queue '{}' in vhost '/' because configured "
+        "dead-letter-strategy at-least-once is incompatible with effective overflow strategy drop-head. To enable "
+        "dead-letter-strategy at-least-once, set overflow strategy to reject-publish."
+    )
+    assert [text.format("b")] == told()
+    assert not made.limits.at_least_once
+    put(broker, "p", {"dead-letter-routing-key": "k"}, pattern="^b$")
+    assert [
+        "Disabling dead-lettering for queue 'b' in vhost '/' "
+        "despite configured dead-letter-routing-key 'k' because dead-letter-exchange is not configured."
+    ] == told()
+    declare(vhost, "c", wired(x_dead_letter_strategy="at-least-once", x_dead_letter_exchange="x"))
+    assert [text.format("c")] == told()

@@ -89,5 +89,5 @@ def test_a_priority_is_a_number(operator):
 def test_keys_without_effect_are_taken_and_said_to_have_none(operator):
     definition = '{"ha-mode":"all","max-length":5,"ha-sync-mode":"automatic"}'
     said = operator.ask("set_policy", **GIVEN | {"definition": definition})
-    assert "no effect here have: ha-mode, ha-sync-mode" == said
+    assert "kept, but without effect here: ha-mode, ha-sync-mode" == said
     assert '{"ha-mode":"all","ha-sync-mode":"automatic","max-length":5}' == operator.list("list_policies")[0][4]
