@@ -43,6 +43,10 @@ def perform(call: Call) -> int:
         _note(call, f"{command.name} is not scoped to a virtual host, so -p changes nothing")
     target = None
     try:
+        if command.beside in {"pipeline", "results"}:
+            from pybrokerctl import pipeline  # noqa: PLC0415 - it starts a process
+
+            return pipeline.perform(call, args)
         lines = definitions.prepare(command, args)
         target = ALONE if _is_alone(call) else locate(options.node, options.socket)
         if options.dry_run:

@@ -212,9 +212,10 @@ class Command(NamedTuple):
     waits until the process is gone, with `awaits_daemon` until there is one and it refuses with EX_TEMPFAIL no more.
     The document of one that is `composed` holds `calls`: names and arguments of the commands whose answers pybrokerctl
     shows one after another. One that is `beside` the node runs in a process of its own, on files: "held" by the node
-    unless its `data_dir` is given, or "alone", without any node. `check` looks at the arguments together, in both
-    programs, and raises BadArguments. To one that `takes_lines` the caller sends lines behind the arguments when he is
-    asked to; its answer ends the conversation.
+    unless its `data_dir` is given, or "alone", without any node. Those of the "pipeline" return the words of its
+    program's command line, those of its "results" the name of a report that it has made. `check` looks at the arguments
+    together, in both programs, and raises BadArguments. To one that `takes_lines` the caller sends lines behind the
+    arguments when he is asked to; its answer ends the conversation.
     """
 
     name: str
@@ -232,7 +233,7 @@ class Command(NamedTuple):
     awaits_daemon: bool = False
     composed: bool = False
     takes_lines: bool = False
-    beside: Literal["", "held", "alone"] = ""
+    beside: Literal["", "held", "alone", "pipeline", "results"] = ""
     check: Callable[[Any], object] | None = None
     warn: Callable[[Any], str] | None = None
 

@@ -237,7 +237,7 @@ def serve(peer: socket.socket, node: str) -> None:
 def _answer(line: bytes) -> Generator[bytes, None, None]:
     request = codec.decode_request(line)
     command = commands.load(request.command)
-    if not command.beside:
+    if command.beside not in {"held", "alone"}:
         raise Refused(f"{command.name} is a node's business", EX_USAGE)
     tool: Any = Tool(request.held)
     work: Any = command.run(Node(tool, tool, time.sleep, tool), command.parse(request.args))

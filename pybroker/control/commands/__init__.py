@@ -128,6 +128,19 @@ NAMES: Final = (
     "backup_create",
     "backup_verify",
     "backup_restore",
+    # Pipeline
+    "pipeline_run",
+    "pipeline_status",
+    "pipeline_doctor",
+    "pipeline_export",
+    "pipeline_package",
+    "pipeline_gc",
+    "report_backlog",
+    "report_blocked",
+    "report_alarms",
+    "report_capacity",
+    "report_unroutable",
+    "report_consumers",
 )
 # What pybrokerctl asks for by itself, on behalf of others; people do not.
 INTERNAL: Final = ("hold_log",)

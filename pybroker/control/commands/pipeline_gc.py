@@ -1,0 +1,31 @@
+"""pipeline_gc: removes from the warehouse what is too old, and what a run that was killed left behind."""
+
+from typing import Any, NamedTuple
+
+from pybroker.control.pipeline import SECTION, TelemetryArg, WarehouseArg, options
+from pybroker.control.spec import Command, Node
+
+
+class Args(NamedTuple):
+    """Where."""
+
+    warehouse: WarehouseArg = None
+    telemetry: TelemetryArg = None
+
+
+def run(node: Node, args: Args) -> dict[str, Any]:
+    """Return the words."""
+    del node
+    return {"words": ["gc", *options(args)]}
+
+
+COMMAND = Command(
+    name="pipeline_gc",
+    section=SECTION,
+    summary="Removes from the warehouse what is too old, and what a run that was killed left behind",
+    args=Args,
+    effect="write",
+    run=run,
+    app="any",
+    beside="pipeline",
+)

@@ -1,0 +1,24 @@
+"""report_alarms: what the job alarms of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.pipeline import SECTION, ReportArgs
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which."""
+    del node, args
+    return {"report": "alarms"}
+
+
+COMMAND = Command(
+    name="report_alarms",
+    section=SECTION,
+    summary="Displays when memory or disk space was short, how badly, and which queues grew before",
+    args=ReportArgs,
+    effect="read",
+    run=run,
+    app="any",
+    beside="results",
+)

@@ -1,0 +1,24 @@
+"""report_backlog: what the job backlog of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.pipeline import SECTION, ReportArgs
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which."""
+    del node, args
+    return {"report": "backlog"}
+
+
+COMMAND = Command(
+    name="report_backlog",
+    section=SECTION,
+    summary="Displays which queues grow, when they are full, and who drains them",
+    args=ReportArgs,
+    effect="read",
+    run=run,
+    app="any",
+    beside="results",
+)

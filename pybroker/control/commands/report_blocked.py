@@ -1,0 +1,24 @@
+"""report_blocked: what the job blocked of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.pipeline import SECTION, ReportArgs
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which."""
+    del node, args
+    return {"report": "blocked"}
+
+
+COMMAND = Command(
+    name="report_blocked",
+    section=SECTION,
+    summary="Displays which connections were held back, for how long, and why",
+    args=ReportArgs,
+    effect="read",
+    run=run,
+    app="any",
+    beside="results",
+)

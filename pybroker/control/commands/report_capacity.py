@@ -1,0 +1,24 @@
+"""report_capacity: what the job capacity of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.pipeline import SECTION, ReportArgs
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which."""
+    del node, args
+    return {"report": "capacity"}
+
+
+COMMAND = Command(
+    name="report_capacity",
+    section=SECTION,
+    summary="Displays which memory and disk limits are right: candidates are replayed over what happened",
+    args=ReportArgs,
+    effect="read",
+    run=run,
+    app="any",
+    beside="results",
+)

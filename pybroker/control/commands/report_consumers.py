@@ -1,0 +1,24 @@
+"""report_consumers: what the job consumers of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.pipeline import SECTION, ReportArgs
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which."""
+    del node, args
+    return {"report": "consumers"}
+
+
+COMMAND = Command(
+    name="report_consumers",
+    section=SECTION,
+    summary="Displays which queues have consumers that are missing, idle, or give everything back",
+    args=ReportArgs,
+    effect="read",
+    run=run,
+    app="any",
+    beside="results",
+)

@@ -1,0 +1,24 @@
+"""report_unroutable: what the job unroutable of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.pipeline import SECTION, ReportArgs
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which."""
+    del node, args
+    return {"report": "unroutable"}
+
+
+COMMAND = Command(
+    name="report_unroutable",
+    section=SECTION,
+    summary="Displays which messages went nowhere, and which died",
+    args=ReportArgs,
+    effect="read",
+    run=run,
+    app="any",
+    beside="results",
+)

@@ -1,0 +1,50 @@
+"""What the commands of the pipeline have in common: where its tables are, and the words that its program takes."""
+
+from typing import Annotated, Any, Final, NamedTuple
+
+from pybroker.control.spec import Arg
+
+SECTION: Final = "Pipeline"
+JOBS: Final = ("ingest", "rollup", "backlog", "blocked", "alarms", "capacity", "unroutable", "consumers", "retention")
+
+WarehouseArg = Annotated[
+    str | None,
+    Arg("folder of the tables, by default warehouse in the data folder", "--warehouse", "folder", names="file"),
+]
+TelemetryArg = Annotated[
+    str | None,
+    Arg(
+        "folder that the node writes to, by default telemetry in the data folder", "--telemetry", "folder", names="file"
+    ),
+]
+MasterArg = Annotated[str | None, Arg("Spark master: local[2], spark://host:7077, yarn, k8s://...", "--master", "url")]
+RemoteArg = Annotated[str | None, Arg("Spark Connect server: sc://host:15002", "--remote", "url")]
+
+
+class ReportArgs(NamedTuple):
+    """How to show a report, and when it is bad news."""
+
+    format: Annotated[
+        str | None,
+        Arg(
+            "table, json, csv, or html: a page of its own with plots",
+            "--format",
+            choices=("table", "json", "csv", "html"),
+        ),
+    ] = None
+    fresh: Annotated[bool, Arg("run the pipeline for it before, which takes its time", "--fresh")] = False
+    fail_on: Annotated[
+        str | None,
+        Arg("exit with 1 if a row is so: 'held_ms>60000', 'verdict==grows', or any", "--fail-on", "condition"),
+    ] = None
+    warehouse: WarehouseArg = None
+    telemetry: TelemetryArg = None
+    master: MasterArg = None
+    remote: RemoteArg = None
+
+
+def options(args: Any) -> list[str]:
+    """Return the words of those options that were given and that the program takes by the same name."""
+    names = ("warehouse", "telemetry", "master", "remote")
+    given = [(name, getattr(args, name, None)) for name in names]
+    return [word for name, value in given if value is not None for word in (f"--{name}", value)]

@@ -1,0 +1,56 @@
+"""export: the messages of a queue become Parquet, by the connector's stream: written before they are acknowledged.
+
+How far it is stands in `_checkpoint` below the folder, what was taken and is not written yet in `_spool`; the same
+command goes on from there. Whoever else reads the folder skips both, as Spark does with names that begin so.
+"""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.spark.pipeline import session
+from pybroker.spark.pipeline.failure import FailureError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CHECKPOINT: Final = "_checkpoint"
+SPOOL: Final = "_spool"
+LOGS: Final = "_log"
+PORTION: Final = "20000"
+
+
+def export(given: argparse.Namespace) -> dict[str, Any]:
+    """Drain until it is ended, or what is there now. Raises FailureError."""
+    folder = given.to.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    with session.session(given.master, given.remote, folder / LOGS) as spark:
+        rows = drain(spark, folder, source_options(given), available_now=given.available_now)
+    message = f"{rows} messages of queue '{given.queue}' are in {folder}"
+    return {"result": "ok", "rows": rows, "folder": str(folder), "message": message}
+
+
+def source_options(given: argparse.Namespace) -> dict[str, str]:
+    """Return the connector's options."""
+    options = {"queue": given.queue, "includeProperties": "true"}
+    names = {"virtualHost": given.vhost, "host": given.host, "port": given.port, "username": given.username}
+    names |= {"passwordFile": given.password_file, "uriFile": given.uri_file}
+    return options | {name: value for name, value in names.items() if value is not None}
+
+
+def drain(spark: "SparkSession", folder: Path, options: dict[str, str], *, available_now: bool) -> int:
+    """Write what comes to Parquet; return how many rows that were. Raises FailureError."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
+
+    reader = spark.readStream.format("pybroker").options(**options)
+    reader = reader.option("spoolLocation", str(folder / SPOOL)).option("maxMessagesPerTrigger", PORTION)
+    try:
+        writer = reader.load().writeStream.format("parquet").option("checkpointLocation", str(folder / CHECKPOINT))
+        query = (writer.trigger(availableNow=True) if available_now else writer).start(str(folder))
+        query.awaitTermination()
+        progress: Any = query.recentProgress
+    except PySparkException as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        why = next((line for line in reversed(lines) if "Error: " in line), lines[0] if lines else "no reason given")
+        raise FailureError(f"the export failed: {why.strip()}") from error
+    return sum(each["numInputRows"] for each in progress)

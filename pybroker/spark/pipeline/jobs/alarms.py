@@ -1,0 +1,220 @@
+"""alarms: when was what short, how badly, and which queues grew before?
+
+Set and cleared are paired by node and resource. An alarm that the node took with it when it ended lasts until that was
+seen last; one that is still set has no end.
+"""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark.sql import Window, functions as f
+
+from pybroker.spark.pipeline.jobs import blocked
+from pybroker.spark.pipeline.run import iso, milliseconds
+from pybroker.spark.pipeline.schemas import ALARM_EVENT, BLOCK_EVENT, CONNECTION_1M, NODE_1M, NODE_SAMPLE, QUEUE_1M
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+    from pybroker.spark.pipeline.run import Run
+
+ALARM: Final = ("node", "resource", "alarm_node", "set_at")
+# In which a queue may have grown so that memory became short.
+BEFORE: Final = timedelta(minutes=10)
+GROWERS: Final = 3
+# Looked at closely; of more only the times are told.
+ALARMS_MAX: Final = 1_000
+MIB: Final = 1 << 20
+
+COLUMNS: Final = (
+    ("resource", "what was short"),
+    ("set_at", "when the alarm was set"),
+    ("cleared_at", "when it was cleared; empty while it is set"),
+    ("duration_s", "seconds in between"),
+    ("ended_by", "clear, restart (the node ended first), or still set"),
+    ("used", "memory used, or disk space free, when it was set"),
+    ("limit", "what that was compared with"),
+    ("worst", "most memory used, or least disk space free, while it was set"),
+    ("blocked_connections", "connections that it held"),
+    ("blocked_s", "seconds for which it held them, over all of them"),
+    ("growers", "queues that grew most in the ten minutes before, and by how much"),
+    ("node", "node"),
+)
+
+
+def pair(events: "DataFrame", samples: "DataFrame") -> "DataFrame":
+    """Return begin and end of each alarm; `samples` of the nodes say when a start of one was seen last."""
+    order = Window.partitionBy("node", "resource", "alarm_node").orderBy("ts", f.col("action") == "set")
+    seen = samples.groupBy("node", "epoch").agg(f.max("ts").alias("seen_at"))
+    newest = Window.partitionBy("node")
+    seen = seen.withColumn("newest", f.max("epoch").over(newest))
+    following = events.withColumn("next_action", f.lead("action").over(order))
+    following = following.withColumn("next_ts", f.lead("ts").over(order)).withColumn(
+        "next_epoch", f.lead("epoch").over(order)
+    )
+    known = following.where(f.col("action") == "set").join(f.broadcast(seen), ["node", "epoch"], "left")
+    cleared = (f.col("next_action") == "clear") & (f.col("next_epoch") == f.col("epoch"))
+    restarted = f.col("newest") > f.col("epoch")
+    return known.select(
+        "node",
+        "epoch",
+        "resource",
+        "alarm_node",
+        f.col("ts").alias("set_at"),
+        f.when(cleared, f.col("next_ts")).when(restarted, f.greatest("seen_at", "ts")).alias("cleared_at"),
+        f.when(cleared, "clear").when(restarted, "restart").otherwise("still set").alias("ended_by"),
+        "used",
+        "limit",
+    )
+
+
+def worst(alarms: "DataFrame", samples: "DataFrame") -> "DataFrame":
+    """Return how far each went: most memory used, least disk space free."""
+    a, s = alarms.alias("a"), samples.alias("s")
+    during = (f.col("s.ts") >= f.col("a.set_at")) & (f.col("s.ts") <= f.coalesce("a.cleared_at", "s.ts"))
+    joined = f.broadcast(a).join(s, (f.col("a.node") == f.col("s.node")) & during)
+    mem, disk = f.max("s.mem_used"), f.min("s.disk_free")
+    return joined.groupBy(*(f.col(f"a.{name}").alias(name) for name in ALARM)).agg(
+        f.when(f.col("resource") == "memory", mem).when(f.col("resource") == "disk", disk).alias("worst")
+    )
+
+
+def held(alarms: "DataFrame", found: "DataFrame") -> "DataFrame":
+    """Return how many connections each held, and for how many seconds; `found` are blocks."""
+    a, b = alarms.alias("a"), found.alias("b")
+    begin = f.greatest("a.set_at", "b.began")
+    end = f.least(f.coalesce("a.cleared_at", "b.ended"), f.col("b.ended"))
+    # An alarm is set a moment before it holds anybody, and lets them go one after the other.
+    overlap = (f.col("a.node") == f.col("b.node")) & f.contains("b.reason", "a.resource") & (begin <= end)
+    joined = f.broadcast(a).join(b, overlap)
+    return joined.groupBy(*(f.col(f"a.{name}").alias(name) for name in ALARM)).agg(
+        f.count_distinct("b.conn_id").alias("blocked_connections"),
+        f.round(f.sum(f.unix_millis(end) - f.unix_millis(begin)) / 1000, 3).alias("blocked_s"),
+    )
+
+
+def growers(alarms: "DataFrame", minutes: "DataFrame") -> "DataFrame":
+    """Return for each alarm the queues whose bodies grew most in the minutes before."""
+    a, q = alarms.alias("a"), minutes.alias("q")
+    before = (f.col("q.ts") >= f.col("a.set_at") - f.lit(BEFORE)) & (f.col("q.ts") <= f.col("a.set_at"))
+    joined = f.broadcast(a).join(q, (f.col("a.node") == f.col("q.node")) & before)
+    grown = joined.groupBy(
+        *(f.col(f"a.{name}").alias(name) for name in ALARM),
+        f.col("q.vhost").alias("vhost"),
+        f.col("q.queue").alias("queue"),
+    ).agg((f.max_by("q.bytes_last", "q.ts") - f.min_by("q.bytes_first", "q.ts")).alias("octets"))
+    rank = Window.partitionBy(*ALARM).orderBy(f.col("octets").desc(), "vhost", "queue")
+    top = grown.where(f.col("octets") > 0).withColumn("rank", f.row_number().over(rank)).where(f.col("rank") <= GROWERS)
+    named = f.concat_ws(
+        " ", f.when(f.col("vhost") != "/", f.col("vhost")), "queue", f.format_string("+%.1f MiB", f.col("octets") / MIB)
+    )
+    listed = top.groupBy(*ALARM).agg(f.sort_array(f.collect_list(f.struct("rank", named.alias("text")))).alias("all"))
+    return listed.select(*ALARM, f.array_join(f.col("all.text"), ", ").alias("growers"))
+
+
+class Told(NamedTuple):
+    """An alarm, as the report tells of it."""
+
+    resource: str
+    set_at: datetime
+    cleared_at: datetime | None
+    duration_s: float | None
+    ended_by: str
+    used: int
+    limit: int
+    worst: int
+    blocked_connections: int
+    blocked_s: float
+    growers: str
+    node: str
+
+
+def tell(paired: "DataFrame", samples: "DataFrame", found: "DataFrame", minutes: "DataFrame") -> list[Told]:
+    """Return what there is to say of each alarm, in their order; they are few, so it is put together here."""
+    rows = paired.orderBy("set_at", "node", "resource").limit(ALARMS_MAX).collect()
+    if not rows:
+        return []
+    spark = paired.sparkSession
+    few = spark.createDataFrame(rows, paired.schema)
+    facts = [
+        {tuple(row[name] for name in ALARM): row for row in frame.collect()}
+        for frame in (worst(few, samples), held(few, found), growers(few, minutes))
+    ]
+    return [_tell(row, *(of.get(tuple(row[name] for name in ALARM)) for of in facts)) for row in rows]
+
+
+def _tell(row: "Row", far: "Row | None", holding: "Row | None", grown: "Row | None") -> Told:
+    extreme = min if row.resource == "disk" else max
+    reached = row.used if far is None or far.worst is None else extreme(row.used, far.worst)
+    lasted = None if row.cleared_at is None else round((row.cleared_at - row.set_at).total_seconds(), 3)
+    return Told(
+        row.resource,
+        row.set_at,
+        row.cleared_at,
+        lasted,
+        row.ended_by,
+        row.used,
+        row.limit,
+        reached,
+        0 if holding is None else holding.blocked_connections,
+        0.0 if holding is None else holding.blocked_s,
+        "" if grown is None else grown.growers,
+        row.node,
+    )
+
+
+def run(run: "Run") -> dict[str, Any]:
+    """Write the report."""
+    samples, minutes = run.read(NODE_SAMPLE), run.read(CONNECTION_1M)
+    found = blocked.blocks(run.read(BLOCK_EVENT), minutes, run.window.until)
+    rows = tell(pair(run.read(ALARM_EVENT), samples), samples, found, run.read(QUEUE_1M))
+    ended = [row.duration_s for row in rows if row.ended_by == "clear" and row.duration_s is not None]
+    summary = [
+        ("alarms", len(rows)),
+        ("still set", sum(row.ended_by == "still set" for row in rows)),
+        ("seconds to clear, on average", round(sum(ended) / len(ended), 1) if ended else None),
+        ("seconds of the longest", max((row.duration_s for row in rows if row.duration_s is not None), default=None)),
+    ]
+    plots = [plot for plot in (_plot(run, rows, resource) for resource in ("memory", "disk")) if plot]
+    return run.report("alarms", COLUMNS, rows, summary=summary, plots=plots, advice=[*map(_advice, rows[-5:])])
+
+
+def _plot(run: "Run", rows: list[Told], resource: str) -> dict[str, Any] | None:
+    """Return memory or disk over time, with its limit and the alarms."""
+    column, limit = ("mem_used_max", "mem_limit") if resource == "memory" else ("disk_free_min", "disk_limit")
+    bucket_s = run.window.bucket_s
+    begin = f.timestamp_seconds(f.floor(f.unix_timestamp("ts") / bucket_s) * bucket_s)
+    gauge = f.max(column) if resource == "memory" else f.min(column)
+    points = (
+        run.read(NODE_1M)
+        .where(f.col(column).isNotNull())
+        .groupBy("node", begin.alias("at"))
+        .agg(gauge.alias("value"), f.max(limit).alias("limit"))
+        .orderBy("node", "at")
+        .collect()
+    )
+    if not points:
+        return None
+    lines: dict[str, list[list[int]]] = {}
+    for row in points:
+        lines.setdefault(row.node, []).append([milliseconds(row["at"]), row.value])
+        lines.setdefault(f"limit of {row.node}", []).append([milliseconds(row["at"]), row.limit])
+    end = milliseconds(run.window.until)
+    bands = [
+        [milliseconds(row.set_at), milliseconds(row.cleared_at) if row.cleared_at else end]
+        for row in rows
+        if row.resource == resource
+    ]
+    title = "Memory used" if resource == "memory" else "Disk space free"
+    series = [{"name": name, "points": line, "dashed": name.startswith("limit of ")} for name, line in lines.items()]
+    return {"kind": "lines", "title": title, "unit": "octets", "series": series, "bands": bands}
+
+
+def _advice(row: Told) -> str:
+    lasted = f"{row.duration_s:g} s" if row.duration_s is not None else "still set"
+    what = f"{row.worst / MIB:.1f} MiB of {row.limit / MIB:.1f} MiB"
+    if row.resource == "disk":
+        what = f"{row.worst / MIB:.1f} MiB free, {row.limit / MIB:.1f} MiB required"
+    grew = f"; before it grew: {row.growers}" if row.growers else ""
+    held_by = f"{row.blocked_connections} connection{'s' * (row.blocked_connections != 1)} held"
+    return f"{row.resource} alarm of {iso(row.set_at)} ({lasted}): {what}, {held_by}{grew}"

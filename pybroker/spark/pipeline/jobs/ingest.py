@@ -1,0 +1,120 @@
+"""ingest: the daemon's files become tables.
+
+A closed file is read once. Those that are still written to are read each time, without their last line where that is
+cut: every date is made anew of what it had and what came, and a row that is there already is not there twice. So files
+may come late, twice, and in any order. Lines that are none are kept aside.
+"""
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark.sql import Observation, functions as f
+
+from pybroker.spark.pipeline.schemas import BROKEN, RAW, VERSION, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pybroker.spark.pipeline.run import Run
+
+SUFFIX: Final = ".ndjson"
+OPEN: Final = f"{SUFFIX}.open"
+# More of them are counted; who sent so many has to be asked anyway.
+BAD_KEPT_MAX: Final = 10_000
+
+
+class Files(NamedTuple):
+    """Journal files of a table: those that are complete and were not read yet, and those still written to."""
+
+    closed: list[Path]
+    open: list[Path]
+
+    @property
+    def dates(self) -> set[date]:
+        """Return the dates that they are of."""
+        return {date.fromisoformat(path.name[:8]) for path in (*self.closed, *self.open)}
+
+
+def find(journal: Path, table: str, known: dict[str, int]) -> Files:
+    """Return what there is to be read; a file is `known` by its name and size."""
+    closed, still_open = [], []
+    for path in sorted((journal / table).glob(f"*{SUFFIX}*")):
+        try:
+            date.fromisoformat(path.name[:8])
+            octets = path.stat().st_size
+        except (ValueError, FileNotFoundError):
+            continue
+        if path.name.endswith(OPEN):
+            still_open.append(path)
+        elif path.name.endswith(SUFFIX) and known.get(path.name) != octets:
+            closed.append(path)
+    return Files(closed, still_open)
+
+
+def read_lines(spark: "SparkSession", paths: list[Path]) -> "DataFrame":
+    """Return the lines of files with the names of these."""
+    lines = spark.read.text([str(path) for path in paths])
+    return lines.select("value", f.col("_metadata.file_name").alias("file")).where(f.length("value") > 0)
+
+
+def parse(lines: "DataFrame", table: Table) -> "DataFrame":
+    """Return lines with the `row` that each is, and whether it is `bad`: no JSON, no key, another day than its file."""
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
+    parsed = lines.withColumn("row", f.from_json("value", table.line_struct(), options))
+    missing = [f.col(f"row.{name}").isNull() for name in ("ts", *table.key)]
+    day = f.to_date(f.timestamp_millis(f.col("row.ts")))
+    bad = f.col("row").isNull() | f.col(f"row.{BROKEN}").isNotNull() | (f.col("row.v") != VERSION)
+    for one in missing:
+        bad |= one
+    bad |= f.date_format(day, "yyyyMMdd") != f.substring("file", 1, 8)
+    return parsed.withColumn("bad", f.coalesce(bad, f.lit(True))).withColumn("date", day)
+
+
+def rows(parsed: "DataFrame", table: Table) -> "DataFrame":
+    """Return what is good of them as rows of the table."""
+    columns = [
+        (f.timestamp_millis(f.col("row.ts")) if column.name == "ts" else f.col(f"row.{column.name}")).alias(column.name)
+        for column in table.columns
+    ]
+    return parsed.where(~f.col("bad")).select(*columns, "date")
+
+
+def merge(before: "DataFrame", new: "DataFrame", table: Table) -> "DataFrame":
+    """Return both, each row once."""
+    return before.unionByName(new).dropDuplicates([*table.key, "ts"])
+
+
+def run(run: "Run") -> dict[str, Any]:
+    """Read what came of every table; return how many lines, rows, and bad lines that were."""
+    figures = {"files": 0, "lines": 0, "new rows": 0, "bad lines": 0}
+    for table in RAW.values():
+        known = run.warehouse.state().get("files", {}).get(table.name, {})
+        files = find(run.journal, table.name, known)
+        if files.closed or files.open:
+            count = len(files.closed) + len(files.open)
+            run.say(f"ingest: {table.name}: {count} file{'s' * (count != 1)}")
+            _ingest(run, table, files, figures)
+            there = {path.name for path in (run.journal / table.name).glob(f"*{SUFFIX}")}
+            read = {path.name: path.stat().st_size for path in files.closed if path.exists()}
+            kept = {name: octets for name, octets in known.items() if name in there}
+            run.warehouse.note("files", table.name, {**kept, **read})
+    return figures
+
+
+def _ingest(run: "Run", table: Table, files: Files, figures: dict[str, int]) -> None:
+    seen = Observation()
+    lines = read_lines(run.spark, [*files.closed, *files.open])
+    parsed = parse(lines, table).observe(
+        seen, f.count(f.lit(1)).alias("lines"), f.coalesce(f.sum(f.col("bad").cast("int")), f.lit(0)).alias("bad")
+    )
+    before = run.warehouse.read(run.spark, table, files.dates)
+    count_before = run.warehouse.count(table.name, files.dates)
+    run.warehouse.write(merge(before, rows(parsed, table), table), table, files.dates)
+    figures["files"] += len(files.closed) + len(files.open)
+    figures["lines"] += seen.get["lines"]
+    figures["new rows"] += run.warehouse.count(table.name, files.dates) - count_before
+    if seen.get["bad"] and files.closed:
+        # One that is still written to may be cut in the midst of a line.
+        bad = parse(read_lines(run.spark, files.closed), table).where("bad").select("file", "value")
+        figures["bad lines"] += run.warehouse.keep_bad(table.name, bad.limit(BAD_KEPT_MAX).toLocalIterator())

@@ -1,0 +1,115 @@
+"""One run of a job: the session, the warehouse, the window of time, and what its report is made of.
+
+A job is pure functions from frames to frames, and a `run` that reads, applies them, writes. Only what Spark Connect
+has, too, is used: no RDDs, nothing of the virtual machine's own.
+"""
+
+import sys
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pybroker.spark.pipeline.schemas import Table
+from pybroker.spark.pipeline.tables import Warehouse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+# What a report shows at most: who looks for more has the tables.
+ROWS_MAX: Final = 200
+POINTS_MAX: Final = 240
+REPORT_VERSION: Final = 1
+
+
+class Window(NamedTuple):
+    """From when to when, in UTC; `until` is not in it."""
+
+    since: datetime
+    until: datetime
+
+    @property
+    def dates(self) -> list[date]:
+        """Return the dates that it touches."""
+        last = (self.until - timedelta(microseconds=1)).date()
+        return [self.since.date() + timedelta(days=n) for n in range((last - self.since.date()).days + 1)]
+
+    @property
+    def bucket_s(self) -> int:
+        """Return how many seconds a point of a plot stands for, whole minutes."""
+        return max(60, -(-int((self.until - self.since).total_seconds()) // POINTS_MAX // 60) * 60)
+
+
+class Run(NamedTuple):
+    """What a job gets."""
+
+    spark: "SparkSession"
+    warehouse: Warehouse
+    journal: Path
+    window: Window
+    quiet: bool = False
+
+    def say(self, text: str) -> None:
+        """Tell who waits how far it is."""
+        if not self.quiet:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+    def read(self, table: Table) -> "DataFrame":
+        """Return the rows of a table that lie in the window."""
+        from pyspark.sql import functions as f  # noqa: PLC0415 - takes a moment
+
+        rows = self.warehouse.read(self.spark, table, self.window.dates)
+        return rows.where((f.col("ts") >= f.lit(self.window.since)) & (f.col("ts") < f.lit(self.window.until)))
+
+    def report(
+        self,
+        name: str,
+        columns: "Sequence[tuple[str, str]]",
+        rows: "Iterable[Sequence[Any]]",
+        *,
+        summary: "Sequence[tuple[str, Any]]" = (),
+        plots: "Sequence[dict[str, Any]]" = (),
+        advice: "Sequence[str]" = (),
+    ) -> dict[str, Any]:
+        """Write a report that pybrokerctl shows, and return its figures; `columns` are names with what they mean."""
+        found = [[_plain(value) for value in row] for row in rows]
+        document = {
+            "v": REPORT_VERSION,
+            "report": name,
+            "made_at": iso(self.warehouse.now),
+            "since": iso(self.window.since),
+            "until": iso(self.window.until),
+            "columns": [{"name": column, "help": text} for column, text in columns],
+            "rows": found[:ROWS_MAX],
+            "rows_left_out": max(0, len(found) - ROWS_MAX),
+            "summary": [[label, _plain(value)] for label, value in summary],
+            "plots": list(plots),
+            "advice": list(advice),
+        }
+        self.warehouse.write_report(name, document)
+        return {"rows": len(found)}
+
+
+def iso(when: datetime) -> str:
+    """Return a time as reports have it, in UTC: `2026-01-31 13:00:05`."""
+    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def utc(when: datetime) -> datetime:
+    """Return what Spark collected, a local time without a zone, as the moment that it was."""
+    return when.astimezone(UTC)
+
+
+def milliseconds(when: datetime) -> int:
+    """Return a collected time in milliseconds since 1970, for plots."""
+    return round(utc(when).timestamp() * 1000)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, float):
+        return round(value, 3)
+    return value

@@ -1,0 +1,80 @@
+"""Runs jobs one after another in one session, and notes how they went."""
+
+import argparse
+import sys
+from datetime import datetime
+from time import monotonic
+from typing import Any
+
+from pybroker.spark.pipeline.failure import BAD_DATA, USAGE, FailureError
+from pybroker.spark.pipeline.jobs import JOBS, REPORTS
+from pybroker.spark.pipeline.run import Run, Window, iso
+from pybroker.spark.pipeline.schemas import RAW
+from pybroker.spark.pipeline.tables import LOGS, Warehouse
+
+
+def run(given: argparse.Namespace, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
+    """Run a job or all of them. Raises FailureError."""
+    if since >= until:
+        raise FailureError(f"nothing lies between {iso(since)} and {iso(until)}", USAGE)
+    names = [*JOBS] if "all" in given.job else [*given.job]
+    warehouse, window = Warehouse(given.warehouse, now), Window(since, until)
+    if given.dry_run:
+        return _plan(warehouse, given, names, window)
+    if not given.telemetry.is_dir():
+        raise FailureError(f"there is no telemetry in {given.telemetry}: is telemetry.enabled, has the node run?")
+    from pybroker.spark.pipeline import session  # noqa: PLC0415 - after what is cheap to find
+
+    with warehouse.lock():
+        warehouse.sweep()
+        if not given.quiet:
+            sys.stderr.write("starting Spark\n")
+        with session.session(given.master, given.remote, warehouse.folder / LOGS) as spark:
+            return perform(Run(spark, warehouse, given.telemetry, window, given.quiet), names)
+
+
+def perform(run: Run, names: list[str]) -> dict[str, Any]:
+    """Run jobs, note how each went, return their figures. Raises FailureError at the first that fails."""
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
+
+    from pybroker.spark.pipeline import jobs  # noqa: PLC0415 - beside what it needs
+
+    told, lines = {}, []
+    for name in names:
+        run.say(f"{name}: {JOBS[name]}")
+        began_s = monotonic()
+        try:
+            figures = jobs.load(name).run(run)
+        except PySparkException as error:
+            first = str(error).strip().partition("\n")[0]
+            run.warehouse.note("jobs", name, {"at": iso(run.warehouse.now), "failed": first})
+            raise FailureError(f"{name} failed: {first} (see {run.warehouse.folder / LOGS})", BAD_DATA) from error
+        seconds = round(monotonic() - began_s, 1)
+        told[name] = {**figures, "seconds": seconds}
+        window = {"since": iso(run.window.since), "until": iso(run.window.until)}
+        run.warehouse.note(
+            "jobs", name, {"at": iso(run.warehouse.now), "seconds": seconds, **window, "figures": figures}
+        )
+        lines.append(f"{name}: {', '.join(f'{what} {n}' for what, n in figures.items())} ({seconds} s)")
+    bad = told.get("ingest", {}).get("bad lines", 0)
+    if bad:
+        lines.append(f"{bad} lines were no rows: they are kept in {run.warehouse.folder / '_bad'}")
+    return {"result": "ok", "jobs": told, "message": "\n".join(lines)}
+
+
+def _plan(warehouse: Warehouse, given: argparse.Namespace, names: list[str], window: Window) -> dict[str, Any]:
+    """Return what would be done."""
+    lines = [f"from {iso(window.since)} to {iso(window.until)}, warehouse {warehouse.folder}"]
+    for name in names:
+        if name == "ingest":
+            from pybroker.spark.pipeline import status  # noqa: PLC0415 - only here
+
+            waiting = status.waiting(warehouse, given.telemetry)
+            lines += [f"ingest: {table}: {waiting[table]} files" for table in RAW if waiting[table]] or [
+                "ingest: no files"
+            ]
+        elif name in REPORTS:
+            lines.append(f"{name}: write {warehouse.folder / '_reports' / name}.json")
+        else:
+            lines.append(f"{name}: {JOBS[name]}")
+    return {"result": "ok", "jobs": names, "message": "\n".join(lines)}

@@ -1,0 +1,275 @@
+"""The tables: columns with their types and meaning, keys, and for how long they are kept.
+
+`RAW` are those that the daemon's lines become, one row a line; `ROLLED_UP` are made of these. Loads no pyspark, so that
+who only wants to know what there is need not wait for it. Version 1 of the lines; a line of a later one is bad data.
+"""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+VERSION: Final = 1
+# In days; thirteen months, so that a month can be compared with that of the year before.
+SAMPLES_KEPT: Final = 30
+REST_KEPT: Final = 396
+
+
+class Column(NamedTuple):
+    """One column: its Spark type, what it means."""
+
+    name: str
+    type: str
+    help: str
+
+
+class Table(NamedTuple):
+    """`key` and `ts` tell rows apart; within a date they are sorted by `key`."""
+
+    name: str
+    grain: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    days_kept: int
+
+    def struct(self) -> "StructType":
+        """Return it as Spark's type, with the partition column `date` at the end."""
+        return _struct(", ".join(f"`{c.name}` {c.type}" for c in (*self.columns, DATE)))
+
+    def line_struct(self) -> "StructType":
+        """Return a line's type: as in the table, but for the version and the time in milliseconds."""
+        columns = [f"`{c.name}` {'BIGINT' if c.name == 'ts' else c.type}" for c in self.columns]
+        return _struct(f"v INT, {', '.join(columns)}, `{BROKEN}` STRING")
+
+
+def _struct(ddl: str) -> "StructType":
+    from pyspark.sql.types import StructType  # noqa: PLC0415 - who only wants to know what there is does without
+
+    struct = StructType.fromDDL(ddl)
+    assert isinstance(struct, StructType)
+    return struct
+
+
+# Where Spark puts a line that is no JSON of this type.
+BROKEN: Final = "_broken"
+DATE: Final = Column("date", "DATE", "day, in UTC")
+_HEAD: Final = (
+    Column("ts", "TIMESTAMP", "when, in UTC"),
+    Column("node", "STRING", "name of the node"),
+    Column("epoch", "BIGINT", "which start of the node: totals begin at 0 with each"),
+)
+_FIRST: Final = Column("first", "BOOLEAN", "the first row of this thing: its totals are all since it came")
+
+
+def _columns(*described: tuple[str, str, str]) -> tuple[Column, ...]:
+    return (*_HEAD, *(Column(*each) for each in described))
+
+
+QUEUE_SAMPLE: Final = Table(
+    "queue_sample",
+    "a queue, each interval in which something happened to it, and every five minutes",
+    ("node", "epoch", "vhost", "queue", "queue_id"),
+    (
+        *_columns(
+            ("vhost", "STRING", "virtual host"),
+            ("queue", "STRING", "name of the queue"),
+            ("queue_id", "BIGINT", "tells apart queues of one name, of which the one was deleted"),
+            ("type", "STRING", "type of the queue"),
+            ("durable", "BOOLEAN", "whether it is there again after a restart"),
+            ("ready", "BIGINT", "messages that wait for a consumer"),
+            ("unacked", "BIGINT", "messages delivered and not acknowledged"),
+            ("consumers", "BIGINT", "consumers"),
+            ("publish_total", "BIGINT", "messages taken in"),
+            ("deliver_total", "BIGINT", "messages handed out"),
+            ("ack_total", "BIGINT", "messages done with: acknowledged, or handed out without asking for it"),
+            ("redeliver_total", "BIGINT", "messages handed out again"),
+            ("expired_total", "BIGINT", "messages that grew too old"),
+            ("dropped_total", "BIGINT", "messages dropped because there were too many"),
+            ("bytes", "BIGINT", "octets of all bodies"),
+            ("mem", "BIGINT", "octets of memory, about"),
+            ("paged_out", "BIGINT", "ready messages whose contents are on disk alone"),
+            ("length_max", "BIGINT", "most messages it may have; empty without a limit"),
+            ("octets_max", "BIGINT", "most octets of bodies; empty without a limit"),
+            ("state", "STRING", "state of the queue"),
+        ),
+        _FIRST,
+    ),
+    SAMPLES_KEPT,
+)
+CONNECTION_SAMPLE: Final = Table(
+    "connection_sample",
+    "a connection, each interval in which something happened to it, and every five minutes",
+    ("node", "epoch", "conn_id"),
+    (
+        *_columns(
+            ("conn_id", "STRING", "id of the connection, as list_connections has it as pid"),
+            ("user", "STRING", "user"),
+            ("vhost", "STRING", "virtual host"),
+            ("peer", "STRING", "address and port of the client"),
+            ("client_name", "STRING", "what the client calls its connection, else its library"),
+            ("connected_ms", "BIGINT", "when it connected, in milliseconds since 1970"),
+            ("channels", "BIGINT", "channels"),
+            ("recv_oct", "BIGINT", "octets received, in all"),
+            ("send_oct", "BIGINT", "octets sent, in all"),
+            ("state", "STRING", "running, blocked, blocking or flow"),
+            ("blocked_ms_total", "BIGINT", "milliseconds for which alarms held it, in all"),
+            ("flow_ms_total", "BIGINT", "milliseconds for which flow control held it, in all"),
+            ("flow_count", "BIGINT", "how often flow control did"),
+            ("last_blocked_by", "STRING", "resource, flow or none"),
+            ("last_blocked_cause", "STRING", "what that was"),
+        ),
+        _FIRST,
+    ),
+    SAMPLES_KEPT,
+)
+NODE_SAMPLE: Final = Table(
+    "node_sample",
+    "the node, each interval",
+    ("node", "epoch"),
+    (
+        *_columns(
+            ("mem_used", "BIGINT", "octets of memory that the limit is compared with"),
+            ("mem_rss", "BIGINT", "octets of the process in memory"),
+            ("mem_limit", "BIGINT", "the memory limit, in octets"),
+            ("mem_total", "BIGINT", "octets of memory there are"),
+            ("watermark", "DOUBLE", "the memory limit as a part of what there is; empty if it is absolute"),
+            ("paging_ratio", "DOUBLE", "part of the limit from which on messages are paged out"),
+            ("disk_free", "BIGINT", "octets free on the data folder's partition; empty if nobody looks"),
+            ("disk_limit", "BIGINT", "the free disk limit, in octets"),
+            ("fds", "BIGINT", "open file descriptors"),
+            ("loop_lag_ms", "BIGINT", "how late the node's loop was at worst"),
+            ("connections", "BIGINT", "connections"),
+            ("queues", "BIGINT", "queues"),
+            ("publish_total", "BIGINT", "messages published"),
+            ("returned_total", "BIGINT", "messages returned to their publisher"),
+            ("unroutable_total", "BIGINT", "messages dropped because no queue was bound"),
+            ("telemetry_dropped_total", "BIGINT", "rows of the telemetry that were not written"),
+        ),
+        _FIRST,
+    ),
+    SAMPLES_KEPT,
+)
+ALARM_EVENT: Final = Table(
+    "alarm_event",
+    "an alarm that is set or cleared",
+    ("node", "epoch", "resource", "alarm_node", "action"),
+    _columns(
+        ("resource", "STRING", "memory, disk or file_descriptor_limit"),
+        ("alarm_node", "STRING", "node whose resource it is"),
+        ("action", "STRING", "set or clear"),
+        ("used", "BIGINT", "memory used, or disk space free, at that moment"),
+        ("limit", "BIGINT", "what that is compared with"),
+        ("why", "STRING", "the same in words"),
+    ),
+    REST_KEPT,
+)
+BLOCK_EVENT: Final = Table(
+    "block_event",
+    "a connection that an alarm begins or ceases to hold",
+    ("node", "epoch", "conn_id", "began_ms", "action"),
+    _columns(
+        ("conn_id", "STRING", "id of the connection"),
+        ("user", "STRING", "user"),
+        ("vhost", "STRING", "virtual host"),
+        ("client_name", "STRING", "what the client calls its connection"),
+        ("reason", "STRING", "what was short: memory, disk, or memory & disk"),
+        ("action", "STRING", "begin or end"),
+        ("began_ms", "BIGINT", "when it began, in milliseconds since 1970"),
+        ("duration_ms", "BIGINT", "how long it was held; empty for begin"),
+    ),
+    REST_KEPT,
+)
+TRACE_EVENT: Final = Table(
+    "trace_event",
+    "a way in which messages were lost in an interval; no more than 1000 ways are told apart",
+    ("node", "epoch", "kind", "reason", "vhost", "exchange", "routing_key", "queue", "returned"),
+    _columns(
+        ("kind", "STRING", "unroutable, dead_letter, expired, rejected, maxlen or delivery_limit"),
+        ("reason", "STRING", "why: NO_ROUTE, NO_CONSUMERS, or the reason of a dead letter"),
+        ("vhost", "STRING", "virtual host"),
+        ("exchange", "STRING", "exchange it was published to"),
+        ("routing_key", "STRING", "routing key it was published with"),
+        ("queue", "STRING", "queue it left; empty if it reached none"),
+        ("returned", "BOOLEAN", "whether the publisher was told"),
+        ("has_ae", "BOOLEAN", "whether the exchange has an alternate exchange"),
+        ("count", "BIGINT", "messages"),
+        ("size", "BIGINT", "octets of these"),
+    ),
+    REST_KEPT,
+)
+RAW: Final = {
+    table.name: table for table in (QUEUE_SAMPLE, CONNECTION_SAMPLE, NODE_SAMPLE, ALARM_EVENT, BLOCK_EVENT, TRACE_EVENT)
+}
+
+
+def _minute(*described: tuple[str, str, str]) -> tuple[Column, ...]:
+    head = (Column("ts", "TIMESTAMP", "begin of the minute or hour, in UTC"), _HEAD[1])
+    return (*head, *(Column(*each) for each in described))
+
+
+_QUEUE_COLUMNS: Final = _minute(
+    ("vhost", "STRING", "virtual host"),
+    ("queue", "STRING", "name of the queue"),
+    ("publish", "BIGINT", "messages taken in"),
+    ("deliver", "BIGINT", "messages handed out"),
+    ("ack", "BIGINT", "messages done with"),
+    ("redeliver", "BIGINT", "messages handed out again"),
+    ("expired", "BIGINT", "messages that grew too old"),
+    ("dropped", "BIGINT", "messages dropped because there were too many"),
+    ("ready_max", "BIGINT", "most messages that waited"),
+    ("ready_last", "BIGINT", "messages that waited at the end"),
+    ("unacked_max", "BIGINT", "most messages not acknowledged"),
+    ("consumers_min", "BIGINT", "fewest consumers"),
+    ("consumers_last", "BIGINT", "consumers at the end"),
+    ("bytes_first", "BIGINT", "octets of bodies at the begin"),
+    ("bytes_last", "BIGINT", "octets of bodies at the end"),
+    ("paged_out_max", "BIGINT", "most messages whose contents were on disk alone"),
+    ("length_max", "BIGINT", "most messages it may have"),
+    ("samples", "BIGINT", "rows this was made of"),
+)
+QUEUE_1M: Final = Table("queue_1m", "a queue and minute", ("node", "vhost", "queue"), _QUEUE_COLUMNS, REST_KEPT)
+QUEUE_1H: Final = Table("queue_1h", "a queue and hour", ("node", "vhost", "queue"), _QUEUE_COLUMNS, REST_KEPT)
+CONNECTION_1M: Final = Table(
+    "connection_1m",
+    "a connection and minute",
+    ("node", "conn_id"),
+    _minute(
+        ("conn_id", "STRING", "id of the connection"),
+        ("user", "STRING", "user"),
+        ("vhost", "STRING", "virtual host"),
+        ("client_name", "STRING", "what the client calls its connection"),
+        ("connected_ms", "BIGINT", "when it connected"),
+        ("last_ts", "TIMESTAMP", "when it was seen last"),
+        ("recv_oct", "BIGINT", "octets received"),
+        ("send_oct", "BIGINT", "octets sent"),
+        ("blocked_ms", "BIGINT", "milliseconds for which alarms held it"),
+        ("flow_ms", "BIGINT", "milliseconds for which flow control held it"),
+        ("flow_cause", "STRING", "what flow control held it for last"),
+        ("samples", "BIGINT", "rows this was made of"),
+    ),
+    REST_KEPT,
+)
+NODE_1M: Final = Table(
+    "node_1m",
+    "a node and minute",
+    ("node",),
+    _minute(
+        ("mem_used_max", "BIGINT", "most memory used"),
+        ("mem_limit", "BIGINT", "the memory limit at the end"),
+        ("mem_total", "BIGINT", "memory there was"),
+        ("watermark", "DOUBLE", "the limit as a part of that"),
+        ("paging_ratio", "DOUBLE", "part of the limit from which on messages are paged out"),
+        ("disk_free_min", "BIGINT", "least disk space free"),
+        ("disk_limit", "BIGINT", "the free disk limit at the end"),
+        ("fds_max", "BIGINT", "most open file descriptors"),
+        ("loop_lag_ms_max", "BIGINT", "how late the node's loop was at worst"),
+        ("connections_max", "BIGINT", "most connections"),
+        ("publish", "BIGINT", "messages published"),
+        ("returned", "BIGINT", "messages returned"),
+        ("unroutable", "BIGINT", "messages dropped because no queue was bound"),
+        ("samples", "BIGINT", "rows this was made of"),
+    ),
+    REST_KEPT,
+)
+ROLLED_UP: Final = {table.name: table for table in (QUEUE_1M, QUEUE_1H, CONNECTION_1M, NODE_1M)}
+TABLES: Final = {**RAW, **ROLLED_UP}

@@ -1,0 +1,149 @@
+"""The Spark session: one for a run, modest, on this machine unless told otherwise.
+
+Spark's own lines go to a file. Nothing listens beyond the loopback; the versions of what is needed are looked at before
+a virtual machine is started for nothing.
+"""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pybroker.spark.pipeline import java
+from pybroker.spark.pipeline.failure import UNAVAILABLE, FailureError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# pyproject.toml says the same to pip.
+SPARK_MIN: Final = (4, 2)
+ARROW_MIN: Final = (18,)
+# Virtual machine, Python, and what a sort needs.
+MEMORY_OCTETS_MIN: Final = 1 << 30
+LOG_FILE: Final = "spark.log"
+# A job of seconds is cheapest without the second compiler and with one collector: 40 % less CPU.
+JVM_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+LOCAL: Final = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": JVM_OPTIONS,
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "4",
+}
+ALWAYS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+}
+
+
+@contextlib.contextmanager
+def session(master: str | None, remote: str | None, log_folder: Path) -> "Iterator[SparkSession]":
+    """Yield a session and end it. Raises FailureError when one cannot be had."""
+    check_packages()
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
+
+    try:
+        spark = _open(master, remote, log_folder)
+    except (PySparkException, OSError, RuntimeError) as error:
+        first = str(error).strip().partition("\n")[0]
+        raise FailureError(f"Spark did not start: {first} (see {log_folder / LOG_FILE})", UNAVAILABLE) from error
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def check_packages() -> None:
+    """Raise FailureError if pyspark or pyarrow is missing or too old."""
+    for name, least in (("pyspark", SPARK_MIN), ("pyarrow", ARROW_MIN)):
+        wanted = f"{name} {'.'.join(map(str, least))}+"
+        try:
+            version = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            raise FailureError(f"the pipeline needs {wanted}: pip install 'pybroker[spark]'", UNAVAILABLE) from None
+        numbers = tuple(int(part) for part in version.split(".")[: len(least)] if part.isdecimal())
+        if numbers < least:
+            text = f"the pipeline needs {wanted}, and here is {version}: pip install 'pybroker[spark]'"
+            raise FailureError(text, UNAVAILABLE)
+
+
+def memory_octets() -> int:
+    """Return how much memory is to be had, by the kernel and by the control group; 0 if nobody says."""
+    found = []
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        found += [int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")]
+    with contextlib.suppress(OSError, ValueError):
+        group = Path("/sys/fs/cgroup")
+        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        found.append(limit - used)
+    return min(found, default=0)
+
+
+def check_memory() -> None:
+    """Raise FailureError if there is too little memory for a virtual machine of ours."""
+    octets = memory_octets()
+    if 0 < octets < MEMORY_OCTETS_MIN:
+        text = f"the pipeline needs {MEMORY_OCTETS_MIN >> 20} MiB of memory, and {octets >> 20} MiB are to be had"
+        raise FailureError(text, UNAVAILABLE)
+
+
+def _open(master: str | None, remote: str | None, log_folder: Path) -> "SparkSession":
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - takes a moment
+
+    log_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    remote = remote or (None if master else os.environ.get("SPARK_REMOTE"))
+    settings = dict(ALWAYS)
+    if remote:
+        builder = SparkSession.builder.remote(remote)
+        settings.pop("spark.ui.enabled")
+    else:
+        # What spark-submit starts knows its master, and the environment may name one.
+        submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+        master = master or os.environ.get("MASTER") or (None if submitted else "local[*]")
+        builder = SparkSession.builder.appName("pybroker pipeline")
+        if master:
+            builder = builder.master(master)
+        if master and master.startswith("local"):
+            check_memory()
+            settings |= LOCAL
+            settings["spark.local.dir"] = str(log_folder / "scratch")
+            _set_environment()
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    with _output_to(log_folder / LOG_FILE):
+        spark: SparkSession = builder.getOrCreate()
+    return spark
+
+
+def _set_environment() -> None:
+    """Say to the virtual machine that this process starts which Java and Python it is to use."""
+    home = java.find().home
+    if home:
+        os.environ["JAVA_HOME"] = home
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+
+
+@contextlib.contextmanager
+def _output_to(path: Path) -> Iterator[None]:
+    """Have whatever a process that is started writes go to a file: standard output is for the answer."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        for number in (1, 2):
+            os.dup2(file, number)
+        yield
+    finally:
+        for number, descriptor in enumerate(kept, 1):
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+        os.close(file)

@@ -1,0 +1,68 @@
+"""status: how the last runs went, what there is, and how far it is behind. Needs no Spark."""
+
+import contextlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pybroker.spark.pipeline.jobs import JOBS
+from pybroker.spark.pipeline.run import iso
+from pybroker.spark.pipeline.schemas import RAW, TABLES
+from pybroker.spark.pipeline.tables import Warehouse
+
+
+def status(folder: Path, journal: Path, now: datetime) -> dict[str, Any]:
+    """Return the document."""
+    warehouse = Warehouse(folder, now)
+    state = warehouse.state()
+    jobs = {name: state.get("jobs", {}).get(name) for name in JOBS}
+    tables = {}
+    for name in TABLES:
+        dates = warehouse.dates(name)
+        octets = sum(path.stat().st_size for path in (folder / name).rglob("*.parquet")) if dates else 0
+        if dates:
+            tables[name] = {"dates": len(dates), "from": str(dates[0]), "to": str(dates[-1]), "octets": octets}
+    files = waiting(warehouse, journal)
+    lag_s = _lag_s(state, journal)
+    lines = [f"Warehouse: {folder}", f"Telemetry: {journal}"]
+    lines += [f"{name}: {_told(job)}" for name, job in jobs.items()]
+    lines += [
+        f"{name}: {t['dates']} dates, {t['from']} to {t['to']}, {t['octets']} octets" for name, t in tables.items()
+    ]
+    lines.append(f"Files that wait: {sum(files.values())}" + (f", behind by {lag_s} s" if lag_s else ""))
+    facts = {"warehouse": str(folder), "telemetry": str(journal), "jobs": jobs, "tables": tables}
+    return {**facts, "files_waiting": files, "lag_s": lag_s, "message": "\n".join(lines)}
+
+
+def waiting(warehouse: Warehouse, journal: Path) -> dict[str, int]:
+    """Return how many journal files of each table are not in yet, or are still written to."""
+    known = warehouse.state().get("files", {})
+    found = {}
+    for table in RAW:
+        read = known.get(table, {})
+        closed = [path for path in (journal / table).glob("*.ndjson") if path.name not in read]
+        found[table] = len(closed) + len([*(journal / table).glob("*.ndjson.open")])
+    return found
+
+
+def _told(job: dict[str, Any] | None) -> str:
+    if job is None:
+        return "never run"
+    if "failed" in job:
+        return f"failed at {job['at']}: {job['failed']}"
+    figures = ", ".join(f"{name} {n}" for name, n in job["figures"].items())
+    return f"at {job['at']}, {job['seconds']} s" + (f": {figures}" if figures else "")
+
+
+def _lag_s(state: dict[str, Any], journal: Path) -> int | None:
+    """Return how much newer the newest telemetry is than the last run that read it; None if it was never read."""
+    job = state.get("jobs", {}).get("ingest")
+    newest = 0.0
+    for path in journal.glob("*/*.ndjson*"):
+        with contextlib.suppress(OSError):
+            newest = max(newest, path.stat().st_mtime)
+    if not job or "failed" in job or not newest:
+        return None
+    at = datetime.fromisoformat(job["at"]).replace(tzinfo=UTC)
+    assert iso(at) == job["at"]
+    return max(0, int(newest - at.timestamp()))

@@ -1,0 +1,196 @@
+"""The warehouse: a folder of tables, each a folder of dates, each a few Parquet files; and what is known of them.
+
+    <table>/date=YYYY-MM-DD/*.parquet     any tool may read these
+    _reports/<report>.json                what `pybrokerctl report` shows
+    _bad/<table>/<journal file>           lines that are none
+    _state.json                           which journal files are in, when each date was made, how the last runs went
+    .staging/                             what is not finished
+
+A date is replaced whole, by renaming: who reads meanwhile has the old files or the new ones. One process at a time has
+the warehouse (`lock`). Knows no Spark but `read`.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.spark.pipeline.failure import RUNNING, FailureError
+from pybroker.spark.pipeline.schemas import TABLES, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STATE: Final = "_state.json"
+LOCK: Final = "_lock"
+LOGS: Final = "_log"
+REPORTS: Final = "_reports"
+BAD: Final = "_bad"
+STAGING: Final = ".staging"
+PARTITION: Final = "date="
+BAD_DAYS: Final = 30
+
+
+class Warehouse:
+    """A folder; made when something is written to it. `now` is when this run began."""
+
+    def __init__(self, folder: Path, now: datetime | None = None) -> None:
+        self.folder = folder
+        self.now = datetime.now(UTC) if now is None else now
+
+    # -- tables -------------------------------------------------------------------------------------------------------
+
+    def dates(self, table: str) -> list[date]:
+        """Return the dates there are of a table, ascending."""
+        found = []
+        for path in (self.folder / table).glob(f"{PARTITION}*"):
+            with contextlib.suppress(ValueError):
+                found.append(date.fromisoformat(path.name.removeprefix(PARTITION)))
+        return sorted(found)
+
+    def read(self, spark: "SparkSession", table: Table, dates: Iterable[date]) -> "DataFrame":
+        """Return the rows of some dates; of those there are none of, none."""
+        there = set(self.dates(table.name))
+        folders = [str(self._partition(table.name, day)) for day in sorted(set(dates) & there)]
+        if not folders:
+            return spark.createDataFrame([], table.struct())
+        reader = spark.read.schema(table.struct()).option("basePath", str(self.folder / table.name))
+        return reader.parquet(*folders)
+
+    def count(self, table: str, dates: Iterable[date]) -> int:
+        """Return how many rows these dates of a table have, as the files say."""
+        from pyarrow import parquet  # noqa: PLC0415 - takes a moment
+
+        files = [path for day in set(dates) for path in self._partition(table, day).glob("*.parquet")]
+        return sum(parquet.read_metadata(path).num_rows for path in files)
+
+    def write(self, frame: "DataFrame", table: Table, dates: Iterable[date]) -> None:
+        """Replace these dates of a table by the frame's rows, sorted, a file each; one without rows is gone then.
+
+        The frame may read the dates that it replaces.
+        """
+        staging = self.folder / STAGING / f"{table.name}.{os.getpid()}"
+        names = [column.name for column in table.columns]
+        rows = frame.select(*names, "date").repartition("date").sortWithinPartitions("date", *table.key, "ts")
+        try:
+            rows.write.mode("overwrite").partitionBy("date").parquet(str(staging))
+            self._replace(table.name, staging, dates)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def _replace(self, table: str, staging: Path, dates: Iterable[date]) -> None:
+        (self.folder / table).mkdir(parents=True, exist_ok=True)
+        made = self.state().setdefault("made", {}).get(table, {})
+        for day in sorted(set(dates)):
+            new, here = staging / f"{PARTITION}{day}", self._partition(table, day)
+            old = self.folder / STAGING / f"{table}.{day}.old"
+            shutil.rmtree(old, ignore_errors=True)
+            if here.exists():
+                here.rename(old)
+            if new.exists():
+                new.rename(here)
+            shutil.rmtree(old, ignore_errors=True)
+            made[str(day)] = int(self.now.timestamp() * 1000)
+        self.note("made", table, made)
+
+    def made_ms(self, table: str, day: date) -> int:
+        """Return when a date of a table was made, 0 if there is none."""
+        return int(self.state().get("made", {}).get(table, {}).get(str(day), 0))
+
+    def _partition(self, table: str, day: date) -> Path:
+        return self.folder / table / f"{PARTITION}{day}"
+
+    # -- what is known of them ----------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return what is known. Raises FailureError when it cannot be read."""
+        path = self.folder / STATE
+        if not path.exists():
+            return {}
+        try:
+            state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise FailureError(f"{path} is damaged: {error}; without it all journal files are read anew") from None
+        return state
+
+    def note(self, kind: str, name: str, value: Any) -> None:
+        """Keep something under a kind and a name: `made` a table, `jobs` a run, `files` of a table."""
+        state = self.state()
+        state.setdefault(kind, {})[name] = value
+        self.write_json(STATE, state)
+
+    def write_report(self, name: str, document: dict[str, Any]) -> None:
+        """Replace a report."""
+        self.write_json(f"{REPORTS}/{name}.json", document)
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Replace a file, whole."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(f".{path.name}.{os.getpid()}")
+        new.write_text(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True), encoding="utf-8")
+        new.replace(path)
+
+    def keep_bad(self, table: str, lines: Iterable[tuple[str, str]]) -> int:
+        """Keep lines of journal files that are no rows, a file for each of these; return how many they are."""
+        by_file: dict[str, list[str]] = {}
+        for file, line in lines:
+            by_file.setdefault(file, []).append(line)
+        for file, found in by_file.items():
+            path = self.folder / BAD / table / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f"{line}\n" for line in sorted(found)), encoding="utf-8")
+        return sum(map(len, by_file.values()))
+
+    # -- who may, and for how long ------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Have the warehouse for ourselves. Raises FailureError when somebody has it."""
+        try:
+            self.folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+            file = (self.folder / LOCK).open("a+", encoding="ascii")
+        except OSError as error:
+            raise FailureError(f"{error.filename}: {error.strerror}") from None
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.seek(0)
+                who = file.read().strip() or "another process"
+                raise FailureError(f"the pipeline already runs on {self.folder}: {who}", RUNNING) from None
+            file.truncate(0)
+            file.write(f"process {os.getpid()}\n")
+            file.flush()
+            yield
+
+    def expire(self) -> dict[str, int]:
+        """Remove dates older than their table keeps them; return how many of each."""
+        today, gone = self.now.date(), {}
+        for table in TABLES.values():
+            old = [day for day in self.dates(table.name) if day < today - timedelta(days=table.days_kept)]
+            for day in old:
+                shutil.rmtree(self._partition(table.name, day))
+            if old:
+                made = self.state().get("made", {}).get(table.name, {})
+                self.note(
+                    "made", table.name, {day: ms for day, ms in made.items() if date.fromisoformat(day) not in old}
+                )
+                gone[table.name] = len(old)
+        return gone
+
+    def sweep(self) -> dict[str, int]:
+        """Remove what a run that was killed left behind, and bad lines that nobody looked at; return how many."""
+        left = [*(self.folder / STAGING).glob("*")]
+        for path in left:
+            shutil.rmtree(path, ignore_errors=True)
+        oldest = (self.now - timedelta(days=BAD_DAYS)).timestamp()
+        bad = [path for path in (self.folder / BAD).glob("*/*") if path.stat().st_mtime < oldest]
+        for path in bad:
+            path.unlink()
+        return {"unfinished": len(left), "bad files": len(bad)}

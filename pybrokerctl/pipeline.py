@@ -1,0 +1,67 @@
+"""The commands of the pipeline: its program is started and its answer shown; reports that it made are read and shown.
+
+The program is a process of its own, because Spark takes seconds and half a gigabyte that nobody else should pay. What
+it says meanwhile goes to standard error by itself. A report is a file: showing it starts nothing.
+"""
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from pybroker.control.pipeline import options
+from pybroker.control.spec import Node, Refused
+from pybrokerctl import exit_codes, render, reports
+
+if TYPE_CHECKING:
+    from pybrokerctl.call import Call
+
+PROGRAM: Final = "pybroker.spark.pipeline"
+
+
+def perform(call: "Call", args: Any) -> int:
+    """Do what the command means; return the exit code. Raises Refused, BadArguments."""
+    # These commands ask no node: they say what is to be done here.
+    asked: Any = call.command.run(cast("Node", None), args)
+    if call.command.beside == "results":
+        return _report(call, args, asked["report"])
+    words = list(asked["words"])
+    if call.options.dry_run:
+        if call.command.name != "pipeline_run":
+            sys.stdout.write(f"{call.command.summary}: {' '.join(words)}\n")
+            return exit_codes.OK
+        words.append("--dry-run")
+    document = run(words, quiet=call.options.quiet)
+    formatter = render.load(call.options.formatter)
+    for text in formatter.value(document if call.options.formatter == "json" else document["message"], ""):
+        sys.stdout.write(text)
+    return int(document.get("exit_code", exit_codes.OK))
+
+
+def run(words: list[str], *, quiet: bool) -> dict[str, Any]:
+    """Run the program; return its answer. Raises Refused with what it says was wrong."""
+    # Its log goes elsewhere, and a package has nothing to be quiet about.
+    more = ["--quiet"] if quiet and words[0] != "package" else []
+    command = [sys.executable, "-m", PROGRAM, "--tell", *words, *more]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)  # noqa: S603 - ours
+    try:
+        document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        raise Refused(f"the pipeline ended without an answer, code {done.returncode}", exit_codes.SOFTWARE) from None
+    if document.get("result") == "error" and "checks" not in document:
+        raise Refused(document["message"], document["exit_code"])
+    return document
+
+
+def _report(call: "Call", args: Any, name: str) -> int:
+    """Show a report, made anew if wanted; return 1 if it says what it was to fail on."""
+    fails = reports.condition(args.fail_on)
+    if call.options.dry_run:
+        sys.stdout.write(f"{call.command.summary}, from {reports.place(args.warehouse, name)}\n")
+        return exit_codes.OK
+    if args.fresh:
+        run(["run", "ingest", "rollup", name, *options(args)], quiet=call.options.quiet)
+    report = reports.read(args.warehouse, name)
+    for text in reports.show(report, args.format or call.options.formatter, call.options):
+        sys.stdout.write(text)
+    return exit_codes.DECLINED if fails(report) else exit_codes.OK

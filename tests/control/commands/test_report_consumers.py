@@ -1,0 +1,8 @@
+"""report_consumers names the report that pybrokerctl shows."""
+
+from pybroker.control import commands
+
+
+def test_it_names_its_report():
+    command = commands.load("report_consumers")
+    assert command.run(None, command.parse({"fail_on": "any"})) == {"report": "consumers"}
