@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.control import codec
 from pybroker.control.codec import DOCUMENT_OCTETS_MAX, REQUEST_OCTETS_MAX
 from pybroker.control.spec import EX_DATAERR, BadArguments, Refused
-from pybrokerctl import render, terminal
+from pybrokerctl import exit_codes, render, terminal
 
 if TYPE_CHECKING:
     from pybroker.control.spec import Command
@@ -25,10 +25,6 @@ EXPORT: Final = "export_definitions"
 PLAN: Final = "definitions_plan"
 COMMANDS: Final = frozenset({EXPORT, PLAN})
 STANDARD: Final = "-"
-
-# What `definitions plan` ends with (like diff): nothing to do, something to do, something that cannot be done.
-CHANGES: Final = 1
-CONFLICTS: Final = EX_DATAERR
 
 # A line is read by the node in one go: some milliseconds.
 LINE_OCTETS: Final = 32_768
@@ -249,5 +245,5 @@ def _plan(call: "Call", head: render.Head, batches: Iterable[render.Rows]) -> Ge
         line = told if todo else f"Nothing to do{f' ({told})' if told else ''}"
         yield f"{terminal.bold(line)}\n"
     if "conflict" in counts:
-        return CONFLICTS
-    return CHANGES if counts.keys() & {"create", "update"} else 0
+        return exit_codes.DATAERR
+    return exit_codes.CHANGES if counts.keys() & {"create", "update"} else exit_codes.OK

@@ -6,6 +6,7 @@ from pybroker.control.spec import EX_DATAERR, EX_NOUSER, EX_SOFTWARE, EX_TEMPFAI
 
 OK: Final = 0
 DECLINED: Final = 1
+CHANGES: Final = 1  # of definitions plan: as of diff
 USAGE: Final = EX_USAGE  # an unknown command, option or column; too few or too many arguments
 DATAERR: Final = EX_DATAERR  # an unknown name, a value that cannot be
 NOUSER: Final = EX_NOUSER  # an unknown user
@@ -18,10 +19,11 @@ PIPE_CLOSED: Final = 141  # 128 + SIGPIPE: what `| head` gives every other tool
 
 MEANINGS: Final = {
     OK: "Success.",
-    DECLINED: "Not done: asked at a terminal whether it was meant, you did not say yes.",
+    DECLINED: "Not done: asked at a terminal whether it was meant, you did not say yes. Of definitions plan: there is "
+    "something to do.",
     USAGE: "Wrong usage: an unknown command, option, column or formatter, too few or too many arguments; a queue "
     "that is in use or not empty; a command that wants the app stopped while it runs, or the other way round.",
-    DATAERR: "A name that does not exist, or a value that cannot be.",
+    DATAERR: "A name that does not exist, or a value that cannot be; of definitions plan: something is in conflict.",
     NOUSER: "A user that does not exist.",
     UNAVAILABLE: "No node answers, or it refuses.",
     SOFTWARE: "A user that exists already; ping and status timed out; a fault in the daemon.",

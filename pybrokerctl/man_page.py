@@ -216,7 +216,7 @@ are those that Python's memory falls into, and
 leaves them to it; the strategy
 .I allocated
 is the default, and leaves out what was freed and can be used again. What is about Erlang, TLS, plugins,
-feature flags, policies, limits, definitions and other nodes has
+feature flags and other nodes has
 no commands here.
 .br
 On a terminal tables are drawn, and destructive commands ask; rabbitmqctl treats a person like a pipe.

@@ -35,6 +35,7 @@ def check(args: Args) -> None:
 
 def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     """Look at all of it, then import it; return what was done. Raises Refused: it cannot be, and nothing is changed."""
+    # Differs from RabbitMQ: its command ends when the import begins.
     transfer = node.broker.transfer
     document = documents.read(node, args.vhost)
     work = transfer.imported(document, node.pause, skip_if_unchanged=args.skip_if_unchanged)

@@ -62,6 +62,7 @@ def _vhost(broker: "Broker", change: Change) -> None:
         tags, queue_type = tuple(value["tags"] or ()), value["default_queue_type"] or ""
         vhost = broker.add_vhost(value["name"], value["description"] or "", tags, queue_type)
     else:
+        # Differs from RabbitMQ: it empties a description and tags that a document does not tell.
         vhost.description = vhost.description if value["description"] is None else value["description"]
         vhost.tags = vhost.tags if value["tags"] is None else tuple(value["tags"])
         vhost.default_queue_type = value["default_queue_type"] or vhost.default_queue_type

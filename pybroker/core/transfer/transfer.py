@@ -107,6 +107,7 @@ class Transfer:
     def imported(self, document: Document, pause: Pause, *, skip_if_unchanged: bool = False) -> Work[Outcome]:
         """Import; return what was done. It is on disk when the definitions' ticket is complete."""
         content = ""
+        # Differs from RabbitMQ: who imports decides, the node need not be configured for it.
         if skip_if_unchanged:
             content = yield from self._content(document, pause)
             if self._broker.parameters.globals.get(_hash_name(document)) == content:
@@ -123,6 +124,7 @@ class Transfer:
         yield from self._in_shares(checker.run(), 0, 2 * count, pause)
         outcome = _outcome(checker)
         if outcome.faults:
+            # Differs from RabbitMQ: it makes what comes before the fault, and some of what comes behind.
             return outcome
         done = [0]
         try:
