@@ -132,12 +132,12 @@ class Telemetry:
         """Write how everything is where something happened, or everything if that was long ago."""
         clock = self._broker.clock
         self._sampled_at_ms = clock.now_ms
-        full = not self._full_at_ms or clock.now_ms - self._full_at_ms >= FULL_MS
+        first = {} if self._full_at_ms else {"first": True}
+        full = bool(first) or clock.now_ms - self._full_at_ms >= FULL_MS
         if full:
             self._full_at_ms = clock.now_ms
         node = rows.of_node(self._broker, self._lag_ms)
-        figures = self.figures
-        self._write("node_sample", [{**node, "telemetry_dropped_total": figures["dropped"]}])
+        self._write("node_sample", [{**node, "telemetry_dropped_total": self.figures["dropped"], **first}])
         self._lag_ms = 0
         queues = [queue for vhost in self._broker.vhosts.values() for queue in vhost.queues.values()]
         self._sample("queue_sample", queues, rows.queue_activity, rows.of_queue, full=full)

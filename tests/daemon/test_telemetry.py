@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from fakes import World
 from daemon.running import Running
+from fakes import World
 
 from pybroker.daemon.telemetry import FOLDER, FULL_MS, Telemetry
 
@@ -104,6 +104,12 @@ def test_a_connection_that_vanishes_while_it_is_held_is_held_no_longer(station):
     station.telemetry.look()
     ends = [row for row in station.rows("block_event") if row["action"] == "end"]
     assert [(row["conn_id"], row["reason"], row["duration_ms"]) for row in ends] == [(peer.session.pid, "disk", 3_000)]
+
+
+def test_the_nodes_first_row_is_marked(station):
+    station.telemetry.sample()
+    station.telemetry.sample()
+    assert [row.get("first") for row in station.rows("node_sample")] == [True, None]
 
 
 def test_what_no_queue_has_is_counted(station):

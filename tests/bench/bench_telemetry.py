@@ -1,0 +1,56 @@
+"""What the telemetry costs: CPU of a broker whose queues and connections all have something to tell each time.
+
+    python tests/bench/bench_telemetry.py [--queues 500] [--connections 50] [--samples 50]
+
+The process's own CPU time, of rows, thread and files together, as a part of one core at an interval of ten seconds.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from fakes import World
+
+from pybroker.daemon.telemetry import Telemetry
+
+INTERVAL_S = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--queues", type=int, default=500)
+    parser.add_argument("--connections", type=int, default=50)
+    parser.add_argument("--samples", type=int, default=50)
+    given = parser.parse_args()
+    world = World()
+    peers = [world.connect() for _ in range(given.connections)]
+    for n in range(given.queues):
+        peers[0].declare(f"queue-{n}", durable=True)
+    spent_s = 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        telemetry = Telemetry(world.broker, Path(folder), INTERVAL_S * 1000, 7)
+        for _ in range(given.samples):
+            for n in range(given.queues):
+                peers[n % len(peers)].publish("", f"queue-{n}", b"x")
+            world.advance(INTERVAL_S * 1000)
+            before_s = time.process_time()
+            telemetry.sample()
+            while not telemetry._writer._jobs.empty():
+                time.sleep(0.01)
+            spent_s += time.process_time() - before_s
+        telemetry._writer.stop()
+        octets = sum(path.stat().st_size for path in Path(folder).rglob("*.ndjson"))
+    each_ms = spent_s / given.samples * 1000
+    rows = telemetry.figures["rows"] / given.samples
+    print(
+        f"{given.queues} queues, {given.connections} connections: {rows:.0f} rows, {octets / given.samples:.0f} octets"
+    )
+    print(f"{each_ms:.2f} ms of CPU each, {each_ms / INTERVAL_S / 10:.3f} % of one core every {INTERVAL_S} s")
+
+
+if __name__ == "__main__":
+    main()
