@@ -97,7 +97,12 @@ class Bench:
     def close(self) -> None:
         for worker in self.workers:
             worker.stop()
-        self.tasks.app.close()
+        app = self.tasks.app
+        if hasattr(app.backend, "result_consumer"):
+            app.backend.result_consumer.stop()
+        for pool in (app.producer_pool, app.pool):
+            pool.force_close_all()
+        app.close()
 
 
 @pytest.fixture

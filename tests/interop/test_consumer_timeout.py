@@ -9,7 +9,7 @@ TEXT = (
 )
 
 
-@pytest.fixture(params=["return", "close"])
+@pytest.fixture(params=["return", pytest.param("close", marks=pytest.mark.slow)])
 def impatient(request, tmp_path):
     """Return a broker that waits for a second."""
     config = f"consumer_timeout = 1000\namqp.consumer_timeout = {request.param}\n"

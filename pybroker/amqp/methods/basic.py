@@ -10,8 +10,8 @@ from pybroker.amqp.consumer import AmqpConsumer
 from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.amqp.get import Get
 from pybroker.amqp.methods.queue import queue_name
-from pybroker.core.access import find_accessible_queue
 from pybroker.core import telling
+from pybroker.core.access import find_accessible_queue
 from pybroker.core.arguments import check_consume_arguments, consumer_priority
 from pybroker.core.cause import because
 from pybroker.core.lapsed import TAG_MAX
