@@ -4,6 +4,7 @@ That may be a million, or a hundred thousand queues. So a share of them goes in 
 in `expiry` for what is too old.
 """
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.chore import Chore
@@ -44,7 +45,7 @@ class Reviews(Chore):
     def deliver(self, _now_ms: int) -> None:
         """Look at a turn's share, at each queue once."""
         budget = TURN_COST
-        for queue in list(self._waiting):
+        for queue in list(islice(self._waiting, TURN_COST // LOOK_COST)):
             if budget <= 0:
                 break
             del self._waiting[queue]
