@@ -58,12 +58,14 @@ class Drain:
                 if wanted is None:
                     wanted = ready if limit is None else min(ready, limit)
                 while taken < wanted:
-                    rows = self._take(number, min(wanted - taken, SEGMENT_ROWS))
+                    rows = self._write(number, min(wanted - taken, SEGMENT_ROWS))
                     if not rows:
                         break  # another consumer has the rest
+                    # Counted before the ack: if that fails, the segment stays and its messages come once more.
                     number += 1
                     taken += rows
                     give_up = 0.0
+                    self._acknowledge(rows)
             except (AmqpError, ClientError, OSError) as error:
                 self.close()
                 now = time.monotonic()
@@ -90,16 +92,17 @@ class Drain:
             pause_s = min(0.5, pause_s * 1.5)
         return self.messages_ready
 
-    def _take(self, number: int, count: int) -> int:
+    def _write(self, number: int, count: int) -> int:
         """Make one segment of `count` messages, fewer if there are not so many; return how many."""
-        session = self._session
-        assert session is not None
-        batches = session.consume(self._options.queue, count, self._options.max_wait_s, prefetch=count)
-        rows = self._spool.write(number, batches)
-        if rows:
-            session.ack(session.last_tag)
-            self.messages_ready = max(0, self.messages_ready - rows)
-        return rows
+        assert self._session is not None
+        batches = self._session.consume(self._options.queue, count, self._options.max_wait_s, prefetch=count)
+        return self._spool.write(number, batches)
+
+    def _acknowledge(self, rows: int) -> None:
+        """Acknowledge all that has come: it is in the spool."""
+        assert self._session is not None
+        self._session.ack(self._session.last_tag)
+        self.messages_ready = max(0, self.messages_ready - rows)
 
 
 def _passes(error: Exception) -> bool:

@@ -83,6 +83,7 @@ class Spool:
         None is made of no messages. If `batches` raises, nothing is left behind. Raises OSError.
         """
         assert self._lock is not None
+        assert not self.path(number).exists()
         unfinished = self.folder / f"{number:0{_DIGITS}d}{_UNFINISHED}"
         rows = 0
         try:
