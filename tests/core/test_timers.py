@@ -6,7 +6,8 @@ import pytest
 from readers import Bench
 from topology import new_vhost
 
-from pybroker.core.timers import SWEEP_ABOVE
+from pybroker.core.queue.expiry import DELETION_COST
+from pybroker.core.timers import SWEEP_ABOVE, TURN_COST
 
 
 def test_nothing_is_due_where_nothing_has_a_time():
@@ -117,3 +118,19 @@ def test_what_is_left_after_a_sweep_is_served_in_time(monkeypatch, sweep_above):
         due = {queue: time for queue, time in due.items() if time > now_ms}
         assert all(queue.deleted == (queue not in due) for queue in due)
     assert {} == vhost.queues
+
+
+def test_very_many_that_are_due_at_once_are_looked_at_in_shares():
+    vhost = new_vhost()
+    benches = [Bench(vhost, f"q{number}", x_expires=100) for number in range(600)]
+    for bench in benches:
+        bench.queue.touch()
+    vhost.broker.clock.advance(100)
+    turns = 0
+    while vhost.broker.timers.next_ms:
+        before = len(vhost.queues)
+        assert vhost.broker.timers.next_ms <= vhost.broker.clock.now_ms
+        vhost.broker.timers.run(vhost.broker.clock.now_ms)
+        assert 0 < before - len(vhost.queues) <= TURN_COST // DELETION_COST
+        turns += 1
+    assert (0, True) == (len(vhost.queues), turns > 1)
