@@ -233,12 +233,16 @@ def _connection_method(session: "AmqpSession", payload: bytes) -> None:
     index = (method.index >> 16, method.index & 0xFFFF)
     if handler is None:
         raise ChannelError(f"unexpected method in connection state {session.state}", index)
+    events = session.broker.events
+    events.acting = session
     try:
         handler(session, method)
     except AmqpError as error:
         if error.method == (0, 0):
             error.method = index
         raise
+    finally:
+        events.acting = None
 
 
 def _new_channel(session: "AmqpSession", number: int, payload: bytes) -> AmqpChannel:

@@ -159,12 +159,7 @@ class AmqpSession(SessionState):
 
     def receive(self, data: bytes) -> None:
         """Take octets as they came from the peer."""
-        events = self.broker.events
-        events.acting = self
-        try:
-            receiving.receive(self, data)
-        finally:
-            events.acting = None
+        receiving.receive(self, data)
 
     def spent(self) -> bool:
         """Tell whether the rest of what was received has to wait: for others, or for the peer to read its replies.
