@@ -274,4 +274,9 @@ def _channel_method(channel: AmqpChannel, payload: bytes) -> None:
     handler = CHANNEL_METHODS.get(method.name)
     if handler is None:
         raise CommandInvalid("unimplemented method")
-    handler(channel, method)
+    events = channel.session.broker.events
+    events.acting = channel.session
+    try:
+        handler(channel, method)
+    finally:
+        events.acting = None
