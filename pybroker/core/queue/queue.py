@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pybroker.core.publish import Receipt
     from pybroker.core.unacked import Batch
     from pybroker.core.vhost import VHost
-    from pybroker.run import Run
     from pybroker.wire.table import Table
 
 # More than this ready although there are consumers: they are behind (share, data-model.md).
