@@ -1,0 +1,134 @@
+"""Late answers over real sockets: who is told when, what is left of a refused peer, and how many there may be."""
+
+import gevent
+import pytest
+from gevent import socket
+from net.conftest import PROTOCOL_HEADER
+from pamqp import commands
+
+from pybroker.amqp.methods import connection
+from pybroker.clock import FakeClock
+from pybroker.net import late as module
+from pybroker.net.late import LateAnswers
+
+CAPABLE = {"capabilities": {"authentication_failure_close": True}}
+
+
+class FakeTimer:
+    """The loop's timer, in the test's hand."""
+
+    def __init__(self) -> None:
+        self.active = False
+        self.tick = lambda: None
+
+    def timer(self, *_: float) -> "FakeTimer":
+        return self
+
+    def start(self, tick) -> None:
+        self.active, self.tick = True, tick
+
+    def stop(self) -> None:
+        self.active = False
+
+
+class Fixed(FakeClock):
+    def refresh(self) -> None:
+        """Stand still."""
+
+
+@pytest.fixture
+def timer():
+    return FakeTimer()
+
+
+@pytest.fixture
+def clock():
+    return Fixed()
+
+
+@pytest.fixture
+def late(timer, clock):
+    late = LateAnswers(timer, clock)
+    yield late
+    late.close()
+
+
+def pair(late, octets: bytes, at_ms: int):
+    """Hand a socket over; return its other end."""
+    ours, theirs = socket.socketpair()
+    theirs.settimeout(0.01)
+    late.add(ours, octets, at_ms)
+    return theirs
+
+
+def heard(theirs) -> bytes | None:
+    """Return what came; None if nothing did yet."""
+    try:
+        return theirs.recv(100)
+    except TimeoutError:
+        return None
+
+
+def test_each_is_answered_at_its_time_and_closed_after_it_could_read(late, timer, clock):
+    second, first = pair(late, b"no", clock.now_ms + 2_000), pair(late, b"never", clock.now_ms + 1_000)
+    timer.tick()
+    assert (heard(first), heard(second)) == (None, None)
+    clock.advance(1_000)
+    timer.tick()
+    assert (heard(first), heard(first), heard(second)) == (b"never", b"", None)
+    first.send(b"a farewell that nobody reads")
+    clock.advance(module.READING_MS)
+    timer.tick()
+    clock.advance(1_000)
+    timer.tick()
+    clock.advance(module.READING_MS)
+    timer.tick()
+    assert (heard(second), len(late), timer.active) == (b"no", 0, False)
+    for each in (first, second):
+        each.close()
+
+
+def test_without_an_answer_the_socket_is_only_closed(late, timer, clock):
+    theirs = pair(late, b"", clock.now_ms + 1_000)
+    clock.advance(1_000)
+    timer.tick()
+    assert (heard(theirs), len(late)) == (b"", 0)
+
+
+def test_who_has_gone_costs_nothing(late, timer, clock):
+    pair(late, b"no", clock.now_ms + 1_000).close()
+    clock.advance(1_000)
+    timer.tick()
+    assert len(late) == 0
+
+
+def test_there_are_so_many_and_the_next_due_is_answered_sooner(late, timer, clock, monkeypatch):
+    monkeypatch.setattr(module, "LATE_MAX", 2)
+    ends = [pair(late, b"no", clock.now_ms + 1_000 + n) for n in range(3)]
+    assert [heard(each) for each in ends] == [b"no", None, None]
+    assert len(late) == 2
+
+
+def test_they_leave_files_to_those_who_are_let_in(monkeypatch):
+    monkeypatch.setattr(module.resource, "getrlimit", lambda _: (800, 800))
+    assert module.late_max() == 100
+    monkeypatch.setattr(module.resource, "getrlimit", lambda _: (module.resource.RLIM_INFINITY,) * 2)
+    assert module.late_max() == module.LATE_MAX
+
+
+def test_nothing_is_left_of_a_refused_peer_but_its_socket(server, connect, monkeypatch):
+    monkeypatch.setattr(connection, "LATE_MS_MIN", 200)
+    monkeypatch.setattr(connection, "LATE_MS_MAX", 201)
+    clients = [connect() for _ in range(3)]
+    for client in clients:
+        client.sock.sendall(PROTOCOL_HEADER)
+        assert isinstance(client.receive(), commands.Connection.Start)
+        client.send(commands.Connection.StartOk(CAPABLE, "PLAIN", "\0guest\0wrong"), channel=0)
+    while len(server.late) < 3:
+        gevent.sleep(0.005)
+    assert (len(server.connections), len(server.broker.sessions)) == (0, 0)
+    # Who is let in is let in meanwhile.
+    connect().open()
+    for client in clients:
+        assert client.receive().reply_code == 403
+        assert client.receive() is None
