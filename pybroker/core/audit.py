@@ -7,11 +7,13 @@ escaped. Where the lines go is the daemon's business.
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from pybroker.core.cause import Cause
 
 OCTETS_MAX: Final = 256
+_encode: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 _CUT: Final = "..."
 _QUEUE: Final = ("durable", "exclusive", "auto_delete", "arguments", "messages")
 _EXCHANGE: Final = ("type", "durable", "auto_delete", "internal", "arguments")
@@ -85,7 +87,7 @@ def is_logged(event: str, facts: Mapping[str, Any]) -> bool:
 
 def line(entry: Entry) -> str:
     """Return an entry as a line, its end included."""
-    return json.dumps(document(entry), ensure_ascii=True, separators=(",", ":")) + "\n"
+    return _encode(document(entry)) + "\n"
 
 
 def document(entry: Entry) -> dict[str, Any]:
@@ -115,12 +117,21 @@ def document(entry: Entry) -> dict[str, Any]:
 
 def stamp(timestamp_ms: int) -> str:
     """Return a time as it stands in the log: UTC, to the millisecond."""
-    return datetime.fromtimestamp(timestamp_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    second, ms = divmod(timestamp_ms, 1_000)
+    return f"{_second(second)}.{ms:03}+00:00"
+
+
+@lru_cache(maxsize=8)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def capped(text: object) -> str:
     """Return a text of OCTETS_MAX octets at most."""
-    octets = str(text).encode(errors="backslashreplace")
+    text = str(text)
+    if len(text) <= OCTETS_MAX and text.isascii():
+        return text
+    octets = text.encode(errors="backslashreplace")
     if len(octets) > OCTETS_MAX:
         octets = octets[: OCTETS_MAX - len(_CUT)]
         return octets.decode(errors="ignore") + _CUT

@@ -58,13 +58,13 @@ class EventExchange(TopicExchange):
 
 
 class Events(Chore):
-    """`wanted`: somebody listens. Who has to do anything to know the facts asks that first.
+    """`wanted`: somebody listens, `heard`: not the audit log alone. Who would have to gather facts asks first.
 
     `audit` takes every event at once, with its cause; the daemon sets it. While a session works on what its peer sent
     it is `acting`; while something takes other things along they have its cause, `taking_along`.
     """
 
-    __slots__ = ("_audit", "_broker", "_dropped", "_exchange", "_waiting", "acting", "taking_along", "wanted")
+    __slots__ = ("_audit", "_broker", "_dropped", "_exchange", "_waiting", "acting", "heard", "taking_along", "wanted")
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.turn)
@@ -75,7 +75,7 @@ class Events(Chore):
         self._waiting: deque[tuple[str, Facts, int]] = deque()
         self.acting: SessionState | None = None
         self.taking_along: Cause | None = None
-        self.wanted = False
+        self.heard = self.wanted = False
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -101,8 +101,8 @@ class Events(Chore):
 
     def bindings_changed(self) -> None:
         """Find out anew whether anybody listens."""
-        heard = self._exchange is not None and self._exchange.in_use
-        self.wanted = heard or self._audit is not None
+        self.heard = self._exchange is not None and self._exchange.in_use
+        self.wanted = self.heard or self._audit is not None
 
     def cause(self) -> Cause:
         """Return what asks for what happens now."""
@@ -119,7 +119,7 @@ class Events(Chore):
             return
         if self._audit is not None:
             self._audit(name, facts, cause, more)
-        if self._exchange is None or not self._exchange.in_use:
+        if not self.heard:
             return
         if len(self._waiting) >= WAITING_MAX:
             self._dropped += 1

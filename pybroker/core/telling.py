@@ -150,7 +150,11 @@ def _named(session: Any) -> dict[str, str]:
 def connection_created(session: Any) -> None:
     """Tell that a connection entered its virtual host."""
     events = session.broker.events
-    if not events.wanted:
+    if not events.heard:
+        # The audit log asks for no more, and connections may come by the thousand.
+        if events.wanted:
+            facts = {"name": session.name, "vhost": session.vhost.name, "auth_mechanism": session.auth_mechanism}
+            events.emit("connection.created", {**facts, **_named(session)}, by_client(session))
         return
     facts = {
         **_named(session),
@@ -197,7 +201,7 @@ def connection_closed(session: Any, reason: str) -> None:
 def authenticated(session: Any, name: str, error: str = "") -> None:
     """Tell that somebody was let in, or why not."""
     events = session.broker.events
-    if not events.wanted:
+    if not (events.wanted if error else events.heard):
         return
     facts = {
         "connection_type": "network",
@@ -220,7 +224,7 @@ def channel_created(channel: Any) -> None:
     """Tell of a channel that was opened."""
     session = channel.session
     events = session.broker.events
-    if events.wanted:
+    if events.heard:
         facts = {
             "pid": _channel_pid(channel),
             "name": f"{session.name} ({channel.number})",
@@ -235,14 +239,14 @@ def channel_created(channel: Any) -> None:
 def channel_closed(channel: Any) -> None:
     """Tell that a channel is gone."""
     events = channel.session.broker.events
-    if events.wanted:
+    if events.heard:
         events.emit("channel.closed", {"pid": _channel_pid(channel)}, by_client(channel.session))
 
 
 def consumer_created(consumer: "Consumer") -> None:
     """Tell of a new consumer."""
     events = consumer.queue.vhost.broker.events
-    if events.wanted:
+    if events.heard:
         facts = {
             "consumer_tag": consumer.tag,
             "exclusive": consumer.exclusive,
@@ -259,7 +263,7 @@ def consumer_created(consumer: "Consumer") -> None:
 def consumer_deleted(consumer: "Consumer") -> None:
     """Tell that a consumer is gone: cancelled, or with its channel or queue."""
     events = consumer.queue.vhost.broker.events
-    if events.wanted:
+    if events.heard:
         # Differs from RabbitMQ: it tells twice of one that goes with its queue.
         facts = {
             "consumer_tag": consumer.tag,

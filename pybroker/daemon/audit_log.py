@@ -21,7 +21,7 @@ from pybroker.daemon.start_error import refused_by_system
 # Entries that wait for the thread: some ten megabytes, and seconds of the worst churn.
 WAITING_MAX: Final = 20_000
 # How long the thread gathers: a write for each entry would wake it, and take the loop's turn, each time.
-GATHER_S: Final = 0.02
+GATHER_S: Final = 0.05
 WARN_S: Final = 60.0
 # What is read of the file's end at a time, and at most: some forty thousand entries.
 BLOCK_OCTETS: Final = 65_536
