@@ -212,6 +212,38 @@ def test_a_hostile_username_matches_itself_and_nothing_else(name, key):
     assert one_of.grants("write", key) == (len(key) == 1 and key in name)
 
 
+LONG = ["n" * 255, "\u00e9" * 127, ".*" * 127, "-]" * 127]
+NAMES = st.sampled_from(HOSTILE + LONG) | KEYS.filter(bool)
+PARTS = st.lists(st.sampled_from(["{username}", "{vhost}"]) | KEYS.filter(bool), min_size=1, max_size=5)
+
+
+# Reliability §4.2, against a matcher that knows no patterns: the template's parts, put together as text.
+@given(user=NAMES, vhost=NAMES, parts=PARTS, other=KEYS)
+@example(user="a-z", vhost="]", parts=["{username}", "{vhost}"], other="m]")
+@example(user="{vhost}", vhost="{username}", parts=["{username}", "{vhost}"], other="{username}{username}")
+@example(user="u\n", vhost="$", parts=["{vhost}", "{username}"], other="$u")
+@example(user="n" * 255, vhost="v", parts=["{username}", "."], other="n" * 254 + ".")
+def test_a_template_matches_what_a_literal_matcher_does(user, vhost, parts, other):
+    names = {"{username}": user, "{vhost}": vhost}
+    template = "".join(
+        part if part in names else "".join(f"[{each}]" if each not in "^]\\[" else f"\\{each}" for each in part)
+        for part in parts
+    )
+    literal = "".join(names.get(part, part) for part in parts)
+    permission = TopicPermission(vhost, user, f"^{template}$", f"^{template}")
+    for key in {
+        literal,
+        other,
+        literal + other,
+        other + literal,
+        literal[:-1],
+        literal.replace(user, other),
+        literal.upper(),
+    }:
+        assert permission.grants("write", key) == (key == literal), (template, key)
+        assert permission.grants("read", key) == key.startswith(literal), (template, key)
+
+
 @given(name=KEYS.filter(bool))
 def test_an_expanded_name_is_a_literal_to_every_engine(name):
     pattern = expand("{username}", {"username": name})
