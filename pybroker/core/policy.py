@@ -72,6 +72,7 @@ class Applied:
     user: Policy | None = None
     operator: Policy | None = None
     definition: Definition = field(default_factory=dict)
+    _plain: "dict[str, QueueLimits]" = field(default_factory=dict)  # by type: those of queues without arguments
 
     @classmethod
     def of(cls, user: Policy | None, operator: Policy | None) -> "Applied":
@@ -91,8 +92,14 @@ class Applied:
 
     def limits(self, arguments: Mapping[str, Any], queue_type: str) -> "QueueLimits":
         """Return what a queue's arguments and these policies come to (F12, F13)."""
-        if self.user is None and self.operator is None:
-            return queue_limits(arguments, queue_type)
+        if arguments:
+            return self._resolved(arguments, queue_type)
+        limits = self._plain.get(queue_type)
+        if limits is None:
+            limits = self._plain[queue_type] = self._resolved(arguments, queue_type)
+        return limits
+
+    def _resolved(self, arguments: Mapping[str, Any], queue_type: str) -> "QueueLimits":
         resolved = dict(arguments)
         for policy, rules in ((self.user, RULES[queue_type]), (self.operator, OPERATORS_RULES)):
             if policy is None:

@@ -54,6 +54,7 @@ def test_equal_queues_share_what_they_are_under(broker, vhost):
     put(broker, "p", {"max-length": 5})
     put(broker, "o", {"max-length": 3}, component="operator_policy")
     assert one.applied is other.applied
+    assert one.limits is other.limits
     assert ("p", "o", {"max-length": 3}) == (one.applied.policy, one.applied.operator_policy, one.applied.definition)
 
 
