@@ -1,8 +1,11 @@
 """The connector as a user has it: through a Spark session, found by its name alone."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from spark.conftest import WAIT_S
 
 from pybroker.client import Properties, Table
 
@@ -122,3 +125,26 @@ def test_an_unknown_column_of_a_sink_is_an_error_unless_it_is_ignored(spark, uri
         sink.save()
     sink.option("ignoreUnknownColumns", "true").save()
     assert channel.basic_get(queue, no_ack=True).body == b"x"
+
+
+def test_a_sink_waits_through_a_memory_alarm_and_finishes(spark, broker, uri, channel, queue):
+    if not broker.is_ours:
+        pytest.skip("no pybrokerctl for a broker that was given")
+    frame = spark.range(5_000).selectExpr("string(id) AS value")
+    sink = frame.write.format("pybroker").options(uri=uri, exchange="", routingKey=queue, maxInFlight="500")
+    broker.ctl("set_vm_memory_high_watermark", "0")
+    try:
+        with ThreadPoolExecutor(1) as executor:
+            job = executor.submit(sink.option("publisherConfirmTimeoutMs", "1500").mode("append").save)
+            deadline = time.monotonic() + WAIT_S
+            while "blocked" not in broker.ctl("list_connections", "-q", "name", "state"):
+                assert time.monotonic() < deadline
+                assert not job.done(), job.exception()
+                time.sleep(0.1)
+            with pytest.raises(TimeoutError):
+                job.result(timeout=3.0)  # twice the time that confirms have: blocked time does not count
+            broker.ctl("set_vm_memory_high_watermark", "0.4")
+            job.result(timeout=60)
+    finally:
+        broker.ctl("set_vm_memory_high_watermark", "0.4")
+    assert channel.queue_declare(queue, durable=True).message_count == 5_000

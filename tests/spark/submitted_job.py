@@ -1,0 +1,13 @@
+"""A Spark program that knows nothing of where pybroker is: what is in a queue, as one line.
+
+spark-submit --py-files pybroker_spark.zip submitted_job.py URI QUEUE
+SPARK_REMOTE=local[2] python submitted_job.py URI QUEUE
+"""
+
+import sys
+
+from pyspark.sql import SparkSession
+
+spark = SparkSession.builder.appName("submitted").getOrCreate()
+frame = spark.read.format("pybroker").option("uri", sys.argv[1]).option("queue", sys.argv[2]).load()
+print("found", [(bytes(row.value).decode(), row.queue) for row in frame.select("value", "queue").collect()], flush=True)
