@@ -115,6 +115,7 @@ class Parameters:
         """Keep a parameter of a component that nobody knows here, a plugin's of another broker: it does nothing."""
         self._values.setdefault((vhost_name, component), {})[name] = value
         self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
+        telling.parameter_set(self.tell, vhost_name, component, name, value)
 
     def take(self, vhost_name: str, component: str, name: str, value: Any) -> None:
         """Take a parameter that the definitions have already, also one that does nothing. Raises ValidationError."""
