@@ -48,7 +48,7 @@ def _sentence(entry: dict[str, Any], args: Args) -> str:
         case "command":
             by = f"by an operator, {peer}: {cause}"
         case _:
-            by = f"({cause})" + (f", that was {printable(entry.get('connection'))}" if peer else "")
+            by = f"({cause}; {printable(entry.get('connection'))})" if peer else f"({cause})"
     with_it = f" {messages:,} message{'' if messages == 1 else 's'} went with it." if messages else ""
     queue, vhost = printable(args.queue), printable(args.vhost)
     return f"Queue '{queue}' in vhost '{vhost}' was deleted at {_when(entry)} UTC {by}.{with_it}"

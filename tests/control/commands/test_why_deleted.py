@@ -24,7 +24,7 @@ def audit(operator, *deletions: dict[str, object]) -> None:
         ),
         (
             {"cause": "auto-delete: its last consumer was cancelled"},
-            "(auto-delete: its last consumer was cancelled), that was a:1 -> b:2.",
+            "(auto-delete: its last consumer was cancelled; a:1 -> b:2).",
         ),
         (
             {"cause": "expired: unused for 100 ms (x-expires)", "peer": ""},
