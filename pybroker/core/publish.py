@@ -247,6 +247,10 @@ class Publisher:
         self, exchange: "Exchange", route: Route, traits: Traits, content: bytes
     ) -> "tuple[tuple[Queue, ...], bytes]":
         """Route one message by what it is; return its queues, its content without BCC (sender-selected routing)."""
+        if exchange.SCHEDULES and not traits.wants & WANTS_CC:
+            waits = exchange.waits(property_octets(content))
+            if waits:
+                return waits, content
         headers = headers_of(content)
         keys = [route.names.routing_key]
         if traits.wants & WANTS_CC and headers is not None:

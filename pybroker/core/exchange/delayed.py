@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.exchange.exchange import Destinations, Exchange
-from pybroker.core.schedule.due import due_of
+from pybroker.core.schedule.due import Due, due_in, due_of
 from pybroker.errors import CommandInvalid, PreconditionFailed
 
 if TYPE_CHECKING:
     from pybroker.core.arrival import Arrival
     from pybroker.core.binding import Binding
+    from pybroker.core.queue.queue import Queue
     from pybroker.wire.table import Table
 
 DELAYED_TYPE: Final = "x-delayed-type"
@@ -28,7 +29,7 @@ class DelayedExchange(Exchange):
     NEEDS_HEADERS: ClassVar[bool] = True
     SCHEDULES: ClassVar[bool] = True
 
-    __slots__ = ("inner", "schedule")
+    __slots__ = ("_schedules", "inner", "schedule")
 
     @classmethod
     def validate(cls, arguments: "Table") -> None:
@@ -56,6 +57,10 @@ class DelayedExchange(Exchange):
         """Refuse what the inner type refuses. Raises PreconditionFailed (406)."""
         self.inner.validate_binding(routing_key, arguments)
 
+    def waits(self, octets: bytes) -> "tuple[Queue, ...]":
+        """Return the schedule for a message with these properties, if it is not due."""
+        return self._schedules if self._is_early(due_in(octets)) else ()
+
     def find(
         self,
         routing_keys: "Sequence[str]",
@@ -64,11 +69,9 @@ class DelayedExchange(Exchange):
         out: Destinations,
     ) -> None:
         """Add the schedule, or every destination of a message that is due."""
-        if headers:
-            due = due_of(headers)
-            if due is not None and (not due.time or due.ms > self.vhost.broker.clock.timestamp_ms):
-                out[self.schedule] = 1
-                return
+        if headers and self._is_early(due_of(headers)):
+            out[self.schedule] = 1
+            return
         self.inner.find(routing_keys, headers, arrival, out)
 
     def welcome(self, binding: "Binding") -> None:
@@ -93,6 +96,10 @@ class DelayedExchange(Exchange):
             user=self.user,
         )
         self.schedule = Schedule(self)
+        self._schedules = (self.schedule,)
+
+    def _is_early(self, due: Due | None) -> bool:
+        return due is not None and (not due.time or due.ms > self.vhost.broker.clock.timestamp_ms)
 
     def _attach(self, binding: "Binding") -> None:
         self.inner.add(binding)

@@ -12,6 +12,7 @@ from pybroker.core.policy import UNRULED
 if TYPE_CHECKING:
     from pybroker.core.arrival import Arrival
     from pybroker.core.binding import Binding, BindingKey, Destination
+    from pybroker.core.queue.queue import Queue
     from pybroker.core.vhost import VHost
     from pybroker.wire.table import Table
 
@@ -137,6 +138,10 @@ class Exchange:
     def schedule_id(self) -> int | None:
         """Return the id under which the log keeps such messages; None: they never wait here."""
         return None
+
+    def waits(self, octets: bytes) -> "tuple[Queue, ...]":  # noqa: ARG002 - for those that keep messages
+        """Return where a message with these properties waits for its time; nothing if it is to be routed."""
+        return ()
 
     def find(
         self,

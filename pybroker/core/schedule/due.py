@@ -25,6 +25,7 @@ KEPT: Final = 1_024
 # The octets of a number for its type; a table that begins with an int so written is the usual one.
 _SIZES: Final = {b"b": 1, b"B": 1, b"s": 2, b"u": 2, b"I": 4, b"i": 4, b"l": 8, b"L": 8}
 _UNSIGNED: Final = b"Bui"
+_SIGNED: Final = {kind: size for kind, size in _SIZES.items() if kind not in _UNSIGNED}
 _FIRST: Final = b"\x07x-delay"
 # What is longer is no number that anybody means.
 DIGITS_MAX: Final = 24
@@ -101,6 +102,24 @@ def due_in(octets: bytes) -> Due | None:
         return due_of(decode_table(table, 0, GROWN)[0])
     except AmqpError:
         return None
+
+
+def negated(octets: bytes) -> bytes | None:
+    """Return the properties of a message that has waited, where only a number changes; None: see `waited`.
+
+    That is the case if the table begins with an `x-delay` of a signed type and has neither CC nor BCC.
+    """
+    at = octets.find(_FIRST) + len(_FIRST)
+    if at < len(_FIRST) or b"CC" in octets:
+        return None
+    table = find_headers(octets)
+    size = _SIGNED.get(octets[at : at + 1], 0)
+    if not size or table is None or table[4:12] != _FIRST or octets.find(table) + 4 + len(_FIRST) != at:
+        return None
+    delay = int.from_bytes(octets[at + 1 : at + 1 + size], signed=True)
+    if delay <= 0:
+        return None
+    return octets[: at + 1] + (-delay).to_bytes(size, signed=True) + octets[at + 1 + size :]
 
 
 def waited(octets: bytes, ms: int) -> tuple[bytes, list[str]]:

@@ -4,6 +4,7 @@ A slice at a time: what leaves meanwhile may be shown, what comes meanwhile may 
 for it, and forgotten again.
 """
 
+from array import array
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from heapq import merge
@@ -11,11 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.publish import headers_of, property_octets
 from pybroker.core.schedule.agenda import Agenda, Item, Waiting
-from pybroker.core.schedule.shelf import by_seq, stretch_of
+from pybroker.stretch import Stretch
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pybroker.core.schedule.schedule import Schedule
+    from pybroker.core.schedule.shelf import Kind, Shelved
     from pybroker.run import Run
 
 # Looked at, and read, in one go.
@@ -32,20 +36,21 @@ _BEFORE_ALL: Final = -(1 << 63)
 class Listed:
     """One scheduled message. `run` is None if its contents were not asked for, or could not be read."""
 
-    __slots__ = ("run", "schedule", "waiting")
+    __slots__ = ("_content", "run", "schedule", "waiting")
 
-    def __init__(self, schedule: "Schedule", waiting: "Waiting", run: "Run | None") -> None:
+    def __init__(self, schedule: "Schedule", waiting: "Waiting", shelved: "Shelved | None") -> None:
         self.schedule = schedule
         self.waiting = waiting
-        self.run = run
+        self.run: Run | Kind | None = None
+        self._content = b""
+        if shelved is not None:
+            self.run, self._content = shelved
 
     @property
     def deliver_at_ms(self) -> int:
         """Return when it is due, in milliseconds since the epoch, if nobody sets the clock until then."""
         clock = self.schedule.vhost.broker.clock
-        waiting = self.waiting
-        on_wall = waiting.agenda is self.schedule.times
-        return waiting.due_ms if on_wall else waiting.due_ms + clock.timestamp_ms - clock.now_ms
+        return self.schedule.on_clock(self.waiting) + clock.timestamp_ms - clock.now_ms
 
     @property
     def deliver_at(self) -> str:
@@ -87,11 +92,6 @@ class Listed:
         """Return its headers."""
         return {} if self.run is None else headers_of(self._content) or {}
 
-    @property
-    def _content(self) -> bytes:
-        assert self.run is not None
-        return self.run.content(self.waiting.seq - self.run.first_seq)
-
 
 def walk(schedule: "Schedule", pause: Callable[[float], object], *, contents: bool) -> Iterator[Listed]:
     """Give all messages, with their contents or without; `pause` lets others go on."""
@@ -126,25 +126,38 @@ def _all(agenda: Agenda) -> Iterator[Item]:
 def _listed(
     schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], object], *, contents: bool
 ) -> Iterator[Listed]:
-    runs = _read(schedule, part, pause) if contents else {}
+    shelved = _read(schedule, part, pause) if contents else {}
     for waiting in part:
-        yield Listed(schedule, waiting, runs.get(waiting.seq))
+        yield Listed(schedule, waiting, shelved.get(waiting.seq))
 
 
-def _read(schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], object]) -> "dict[int, Run]":
-    """Return the runs of these messages; of those that are on disk too."""
-    shelf = schedule.shelf.runs
-    found = {each.seq: shelf[each.seq] for each in part if each.seq in shelf}
-    wanted = [Item(each.due_ms, each.seq, each.size) for each in part if each.seq not in found]
-    # What has left meanwhile may not be on disk any more, and would be reported as damage.
-    wanted = [item for item in wanted if schedule.has(item)]
+def _read(schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], object]) -> "dict[int, Shelved]":
+    """Return these messages, those that are on disk too."""
+    found: dict[int, Shelved] = {}
+    wanted = []
+    for each in part:
+        shelved = schedule.shelf.look(each.seq)
+        if shelved is not None:
+            found[each.seq] = shelved
+        # What has left meanwhile may not be on disk any more, and would be reported as damage.
+        elif each.agenda.has(each.due_ms, each.seq):
+            wanted.append(each)
     if wanted and schedule.durable and not schedule.deleted:
         answers: list[list[tuple[Run, range]]] = []
-        schedule.vhost.broker.log.fetch(schedule.id, stretch_of(wanted), answers.append)
+        schedule.vhost.broker.log.fetch(
+            schedule.id, stretch_of({each.seq: each.size for each in wanted}), answers.append
+        )
         while not answers:
             pause(PAUSE_S)
-        found |= by_seq(answers[0])
+        for run, indexes in answers[0]:
+            found |= {run.first_seq + index: (run, run.content(index)) for index in indexes}
     return found
+
+
+def stretch_of(sizes: "Mapping[int, int]") -> Stretch:
+    """Return messages, whose sizes are given by seq, as a log knows them."""
+    seqs = sorted(sizes)
+    return Stretch.of(array("Q", seqs), array("I", [1]) * len(seqs), array("I", map(sizes.__getitem__, seqs)))
 
 
 def _time_text(ms: int) -> str:

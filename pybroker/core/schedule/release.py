@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pybroker.core.arrival import Arrival
 from pybroker.core.publish import NO_RECEIPT, enqueue, headers_of, property_octets, with_properties
 from pybroker.core.router import route
-from pybroker.core.schedule.due import due_in, waited
+from pybroker.core.schedule.due import due_in, negated, waited
 from pybroker.errors import AmqpError
 from pybroker.run import RUN_OCTETS_MAX, Run
 from pybroker.wire import properties
 from pybroker.wire.guard import GROWN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pybroker.core.queue.queue import Queue
     from pybroker.core.schedule.schedule import Schedule
+    from pybroker.core.schedule.shelf import Kind
     from pybroker.run import Names, Traits
 
 # A content header frame without its properties: frame header, class, weight, body size, frame-end (AMQP §4.2.6.1).
@@ -32,7 +35,7 @@ class _Letter(NamedTuple):
 
     octets: bytes
     traits: "Traits"
-    keys: list[str]
+    keys: "Sequence[str]"
 
 
 class _Group(NamedTuple):
@@ -61,10 +64,9 @@ class Release:
         self._contents: list[bytes] = []
         self._octets = 0
 
-    def add(self, run: Run, index: int) -> None:
+    def add(self, run: "Run | Kind", content: bytes) -> None:
         """Publish a message on; the schedule has forgotten it."""
-        content = run.content(index)
-        letter = self._letter_for(property_octets(content), run.arrived_ms)
+        letter = self._letter_for(property_octets(content), run.traits, run.arrived_ms)
         if letter.octets:
             content = with_properties(content, letter.octets)
         queues = self._queues(run, content, letter)
@@ -104,8 +106,12 @@ class Release:
         )
         enqueue(broker.log, run, range(run.count), group.queues, NO_RECEIPT)
 
-    def _letter_for(self, octets: bytes, arrived_ms: int) -> _Letter:
+    def _letter_for(self, octets: bytes, traits: "Traits", arrived_ms: int) -> _Letter:
         if octets == self._same and self._letter is not None:
+            return self._letter
+        same = negated(octets)
+        if same is not None:
+            self._same, self._letter = octets, _Letter(same, traits, ())
             return self._letter
         broker = self._schedule.vhost.broker
         grown, keys = waited(octets, broker.clock.now_ms - arrived_ms)
@@ -121,7 +127,7 @@ class Release:
         self._letter = letter
         return letter
 
-    def _queues(self, run: Run, content: bytes, letter: _Letter) -> "tuple[Queue, ...]":
+    def _queues(self, run: "Run | Kind", content: bytes, letter: _Letter) -> "tuple[Queue, ...]":
         exchange = self._schedule.exchange
         vhost = exchange.vhost
         if vhost.generation != self._generation:

@@ -15,11 +15,11 @@ from pybroker.core.limits import UNLIMITED
 from pybroker.core.name_pattern import NamePattern, PatternError
 from pybroker.core.publish import property_octets
 from pybroker.core.queue.queue import Queue
-from pybroker.core.schedule.agenda import ENTRY_OCTETS, Agenda, Item, Waiting
+from pybroker.core.schedule.agenda import ENTRY_OCTETS, Agenda, Waiting
 from pybroker.core.schedule.due import Due, due_in
 from pybroker.core.schedule.listing import walk
 from pybroker.core.schedule.release import Release
-from pybroker.core.schedule.shelf import Shelf
+from pybroker.core.schedule.shelf import AROUND_OCTETS as FETCHED_OCTETS, Shelf
 from pybroker.core.terms import describe
 from pybroker.stretch import Stretch, merge as merge_stretches
 from pybroker.wire.table import Table
@@ -31,13 +31,11 @@ if TYPE_CHECKING:
     from pybroker.core.publish import Receipt
     from pybroker.core.queue import recovered
     from pybroker.core.schedule.listing import Listed
+    from pybroker.core.schedule.shelf import Shelved
     from pybroker.run import Run
 
 # Published on in one turn: some milliseconds.
 TURN_MESSAGES: Final = 128
-# Contents are read back so long before they are due.
-AHEAD_MS: Final = 2_000
-AHEAD_MESSAGES: Final = 2_048
 # How often times are compared with a clock that may have been set, and contents looked at that wait for the log.
 LOOK_MS: Final = 1_000
 # A timer is never set further ahead.
@@ -46,10 +44,13 @@ TIMER_MS_MAX: Final = 3_600_000
 UNCOMMITTED_OCTETS_MAX: Final = 8_388_608
 HOLD_MS: Final = 10
 # What a start reads back at a time to learn when messages are due.
-READ_MESSAGES: Final = 2_048
+READ_MESSAGES: Final = 1_024
 READ_OCTETS: Final = 2_097_152
 # Forgotten in one turn, of an exchange that was deleted.
 FORGET_MESSAGES: Final = 8_192
+
+# Of one whose content is in memory, beside its run, about.
+SHELVED_OCTETS: Final = 100
 
 log = logging.getLogger("pybroker")
 
@@ -85,21 +86,22 @@ class Schedule(Queue):
 
     def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:  # noqa: ARG002 - nothing is refused
         """Take messages that are not due yet."""
+        shelf = self.shelf
         logged = self.durable and run.traits.persistent
-        look_ms = 0
-        for index, content in zip(indexes, run.take(indexes), strict=True):
+        look_ms = TIMER_MS_MAX + self.vhost.broker.clock.now_ms
+        for index in indexes:
+            content = run.content(index)
             size = int.from_bytes(content[11:19])
             agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
             agenda.add(due_ms, run.first_seq + index, size)
-            self.shelf.put(run, index, size, logged=logged)
-            due_ms -= self._ahead(agenda)
-            look_ms = min(look_ms, due_ms) if look_ms else due_ms
+            due_ms -= 0 if agenda is self.delays else self._ahead(agenda)
+            shelf.put(run, index, size, due_ms, logged=logged)
+            look_ms = min(look_ms, due_ms)
         self.published += len(indexes)
-        self.shelf.let_go()
+        shelf.let_go()
         self._count()
-        if self.shelf.crowded:
-            look_ms = min(look_ms, self.vhost.broker.clock.now_ms + LOOK_MS)
-        self._look_at(look_ms)
+        if look_ms < self.timer_ms or self.timer_ms <= run.arrived_ms or self.times or shelf.crowded:
+            self._look_at(look_ms)
 
     def _place(self, due: Due | None, arrived_ms: int) -> tuple[Agenda, int]:
         if due is not None and due.time:
@@ -113,7 +115,7 @@ class Schedule(Queue):
 
     def _count(self) -> None:
         self.messages_ready = len(self.delays) + len(self.times) + self._unread
-        self.messages_away = self.messages_ready - len(self.shelf.runs)
+        self.messages_away = self.messages_ready - len(self.shelf)
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -126,30 +128,39 @@ class Schedule(Queue):
             return
         shelf = self.shelf
         shelf.let_go()
+        more = self.messages_away > 0 and shelf.read_ahead(urgent=False)
         due = self.first(TURN_MESSAGES)
         broker = self.vhost.broker
         if due and broker.log.uncommitted_octets > UNCOMMITTED_OCTETS_MAX:
             self._look_at(now_ms + HOLD_MS)
             return
-        done = 0
+        done = on_time = 0
         for each in due:
-            run = shelf.take(each.seq, each.size)
-            if run is None:
+            shelved = shelf.take(each.seq, each.size)
+            if shelved is None:
+                more = shelf.read_ahead(urgent=True) or more
                 break
-            index = each.seq - run.first_seq
-            self._release.add(run, index)
-            each.agenda.remove(each.due_ms, each.seq)
-            self.forget(run, range(index, index + 1))
+            self._release.add(*shelved)
+            self._settle(each, shelved)
             done += 1
+            on_time += each.agenda is self.times
+        self.times.drop(on_time)
+        self.delays.drop(done - on_time)
         self._release.end()
         self._count()
-        if self.messages_away and not shelf.fetching:
-            ahead = self.first(AHEAD_MESSAGES, AHEAD_MS)
-            shelf.fetch(Item(each.due_ms, each.seq, each.size) for each in ahead)
-        if done == len(due) == TURN_MESSAGES:
+        if more or done == TURN_MESSAGES:
             self.wake()
-        elif done == len(due):
+        else:
             self._set_timer(now_ms)
+
+    def _settle(self, each: Waiting, shelved: "Shelved | None") -> None:
+        """Tell the log that it need not keep a message any longer."""
+        if self.durable and (shelved is None or shelved[0].traits.persistent):
+            self.vhost.broker.log.settle_seqs(self.id, each.seq, each.seq)
+
+    def on_clock(self, each: Waiting) -> int:
+        """Return when a message is due by the clock's now_ms, if nobody sets the one on the wall until then."""
+        return each.due_ms - self._ahead(each.agenda)
 
     def first(self, count: int, ahead_ms: int = 0) -> list[Waiting]:
         """Return those that are due first, now or so soon, in their order."""
@@ -166,19 +177,23 @@ class Schedule(Queue):
         return [Waiting(*item, agenda) for _, _, item, agenda in islice(both, count)]
 
     def _set_timer(self, now_ms: int) -> None:
-        """Be looked at when the next is due, or when it is time to read it."""
+        """Be looked at when the next is due, or when it is time to read some."""
+        shelf = self.shelf
         for agenda in (self.delays, self.times):
             for item in agenda.first(1):
-                due_ms = item.due - self._ahead(agenda)
-                self._look_at(due_ms if item.seq in self.shelf.runs else max(due_ms - AHEAD_MS, now_ms + 1))
-        if self.shelf.crowded:
-            self._look_at(now_ms + LOOK_MS)
+                # One that is not here is on its way.
+                if item.seq in shelf:
+                    self._look_at(item.due - self._ahead(agenda))
+        if self.messages_away and not shelf.fetching and not shelf.full:
+            self._look_at(shelf.read_at_ms)
+        if shelf.crowded:
+            self._look_at(now_ms + TIMER_MS_MAX)
 
     def _look_at(self, look_ms: int) -> None:
         """Be looked at then, or before."""
         broker = self.vhost.broker
         now_ms = broker.clock.now_ms
-        if self.times:
+        if self.times or self.shelf.crowded:
             look_ms = min(look_ms, now_ms + LOOK_MS)
         look_ms = max(now_ms + 1, min(look_ms, now_ms + TIMER_MS_MAX))
         if self.timer_ms <= now_ms or look_ms < self.timer_ms:
@@ -196,20 +211,11 @@ class Schedule(Queue):
 
     # -- by hand ------------------------------------------------------------------------------------------------------
 
-    def has(self, item: Item) -> bool:
-        """Tell whether a message is scheduled still."""
-        return self.delays.has(item.due, item.seq) or self.times.has(item.due, item.seq)
-
     def cancel(self, each: Waiting) -> bool:
         """Drop a message before its time; tell whether it was there."""
         if not each.agenda.remove(each.due_ms, each.seq):
             return False
-        run = self.shelf.take(each.seq, each.size)
-        if run is not None:
-            index = each.seq - run.first_seq
-            self.forget(run, range(index, index + 1))
-        elif self.durable:
-            self.vhost.broker.log.settle_seqs(self.id, each.seq, each.seq)
+        self._settle(each, self.shelf.forget(each.seq, each.size))
         self.dropped += 1
         self._count()
         return True
@@ -234,9 +240,9 @@ class Schedule(Queue):
         except PatternError as error:
             return str(error)
 
-    def lost(self, item: Item) -> None:
+    def lost(self, each: Waiting) -> None:
         """Go on without a message that could not be read; the log keeps what there is of it."""
-        if self.delays.remove(item.due, item.seq) or self.times.remove(item.due, item.seq):
+        if each.agenda.remove(each.due_ms, each.seq):
             self.unreadable += 1
             self._count()
             self._tell_unreadable()
@@ -262,16 +268,20 @@ class Schedule(Queue):
         self.wake()
 
     def _forget_some(self) -> None:
-        runs = self.shelf.runs
-        for _ in range(min(len(runs), FORGET_MESSAGES)):
-            runs.popitem()
-        if runs:
+        shelf = self.shelf
+        left = FORGET_MESSAGES
+        while shelf and left:
+            (shelf.runs or shelf.fetched).popitem()
+            left -= 1
+        if shelf:
             self.wake()
 
     @property
     def index_octets(self) -> int:
         """Return about what is kept in memory of messages beside their contents."""
-        return ENTRY_OCTETS * (len(self.delays) + len(self.times)) + 100 * len(self.shelf.runs)
+        shelf = self.shelf
+        fetched = shelf.fetched_octets + FETCHED_OCTETS * len(shelf.fetched)
+        return ENTRY_OCTETS * (len(self.delays) + len(self.times)) + SHELVED_OCTETS * len(shelf.runs) + fetched
 
     # -- after a start ------------------------------------------------------------------------------------------------
 

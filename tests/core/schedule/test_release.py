@@ -35,9 +35,9 @@ def test_what_goes_the_same_way_is_one_run():
     run = run_of(vhost, "k", *[wired(x_delay=5)] * 3, wired(x_delay=6))
     other = run_of(vhost, "nobody", wired(x_delay=5))
     for index in range(4):
-        release.add(run, index)
-    release.add(other, 0)
-    release.add(run, 0)
+        release.add(run, run.content(index))
+    release.add(other, other.content(0))
+    release.add(run, run.content(0))
     release.end()
     release.end()
     assert [(4, 4), (1, 1)] == entries(q)
@@ -48,10 +48,10 @@ def test_new_bindings_count_at_once():
     vhost, x, q = world()
     release = Release(x.schedule)
     run = run_of(vhost, "k", wired(x_delay=5), wired(x_delay=5))
-    release.add(run, 0)
+    release.add(run, run.content(0))
     second = queue(vhost, "second")
     link(vhost, "x", "second", "k")
-    release.add(run, 1)
+    release.add(run, run.content(1))
     release.end()
     assert (2, 1) == (q.messages_ready, second.messages_ready)
 
@@ -61,7 +61,7 @@ def test_an_inner_type_that_looks_at_each_message_does_so():
     release = Release(x.schedule)
     run = run_of(vhost, "k", wired(x_delay=5), wired(x_delay=5))
     for index in range(2):
-        release.add(run, index)
+        release.add(run, run.content(index))
     release.end()
     later = queue(vhost, "later")
     link(vhost, "x", "later")
@@ -73,7 +73,8 @@ def test_headers_that_fill_a_frame_stay_as_they_were():
     vhost.broker.settings.frame_octets_max = 80
     headers = wired(x_deliver_at=5, a="x" * 30)
     release = Release(x.schedule)
-    release.add(run_of(vhost, "k", headers), 0)
+    run = run_of(vhost, "k", headers)
+    release.add(run, run.content(0))
     release.end()
     (level,) = q.levels
     (entry,) = level

@@ -1,42 +1,115 @@
-from array import array
-
+from disk_log import DiskLog
 from topology import exchange, new_vhost, wired
 
 from pybroker.core.publish import names_of
 from pybroker.core.schedule import shelf as shelves
-from pybroker.core.schedule.agenda import Item
-from pybroker.core.schedule.shelf import by_seq, stretch_of
-from pybroker.run import PLAIN_TRAITS, Run
+from pybroker.run import Run, Traits
 
 
-def run_of(first, count):
-    return Run(names_of("x", "k"), PLAIN_TRAITS, first, [b"c" * 30] * count, 30 * count, count, 1, 0)
-
-
-def test_only_what_the_log_has_goes_and_the_oldest_first(monkeypatch):
-    monkeypatch.setattr(shelves, "KEPT_MESSAGES", 2)
+def made():
     vhost = new_vhost()
-    shelf = exchange(vhost, "x", "x-delayed-message", wired(x_delayed_type="fanout")).schedule.shelf
-    run = run_of(1, 6)
-    for index in range(6):
-        shelf.put(run, index, 1, logged=index != 1)
-    vhost.broker.log.safe_seq = 4
+    vhost.broker.log = log = DiskLog()
+    return log, exchange(vhost, "x", "x-delayed-message", wired(x_delayed_type="fanout")).schedule
+
+
+def put(schedule, *delays, size=1):
+    """Put messages of one run into the schedule and the log."""
+    broker = schedule.vhost.broker
+    now_ms = broker.clock.now_ms
+    seq = broker.log.take(len(delays))
+    content = b"\2\0\1\0\0\0\x0e\0\0\0\0" + size.to_bytes(8) + b"\0\0\xce"
+    contents = [content] * len(delays)
+    run = Run(names_of("x", "k"), Traits(persistent=True), seq, contents, 0, size * len(delays), size, now_ms)
+    broker.log.append(run, range(run.count), (schedule.id,))
+    for index, delay in enumerate(delays):
+        schedule.delays.add(now_ms + delay, seq + index, size)
+        schedule.shelf.put(run, index, size, now_ms + delay, logged=True)
+    schedule._count()
+    return run
+
+
+def test_only_what_the_log_has_goes_the_oldest_first_and_nothing_that_is_due_soon(monkeypatch):
+    monkeypatch.setattr(shelves, "KEPT_MESSAGES", 2)
+    log, schedule = made()
+    shelf = schedule.shelf
+    run = put(schedule, 10_000, 10_000, shelves.SOON_MS, 10_000, 10_000, 10_000)
+    log.safe_seq = run.first_seq + 1
     shelf.let_go()
-    assert [2, 4, 5, 6] == list(shelf.runs)
-    vhost.broker.log.safe_seq = 100
+    assert [run.first_seq + index for index in range(1, 6)] == list(shelf.runs)
+    log.safe_seq = run.first_seq + 100
     shelf.let_go()
-    assert ([2, 6], 2, False) == (list(shelf.runs), shelf.octets, len(shelf.runs) > 2)
-    assert (run, None) == (shelf.take(2, 1), shelf.take(2, 1))
+    assert ([run.first_seq + 2, run.first_seq + 5], 2) == (list(shelf.runs), shelf.octets)
+    assert not shelf.crowded
+    assert run.first_seq + 2 in shelf
+    assert (run, run.content(2)) == shelf.look(run.first_seq + 2) == shelf.take(run.first_seq + 2, 1)
+    assert shelf.take(run.first_seq + 2, 1) is shelf.look(run.first_seq + 2) is None
+    assert 1 == shelf.octets
 
 
-def test_a_stretch_has_its_messages_in_order():
-    stretch = stretch_of([Item(9, 5, 1), Item(1, 7, 1), Item(5, 6, 1), Item(2, 1, 4)])
-    assert [(1, 1, 4), (5, 3, 1)] == list(stretch.ranges())
-    assert array("Q", [1, 5]) == stretch.firsts
+def test_a_large_one_goes_although_it_is_due_soon(monkeypatch):
+    monkeypatch.setattr(shelves, "KEPT_MESSAGES", 0)
+    log, schedule = made()
+    put(schedule, 100, size=shelves.SMALL_OCTETS + 1)
+    log.safe_seq = log.next_seq
+    schedule.shelf.let_go()
+    assert 0 == len(schedule.shelf)
 
 
-def test_a_run_of_which_little_is_wanted_is_not_kept_whole():
-    run = run_of(1, 100)
-    here = by_seq([(run, range(3, 4)), (run_of(200, 2), range(2))])
-    assert {4, 200, 201} == set(here)
-    assert (4, 1, 2) == (here[4].first_seq, here[4].count, here[200].count)
+def test_windows_are_read_in_the_order_in_which_they_are_due_a_share_at_a_time(monkeypatch):
+    monkeypatch.setattr(shelves, "KEPT_MESSAGES", 0)
+    monkeypatch.setattr(shelves, "FETCH_MESSAGES", 4)
+    monkeypatch.setattr(shelves, "SHARE_MESSAGES", 2)
+    log, schedule = made()
+    shelf, clock = schedule.shelf, schedule.vhost.broker.clock
+    run = put(schedule, *(20_000 - 100 * number for number in range(10)))
+    log.safe_seq = log.next_seq
+    shelf.let_go()
+    schedule._count()
+    assert not shelf.read_ahead(urgent=False)
+    assert clock.now_ms + 19_100 - shelves.AHEAD_MS == shelf.read_at_ms
+    clock.advance(17_100)
+    assert shelf.read_ahead(urgent=False)
+    assert not shelf.read_ahead(urgent=False)
+    assert shelf.fetching
+    assert log.answer()
+    assert shelf.read_ahead(urgent=False)
+    assert shelf.fetching
+    while shelf.read_ahead(urgent=False):
+        pass
+    assert {run.first_seq + index for index in (9, 8, 7, 6)} == set(shelf.fetched)
+    assert (True, False, 4) == (shelf.full, shelf.fetching, shelf.fetched_octets)
+    assert not shelf.read_ahead(urgent=False)
+    for index in (9, 8, 7):
+        kind, content = shelf.take(run.first_seq + index, 1)
+        assert (run.names, run.content(index)) == (kind.names, content)
+    assert not shelf.full
+
+
+def test_what_is_due_and_not_here_is_read_however_much_is(monkeypatch):
+    monkeypatch.setattr(shelves, "KEPT_MESSAGES", 0)
+    monkeypatch.setattr(shelves, "FETCH_MESSAGES", 2)
+    log, schedule = made()
+    put(schedule, 10_000, 10_000, 10_000)
+    log.safe_seq = log.next_seq
+    schedule.shelf.let_go()
+    schedule.vhost.broker.clock.advance(10_000)
+    for urgent in (False, True):
+        assert not schedule.shelf.read_ahead(urgent=urgent)
+        assert log.answer()
+        while schedule.shelf.read_ahead(urgent=False):
+            pass
+        assert not log.fetches
+    assert 3 == len(schedule.shelf)
+
+
+def test_what_is_let_go_while_others_are_gathered_is_looked_for_in_time(monkeypatch):
+    monkeypatch.setattr(shelves, "KEPT_MESSAGES", 0)
+    log, schedule = made()
+    put(schedule, 90_000)
+    log.safe_seq = log.next_seq
+    schedule.shelf.let_go()
+    assert not schedule.shelf.read_ahead(urgent=False)
+    put(schedule, 10_000)
+    log.safe_seq = log.next_seq
+    schedule.shelf.let_go()
+    assert schedule.vhost.broker.clock.now_ms + 10_000 - shelves.AHEAD_MS == schedule.shelf.read_at_ms
