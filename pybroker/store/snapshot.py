@@ -94,7 +94,7 @@ def _encode(rows: Iterable[Row], state: State) -> bytes:
     lines = [f"{json.dumps(name)}:{json.dumps(value)}" for name, value in head.items()]
     for kind, found in sections.items():
         lines.append(f'"{KINDS[kind].section}":[' + ",".join("\n" + line for line in found) + "]")
-    # RabbitMQ's files have it; nothing here makes one yet.
+    # RabbitMQ's files have it; here policies are among the parameters, of the component `policy`.
     lines.append('"policies":[]')
     lines.append(f'"pybroker":{json.dumps(ours)}')
     octets = ("{" + ",\n".join(lines) + ",").encode()
