@@ -1,5 +1,6 @@
 """Spark looks for top-level modules pyspark_* in the folders of sys.path, and nowhere else."""
 
+import importlib
 import importlib.metadata
 import pkgutil
 
@@ -15,10 +16,9 @@ def test_spark_finds_the_source_where_pybroker_is_installed_also_editable():
         except importlib.metadata.PackageNotFoundError:
             pytest.skip("run from the sources, not installed")
         raise AssertionError("pybroker is installed, and Spark does not find pyspark_pybroker: install it again")
-    import pyspark_pybroker
-
     from pybroker.spark import discovery
     from pybroker.spark.source import PybrokerSource
 
-    assert pyspark_pybroker.DefaultSource is discovery.DefaultSource is PybrokerSource
+    found = importlib.import_module("pyspark_pybroker")
+    assert found.DefaultSource is discovery.DefaultSource is PybrokerSource
     assert PybrokerSource.name() == "pybroker"
