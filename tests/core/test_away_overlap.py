@@ -13,6 +13,7 @@ from hypothesis.stateful import (
 )
 from readers import seqs
 
+from pybroker.core.cause import BROKER
 from pybroker.run import Traits
 
 
@@ -87,7 +88,7 @@ class OverlapMachine(RuleBasedStateMachine):
         reader = self.readers.pop(at % len(self.readers))
         self.bench.queue.consumers.remove(reader)
         self.gone.append(reader)
-        self.bench.queue.consumer_left()
+        self.bench.queue.consumer_left(BROKER)
 
     @precondition(lambda self: self.readers or self.gone)
     @rule(at=st.integers(0, 5), count=st.integers(1, 9), how=st.sampled_from(["ack", "ack", "requeue", "reject"]))

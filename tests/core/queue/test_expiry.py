@@ -4,6 +4,7 @@ import pytest
 from readers import Bench, run_of
 from topology import new_vhost
 
+from pybroker.core.cause import BROKER
 from pybroker.core.queue.expiry import TURN_ENTRIES_MAX, ttl_ms
 from pybroker.run import Traits
 
@@ -172,7 +173,7 @@ def test_f32_a_queue_with_a_consumer_is_used():
     bench.advance(5_000)
     assert not bench.queue.deleted
     bench.queue.consumers.remove(reader)
-    bench.queue.consumer_left()
+    bench.queue.consumer_left(BROKER)
     bench.advance(999)
     assert not bench.queue.deleted
     bench.advance(1)

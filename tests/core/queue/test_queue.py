@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 from readers import Bench, Reader
 
+from pybroker.core.cause import BROKER
 from pybroker.core.limits import QueueLimits
 from pybroker.core.queue.queue import BUSY_MS, PACK_BEHIND_MESSAGES
 from pybroker.run import Entry, Traits
@@ -154,10 +155,10 @@ def test_f25_auto_delete_follows_the_last_consumer():
     bench.queue.auto_delete = True
     a, b = bench.reader("a"), bench.reader("b")
     bench.queue.consumers.remove(a)
-    bench.queue.consumer_left()
+    bench.queue.consumer_left(BROKER)
     assert not bench.queue.deleted
     bench.queue.consumers.remove(b)
-    bench.queue.consumer_left()
+    bench.queue.consumer_left(BROKER)
     assert bench.queue.deleted
 
 
