@@ -34,20 +34,28 @@ class Table(NamedTuple):
 
     def struct(self) -> "StructType":
         """Return it as Spark's type, with the partition column `date` at the end."""
-        return _struct(", ".join(f"`{c.name}` {c.type}" for c in (*self.columns, DATE)))
+        return _struct([(column.name, column.type) for column in (*self.columns, DATE)])
 
     def line_struct(self) -> "StructType":
         """Return a line's type: as in the table, but for the version and the time in milliseconds."""
-        columns = [f"`{c.name}` {'BIGINT' if c.name == 'ts' else c.type}" for c in self.columns]
-        return _struct(f"v INT, {', '.join(columns)}, `{BROKEN}` STRING")
+        columns = [(column.name, "BIGINT" if column.name == "ts" else column.type) for column in self.columns]
+        return _struct([("v", "INT"), *columns, (BROKEN, "STRING")])
 
 
-def _struct(ddl: str) -> "StructType":
-    from pyspark.sql.types import StructType  # noqa: PLC0415 - who only wants to know what there is does without
+def _struct(columns: list[tuple[str, str]]) -> "StructType":
+    from pyspark.sql import types  # noqa: PLC0415 - who only wants to know what there is does without
 
-    struct = StructType.fromDDL(ddl)
-    assert isinstance(struct, StructType)
-    return struct
+    # Not from DDL: that asks a session.
+    spark_types = {
+        "STRING": types.StringType(),
+        "BIGINT": types.LongType(),
+        "INT": types.IntegerType(),
+        "DOUBLE": types.DoubleType(),
+        "BOOLEAN": types.BooleanType(),
+        "TIMESTAMP": types.TimestampType(),
+        "DATE": types.DateType(),
+    }
+    return types.StructType([types.StructField(name, spark_types[kind]) for name, kind in columns])
 
 
 # Where Spark puts a line that is no JSON of this type.

@@ -69,14 +69,15 @@ class Warehouse:
         files = [path for day in set(dates) for path in self._partition(table, day).glob("*.parquet")]
         return sum(parquet.read_metadata(path).num_rows for path in files)
 
-    def write(self, frame: "DataFrame", table: Table, dates: Iterable[date]) -> None:
+    def write(self, frame: "DataFrame", table: Table, dates: Iterable[date], *, by_date: bool = False) -> None:
         """Replace these dates of a table by the frame's rows, sorted, a file each; one without rows is gone then.
 
-        The frame may read the dates that it replaces.
+        The frame may read the dates that it replaces; `by_date` says that its rows of one date are together.
         """
         staging = self.folder / STAGING / f"{table.name}.{os.getpid()}"
         names = [column.name for column in table.columns]
-        rows = frame.select(*names, "date").repartition("date").sortWithinPartitions("date", *table.key, "ts")
+        rows = frame.select(*names, "date")
+        rows = (rows if by_date else rows.repartition("date")).sortWithinPartitions("date", *table.key, "ts")
         try:
             rows.write.mode("overwrite").partitionBy("date").parquet(str(staging))
             self._replace(table.name, staging, dates)

@@ -81,8 +81,8 @@ def rows(parsed: "DataFrame", table: Table) -> "DataFrame":
 
 
 def merge(before: "DataFrame", new: "DataFrame", table: Table) -> "DataFrame":
-    """Return both, each row once."""
-    return before.unionByName(new).dropDuplicates([*table.key, "ts"])
+    """Return both, each row once. What is of one date comes together, as it is written: it moves only once."""
+    return before.unionByName(new).repartition("date").dropDuplicates(["date", *table.key, "ts"])
 
 
 def run(run: "Run") -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _ingest(run: "Run", table: Table, files: Files, figures: dict[str, int]) -> 
     )
     before = run.warehouse.read(run.spark, table, files.dates)
     count_before = run.warehouse.count(table.name, files.dates)
-    run.warehouse.write(merge(before, rows(parsed, table), table), table, files.dates)
+    run.warehouse.write(merge(before, rows(parsed, table), table), table, files.dates, by_date=True)
     figures["files"] += len(files.closed) + len(files.open)
     figures["lines"] += seen.get["lines"]
     figures["new rows"] += run.warehouse.count(table.name, files.dates) - count_before

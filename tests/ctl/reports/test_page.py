@@ -1,0 +1,72 @@
+"""The HTML page: well formed, needs nothing from elsewhere, and what is in it is shown, not run."""
+
+import re
+from html.parser import HTMLParser
+
+from ctl.reports.sample import REPORT
+
+from pybrokerctl.reports import page
+
+VOID = {"meta", "br", "line", "rect"}
+
+
+class Reader(HTMLParser):
+    """Keeps the texts, and whether each element that was opened is closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.texts, self.places = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.places += [value for name, value in attributes if name in {"src", "href"}]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if data.strip():
+            self.texts.append(data.strip())
+
+
+def text(**changes):
+    return "".join(page.page({**REPORT, **changes}))
+
+
+def test_the_page_is_whole_and_stands_alone():
+    reader = Reader(text())
+    assert (reader.open, reader.places) == ([], [])
+    assert "<script" not in text()
+    assert not re.search(r"url\(|@import|https?:", text())
+    assert "prefers-color-scheme: dark" in text()
+
+
+def test_what_people_read():
+    texts = Reader(text()).texts
+    for expected in (
+        "Blocked: who was held back, for how long, and why",
+        "2026-01-05 00:00:00 to 2026-01-06 00:00:00, made at 2026-01-06 00:05:00 (UTC)",
+        "held, s",
+        "61.5",
+        "<n@h.1.7.0>",
+        "pybrokerctl set_vm_memory_high_watermark 0.7",
+        "3 rows are left out; the tables have them.",
+        "Memory used",
+    ):
+        assert expected in texts
+
+
+def test_names_cannot_be_markup():
+    evil = '<script>alert("x")</script>'
+    shown = text(rows=[[evil, 1, 0.5, evil]], advice=[evil], summary=[[evil, evil]])
+    assert evil not in shown
+    assert evil in Reader(shown).texts
+
+
+def test_verdicts_have_their_colour_and_a_report_without_rows_says_so():
+    assert '<td class="bad">grows</td>' in text()
+    assert '<td class="good">fine</td>' in text()
+    assert "There is nothing to tell of." in Reader(text(rows=[])).texts

@@ -1,0 +1,67 @@
+"""The tables are what the daemon writes, and what the man page says."""
+
+from pathlib import Path
+
+import pytest
+from fakes import World
+
+from pybroker.core.losses import Losses
+from pybroker.daemon import telemetry_files, telemetry_rows
+from pybroker.spark.pipeline import schemas
+
+PAGE = Path(__file__).resolve().parents[3] / "man/pybroker-pipeline.7"
+HEAD = {"ts", "node", "epoch"}
+
+
+def names(table):
+    return {column.name for column in table.columns}
+
+
+def test_the_daemons_rows_are_the_tables_columns():
+    world = World()
+    broker, peer = world.broker, world.connect()
+    broker.losses = Losses()
+    peer.declare("q")
+    peer.publish("", "nowhere", b"")
+    broker.alarms.set("memory", "short")
+    (alarm,) = broker.alarms
+    (loss,) = broker.losses.take()
+    rows = {
+        "queue_sample": {**telemetry_rows.of_queue(world.vhost.queues["q"]), "first": True},
+        "connection_sample": {**telemetry_rows.of_session(peer.session), "first": True},
+        "node_sample": {**telemetry_rows.of_node(broker, 0), "telemetry_dropped_total": 0, "first": True},
+        "alarm_event": telemetry_rows.of_alarm(broker, alarm, "set"),
+        "block_event": telemetry_rows.of_block(peer.session, "memory", 0, None),
+        "trace_event": telemetry_rows.of_loss(*loss),
+    }
+    assert {name: HEAD | row.keys() for name, row in rows.items()} == {
+        name: names(table) for name, table in schemas.RAW.items()
+    }
+
+
+def test_both_speak_of_the_same_version():
+    assert telemetry_files.VERSION == schemas.VERSION
+
+
+@pytest.mark.parametrize("table", schemas.TABLES.values(), ids=lambda table: table.name)
+def test_keys_are_columns_and_everything_is_explained(table):
+    assert {*table.key, "ts"} <= names(table)
+    page = PAGE.read_text().replace(r"\-", "-")
+    assert f".SS {table.name}\n" in page
+    part = page.partition(f".SS {table.name}\n")[2].partition("\n.S")[0]
+    for column in table.columns:
+        assert column.help
+        assert f'.TP\n.BR {column.name} " ({column.type})"\n' in part
+
+
+def test_a_table_has_its_date_and_a_line_its_version():
+    pytest.importorskip("pyspark")
+    struct = schemas.NODE_SAMPLE.struct()
+    assert struct.names[:3] == ["ts", "node", "epoch"]
+    assert struct.names[-1] == "date"
+    assert (struct["ts"].dataType.simpleString(), struct["watermark"].dataType.simpleString()) == (
+        "timestamp",
+        "double",
+    )
+    line = schemas.NODE_SAMPLE.line_struct()
+    assert (line.names[0], line["ts"].dataType.simpleString(), line.names[-1]) == ("v", "bigint", schemas.BROKEN)

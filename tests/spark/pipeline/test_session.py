@@ -1,0 +1,54 @@
+"""What is needed is looked at before a virtual machine is started, and said in a sentence."""
+
+from importlib import metadata
+
+import pytest
+
+from pybroker.spark.pipeline import session
+from pybroker.spark.pipeline.failure import FailureError
+
+
+@pytest.mark.parametrize(
+    ("versions", "text"),
+    [
+        ({}, "the pipeline needs pyspark 4.2+: pip install 'pybroker[spark]'"),
+        ({"pyspark": "4.1.2", "pyarrow": "20.0"}, "needs pyspark 4.2+, and here is 4.1.2: pip"),
+        ({"pyspark": "4.3.0"}, "the pipeline needs pyarrow 18+: pip"),
+        ({"pyspark": "4.3.0", "pyarrow": "17.0.0"}, "needs pyarrow 18+, and here is 17.0.0"),
+    ],
+)
+def test_packages_that_are_missing_or_too_old_are_named(monkeypatch, versions, text):
+    def version(name):
+        if name not in versions:
+            raise metadata.PackageNotFoundError(name)
+        return versions[name]
+
+    monkeypatch.setattr(session.metadata, "version", version)
+    with pytest.raises(FailureError) as caught:
+        session.check_packages()
+    assert text in caught.value.text
+    assert caught.value.code == 69
+
+
+def test_too_little_memory_is_a_sentence(monkeypatch):
+    monkeypatch.setattr(session, "memory_octets", lambda: 300 << 20)
+    with pytest.raises(FailureError) as caught:
+        session.check_memory()
+    assert caught.value.text == "the pipeline needs 1024 MiB of memory, and 300 MiB are to be had"
+    assert caught.value.code == 69
+    monkeypatch.setattr(session, "memory_octets", lambda: 0)
+    session.check_memory()
+
+
+def test_this_machine_says_how_much_memory_it_has():
+    assert session.memory_octets() > 0
+
+
+def test_what_a_process_writes_meanwhile_goes_to_a_file(tmp_path, capfd):
+    import subprocess
+
+    with session._output_to(tmp_path / "log"):
+        subprocess.run(["sh", "-c", "echo out; echo err >&2"], check=True)
+    print("after")
+    assert (tmp_path / "log").read_text() == "out\nerr\n"
+    assert capfd.readouterr() == ("after\n", "")
