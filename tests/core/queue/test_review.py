@@ -1,10 +1,11 @@
 """New limits count at once for what waits, a share of it in each turn where it is very much."""
 
 import pytest
+from disk_log import DiskBench
 from readers import Bench
 
 from pybroker.core.limits import REJECT_PUBLISH
-from pybroker.core.queue import overflow
+from pybroker.core.queue import away, behind, overflow, queue
 from pybroker.core.queue.overflow import DROP_COST, ENTRY_COST
 from pybroker.run import Traits
 
@@ -171,3 +172,78 @@ def test_a_deleted_queue_is_not_looked_at(bench):
     bench.vhost.delete_queue(bench.queue)
     bench.turn()
     assert 0 == len(bench.broker.reviews)
+
+
+@pytest.fixture
+def handy(monkeypatch):
+    """Make windows and shares what they are to one another, but small."""
+    monkeypatch.setattr(behind, "WINDOW_MESSAGES", 64)
+    monkeypatch.setattr(away, "RESIDENT_MESSAGES", 320)
+    monkeypatch.setattr(away, "FETCH_MESSAGES", 128)
+    monkeypatch.setattr(queue, "PACK_BEHIND_MESSAGES", 128)
+    monkeypatch.setattr(overflow, "DROP_COST", 100 * ENTRY_COST)
+
+
+def backlog(count):
+    """Return a queue with so many messages, most of them away."""
+    disk = DiskBench()
+    for _ in range(count // 100):
+        disk.fill(100)
+    assert disk.queue.messages_away > count // 3
+    return disk
+
+
+def live(disk):
+    return sorted(disk.log.live[disk.queue.id])
+
+
+@pytest.mark.usefixtures("handy")
+class TestBacklogsThatAreAway:
+    """What is on disk alone is dropped unseen; what is to be a dead letter, or may be too old, comes back for that."""
+
+    def test_too_much_of_it_is_dropped_unseen_a_share_a_turn(self):
+        disk = backlog(2_000)
+        put(disk, {"max-length": 10})
+        left = disk.queue.messages_ready
+        turns = 0
+        while disk.queue.messages_ready > 10:
+            disk.broker.pump()
+            assert left - disk.queue.messages_ready <= 101
+            left = disk.queue.messages_ready
+            turns += 1
+        disk.settle_down()
+        assert (True, 0, list(range(1_991, 2_001))) == (turns > 10, disk.log.asked, live(disk))
+
+    def test_dead_letters_of_it_keep_their_order(self):
+        disk = backlog(500)
+        dead = Bench(disk.vhost, "dead")
+        put(disk, {"max-length": 10, "dead-letter-exchange": "", "dead-letter-routing-key": "dead"})
+        for _ in range(500):
+            disk.settle_down()
+        assert (10, 490) == (disk.queue.messages_ready, dead.queue.messages_ready)
+        assert dead.ready() == sorted(dead.ready())
+        assert list(range(491, 501)) == live(disk)[:10]
+
+    def test_it_expires_when_a_policy_says_so(self):
+        disk = backlog(500)
+        disk.broker.clock.advance(100)
+        put(disk, {"message-ttl": 100})
+        for _ in range(100):
+            disk.settle_down()
+        assert ([], 0, 500) == (live(disk), disk.queue.messages_ready, disk.queue.expired)
+
+    def test_what_is_published_meanwhile_counts(self):
+        disk = backlog(1_000)
+        put(disk, {"max-length": 5})
+        disk.fill(3)
+        disk.settle_down()
+        assert [999, 1_000, 1_001, 1_002, 1_003] == live(disk)
+
+    def test_who_consumes_meanwhile_gets_what_is_still_there_in_order(self):
+        disk = backlog(1_000)
+        put(disk, {"max-length": 5})
+        reader = disk.reader(no_ack=True)
+        for _ in range(100):
+            disk.settle_down()
+        assert (sorted(set(reader.seqs)), 1_000) == (reader.seqs, reader.seqs[-1])
+        assert [] == live(disk)
