@@ -138,7 +138,8 @@ class Daemon:
 
     def ctl(self, *words: str) -> str:
         command = [sys.executable, "-m", "pybrokerctl", "--socket", str(self.folder / "s"), "-q", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return done.stdout
 
     def turns(self) -> str:
         """Return what its longest turns cost since this was asked last."""
@@ -231,7 +232,7 @@ def run(given, daemon: Daemon, folder: Path) -> None:
         daemon.process, daemon.port = again.process, again.port
         tell(f"started after kill -9 in {again.start_s:.1f} s", daemon, None)
         prober = Prober(again.port)
-        while "being read" in again.ctl("list_scheduled", "id", "--exchange", "later"):
+        while "being read" in again.ctl("cancel_scheduled", "later", "0", "--dry-run"):
             time.sleep(0.1)
         tell(f"knows what is due when after {time.monotonic() - start:.1f} s", daemon, prober)
         prober.stop()

@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from fakes import Basic, Confirm, Exchange, Queue, Tx, World
-from hypothesis import given, settings, strategies as st
+from fakes import Basic, Confirm, Exchange, Queue, Tx
 from pamqp import encode
 
 from pybroker.core.schedule import schedule as schedules, shelf
@@ -353,49 +352,6 @@ def test_a_full_disk_line_holds_it_back(world, delayed):
     world.broker.log.uncommitted_octets = 0
     world.advance(schedules.HOLD_MS)
     assert [b"m"] == bodies(delayed)
-
-
-# The model: what is sorted by due time and order of publishing, and whatever is due has left.
-STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("delay"), st.integers(1, 40)),
-        st.tuples(st.just("time"), st.integers(1, 40)),
-        st.tuples(st.just("pass"), st.integers(0, 15)),
-        st.tuples(st.just("set"), st.integers(-20, 20)),
-    ),
-    max_size=40,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(STEPS)
-def test_whatever_is_due_has_left_in_order(steps):
-    world = World()
-    peer = world.connect()
-    declare(peer)
-    bind(peer)
-    waiting, expected = [], []
-    for number, (what, value) in enumerate(steps):
-        now, wall = world.clock.now_ms, world.clock.timestamp_ms
-        if what == "delay":
-            send(peer, b"%d" % number, x_delay=100 * value)
-            waiting.append(("delay", now + 100 * value, number))
-        elif what == "time":
-            send(peer, b"%d" % number, x_deliver_at=wall + 100 * value)
-            waiting.append(("time", wall + 100 * value, number))
-        elif what == "set":
-            world.clock.timestamp_ms += 100 * value
-        else:
-            world.advance(100 * value)
-            # Times are looked at once a second.
-            world.advance(1_000)
-            now, wall = world.clock.now_ms, world.clock.timestamp_ms
-            due = [each for each in waiting if each[1] <= (now if each[0] == "delay" else wall)]
-            waiting = [each for each in waiting if each not in due]
-            expected += [b"%d" % each[2] for each in due]
-    found = bodies(peer)
-    assert sorted(expected) == sorted(found)
-    assert len(waiting) == world.vhost.exchanges["x"].messages_delayed
 
 
 def test_contents_in_memory_are_bounded_only_where_the_log_has_them(world, delayed, monkeypatch):

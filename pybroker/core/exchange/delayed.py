@@ -59,6 +59,7 @@ class DelayedExchange(Exchange):
 
     def waits(self, octets: bytes) -> "tuple[Queue, ...]":
         """Return the schedule for a message with these properties, if it is not due."""
+        # Differs from RabbitMQ: what waits is routed; its plugin returns it where it is mandatory, and keeps it.
         return self._schedules if self._is_early(due_in(octets)) else ()
 
     def find(

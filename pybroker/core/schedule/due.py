@@ -30,6 +30,7 @@ _FIRST: Final = b"\x07x-delay"
 # What is longer is no number that anybody means.
 DIGITS_MAX: Final = 24
 # A hundred million years, which is never; whatever is added to it fits 64 bits.
+# Differs from RabbitMQ: its plugin delivers at once what has more than 49 days, the most that Erlang's timers take.
 FAR_MS: Final = 1 << 62
 _INT32: Final = range(-(1 << 31), 1 << 31)
 
