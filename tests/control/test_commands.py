@@ -77,6 +77,7 @@ def test_every_column_of_every_row_is_plain_json(command, operator, peer, monkey
     peer.consume("q", exclusive=True)
     operator.ask("set_topic_permissions", username="guest", exchange="amq.topic", write=".*", read=".*")
     operator.ask("set_vhost_limits", definition='{"max-queues": 9}')
+    operator.daemon.audited = [b'{"time":"t","event":"command","facts":{"exit":0}}']
     # A queue of ours is never anything but running, and one that is not is what one of the listings lists.
     monkeypatch.setattr(Queue, "state", "stopped")
     takes = {field.name for field in command.fields()}

@@ -84,6 +84,8 @@ LINES = """
     eval 'application:get_env(rabbit, channel_max).'
     purge_queue 'a, b'
     delete_queue 'a, b'
+    why_deleted 'a, b'
+    audit --number 5
     close_connection "$PID" bye
     close_all_user_connections guest bye
     close_all_connections bye

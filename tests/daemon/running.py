@@ -37,7 +37,8 @@ class Running:
 
     @property
     def log(self) -> str:
-        return "".join(path.read_text() for path in (self.folder / "data" / "log").glob("*.log"))
+        paths = (self.folder / "data" / "log").glob("*.log")
+        return "".join(path.read_text() for path in paths if not path.name.endswith("-audit.log"))
 
     def ctl(self, *words: str, expected: int = 0) -> str:
         """Run pybrokerctl on this daemon; return all it wrote."""
