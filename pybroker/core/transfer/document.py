@@ -256,6 +256,16 @@ class Document:
         if SECTIONS[section].updated or item.key not in items:
             items[item.key] = item
 
+    def emptied(self, others: list[Any]) -> Iterator[None]:
+        """Let go of all items, and of what was made of them; yield after each."""
+        for items in self.sections.values():
+            while items:
+                items.popitem()
+                if others:
+                    others.pop()
+                yield
+        others.clear()
+
     def finish(self) -> None:
         """Know that all of it is read: limits that a virtual host's item has count unless a parameter has them."""
         # Differs from RabbitMQ, which reads the parameter alone: its own exports have both.

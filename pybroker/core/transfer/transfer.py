@@ -105,7 +105,10 @@ class Transfer:
         return _outcome(checker)
 
     def imported(self, document: Document, pause: Pause, *, skip_if_unchanged: bool = False) -> Work[Outcome]:
-        """Import; return what was done. It is on disk when the definitions' ticket is complete."""
+        """Import, and empty the document; return what was done, without the changes.
+
+        It is on disk when the definitions' ticket is complete.
+        """
         content = ""
         # Differs from RabbitMQ: who imports decides, the node need not be configured for it.
         if skip_if_unchanged:
@@ -121,16 +124,18 @@ class Transfer:
     def _made(self, document: Document, pause: Pause) -> Work[Outcome]:
         count = len(document)
         checker = Checker(self._broker, document)
-        yield from self._in_shares(checker.run(), 0, 2 * count, pause)
+        yield from self._in_shares(checker.run(), 0, 3 * count, pause)
         outcome = _outcome(checker)
         if outcome.faults:
             # Differs from RabbitMQ: it makes what comes before the fault, and some of what comes behind.
             return outcome
         done = [0]
         try:
-            yield from self._in_shares(self._apply(outcome, done), count, 2 * count, pause)
+            yield from self._in_shares(self._apply(outcome, done), count, 3 * count, pause)
         except (AmqpError, LookupError, ValueError) as error:
             return outcome._replace(stopped=_stopped(outcome, done[0], error))
+        # To let go of 100,000 items at once took 40 ms.
+        yield from self._in_shares(document.emptied(checker.changes), 2 * count, 3 * count, pause)
         return outcome
 
     def _apply(self, outcome: Outcome, done: list[int]) -> Iterator[None]:
