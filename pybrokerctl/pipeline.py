@@ -9,7 +9,6 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from pybroker.control.pipeline import options
 from pybroker.control.spec import Node, Refused
 from pybrokerctl import exit_codes, render, reports
 
@@ -24,7 +23,7 @@ def perform(call: "Call", args: Any) -> int:
     # These commands ask no node: they say what is to be done here.
     asked: Any = call.command.run(cast("Node", None), args)
     if call.command.beside == "results":
-        return _report(call, args, asked["report"])
+        return _report(call, args, asked)
     words = list(asked["words"])
     if call.options.dry_run:
         if call.command.name != "pipeline_run":
@@ -53,14 +52,14 @@ def run(words: list[str], *, quiet: bool) -> dict[str, Any]:
     return document
 
 
-def _report(call: "Call", args: Any, name: str) -> int:
+def _report(call: "Call", args: Any, asked: dict[str, Any]) -> int:
     """Show a report, made anew if wanted; return 1 if it says what it was to fail on."""
-    fails = reports.condition(args.fail_on)
+    fails, name = reports.condition(args.fail_on), asked["report"]
     if call.options.dry_run:
         sys.stdout.write(f"{call.command.summary}, from {reports.place(args.warehouse, name)}\n")
         return exit_codes.OK
     if args.fresh:
-        run(["run", "ingest", "rollup", name, *options(args)], quiet=call.options.quiet)
+        run(asked["words"], quiet=call.options.quiet)
     report = reports.read(args.warehouse, name)
     for text in reports.show(report, args.format or call.options.formatter, call.options):
         sys.stdout.write(text)

@@ -20,7 +20,7 @@ HOT_MARK = re.compile(r"# tidy: hot, \S.*\d")
 BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "misc"}
 
 # Tested by running the program (tests/test_packaging.py), or by whoever uses the constant.
-NO_MIRROR = {"pybroker.daemon.__main__", "pybrokerctl.__main__", "pybroker.version"}
+NO_MIRROR = {"pybroker.daemon.__main__", "pybroker.spark.pipeline.__main__", "pybrokerctl.__main__", "pybroker.version"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

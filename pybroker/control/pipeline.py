@@ -43,6 +43,11 @@ class ReportArgs(NamedTuple):
     remote: RemoteArg = None
 
 
+def report(name: str, args: ReportArgs) -> dict[str, Any]:
+    """Return which report is asked for, and the words that make it anew."""
+    return {"report": name, "words": ["run", "ingest", "rollup", name, *options(args)]}
+
+
 def options(args: Any) -> list[str]:
     """Return the words of those options that were given and that the program takes by the same name."""
     names = ("warehouse", "telemetry", "master", "remote")

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from pybroker.control.pipeline import SECTION, ReportArgs
+from pybroker.control.pipeline import SECTION, ReportArgs, report
 from pybroker.control.spec import Command, Node
 
 
 def run(node: Node, args: ReportArgs) -> dict[str, Any]:
-    """Return which."""
-    del node, args
-    return {"report": "alarms"}
+    """Return which, and what makes it anew."""
+    del node
+    return report("alarms", args)
 
 
 COMMAND = Command(

@@ -5,4 +5,5 @@ from pybroker.control import commands
 
 def test_it_names_its_report():
     command = commands.load("report_alarms")
-    assert command.run(None, command.parse({"fail_on": "any"})) == {"report": "alarms"}
+    words = ["run", "ingest", "rollup", "alarms", "--warehouse", "/w"]
+    assert command.run(None, command.parse({"warehouse": "/w"})) == {"report": "alarms", "words": words}

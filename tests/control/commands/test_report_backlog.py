@@ -5,4 +5,5 @@ from pybroker.control import commands
 
 def test_it_names_its_report():
     command = commands.load("report_backlog")
-    assert command.run(None, command.parse({"fail_on": "any"})) == {"report": "backlog"}
+    words = ["run", "ingest", "rollup", "backlog", "--warehouse", "/w"]
+    assert command.run(None, command.parse({"warehouse": "/w"})) == {"report": "backlog", "words": words}

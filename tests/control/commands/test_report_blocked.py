@@ -5,4 +5,5 @@ from pybroker.control import commands
 
 def test_it_names_its_report():
     command = commands.load("report_blocked")
-    assert command.run(None, command.parse({"fail_on": "any"})) == {"report": "blocked"}
+    words = ["run", "ingest", "rollup", "blocked", "--warehouse", "/w"]
+    assert command.run(None, command.parse({"warehouse": "/w"})) == {"report": "blocked", "words": words}

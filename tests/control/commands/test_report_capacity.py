@@ -5,4 +5,5 @@ from pybroker.control import commands
 
 def test_it_names_its_report():
     command = commands.load("report_capacity")
-    assert command.run(None, command.parse({"fail_on": "any"})) == {"report": "capacity"}
+    words = ["run", "ingest", "rollup", "capacity", "--warehouse", "/w"]
+    assert command.run(None, command.parse({"warehouse": "/w"})) == {"report": "capacity", "words": words}

@@ -5,4 +5,5 @@ from pybroker.control import commands
 
 def test_it_names_its_report():
     command = commands.load("report_consumers")
-    assert command.run(None, command.parse({"fail_on": "any"})) == {"report": "consumers"}
+    words = ["run", "ingest", "rollup", "consumers", "--warehouse", "/w"]
+    assert command.run(None, command.parse({"warehouse": "/w"})) == {"report": "consumers", "words": words}

@@ -5,4 +5,5 @@ from pybroker.control import commands
 
 def test_it_names_its_report():
     command = commands.load("report_unroutable")
-    assert command.run(None, command.parse({"fail_on": "any"})) == {"report": "unroutable"}
+    words = ["run", "ingest", "rollup", "unroutable", "--warehouse", "/w"]
+    assert command.run(None, command.parse({"warehouse": "/w"})) == {"report": "unroutable", "words": words}

@@ -18,9 +18,7 @@ from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import QUEUE_1H, QUEUE_1M, QUEUE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
-# For a few thousand rows compiling a query costs more than running it.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+pytestmark = pytest.mark.spark
 
 # Four hours in minutes: what is an hour of the day is a quarter of it.
 SMALL = (20, 60, 240)
@@ -62,14 +60,9 @@ class Story:
 
 @pytest.fixture(scope="module")
 def story(spark, tmp_path_factory):
-    before = {name: spark.conf.get(name) for name in INTERPRETED}
-    for name, value in INTERPRETED.items():
-        spark.conf.set(name, value)
     story = Story(spark, tmp_path_factory.mktemp("day"), SMALL)
     story.figures = story.run(*JOBS)["jobs"]
-    yield story
-    for name, value in before.items():
-        spark.conf.set(name, value)
+    return story
 
 
 def check_ingest(story):
@@ -210,6 +203,9 @@ def jvm_s(spark):
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_a_full_day_of_five_hundred_queues(spark, tmp_path):
+    # So many rows are worth compiling for.
+    for name in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"):
+        spark.conf.unset(name)
     story = Story(spark, tmp_path, FULL)
     for minute in range(2):
         before, before_s = jvm_s(spark), time.monotonic()
