@@ -1,6 +1,6 @@
 """The event exchange ([rmq event exchange]): what is made, changed and deleted, as messages, and for the audit log.
 
-`amq.rabbitmq.event`, an internal topic exchange, is in the default virtual host alone, as RabbitMQ's plugin has it. Its
+`amq.rabbitmq.event`, an internal topic exchange, is in one virtual host alone, as RabbitMQ's plugin has it. Its
 messages have an event's name for routing key, the facts for headers, an empty body. They leave at the end of the turn:
 who emits is in the middle of something. What an event means to anybody is not known here.
 """
@@ -91,13 +91,20 @@ class Events(Chore):
         self.bindings_changed()
 
     def open_exchange(self, vhost: "VHost", user: str) -> None:
-        """Give the default virtual host its event exchange."""
-        if vhost.name == self._broker.settings.default_vhost:
+        """Give a virtual host the event exchange, if it is the one that has it."""
+        settings = self._broker.settings
+        if vhost.name == (settings.event_vhost or settings.default_vhost):
             self._exchange = EventExchange(
                 vhost, EXCHANGE, durable=True, auto_delete=False, internal=True, arguments=Table(), user=user
             )
             vhost.exchanges[EXCHANGE] = self._exchange
             self.bindings_changed()
+
+    def ensure_vhost(self) -> None:
+        """Make the virtual host that was configured for the event exchange, as RabbitMQ's plugin does."""
+        name = self._broker.settings.event_vhost
+        if name:
+            self._broker.add_vhost(name)
 
     def bindings_changed(self) -> None:
         """Find out anew whether anybody listens."""

@@ -76,6 +76,7 @@ class Daemon:
         self.definitions = DefinitionsStorage(folder.path, clock, turn, self._disk_failed)
         self.broker = Broker(config.settings, clock, turn, self.definitions.catalogue)
         self.definitions.restore(self.broker)
+        self.broker.events.ensure_vhost()
         self.server = Server(self.broker)
         self.secrets = ThreadWorker("secrets", turn)
         self.broker.logins.worker = self.secrets

@@ -121,6 +121,19 @@ def test_it_is_in_the_default_virtual_host_alone(world):
     assert EXCHANGE in world.vhost.exchanges
 
 
+def test_it_may_be_in_another_one_which_is_made_then():
+    world = World(event_vhost="events")
+    assert EXCHANGE not in world.vhost.exchanges
+    world.broker.events.ensure_vhost()
+    world.broker.events.ensure_vhost()
+    world.broker.users.set_permissions("guest", "events", ".*", ".*", ".*")
+    peer = world.connect(vhost="events")
+    peer.declare("told")
+    peer.call(Queue.Bind(queue="told", exchange=EXCHANGE, routing_key="queue.#"))
+    world.connect().declare("q")
+    assert [("queue.created", "/")] == [(each.method.routing_key, each.headers["vhost"]) for each in told(peer)]
+
+
 def test_too_many_are_dropped_and_counted(world, listener, caplog):
     events = world.broker.events
     for n in range(WAITING_MAX + 5):
