@@ -144,6 +144,19 @@ pybrokerctl backup create /backups/monday
 pybrokerctl backup verify /backups/monday
 pybrokerctl backup restore /backups/monday \-\-data\-dir /var/lib/pybroker
 .fi
+.SH REPORTS
+.B report
+by itself displays everything about the node;
+.B report backlog
+and its like show what the data pipeline has found in days of telemetry.
+.BR pybroker\-pipeline (7)
+explains both.
+.PP
+.nf
+pybrokerctl pipeline run all
+pybrokerctl report blocked
+pybrokerctl report capacity \-\-format html > capacity.html
+.fi
 .SH COMPLETION
 Bash, zsh and fish complete commands, options, columns, and names of queues, exchanges, virtual hosts, users and
 connections, which are asked from the running node; one that does not answer within half a second is left alone. For
@@ -254,7 +267,8 @@ and
 .BR pybroker (8),
 .BR pybroker.conf (5),
 .BR pybroker-control (7),
-.BR pybroker-amqp (7)
+.BR pybroker-amqp (7),
+.BR pybroker-pipeline (7)
 """
 
 
