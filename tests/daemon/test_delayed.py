@@ -1,4 +1,4 @@
-"""Delayed messages of a real daemon that is killed around the time when they are due, and what operators see of them."""
+"""Delayed messages of a real daemon, killed around the time when they are due, and what operators see of them."""
 
 import random
 import signal

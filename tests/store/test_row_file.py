@@ -50,6 +50,12 @@ def test_an_id_is_remembered_when_its_queue_is_gone(file):
     assert 42 == file.apply(Batch({("queue", ("/", "q")): None}, 2)).next_queue_id
 
 
+def test_the_id_of_an_exchange_that_keeps_messages_is_remembered_too(file):
+    plain = {("exchange", ("/", "plain")): {"type": "direct"}}
+    file.apply(Batch({**plain, ("exchange", ("/", "x")): {"schedule_id": 41}}, 1))
+    assert 42 == file.apply(Batch({("exchange", ("/", "x")): None}, 2)).next_queue_id
+
+
 def test_many_rows_are_replaced_and_removed(file):
     many = {("queue", ("/", f"q{n}")): {"id": n} for n in range(400)}
     file.apply(Batch(many, 1))

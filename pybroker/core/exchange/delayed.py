@@ -87,6 +87,7 @@ class DelayedExchange(Exchange):
         # The schedule publishes, and what publishes knows exchanges.
         from pybroker.core.schedule.schedule import Schedule  # noqa: PLC0415
 
+        self.validate(self.arguments)
         self.inner: Exchange = _types()[self.arguments[DELAYED_TYPE]](
             self.vhost,
             self.name,

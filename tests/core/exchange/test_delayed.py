@@ -1,8 +1,11 @@
 """What a delayed exchange is to the router and to definitions; how it delays is in flows/test_delayed.py."""
 
+from kept import again, new_broker
 from topology import exchange, link, names, new_vhost, queue, reached, wired
 
+from pybroker.core.durable import keep_queue
 from pybroker.core.router import route
+from pybroker.core.survivors import durable_queues
 
 
 def made(inner="direct"):
@@ -33,3 +36,31 @@ def test_its_schedule_has_an_id_that_no_queue_has():
     ids = [x.schedule_id, vhost.queues["q"].id]
     assert (2, None, 0) == (len(set(ids)), vhost.exchanges["amq.direct"].schedule_id, x.messages_delayed)
     assert 0 == vhost.exchanges["amq.direct"].messages_delayed
+
+
+def test_a_durable_one_is_there_again_with_the_id_of_its_schedule():
+    broker = new_broker()
+    vhost = broker.vhosts["/"]
+    x = exchange(vhost, "x", "x-delayed-message", wired(x_delayed_type="topic"))
+    keep_queue(queue(vhost, "q"))
+    link(vhost, "x", "q", "a.#")
+    restarted = again(broker)
+    found = restarted.vhosts["/"].exchanges["x"]
+    assert [] == restarted.notices
+    assert (x.schedule_id, "topic") == (found.schedule_id, found.inner.TYPE)
+    assert {x.schedule_id, vhost.queues["q"].id} == set(durable_queues(restarted))
+    assert ["q"] == reached(restarted.vhosts["/"], "x", "a.b")
+
+
+def test_a_row_without_an_inner_type_or_an_id_stops_nothing():
+    broker = new_broker()
+    vhost = broker.vhosts["/"]
+    for name in ("x", "y"):
+        exchange(vhost, name, "x-delayed-message", wired(x_delayed_type="topic"))
+    texts = broker.definitions.texts
+    for name, lost in (("x", "arguments_amqp"), ("y", "schedule_id")):
+        key = "exchange", ("/", name)
+        texts[key] = texts[key].replace(lost, "lost")
+    restarted = again(broker)
+    assert ["x", "y"] == [name for name in "xy" if any(f"name '{name}'" in each for each in restarted.notices)]
+    assert "x" not in restarted.vhosts["/"].exchanges
