@@ -112,7 +112,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), ""),
     "password_hashing_module": Key(ARGON2ID, values.one_of(ALGORITHMS), "password_hashing"),
     "default_vhost": Key("/", values.short_text, "default_vhost"),
-    "event_exchange.vhost": Key("", values.short_text, "event_vhost"),
+    "event_exchange.vhost": Key("/", values.short_text, "event_vhost"),
     "default_user": Key("guest", values.short_text, "default_user"),
     "default_pass": Key("guest", values.text_value, "default_pass"),
     "default_user_tags.TAG": Key("true", values.boolean, ""),
