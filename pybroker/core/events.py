@@ -92,8 +92,7 @@ class Events(Chore):
 
     def open_exchange(self, vhost: "VHost", user: str) -> None:
         """Give a virtual host the event exchange, if it is the one that has it."""
-        settings = self._broker.settings
-        if vhost.name == (settings.event_vhost or settings.default_vhost):
+        if vhost.name == self._broker.settings.event_vhost:
             self._exchange = EventExchange(
                 vhost, EXCHANGE, durable=True, auto_delete=False, internal=True, arguments=Table(), user=user
             )
@@ -102,9 +101,10 @@ class Events(Chore):
 
     def ensure_vhost(self) -> None:
         """Make the virtual host that was configured for the event exchange, as RabbitMQ's plugin does."""
-        name = self._broker.settings.event_vhost
-        if name:
-            self._broker.add_vhost(name)
+        settings = self._broker.settings
+        # The default one is made once: who deleted it since wanted that.
+        if settings.event_vhost != settings.default_vhost:
+            self._broker.add_vhost(settings.event_vhost)
 
     def bindings_changed(self) -> None:
         """Find out anew whether anybody listens."""

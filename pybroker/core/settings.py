@@ -29,7 +29,7 @@ class Settings:
     password_hashing: str = ARGON2ID  # of new users and changed passwords
     seeds_defaults: bool = True  # a fresh node gets the next ones; not one that loads definitions
     default_vhost: str = "/"
-    event_vhost: str = ""  # of the event exchange; empty: the default one
+    event_vhost: str = "/"  # of the event exchange
     default_user: str = "guest"
     default_pass: str = "guest"  # noqa: S105 - RabbitMQ's default user, loopback only
     default_user_tags: tuple[str, ...] = ("administrator",)

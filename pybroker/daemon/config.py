@@ -272,6 +272,8 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
     """Put together what several keys say about one thing."""
     settings = config.settings
     config.node_name = given.get("node.name", {}).get("", "")
+    if "event_exchange.vhost" not in given:
+        settings.event_vhost = settings.default_vhost
     if "listeners.tcp" in given:
         config.tcp = ()
     elif "listeners.tcp.NAME" in given:

@@ -74,7 +74,7 @@ def _places(config: Config) -> dict[str, str]:
         "node.name": settings.node_name,
         "cluster_name": settings.cluster_name,
         "data_dir": str(config.data_dir),
-        "event_exchange.vhost": settings.event_vhost or settings.default_vhost,
+        "event_exchange.vhost": settings.event_vhost,
         "control.socket": str(config.control_socket),
         "pid_file": str(config.pid_file or "none"),
         "log.dir": str(config.log_dir),
