@@ -154,6 +154,14 @@ def test_the_audit_log_lies_beside_the_log_unless_it_is_told_otherwise(lines, pa
     assert config.audit_file == (None if path is None else Path(path))
 
 
+@pytest.mark.parametrize(
+    ("lines", "vhost"),
+    [("", "/"), ("default_vhost = v", "v"), ("default_vhost = v\nevent_exchange.vhost = e", "e")],
+)
+def test_the_event_exchange_is_in_the_default_virtual_host_unless_it_is_told_otherwise(lines, vhost):
+    assert configured(lines).settings.event_vhost == vhost
+
+
 def test_a_log_file_may_lie_elsewhere():
     config = configured("log.dir = /l\nlog.file = /m/x.log")
     config.name_node("a@b")
