@@ -5,6 +5,8 @@ late acknowledgement settles nothing, since the message may be somebody else's b
 channel would take the other deliveries' acknowledgements with it.
 """
 
+from bisect import bisect_left
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -22,8 +24,11 @@ class Span(NamedTuple):
     consumer: "Consumer | None"
 
 
+_LAST: Final = attrgetter("last")
+
+
 class Lapsed:
-    """Tags of one channel; `count` of them."""
+    """Tags of one channel, `count` of them. Invariant: spans ascend and never overlap."""
 
     __slots__ = ("_pace", "_settled", "_spans", "count")
 
@@ -34,7 +39,8 @@ class Lapsed:
         self._settled = -1
 
     def __contains__(self, tag: int) -> bool:
-        return any(span.first <= tag <= span.last for span in self._spans)
+        at = bisect_left(self._spans, tag, key=_LAST)
+        return at < len(self._spans) and self._spans[at].first <= tag
 
     def next_pace(self, settled: int) -> int:
         """Return how many messages lapse now: one, or twice as many as last if the channel has settled none since."""
@@ -45,20 +51,24 @@ class Lapsed:
     def add(self, batch: "Batch") -> None:
         """Remember a delivery that is going back."""
         spans = self._spans
+        first, last, consumer = batch.first_tag, batch.last_tag, batch.consumer
         self.count += len(batch.indexes)
-        first = batch.first_tag
-        if spans and spans[-1].last + 1 == first and spans[-1].consumer is batch.consumer:
-            first = spans.pop().first
-        spans.append(Span(first, batch.last_tag, batch.consumer))
+        at = bisect_left(spans, first, key=_LAST)
+        before = spans[at - 1] if at else None
+        if before is not None and before.last + 1 == first and before.consumer is consumer:
+            spans[at - 1] = Span(before.first, last, consumer)
+        else:
+            spans.insert(at, Span(first, last, consumer))
 
     def answered(self, first: int, last: int) -> list[Span]:
         """Forget tags `first .. last`, as far as they are here; return these."""
+        spans = self._spans
+        stop = start = bisect_left(spans, first, key=_LAST)
         found: list[Span] = []
         left: list[Span] = []
-        for span in self._spans:
-            if span.last < first or span.first > last:
-                left.append(span)
-                continue
+        while stop < len(spans) and spans[stop].first <= last:
+            span = spans[stop]
+            stop += 1
             mine = Span(max(span.first, first), min(span.last, last), span.consumer)
             found.append(mine)
             self.count -= mine.last - mine.first + 1
@@ -66,5 +76,5 @@ class Lapsed:
                 left.append(Span(span.first, mine.first - 1, span.consumer))
             if span.last > mine.last:
                 left.append(Span(mine.last + 1, span.last, span.consumer))
-        self._spans = left
+        spans[start:stop] = left
         return found

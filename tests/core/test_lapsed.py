@@ -28,13 +28,21 @@ def test_each_tag_is_answered_once_and_says_whose_it_was(lapses, answers):
         lapsed.add(batch(tag, count, consumer))
         model |= dict.fromkeys(range(tag, tag + count), consumer)
         tag += count
-    for first, last in answers:
+    for first, last in map(sorted, answers):
         spans = lapsed.answered(first, last)
         found = {tag: span.consumer for span in spans for tag in range(span.first, span.last + 1)}
         expected = {tag: model.pop(tag) for tag in range(first, last + 1) if tag in model}
         assert expected == found
         assert len(model) == lapsed.count
         assert all((tag in lapsed) == (tag in model) for tag in range(45))
+
+
+@given(st.permutations(range(1, 9)))
+def test_in_whatever_order_they_lapse(tags):
+    lapsed = Lapsed()
+    for tag in tags:
+        lapsed.add(batch(2 * tag, 1, None))
+    assert [2, 4, 6, 8, 10, 12, 14, 16] == [span.first for span in lapsed.answered(0, 100)]
 
 
 def test_what_follows_is_one_span():
