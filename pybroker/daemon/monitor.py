@@ -91,7 +91,7 @@ class Monitor(Watch):
         now_ms = broker.clock.now_ms
         if now_ms - self._summed_at_ms >= SUMS_MS:
             self._summed_at_ms = now_ms
-            self._sums = self._buffers() + ELEMENT_OCTETS * self._messages_away()
+            self._sums = self._buffers() + ELEMENT_OCTETS * self._messages_away() + self._scheduled()
         queues = sum([len(vhost.queues) for vhost in broker.vhosts.values()])
         return held.octets + self._sums + QUEUE_OCTETS * queues + SESSION_OCTETS * len(broker.sessions)
 
@@ -102,6 +102,10 @@ class Monitor(Watch):
     def _messages_away(self) -> int:
         vhosts = self._broker.vhosts.values()
         return sum([sum([queue.messages_away for queue in vhost.queues.values()]) for vhost in vhosts])
+
+    def _scheduled(self) -> int:
+        vhosts = self._broker.vhosts.values()
+        return sum([schedule.index_octets for vhost in vhosts for schedule in vhost.schedules])
 
     def _trim(self, accounted: int) -> None:
         """Give back to the system what was freed, once that is much."""

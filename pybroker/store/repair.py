@@ -16,6 +16,7 @@ from pybroker.store.ledger import Index, Target
 from pybroker.store.quarantine import QUARANTINE, quarantine
 from pybroker.store.recovery import Recovery
 from pybroker.store.rescue import open_definitions
+from pybroker.store.rows import queue_ids
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile, seal_segment, segment_number
 from pybroker.store.survey import Survey, survey_log
@@ -36,7 +37,7 @@ def repair(data: "Path") -> Work:
     """Repair definitions, then the log. Raises DiskError, VersionError, NewerSchemaError: nothing can be done here."""
     opened = open_definitions(Disk(data))
     done = [*opened.notices, *opened.reports]
-    known = [row["id"] for row in opened.rows["queue"].values()]
+    known = queue_ids(opened.rows)
     opened.file.close()
     folder = log_folder(data)
     if not folder.is_dir():

@@ -42,6 +42,12 @@ class Row(NamedTuple):
         return describe(self.kind, self.key)
 
 
+def queue_ids(rows: Rows) -> list[int]:
+    """Return the ids under which the log keeps messages of what these rows tell of."""
+    found = ((value, at) for kind, at in QUEUE_IDS.items() for value in rows[kind].values())
+    return [value[at] for value, at in found if at in value]
+
+
 def describe(kind: str, key: Key) -> str:
     """Return a row's name for the operator: `queue (vhost '/', name 'q')`."""
     parts = zip(KINDS[kind].columns, key, strict=True)

@@ -5,7 +5,7 @@ import json
 from hypothesis import given, strategies as st
 
 from pybroker.store.definitions import KINDS
-from pybroker.store.rows import Row, Sum, decoded, describe, line_of, row_of, text_of
+from pybroker.store.rows import Row, Sum, decoded, describe, line_of, queue_ids, row_of, text_of
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -47,6 +47,13 @@ def test_rows_are_decoded_by_kind():
     assert {"/": {}} == {name: value for (name,), value in decoded(rows)["vhost"].items()}
     assert {("/", "q"): {"id": 1}} == decoded(rows)["queue"]
     assert set(KINDS) == set(decoded([]))
+
+
+def test_the_log_keeps_messages_of_queues_and_of_exchanges_that_delay():
+    rows = decoded([])
+    rows["queue"]["/", "q"] = {"id": 4}
+    rows["exchange"] |= {("/", "x"): {"schedule_id": 7}, ("/", "y"): {"type": "direct"}}
+    assert [4, 7] == queue_ids(rows)
 
 
 def test_a_row_has_a_name_for_the_operator():
