@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pybroker.core.unacked import Batch
 
 TAG_MAX: Final = (1 << 64) - 1
+# More than lapse at a time anyway.
+PACE_MAX: Final = 1 << 30
 
 
 class Span(NamedTuple):
@@ -44,7 +46,7 @@ class Lapsed:
 
     def next_pace(self, settled: int) -> int:
         """Return how many messages lapse now: one, or twice as many as last if the channel has settled none since."""
-        self._pace = 2 * self._pace if settled == self._settled else 1
+        self._pace = min(2 * self._pace, PACE_MAX) if settled == self._settled else 1
         self._settled = settled
         return self._pace
 
