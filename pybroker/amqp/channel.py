@@ -10,7 +10,7 @@ from pamqp import commands
 from pybroker.amqp.assembly import Assembly
 from pybroker.amqp.line import NEVER, Line
 from pybroker.amqp.publishing import finish_content, open_route
-from pybroker.core import telling
+from pybroker.core import coming
 from pybroker.core.cause import because
 from pybroker.core.lapsed import TAG_MAX
 from pybroker.core.link import ChannelState, give_back
@@ -362,9 +362,9 @@ class AmqpChannel(ChannelState):
         for consumer in consumers.values():
             consumer.queue.consumers.remove(consumer)
             queues[consumer.queue] = None
-            telling.consumer_deleted(consumer)
+            coming.consumer_deleted(consumer)
         if not ended:
-            telling.channel_closed(self)
+            coming.channel_closed(self)
         if self.transaction is not None:
             self.unacked.put_back(self.transaction.taken())
             self.transaction = None

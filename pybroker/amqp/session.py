@@ -12,7 +12,7 @@ from pamqp import base, commands
 
 from pybroker.amqp import receiving
 from pybroker.amqp.consumer_timeout import GRACE_MS, look
-from pybroker.core import telling
+from pybroker.core import coming
 from pybroker.core.cause import because
 from pybroker.core.link import SessionState, give_back
 from pybroker.core.throttle import PEER
@@ -282,7 +282,7 @@ class AmqpSession(SessionState):
             log.info("closing AMQP connection %s (%s): %s", self.pid, self.name, self.reason or reason)
         self.end_channels(self.reason or reason)
         if self.state != "header":
-            telling.connection_closed(self, self.reason or reason)
+            coming.connection_closed(self, self.reason or reason)
         self.leave()
         self.broker.ahead.pop(self.credit, None)
         self.state = "closed"

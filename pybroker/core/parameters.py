@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pybroker.core import telling
+from pybroker.core import decreed, telling
 
 if TYPE_CHECKING:
     from pybroker.store.definitions import Definitions
@@ -95,7 +95,7 @@ class Parameters:
             return False
         values[name] = value
         self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
-        telling.parameter_set(self.tell, vhost_name, component, name, value)
+        decreed.parameter_set(self.tell, vhost_name, component, name, value)
         known.changed(vhost_name, name, value)
         return True
 
@@ -106,7 +106,7 @@ class Parameters:
             return False
         del values[name]
         self._definitions.remove(RUNTIME, (vhost_name, component, name))
-        telling.parameter_cleared(self.tell, vhost_name, component, name)
+        decreed.parameter_cleared(self.tell, vhost_name, component, name)
         if component in self.components:
             self.components[component].changed(vhost_name, name, None)
         return True
@@ -115,7 +115,7 @@ class Parameters:
         """Keep a parameter of a component that nobody knows here, a plugin's of another broker: it does nothing."""
         self._values.setdefault((vhost_name, component), {})[name] = value
         self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
-        telling.parameter_set(self.tell, vhost_name, component, name, value)
+        decreed.parameter_set(self.tell, vhost_name, component, name, value)
 
     def take(self, vhost_name: str, component: str, name: str, value: Any) -> None:
         """Take a parameter that the definitions have already, also one that does nothing. Raises ValidationError."""
@@ -145,7 +145,7 @@ class Parameters:
         """Set a global parameter, keep and apply it; its value is nobody's to refuse, as in RabbitMQ."""
         self.globals[name] = value
         self._definitions.put(GLOBAL, (name,), {"value": value})
-        telling.global_parameter(self.tell, "parameter.set", name, value=value)
+        decreed.global_parameter(self.tell, "parameter.set", name, value=value)
         self.global_changed(name, value)
 
     def clear_global(self, name: str) -> bool:
@@ -154,7 +154,7 @@ class Parameters:
             return False
         del self.globals[name]
         self._definitions.remove(GLOBAL, (name,))
-        telling.global_parameter(self.tell, "parameter.cleared", name)
+        decreed.global_parameter(self.tell, "parameter.cleared", name)
         self.global_changed(name, None)
         return True
 

@@ -8,7 +8,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.core import telling
+from pybroker.core import decreed
 from pybroker.core.chore import Chore
 from pybroker.core.exchange.exchange import ALTERNATE, Exchange
 from pybroker.core.limits import OVERFLOWS
@@ -141,7 +141,7 @@ class Policies(Chore):
                 before = noun.applied
                 if not _is_gone(noun) and self.apply(noun):
                     budget -= CHANGE_COST
-                    telling.policy_applied(noun, before)
+                    decreed.policy_applied(noun, before)
             if not nouns:
                 del self._waiting[vhost_name]
         if self._waiting:

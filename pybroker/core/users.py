@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from pybroker.core import durable, telling
+from pybroker.core import decreed, durable, telling
 from pybroker.core.password import MD5, SHA256, check_hash, hash_of_nobody, hash_password, password_fits
 from pybroker.core.permissions import Permission, TopicPermission
 from pybroker.core.quota import checked_user_limits
@@ -128,7 +128,7 @@ class Users:
         user = User(name, password_hash, hashing_algorithm, tags, limits)
         self.take(user)
         durable.keep_user(self._definitions, user)
-        telling.user_created(self.tell, user)
+        decreed.user_created(self.tell, user)
         return user
 
     def take(self, user: User) -> None:
@@ -175,7 +175,7 @@ class Users:
         user = self.named(name)
         before, user.limits = user.limits, dict(limits)
         self._keep(user)
-        telling.user_limits(self.tell, user, before)
+        decreed.user_limits(self.tell, user, before)
 
     def authenticate(self, name: str, password: str) -> User | None:
         """Return the user if the password is right. A name that does not exist costs the same work as one that does.

@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from pybroker.core import durable, telling
+from pybroker.core import coming, durable, telling
 
 if TYPE_CHECKING:
     from pybroker.core.binding import Binding, BindingKey, Destination
@@ -115,7 +115,7 @@ class VHost:
         for consumer in queue.consumers:
             queue.consumers.remove(consumer)
             consumer.cancelled_by_server()
-            telling.consumer_deleted(consumer)
+            coming.consumer_deleted(consumer)
         telling.queue_deleted(queue, events.taking_along, messages)
         events.taking_along = before
         queue.messages_unacknowledged = queue.octets_unacknowledged = 0

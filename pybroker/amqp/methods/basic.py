@@ -10,7 +10,7 @@ from pybroker.amqp.consumer import AmqpConsumer
 from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.amqp.get import Get
 from pybroker.amqp.methods.queue import queue_name
-from pybroker.core import telling
+from pybroker.core import coming
 from pybroker.core.access import find_accessible_queue
 from pybroker.core.arguments import check_consume_arguments, consumer_priority
 from pybroker.core.cause import because
@@ -83,7 +83,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     consumers.add(consumer)
     queue.expires_at_ms = 0
     queue.wake()
-    telling.consumer_created(consumer)
+    coming.consumer_created(consumer)
 
 
 def _random() -> str:
@@ -117,7 +117,7 @@ def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
     if not method.nowait:
         channel.send(make_method(commands.Basic.CancelOk, consumer_tag=tag))
     if consumer is not None:
-        telling.consumer_deleted(consumer)
+        coming.consumer_deleted(consumer)
         consumer.queue.consumer_left(because("auto-delete: its last consumer was cancelled", channel.session))
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
 
-from pybroker.core import telling
+from pybroker.core import coming
 from pybroker.errors import ChannelError, MethodNotImplemented
 from pybroker.wire.methods import make_method
 
@@ -18,7 +18,7 @@ def channel_open(channel: "AmqpChannel", _method: Any) -> None:
         raise ChannelError("second 'channel.open' seen", (20, 10))
     channel.starting = False
     channel.send(make_method(commands.Channel.OpenOk))
-    telling.channel_created(channel)
+    coming.channel_created(channel)
 
 
 def channel_close(channel: "AmqpChannel", _method: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import commands
 
-from pybroker.core import telling
+from pybroker.core import coming
 from pybroker.core.login import LOCAL_ONLY, Verdict
 from pybroker.core.permissions import check_vhost
 from pybroker.core.quota import check_connection
@@ -123,7 +123,7 @@ def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) 
         _turn_away(session, name, late_ms, verdict)
         return
     session.user = verdict.user
-    telling.authenticated(session, name)
+    coming.authenticated(session, name)
     session.state = "tuning"
     session.reading_resumed()
     session.send_method(
@@ -141,7 +141,7 @@ def _turn_away(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict
     """Refuse: 403, or 506 if nobody had the time to look at the password."""
     mechanism = session.auth_mechanism
     session.broker.logins.refused(f"{mechanism} login refused: user {name!r:.256} - {verdict.reason}", session.name)
-    telling.authenticated(session, name, f"user '{name}' - {verdict.reason}")
+    coming.authenticated(session, name, f"user '{name}' - {verdict.reason}")
     error: AmqpError
     if verdict.busy:
         # Differs from RabbitMQ: its hashes cost nothing. To be refused for good a client must have been wrong.
@@ -218,7 +218,7 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
         session.user.name,
         vhost.name,
     )
-    telling.connection_created(session)
+    coming.connection_created(session)
 
 
 def connection_close(session: "AmqpSession", _method: commands.Connection.Close) -> None:
