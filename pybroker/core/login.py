@@ -59,7 +59,7 @@ class _Task(NamedTuple):
 class Logins:
     """`worker` is the thread; without one (tests) everything is done at once. Used on the loop alone."""
 
-    __slots__ = ("_broker", "_busy", "_key", "_lines", "_refused", "waiting", "worker")
+    __slots__ = ("_broker", "_busy", "_key", "_lines", "_refused", "failed", "succeeded", "waiting", "worker")
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
@@ -67,6 +67,7 @@ class Logins:
         self._lines: dict[tuple[str, str], deque[_Task]] = {}  # the next one to be served is first
         self._busy = False
         self._refused = 0  # in this second
+        self.failed = self.succeeded = 0  # by a peer, since the start or the last reset
         self.waiting = 0
         self.worker: Worker | None = None
 
@@ -144,7 +145,8 @@ class Logins:
     # -- what the log is told -----------------------------------------------------------------------------------------
 
     def refused(self, text: str, connection_name: str) -> None:
-        """Log a login that was refused; of a flood so many lines a second, and then how many there were."""
+        """Count and log a login that was refused; of a flood so many lines a second, and then how many there were."""
+        self.failed += 1
         self._refused += 1
         if self._refused <= LINES_MAX:
             log.error("%s (connection %s)", text, connection_name)

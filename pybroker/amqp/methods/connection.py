@@ -122,6 +122,7 @@ def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) 
     if verdict.user is None:
         _turn_away(session, name, late_ms, verdict)
         return
+    session.broker.logins.succeeded += 1
     session.user = verdict.user
     coming.authenticated(session, name)
     session.state = "tuning"

@@ -72,6 +72,8 @@ NAMES: Final = (
     "list_consumers",
     "why_blocked",
     "top",
+    "list_node_auth_attempt_stats",
+    "reset_node_auth_attempt_metrics",
     # Virtual hosts
     "add_vhost",
     "delete_vhost",

@@ -1,0 +1,20 @@
+"""reset_node_auth_attempt_metrics: count logins from zero."""
+
+from pybroker.control.spec import Command, NoArgs, Node
+
+
+def run(node: Node, args: NoArgs) -> None:
+    """Reset the counts."""
+    del args
+    node.broker.logins.failed = node.broker.logins.succeeded = 0
+
+
+COMMAND = Command(
+    name="reset_node_auth_attempt_metrics",
+    section="Monitoring",
+    summary="Sets the counts of list_node_auth_attempt_stats to zero",
+    args=NoArgs,
+    effect="write",
+    run=run,
+    banner="Reset auth attempt metrics on node {node} ...",
+)
