@@ -1,82 +1,50 @@
-import pytest
+from fakes import World
+from pamqp import commands
 
-from pybroker.core import telling
-from pybroker.core.users import User
-
-
-@pytest.mark.parametrize(
-    ("host", "shown"),
-    [
-        ("127.0.0.1", "{127,0,0,1}"),
-        ("::1", "{0,0,0,0,0,0,0,1}"),
-        ("fe80::1%eth0", "{65152,0,0,0,0,0,0,1}"),
-        ("2001:db8:0:1:2:3:4:5", "{8193,3512,0,1,2,3,4,5}"),
-        ("localhost", "localhost"),
-        ("/run/pybroker.sock", "/run/pybroker.sock"),
-        ("not:an:address", "not:an:address"),
-    ],
-)
-def test_an_address_is_an_erlang_tuple(host, shown):
-    assert shown == telling.erlang_host(host)
+from pybroker.core.cause import because
 
 
-@pytest.fixture
-def told():
-    return []
+def test_an_exclusive_queue_is_told_of_with_its_owner():
+    world = World(node_name="pybroker@vm")
+    heard = []
+    world.broker.events.audit = lambda event, facts, *_: heard.append((event, facts.get("owner_pid")))
+    peer = world.connect()
+    heard.clear()
+    peer.declare("own", exclusive=True)
+    peer.declare("q")
+    assert [("queue.created", peer.session.pid), ("queue.created", "")] == heard
 
 
-@pytest.fixture
-def tell(told):
-    return lambda event, facts: told.append((event, dict(facts)))
+def test_a_deletion_is_told_with_its_cause_and_what_went_with_it():
+    world = World()
+    heard = []
+    peer = world.connect()
+    peer.declare("q", durable=True)
+    peer.call(commands.Queue.Bind(queue="q", exchange="amq.topic", routing_key="k"))
+    peer.publish("", "q", b"")
+    world.broker.events.audit = lambda *given: heard.append(given)
+    cause = because("why")
+    world.vhost.delete_queue(world.vhost.queues["q"], cause)
+    named = {"name": "q", "vhost": "/"}
+    assert ("queue.deleted", named, cause, {"durable": True, "messages": 1}) == heard[1]
+    assert ("binding.deleted", cause) == (heard[0][0], heard[0][2])
+    assert world.broker.events.taking_along is None
 
 
-def test_a_policy_is_told_as_such_and_an_operators_as_a_parameter_too(told, tell):
-    value = {"pattern": "^q", "definition": {"max-length": 5}, "priority": 0, "apply-to": "all"}
-    telling.parameter_set(tell, "/", "policy", "p", value)
-    telling.parameter_set(tell, "/", "operator_policy", "p", value)
-    telling.parameter_cleared(tell, "/", "policy", "p")
-    telling.parameter_cleared(tell, "/", "operator_policy", "p")
-    parameter, named = {"vhost": "/", "component": "operator_policy", "name": "p"}, {"name": "p", "vhost": "/"}
-    assert [
-        ("policy.set", {**named, **value}),
-        ("parameter.set", {**parameter, "value": value}),
-        ("policy.set", {**named, **value}),
-        ("policy.cleared", named),
-        ("parameter.cleared", parameter),
-        ("operator.policy.cleared", named),
-    ] == told
-
-
-@pytest.mark.parametrize("value", [{"max-queues": 5}, [["max-queues", 5]]])
-def test_limits_of_a_virtual_host_are_told_whatever_form_they_have(told, tell, value):
-    telling.parameter_set(tell, "v", "vhost-limits", "limits", value)
-    telling.parameter_cleared(tell, "v", "vhost-limits", "limits")
-    parameter = {"vhost": "v", "component": "vhost-limits", "name": "limits"}
-    assert [
-        ("parameter.set", {**parameter, "value": value}),
-        ("vhost.limits.set", {"name": "limits", "max-queues": 5}),
-        ("parameter.cleared", parameter),
-        ("vhost.limits.cleared", {"name": "limits"}),
-    ] == told
-
-
-def test_a_global_parameter_is_told_as_set_and_as_cleared(told, tell):
-    telling.global_parameter(tell, "parameter.set", "color", value="red")
-    telling.global_parameter(tell, "parameter.cleared", "color")
-    facts = {"component": "global", "name": "color"}
-    assert [("parameter.set", {**facts, "value": "red"}), ("parameter.cleared", facts)] == told
-
-
-def test_limits_of_a_user_are_told_as_set_or_cleared(told, tell):
-    user = User("ann")
-    user.limits = {"max-channels": 7}
-    telling.user_limits(tell, user, {})
-    telling.user_limits(tell, user, {"max-channels": 7, "max-connections": 5})
-    named = {"name": "limits", "username": "ann"}
-    assert [("user.limits.set", {**named, "max-channels": 7}), ("user.limits.cleared", named)] == told
-
-
-def test_a_user_is_told_of_with_what_it_has(told, tell):
-    user = User("ann", tags=("monitoring",))
-    telling.user_created(tell, user)
-    assert [("user.created", {"name": "ann"}), ("user.tags.set", {"name": "ann", "tags": ["monitoring"]})] == told
+def test_a_virtual_host_is_told_of_with_its_exchanges_and_described_anew():
+    world = World()
+    heard = []
+    world.broker.events.audit = lambda event, facts, *_: heard.append((event, facts))
+    vhost = world.broker.add_vhost("v", "what for", ("a", "b"))
+    assert {"exchange.created"} == {event for event, _ in heard[:-1]}
+    event, facts = heard[-1]
+    assert ("vhost.created", "a,b", "undefined") == (event, facts["tags"], facts["default_queue_type"])
+    assert '#{description => <<"what for">>,tags => <<"a,b">>}' == facts["metadata"]
+    heard.clear()
+    vhost.describe(tags=("c",))
+    vhost.describe(description="else")
+    assert ["vhost.tags.set", "vhost.updated"] == [event for event, _ in heard]
+    assert ["c"] == heard[0][1]["tags"]
+    heard.clear()
+    world.broker.delete_vhost("v")
+    assert ["vhost.deleted", "vhost.down"] == [event for event, _ in heard][-2:]
