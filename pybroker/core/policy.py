@@ -115,12 +115,12 @@ class Applied:
 UNRULED: Final = Applied()
 
 
-def _policys(policys: Any, _arguments: Any) -> Any:
-    return policys
+def _policy_counts(of_policy: Any, _of_argument: Any) -> Any:
+    return of_policy
 
 
-def _arguments(_policys: Any, arguments: Any) -> Any:
-    return arguments
+def _argument_counts(_of_policy: Any, of_argument: Any) -> Any:
+    return of_argument
 
 
 def _lower_timeout(one: int, other: int) -> int:
@@ -134,22 +134,22 @@ _CLASSIC: Final[dict[str, Merge]] = {
     "message-ttl": min,
     "max-length": min,
     "max-length-bytes": min,
-    "overflow": _arguments,
-    "dead-letter-exchange": _arguments,
-    "dead-letter-routing-key": _arguments,
-    "dead-letter-strategy": _arguments,
+    "overflow": _argument_counts,
+    "dead-letter-exchange": _argument_counts,
+    "dead-letter-routing-key": _argument_counts,
+    "dead-letter-strategy": _argument_counts,
     "delivery-limit": lower_limit,
     "consumer-timeout": _lower_timeout,
 }
 # And for a quorum queue (rabbit_quorum_queue:ra_machine_config).
-RULES: Final = {"classic": _CLASSIC, "quorum": _CLASSIC | {"expires": _policys, "overflow": _policys}}
+RULES: Final = {"classic": _CLASSIC, "quorum": _CLASSIC | {"expires": _policy_counts, "overflow": _policy_counts}}
 # Differs from RabbitMQ: an operator's policy wins against arguments as well, whatever the key and the queue's type.
 OPERATORS_RULES: Final[dict[str, Merge]] = {
     "expires": min,
     "message-ttl": min,
     "max-length": min,
     "max-length-bytes": min,
-    "overflow": _policys,
+    "overflow": _policy_counts,
     "delivery-limit": lower_limit,
 }
 
