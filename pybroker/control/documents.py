@@ -6,6 +6,7 @@ For the commands that take definitions. What a document means is the core's.
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from pybroker.control.lookup import find_vhost
 from pybroker.control.spec import EX_DATAERR, BadArguments, Node, Progress, Refused
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ _T = TypeVar("_T")
 
 def read(node: Node, vhost: str | None) -> "Document":
     """Return the document that the caller sends; one for a virtual host goes into that. Raises Refused, BadLine."""
+    if vhost is not None:
+        find_vhost(node.broker, vhost)
     document = node.broker.transfer.document(vhost)
     for line in node.lines:
         match line:

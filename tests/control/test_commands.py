@@ -81,7 +81,8 @@ def test_every_column_of_every_row_is_plain_json(command, operator, peer, monkey
     # A queue of ours is never anything but running, and one that is not is what one of the listings lists.
     monkeypatch.setattr(Queue, "state", "stopped")
     takes = {field.name for field in command.fields()}
-    given = {"username": "guest"} if "username" in takes else {}
+    given = {name: value for name, value in {"username": "guest", "file": "-"}.items() if name in takes}
+    operator.lines = [["queues", [{"name": "new", "vhost": "/"}]]]
     rows = operator.list(command.name, *[column.name for column in command.columns if "columns" in takes], **given)
     assert rows
     for row in rows:

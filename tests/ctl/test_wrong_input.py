@@ -28,6 +28,8 @@ WORDS = {
     "tags": "t",
     "password": "p",
 }
+# What is read in place of standard input.
+DOCUMENT = Path(__file__).parents[1] / "core/transfer/rabbitmq-3.10.8.json"
 # Long enough that a listing of them fills every buffer between the daemon and a reader who does not read.
 LONG_NAMES = [f"{number:04}" + "x" * 240 for number in range(6_000)]
 
@@ -59,10 +61,12 @@ def here(node, monkeypatch):
 
 def words_of(name: str, *, but: str = "") -> list[str]:
     """Return a command's name and its positional words, without the one called `but`."""
-    fields = commands.load(name).fields()
-    return [
+    command = commands.load(name)
+    fields = command.fields()
+    words = [
         WORDS.get(field.name, ".*") for field in fields if field.positional and field.required and field.name != but
     ]
+    return [*words, str(DOCUMENT)] if command.takes_lines else words
 
 
 def having(*names: str) -> list[str]:
