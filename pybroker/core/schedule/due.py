@@ -27,6 +27,8 @@ _SIZES: Final = {b"b": 1, b"B": 1, b"s": 2, b"u": 2, b"I": 4, b"i": 4, b"l": 8, 
 _UNSIGNED: Final = b"Bui"
 _SIGNED: Final = {kind: size for kind, size in _SIZES.items() if kind not in _UNSIGNED}
 _FIRST: Final = b"\x07x-delay"
+# The first property flags: headers, and neither content-type nor content-encoding, which come before them.
+_UPTO_HEADERS, _HEADERS_FIRST = 0xE0, 0x20
 # What is longer is no number that anybody means.
 DIGITS_MAX: Final = 24
 # A hundred million years, which is never; whatever is added to it fits 64 bits.
@@ -90,7 +92,8 @@ def _number(value: Any) -> int | None:
 @lru_cache(KEPT)
 def due_in(octets: bytes) -> Due | None:
     """Return the same for a message with these properties; the guard has been here when it was published."""
-    table = find_headers(octets)
+    leads = octets[0] & _UPTO_HEADERS == _HEADERS_FIRST and octets[6:14] == _FIRST
+    table = octets[2:] if leads else find_headers(octets)
     if table is None:
         return None
     if table[4:12] == _FIRST and b"x-deliver-at" not in table:
@@ -99,6 +102,8 @@ def due_in(octets: bytes) -> Due | None:
         if size is not None:
             delay = int.from_bytes(table[13 : 13 + size], signed=kind not in _UNSIGNED)
             return Due(time=False, ms=_limited(delay)) if delay > 0 else None
+        table = find_headers(octets)
+        assert table is not None
     try:
         return due_of(decode_table(table, 0, GROWN)[0])
     except AmqpError:

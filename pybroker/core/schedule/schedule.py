@@ -6,8 +6,8 @@ are compared with the clock on the wall, at least once a second, wherever somebo
 order in which they are due, those due at once in the order in which they were published.
 """
 
+import heapq
 import logging
-from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -18,10 +18,11 @@ from pybroker.core.queue.queue import Queue
 from pybroker.core.schedule.agenda import ENTRY_OCTETS, Agenda, Waiting
 from pybroker.core.schedule.due import Due, due_in
 from pybroker.core.schedule.listing import walk
+from pybroker.core.schedule.recall import Recall
 from pybroker.core.schedule.release import Release
 from pybroker.core.schedule.shelf import AROUND_OCTETS as FETCHED_OCTETS, Shelf
 from pybroker.core.terms import describe
-from pybroker.stretch import Stretch, merge as merge_stretches
+from pybroker.stretch import merge
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
@@ -43,9 +44,6 @@ TIMER_MS_MAX: Final = 3_600_000
 # No more is published on while this much waits for the disk, and for so long.
 UNCOMMITTED_OCTETS_MAX: Final = 8_388_608
 HOLD_MS: Final = 10
-# What a start reads back at a time to learn when messages are due.
-READ_MESSAGES: Final = 1_024
-READ_OCTETS: Final = 2_097_152
 # Forgotten in one turn, of an exchange that was deleted.
 FORGET_MESSAGES: Final = 8_192
 
@@ -56,11 +54,11 @@ log = logging.getLogger("pybroker")
 
 
 class Schedule(Queue):
-    """`delays` goes by the clock's now_ms, `times` by its timestamp_ms. `unread` is what a start has not read yet."""
+    """`delays` goes by the clock's now_ms, `times` by its timestamp_ms. Nothing leaves before a start has read all."""
 
     kind: ClassVar[str] = "schedule"
 
-    __slots__ = ("_portions", "_release", "_unread", "delays", "exchange", "shelf", "times")
+    __slots__ = ("_recall", "_release", "delays", "exchange", "shelf", "times")
 
     def __init__(self, exchange: "DelayedExchange") -> None:
         super().__init__(
@@ -78,8 +76,7 @@ class Schedule(Queue):
         self.times = Agenda()
         self.shelf = Shelf(self)
         self._release = Release(self)
-        self._unread = 0
-        self._portions: Iterator[Stretch] = iter(())
+        self._recall: Recall | None = None
         exchange.vhost.schedules[self] = None
 
     # -- in -----------------------------------------------------------------------------------------------------------
@@ -114,7 +111,8 @@ class Schedule(Queue):
         return clock.timestamp_ms - clock.now_ms if agenda is self.times else 0
 
     def _count(self) -> None:
-        self.messages_ready = len(self.delays) + len(self.times) + self._unread
+        unread = 0 if self._recall is None else self._recall.left
+        self.messages_ready = len(self.delays) + len(self.times) + unread
         self.messages_away = self.messages_ready - len(self.shelf)
 
     # -- out ----------------------------------------------------------------------------------------------------------
@@ -124,7 +122,8 @@ class Schedule(Queue):
         if self.deleted:
             self._forget_some()
             return
-        if self._unread:
+        if self._recall is not None:
+            self._go_on_reading(self._recall)
             return
         shelf = self.shelf
         shelf.let_go()
@@ -170,7 +169,7 @@ class Schedule(Queue):
             return [Waiting(*item, self.delays) for item in delays]
         times = self.times.first(count, clock.timestamp_ms + ahead_ms)
         shift = self._ahead(self.times)
-        both = merge(
+        both = heapq.merge(
             ((item.due, item.seq, item, self.delays) for item in delays),
             ((item.due - shift, item.seq, item, self.times) for item in times),
         )
@@ -263,7 +262,7 @@ class Schedule(Queue):
         self.delays.clear()
         self.times.clear()
         self.shelf.clear()
-        self._portions, self._unread = iter(()), 0
+        self._recall = None
         self.messages_ready = self.messages_away = 0
         self.wake()
 
@@ -287,37 +286,25 @@ class Schedule(Queue):
 
     def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:  # noqa: ARG002
         """Take what the log had: it is read, a share at a time, to learn when it is due; nothing leaves before."""
-        whole = merge_stretches([stretch for _, _, stretch in parts])
-        self._unread = whole.count
+        self._recall = Recall(self, merge([stretch for _, _, stretch in parts]))
         self._count()
-        self._portions = portions(whole)
-        self._read_on()
 
-    def _read_on(self) -> None:
-        part = next(self._portions, None)
-        if part is None:
-            self._unread = 0
-            self._count()
+    def recall(self, run: "Run", indexes: range) -> None:
+        """Learn of messages that the log has."""
+        for index, content in zip(indexes, run.take(indexes), strict=True):
+            agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
+            agenda.add(due_ms, run.first_seq + index, int.from_bytes(content[11:19]))
+
+    def _go_on_reading(self, recall: Recall) -> None:
+        if recall.share():
             self.wake()
-            return
-        self.vhost.broker.log.fetch(self.id, part, lambda found: self._read(part, found))
-
-    def _read(self, part: Stretch, found: "list[tuple[Run, range]]") -> None:
-        if self.deleted:
-            return
-        count = 0
-        for run, indexes in found:
-            count += len(indexes)
-            for index, content in zip(indexes, run.take(indexes), strict=True):
-                size = int.from_bytes(content[11:19])
-                agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
-                agenda.add(due_ms, run.first_seq + index, size)
-        self._unread -= part.count
-        if count < part.count:
-            self.unreadable += part.count - count
-            self._tell_unreadable()
+        if not recall.left:
+            self._recall = None
+            if recall.lost:
+                self.unreadable += recall.lost
+                self._tell_unreadable()
+            self.wake()
         self._count()
-        self._read_on()
 
     def _tell_unreadable(self) -> None:
         text = f"{self!r} goes on without {self.unreadable} messages that cannot be read"
@@ -326,26 +313,7 @@ class Schedule(Queue):
     @property
     def reading(self) -> bool:
         """Tell whether a start has not read all of it yet."""
-        return self._unread > 0
+        return self._recall is not None
 
     def __repr__(self) -> str:
         return f"schedule of exchange '{self.exchange.name}' in vhost '{self.vhost.name}'"
-
-
-def portions(stretch: Stretch) -> "Iterator[Stretch]":
-    """Give the messages in parts that are read back one after the other."""
-    part = Stretch()
-    for first, count, size in stretch.ranges():
-        while count:
-            room = READ_MESSAGES - part.count
-            if size:
-                room = min(room, max(0, READ_OCTETS - part.octets) // size)
-            n = min(count, room if part.count else max(1, room))
-            if n:
-                part.add(first, n, size)
-                first, count = first + n, count - n
-            if not n or part.count >= READ_MESSAGES:
-                yield part
-                part = Stretch()
-    if part.count:
-        yield part

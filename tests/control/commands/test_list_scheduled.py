@@ -4,6 +4,8 @@ import pytest
 from pamqp import commands
 
 from pybroker.control.spec import Refused
+from pybroker.store.memory import MemoryLog
+from pybroker.stretch import Stretch
 
 Exchange = commands.Exchange
 
@@ -52,11 +54,13 @@ def test_an_exchange_where_nothing_ever_waits_is_refused(operator):
         operator.list("list_scheduled", exchange="nosuch")
 
 
-def test_while_a_start_reads_it_who_asks_is_told_to_wait(operator, peer, world):
+def test_while_a_start_reads_it_who_asks_is_told_to_wait(operator, peer, world, monkeypatch):
     declare(peer)
     (schedule,) = world.vhost.schedules
-    schedule._unread = 7
-    schedule._count()
+    stretch = Stretch()
+    stretch.add(1, 7, 1)
+    monkeypatch.setattr(MemoryLog, "fetch", lambda *_: None)
+    schedule.restore([(0, False, stretch)], 1)
     with pytest.raises(Refused) as refused:
         operator.list("list_scheduled")
     text = "the schedule of exchange 'x' in vhost '/' is being read, 7 messages: try again in some seconds"

@@ -5,9 +5,7 @@ from topology import exchange, new_vhost, wired
 
 from pybroker.core.publish import NO_RECEIPT, enqueue, names_of
 from pybroker.core.schedule import schedule as schedules
-from pybroker.core.schedule.schedule import portions
 from pybroker.run import PLAIN_TRAITS, Run
-from pybroker.stretch import Stretch
 from pybroker.wire.properties import Properties, encode_properties
 
 
@@ -80,17 +78,6 @@ def test_a_deleted_one_is_forgotten_a_share_at_a_time(schedule, monkeypatch):
         left.append(len(schedule.shelf.runs))
         pump()
     assert ([3, 1], {}) == (left, schedule.shelf.runs)
-
-
-def test_portions_are_limited_by_messages_and_octets(monkeypatch):
-    monkeypatch.setattr(schedules, "READ_MESSAGES", 4)
-    monkeypatch.setattr(schedules, "READ_OCTETS", 100)
-    stretch = Stretch()
-    stretch.add(1, 6, 10)
-    stretch.add(10, 2, 400)
-    stretch.add(20, 3, 0)
-    found = [list(part.ranges()) for part in portions(stretch)]
-    assert [[(1, 4, 10)], [(5, 2, 10)], [(10, 1, 400)], [(11, 1, 400), (20, 3, 0)]] == found
 
 
 def test_its_name_says_whose_it_is(schedule):
