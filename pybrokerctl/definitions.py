@@ -16,6 +16,7 @@ from pybroker.control import codec
 from pybroker.control.codec import DOCUMENT_OCTETS_MAX, REQUEST_OCTETS_MAX
 from pybroker.control.spec import EX_DATAERR, BadArguments, Refused
 from pybrokerctl import exit_codes, render, terminal
+from pybrokerctl.render import cell
 
 if TYPE_CHECKING:
     from pybroker.control.spec import Command
@@ -25,6 +26,9 @@ EXPORT: Final = "export_definitions"
 PLAN: Final = "definitions_plan"
 COMMANDS: Final = frozenset({EXPORT, PLAN})
 STANDARD: Final = "-"
+
+# What RabbitMQ's modules that hash passwords are called.
+HASHES: Final = "rabbit_password_hashing_"
 
 # A line is read by the node in one go: some milliseconds.
 LINE_OCTETS: Final = 32_768
@@ -47,12 +51,19 @@ def texts(
     """Yield what an answer in rows is shown as; return the exit code."""
     if call.command.name == PLAN:
         return (yield from _plan(call, head, batches))
-    pieces = _document(batches)
+    others: list[str] = []
+    pieces = _document(_noting(batches, others))
     if args.file == STANDARD:
         yield from pieces
     else:
         _write(args.file, pieces)
         yield from render.load(call.options.formatter).value(None, "") if call.options.formatter == "json" else ()
+    if others and call.options.talks:
+        users = f"user '{others[0]}'" if len(others) == 1 else f"{len(others)} users"
+        text = (
+            f"{users} could not log in to a RabbitMQ that imports this: it does not know how their passwords are hashed"
+        )
+        sys.stderr.write(f"note: {cell.lines(text)} (password_hashing_module, pybroker.conf(5))\n")
     return None
 
 
@@ -166,6 +177,17 @@ def _document(batches: Iterable[render.Rows]) -> Iterator[str]:
             before, is_open, is_first = ",", item is None, True
         yield "".join(pieces)
     yield f"{']' if is_open else ''}}}\n"
+
+
+def _noting(batches: Iterable[render.Rows], others: list[str]) -> Iterator[render.Rows]:
+    """Yield the rows; keep names of users whose passwords are hashed as RabbitMQ does not know."""
+    for batch in batches:
+        others += (
+            str(item["name"])
+            for section, item in batch
+            if section == "users" and item and not str(item.get("hashing_algorithm")).startswith(HASHES)
+        )
+        yield batch
 
 
 def _check_target(file: str) -> None:

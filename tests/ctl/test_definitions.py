@@ -11,11 +11,12 @@ from ctl.live_node import LiveNode
 from pybroker.control.codec import DOCUMENT_OCTETS_MAX
 
 QUEUE = {"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}
+HASHED = {"hashing_algorithm": "rabbit_password_hashing_sha256"}
 ROWS = [
     ["rabbit_version", "3.13.0"],
     ["users", None],
-    ["users", {"name": "u"}],
-    ["users", {"name": "é"}],
+    ["users", {"name": "u", **HASHED}],
+    ["users", {"name": "é", **HASHED}],
     ["queues", None],
 ]
 PLAN_COLUMNS = ["action", "section", "vhost", "name", "member", "now", "wanted"]
@@ -41,9 +42,21 @@ def scripted(daemon, *rows):
 def test_a_document_has_an_item_a_line(daemon, ctl):
     scripted(daemon, *ROWS)
     done = ctl("export_definitions", "-")
-    assert '{\n"rabbit_version":"3.13.0",\n"users":[\n{"name":"u"},\n{"name":"é"}],\n"queues":[]}\n' == done.out
+    first, second = (f'{{"name":"{name}","hashing_algorithm":"rabbit_password_hashing_sha256"}}' for name in ("u", "é"))
+    assert f'{{\n"rabbit_version":"3.13.0",\n"users":[\n{first},\n{second}],\n"queues":[]}}\n' == done.out
     assert (0, "") == (done.code, done.err)
-    assert {"rabbit_version": "3.13.0", "users": [{"name": "u"}, {"name": "é"}], "queues": []} == json.loads(done.out)
+    assert ["u", "é"] == [user["name"] for user in json.loads(done.out)["users"]]
+
+
+def test_passwords_that_rabbitmq_cannot_check_are_noted(daemon, ctl):
+    """F11: argon2id is pybroker's own."""
+    users = [["users", {"name": name, "hashing_algorithm": "argon2id"}] for name in ("a", "b")]
+    scripted(daemon, ["users", None], users[0], ["users", {"name": "c", **HASHED}])
+    told = "user 'a' could not log in to a RabbitMQ that imports this: it does not know how their passwords are hashed"
+    assert f"note: {told} (password_hashing_module, pybroker.conf(5))\n" == ctl("export_definitions", "-").err
+    assert "" == ctl("export_definitions", "-q", "-").err
+    scripted(daemon, ["users", None], *users)
+    assert ctl("export_definitions", "-").err.startswith("note: 2 users could not log in")
 
 
 def test_a_file_is_for_its_owner_alone_and_replaced_as_a_whole(daemon, ctl, tmp_path):
