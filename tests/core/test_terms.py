@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 from topology import typed, wired
 
-from pybroker.core.terms import FIELD_TYPES, describe, field_type, printed, printed_text, quoted
+from pybroker.core.terms import FIELD_TYPES, describe, field_type, printed, printed_json, printed_text, quoted
 from pybroker.wire.table import Table
 
 
@@ -61,6 +61,24 @@ def test_a_value_that_never_was_on_the_wire_has_the_type_it_would_get():
 )
 def test_values_are_printed_as_erlang_terms(value, text):
     assert printed(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (1.5, "1.5"),
+        ("a", '<<"a">>'),
+        ([], "[]"),
+        ([1, 2], "[1,2]"),
+        ([65, 66], '"AB"'),
+        ([True, {"b": 1, "a": None}], '[true,#{<<"a">> => null,<<"b">> => 1}]'),
+        ([("n", {})], '[{<<"n">>,#{}}]'),
+    ],
+)
+def test_json_is_printed_as_the_terms_that_rabbitmq_makes_of_it(value, text):
+    assert text == printed_json(value)
 
 
 def test_a_formatted_text_is_printed_in_quotes():

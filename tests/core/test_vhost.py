@@ -1,5 +1,6 @@
 """A name space: its generation counts what can alter a route, and a deleted queue leaves nothing behind."""
 
+from kept import again, new_broker
 from readers import Bench, Peer
 from topology import exchange, link, new_vhost, queue
 
@@ -28,6 +29,21 @@ def test_what_can_alter_a_route_voids_it():
     vhost.delete_queue(made)
     assert changed()
     assert not changed()
+
+
+def test_what_describes_it_is_kept_when_it_changes():
+    broker = new_broker()
+    broker.vhosts["/"].describe(tags=("a",), default_queue_type="quorum", protected=True)
+    broker.vhosts["/"].describe(description="mine")
+    found = again(broker).vhosts["/"]
+    assert ("mine", ("a",), "quorum", True) == (
+        found.description,
+        found.tags,
+        found.default_queue_type,
+        found.protected,
+    )
+    broker.vhosts["/"].describe(protected=False)
+    assert not again(broker).vhosts["/"].protected
 
 
 def test_a_deleted_queue_leaves_nothing_behind():
