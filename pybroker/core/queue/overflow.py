@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from pybroker.core.queue.ready import Level
     from pybroker.run import Run
 
-# What is dropped in one go costs this at most, up to twenty milliseconds: a message 1, an entry as much as 16 of them,
-# and so does a message that is away. There is more to drop only where a limit is new, or much came back.
-DROP_COST: Final = 32_768
+# What is dropped in one go costs this at most, up to ten milliseconds: a message 1, an entry as much as 16 of them, and
+# so does a message that is away. There is more to drop only where a limit is new, or much came back.
+DROP_COST: Final = 16_384
 ENTRY_COST: Final = 16
 
 
