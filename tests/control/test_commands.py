@@ -77,11 +77,16 @@ def test_every_column_of_every_row_is_plain_json(command, operator, peer, monkey
     peer.consume("q", exclusive=True)
     operator.ask("set_topic_permissions", username="guest", exchange="amq.topic", write=".*", read=".*")
     operator.ask("set_vhost_limits", definition='{"max-queues": 9}')
+    operator.ask("set_global_parameter", name="g", value="1")
+    for name in ("set_policy", "set_operator_policy"):
+        operator.ask(name, name="p", pattern="q", definition='{"max-length": 5}')
     operator.daemon.audited = [b'{"time":"t","event":"command","facts":{"exit":0}}']
     # A queue of ours is never anything but running, and one that is not is what one of the listings lists.
     monkeypatch.setattr(Queue, "state", "stopped")
     takes = {field.name for field in command.fields()}
-    given = {name: value for name, value in {"username": "guest", "file": "-"}.items() if name in takes}
+    known = {"username": "guest", "file": "-"}
+    known |= {"name": "q"} if command.name == "list_policies_that_match" else {}
+    given = {name: value for name, value in known.items() if name in takes}
     operator.lines = [["queues", [{"name": "new", "vhost": "/"}]]]
     rows = operator.list(command.name, *[column.name for column in command.columns if "columns" in takes], **given)
     assert rows
