@@ -233,7 +233,7 @@ def run(given, daemon: Daemon, folder: Path) -> None:
         tell(f"started after kill -9 in {again.start_s:.1f} s", daemon, None)
         prober = Prober(again.port)
         while "being read" in again.ctl("cancel_scheduled", "later", "0", "--dry-run"):
-            time.sleep(0.1)
+            time.sleep(0.5)
         tell(f"knows what is due when after {time.monotonic() - start:.1f} s", daemon, prober)
         prober.stop()
     peer = Peer(daemon.port)

@@ -137,7 +137,6 @@ class Schedule(Queue):
         for each in due:
             shelved = shelf.take(each.seq, each.size)
             if shelved is None:
-                more = shelf.read_ahead(urgent=True) or more
                 break
             self._release.add(*shelved)
             self._settle(each, shelved)
@@ -146,6 +145,8 @@ class Schedule(Queue):
         self.times.drop(on_time)
         self.delays.drop(done - on_time)
         self._release.end()
+        if done < len(due):
+            more = shelf.read_ahead(urgent=True) or more
         self._count()
         if more or done == TURN_MESSAGES:
             self.wake()

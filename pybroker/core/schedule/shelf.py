@@ -180,6 +180,9 @@ class Shelf:
             looked_at += 1
             if waiting.seq in self.runs or waiting.seq in self.fetched:
                 continue
+            # Found a turn ago, it may have left since.
+            if not waiting.agenda.has(waiting.due_ms, waiting.seq):
+                continue
             due_ms = schedule.on_clock(waiting)
             if due_ms > now_ms + (HORIZON_MS if self._wanted else AHEAD_MS):
                 return self._gathered(due_ms - AHEAD_MS)
