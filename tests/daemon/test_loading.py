@@ -138,6 +138,11 @@ def test_a_node_starts_with_what_it_loads_and_not_with_what_it_cannot(tmp_path):
         assert ["q"] == node.ctl("list_queues", "-p", "v", "-q", "--no-table-headers", "name").split()
         assert ["u", "[administrator]"] == node.ctl("list_users", "-q", "--no-table-headers").split()
         assert not [line for line in node.places["next"] if "guest" in line]
+        # After a reset the node is as fresh as at its first start.
+        for word in ("stop_app", "reset", "start_app"):
+            node.ctl(word)
+        assert ["u", "[administrator]"] == node.ctl("list_users", "-q", "--no-table-headers").split()
+        assert ["v"] == node.ctl("list_vhosts", "-q", "--no-table-headers").split()
     finally:
         node.stop()
     path.write_text("nonsense")
