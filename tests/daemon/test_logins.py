@@ -37,6 +37,12 @@ def login(daemon: Running, user: str, password: str) -> str:
     return "in"
 
 
+def exported_algorithms(daemon: Running) -> dict[str, str]:
+    """Return which hash each user has; what is warned of stands behind the document."""
+    document, _ = json.JSONDecoder().raw_decode(daemon.ctl("export_definitions", "-"))
+    return {user["name"]: user["hashing_algorithm"] for user in document["users"]}
+
+
 def test_users_of_all_hashes_log_in_also_after_a_restart(start):
     daemon = start()
     hashes = {"sha512": sha512, "md5": md5}
@@ -48,11 +54,10 @@ def test_users_of_all_hashes_log_in_also_after_a_restart(start):
     daemon.ctl("set_user_limits", "md5", '{"max-connections": 0}')
     for name in ("sha512", "md5", "argon"):
         daemon.ctl("set_permissions", name, "", "", "")
-    users = {user["name"]: user for user in json.loads(daemon.ctl("export_definitions", "-"))["users"]}
+    algorithms = exported_algorithms(daemon)
     daemon.signal(15)
     assert daemon.ended() == (0, "")
     # A changed password is hashed as a new one is.
-    algorithms = {name: user["hashing_algorithm"] for name, user in users.items()}
     assert algorithms == {
         "guest": "rabbit_password_hashing_sha256",
         "sha512": "argon2id",
@@ -80,8 +85,7 @@ def test_the_hash_of_new_passwords_is_configured(start, tmp_path):
     config.write_text("password_hashing_module = rabbit_password_hashing_sha512\n")
     daemon = start("--port", "0", "--bind", "127.0.0.1", "--node", "test@here", "--config", str(config))
     daemon.ctl("add_user", "u", "right")
-    users = json.loads(daemon.ctl("export_definitions", "-"))["users"]
-    assert {user["hashing_algorithm"] for user in users} == {"rabbit_password_hashing_sha512"}
+    assert set(exported_algorithms(daemon).values()) == {"rabbit_password_hashing_sha512"}
     daemon.ctl("authenticate_user", "u", "right")
     daemon.signal(15)
     assert daemon.ended() == (0, "")
