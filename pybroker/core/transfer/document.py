@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from pybroker.core.terms import describe
-from pybroker.core.transfer.fields import Fault, canonical, flag, optional_text, pairs, short_text, shown, tags, text
+from pybroker.core.transfer.fields import (
+    Fault,
+    anything,
+    canonical,
+    flag,
+    optional_text,
+    pairs,
+    short_text,
+    shown,
+    tags,
+    text,
+)
 
 SHA256: Final = "rabbit_password_hashing_sha256"
 MD5: Final = "rabbit_password_hashing_md5"
@@ -138,10 +149,9 @@ _OBJECTS: Final = frozenset({"policy", "operator_policy", "vhost-limits"})
 
 def _parameter(raw: Raw, _version: str) -> Value:
     value = {name: short_text(raw, name) for name in ("vhost", "component", "name")}
-    if raw.get("value") is None:
-        raise Fault("it has no value")
+    held: Any = anything(raw, "value")
     if value["component"] not in _OBJECTS:
-        return {**value, "value": raw["value"]}
+        return {**value, "value": held}
     held = pairs(raw, "value") or {}
     if "definition" in held:
         held = {**held, "definition": pairs(held, "definition")}
@@ -149,13 +159,13 @@ def _parameter(raw: Raw, _version: str) -> Value:
 
 
 def _global_parameter(raw: Raw, _version: str) -> Value:
-    if raw.get("value") is None:
-        raise Fault("it has no value")
-    return {"name": short_text(raw, "name"), "value": raw["value"]}
+    return {"name": short_text(raw, "name"), "value": anything(raw, "value")}
 
 
 def _policy(raw: Raw, _version: str) -> Value:
     priority = raw.get("priority", 0)
+    if raw.get("definition") is not None:
+        anything(raw, "definition")
     return {
         "vhost": short_text(raw, "vhost"),
         "name": short_text(raw, "name"),

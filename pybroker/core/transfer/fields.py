@@ -4,7 +4,7 @@ Knows JSON values only; which members an item has is `document.py`'s.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from math import isfinite
@@ -78,6 +78,23 @@ def is_pairs(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in value
     )
+
+
+def anything(item: Mapping[str, Any], name: str) -> Any:
+    """Return any value that is not nested too deep to be walked over. Raises Fault."""
+    value = item.get(name)
+    if value is None:
+        raise Fault(f"it has no {name}")
+    level = [value]
+    for _ in range(DEPTH_MAX):
+        level = [inner for each in level if isinstance(each, dict | list) for inner in _inside(each)]
+        if not level:
+            return value
+    raise Fault(f"its {name} is nested too deep")
+
+
+def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
 
 
 def tags(value: Any) -> list[str]:
