@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Read at a time, and looked at in one turn.
 READ_MESSAGES: Final = 8_192
 READ_OCTETS: Final = 4_194_304
-SHARE_MESSAGES: Final = 512
+SHARE_MESSAGES: Final = 256
 # Portions that are here or on their way.
 PORTIONS: Final = 2
 
