@@ -12,7 +12,6 @@ from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.control import codec
 from pybroker.control.codec import DOCUMENT_OCTETS_MAX, REQUEST_OCTETS_MAX
 from pybroker.control.spec import EX_DATAERR, BadArguments, Refused
 from pybrokerctl import exit_codes, render, terminal
@@ -26,6 +25,9 @@ EXPORT: Final = "export_definitions"
 PLAN: Final = "definitions_plan"
 COMMANDS: Final = frozenset({EXPORT, PLAN})
 STANDARD: Final = "-"
+
+# Of this some may be blanks.
+FILE_OCTETS_MAX: Final = 4 * DOCUMENT_OCTETS_MAX
 
 # What RabbitMQ's modules that hash passwords are called.
 HASHES: Final = "rabbit_password_hashing_"
@@ -71,37 +73,42 @@ def texts(
 
 
 def _lines(file: str | None) -> list[bytes]:
-    content = _read(file)
-    if len(content) > DOCUMENT_OCTETS_MAX:
-        text = (
-            f"{_named(file)} is too large: {len(content)} octets, and {DOCUMENT_OCTETS_MAX} is the most; "
-            "import it in parts, or have the node load it when it starts (load_definitions)"
-        )
-        raise Refused(text)
-    document = _parse(content)
+    """Return what is sent of a file. Raises Refused."""
+    document = _parse(_read(file))
     lines: list[bytes] = []
     for name in sorted(document, key=lambda name: (name not in FIRST, name)):
         items = document[name]
         if isinstance(items, list):
-            lines += (_line(name, chunk) for chunk in _chunks(items))
-        elif not isinstance(items, str) or len(items) < REQUEST_OCTETS_MAX // 8:
-            lines.append(_line(name, items))
+            lines += (b"[%b,[%b]]\n" % (_encoded(name), b",".join(chunk)) for chunk in _chunks(items))
+        else:
+            # The node says what is wrong with a section that is no list; of others it wants no more than a version.
+            short = {} if isinstance(items, dict) else items[:80] if isinstance(items, str) else items
+            lines.append(b"[%b,%b]\n" % (_encoded(name), _encoded(short)))
+    octets = sum(map(len, lines))
+    if octets > DOCUMENT_OCTETS_MAX:
+        raise Refused(_too_large(file, octets))
     return [*lines, b'{"end":%d}\n' % len(lines)]
+
+
+def _too_large(file: str | None, octets: int) -> str:
+    where = "Standard input" if file in (None, STANDARD) else f"File {file}"
+    return (
+        f"{where} is too large: its definitions come to {octets} octets, and {DOCUMENT_OCTETS_MAX} is the most; "
+        "import it in parts, or have the node load it when it starts (load_definitions)"
+    )
 
 
 def _read(file: str | None) -> bytes:
     """Return a file's octets, standard input's without one. Raises Refused with rabbitmqctl's texts."""
     if file in (None, STANDARD):
-        content = sys.stdin.buffer.read(DOCUMENT_OCTETS_MAX + 1)
+        content = sys.stdin.buffer.read(FILE_OCTETS_MAX + 1)
         if not content:
             raise Refused("Standard input is empty")
-        return content
+        return _checked(file, content)
     assert file is not None
     try:
         with Path(file).open("rb") as stream:
-            content = stream.read(DOCUMENT_OCTETS_MAX + 1)
-            if len(content) > DOCUMENT_OCTETS_MAX:
-                content += b" " * (os.fstat(stream.fileno()).st_size - len(content))
+            content = stream.read(FILE_OCTETS_MAX + 1)
     except OSError as error:
         told = {
             errno.ENOENT: f"File {file} does not exist",
@@ -112,6 +119,12 @@ def _read(file: str | None) -> bytes:
         raise Refused(told.get(error.errno or 0, f"Could not read from file {file}: {error.strerror}")) from None
     if not content:
         raise Refused(f"File {file} is zero-sized")
+    return _checked(file, content)
+
+
+def _checked(file: str | None, content: bytes) -> bytes:
+    if len(content) > FILE_OCTETS_MAX:
+        raise Refused(_too_large(file, len(content)))
     return content
 
 
@@ -131,30 +144,30 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
 
-def _chunks(items: list[Any]) -> Iterator[list[Any]]:
+def _chunks(items: list[Any]) -> Iterator[list[bytes]]:
     """Yield the items in lists that make lines of about LINE_OCTETS; at least one list."""
-    import json  # noqa: PLC0415 - two commands
-
-    chunk: list[Any] = []
+    chunk: list[bytes] = []
     octets = 0
     for item in items:
-        size = len(json.dumps(item))
-        if size > REQUEST_OCTETS_MAX // 2:
-            raise Refused(f"an item has {size} octets, {REQUEST_OCTETS_MAX // 2} is the most")
-        if chunk and octets + size > LINE_OCTETS:
+        encoded = _encoded(item)
+        if len(encoded) > REQUEST_OCTETS_MAX // 2:
+            raise Refused(f"an item has {len(encoded)} octets, {REQUEST_OCTETS_MAX // 2} is the most")
+        if chunk and octets + len(encoded) > LINE_OCTETS:
             yield chunk
             chunk, octets = [], 0
-        chunk.append(item)
-        octets += size
+        chunk.append(encoded)
+        octets += len(encoded)
     yield chunk
 
 
-def _line(name: str, items: Any) -> bytes:
-    return codec.encode([name, items])
+def _encoded(value: Any) -> bytes:
+    import json  # noqa: PLC0415 - two commands
 
-
-def _named(file: str | None) -> str:
-    return "Standard input" if file in (None, STANDARD) else f"File {file}"
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        # Half a character, which the node will refuse.
+        return json.dumps(value, separators=(",", ":")).encode()
 
 
 # -- into a file ------------------------------------------------------------------------------------------------------

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from ctl.live_node import LiveNode
 
-from pybroker.control.codec import DOCUMENT_OCTETS_MAX
-
 QUEUE = {"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}
 HASHED = {"hashing_algorithm": "rabbit_password_hashing_sha256"}
 ROWS = [
@@ -107,12 +105,20 @@ def test_where_nothing_can_be_written(ctl, tmp_path, name, text):
         ("text", "Failed to deserialise input (format: JSON) (error: Expecting value: line 1 column 1 (char 0))"),
         ("list", "Failed to deserialise input (format: JSON) (error: it is no object)"),
         ("nan", "Failed to deserialise input (format: JSON) (error: NaN is no JSON)"),
-        ("long", "File {folder}/long is too large: 20000010 octets, and 20000000 is the most; import it in parts, or "),
+        (
+            "long",
+            "File {folder}/long is too large: its definitions come to 11000",
+        ),
+        ("item", "an item has 600002 octets, 524288 is the most"),
     ],
 )
-def test_what_cannot_be_read(ctl, tmp_path, name, text):
-    for each, content in {"empty": "", "text": "nonsense", "list": "[]", "nan": '{"a":NaN}', "long": " "}.items():
-        (tmp_path / each).write_text(content * (DOCUMENT_OCTETS_MAX + 10 if each == "long" else 1))
+def test_what_cannot_be_read(ctl, tmp_path, monkeypatch, name, text):
+    monkeypatch.setattr("pybrokerctl.definitions.DOCUMENT_OCTETS_MAX", 10_000_000)
+    files = {"empty": "", "text": "nonsense", "list": "[]", "nan": '{"a":NaN}'}
+    files |= {"long": json.dumps({"users": ["x" * 499_997] * 22}), "item": json.dumps({"users": ["x" * 600_000]})}
+    made = name.partition("/")[0]
+    if made in files:
+        (tmp_path / made).write_text(files[made])
     for command in ("import_definitions", "definitions_plan"):
         done = ctl(command, str(tmp_path / name))
         assert (65, True) == (done.code, text.format(folder=tmp_path) in done.err)
@@ -154,6 +160,7 @@ def test_the_node_is_sent_lines(daemon, ctl, file):
         daemon._answer = original
     assert (0, True) == (done.code, done.out.endswith("\ndone\n"))
     assert ["rabbit_version", "3.5.0"] == taken[0]
+    assert ["zebra", "x"] == taken[-2]
     assert {"end": len(taken) - 1} == taken[-1]
     queues = [items for name, items in taken[:-1] if name == "queues"]
     assert 1_000 == sum(map(len, queues))
