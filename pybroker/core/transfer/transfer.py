@@ -58,10 +58,13 @@ class Outcome(NamedTuple):
         """Return what was done, for people."""
         if self.unchanged:
             return "The definitions are those that were imported last, and were skipped"
-        counts = [(CREATE, "created"), (UPDATE, "updated"), (CONFLICT, "kept as it is though the file differs")]
-        counts.append((SKIP, "left out"))
-        told = [f"{self.counts[action]} {what}" for action, what in counts if action in self.counts]
-        return f"Definitions imported: {', '.join(told) or 'nothing was to be changed'}"
+        words = [(CREATE, "created"), (UPDATE, "updated"), (CONFLICT, "kept as it is though the file differs")]
+        told = [
+            f"{self.counts[action]} {what}" for action, what in [*words, (SKIP, "left out")] if action in self.counts
+        ]
+        if not self.counts.keys() & {CREATE, UPDATE}:
+            told.insert(0, "nothing was to be changed")
+        return f"Definitions imported: {', '.join(told)}"
 
 
 class Transfer:

@@ -73,6 +73,12 @@ def test_nothing_is_done_twice(world):
     assert ticket == world.broker.definitions.ticket
 
 
+def test_what_stays_as_it_is_is_told_all_the_same(world):
+    imported(world, {"queues": [QUEUE]})
+    outcome = imported(world, {"queues": [{**QUEUE, "durable": False}]})
+    assert "Definitions imported: nothing was to be changed, 1 kept as it is though the file differs" == outcome.text
+
+
 def test_a_plan_changes_nothing(world):
     before = world.broker.transfer.whole()
     assert {"create": 1} == planned(world, {"queues": [QUEUE]}).counts
