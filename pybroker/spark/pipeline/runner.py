@@ -35,7 +35,8 @@ def run(given: argparse.Namespace, since: datetime, until: datetime, now: dateti
 
 def perform(run: Run, names: list[str]) -> dict[str, Any]:
     """Run jobs, note how each went, return their figures. Raises FailureError at the first that fails."""
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - takes a moment
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - likewise
 
     from pybroker.spark.pipeline import jobs  # noqa: PLC0415 - beside what it needs
 
@@ -45,8 +46,9 @@ def perform(run: Run, names: list[str]) -> dict[str, Any]:
         began_s = monotonic()
         try:
             figures = jobs.load(name).run(run)
-        except PySparkException as error:
-            first = str(error).strip().partition("\n")[0]
+        except (PySparkException, Py4JError) as error:
+            # What the virtual machine threw stands in the second line, behind its name.
+            first = " ".join(str(error).strip().splitlines()[:2])
             run.warehouse.note("jobs", name, {"at": iso(run.warehouse.now), "failed": first})
             raise FailureError(f"{name} failed: {first} (see {run.warehouse.folder / LOGS})", BAD_DATA) from error
         seconds = round(monotonic() - began_s, 1)

@@ -12,7 +12,7 @@ def test_what_is_in_a_queue_is_in_the_folder_and_once(spark, broker, channel, qu
     options = {"host": broker.host, "port": str(broker.port), "queue": queue, "includeProperties": "true"}
     for round_ in range(2):
         for n in range(5):
-            channel.basic_publish(f"{round_}-{n}".encode(), "", queue)
+            channel.basic_publish("", queue, f"{round_}-{n}".encode())
         channel.wait_for_confirms()
         assert export.drain(spark, tmp_path, options, available_now=True) == 5
     rows = spark.read.parquet(str(tmp_path)).collect()

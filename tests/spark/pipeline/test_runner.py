@@ -32,11 +32,11 @@ def test_a_job_that_fails_ends_the_run_with_a_sentence(run, monkeypatch):
     from pyspark.errors import AnalysisException
 
     def fail(_):
-        raise AnalysisException("it broke\nand so on")
+        raise AnalysisException("it broke\nhere\nand so on")
 
     monkeypatch.setattr(jobs, "load", lambda _: SimpleNamespace(run=fail))
     with pytest.raises(FailureError) as caught:
         runner.perform(run, ["backlog", "alarms"])
-    assert caught.value.text.startswith("backlog failed: it broke (see ")
+    assert caught.value.text.startswith("backlog failed: it broke here (see ")
     assert caught.value.code == 65
-    assert run.warehouse.state()["jobs"] == {"backlog": {"at": "2026-01-03 00:00:00", "failed": "it broke"}}
+    assert run.warehouse.state()["jobs"] == {"backlog": {"at": "2026-01-03 00:00:00", "failed": "it broke here"}}

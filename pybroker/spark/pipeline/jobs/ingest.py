@@ -52,32 +52,45 @@ def find(journal: Path, table: str, known: dict[str, int]) -> Files:
     return Files(closed, still_open)
 
 
-def read_lines(spark: "SparkSession", paths: list[Path]) -> "DataFrame":
-    """Return the lines of files with the names of these."""
+def read(spark: "SparkSession", paths: list[Path], table: Table) -> "DataFrame":
+    """Return what the lines of files say, with the names of these; by Spark's own reader, which is much the fastest."""
+    reader = spark.read.schema(table.line_struct()).options(**_options())
+    return reader.json([str(path) for path in paths]).select("*", f.col("_metadata.file_name").alias("file"))
+
+
+def read_texts(spark: "SparkSession", paths: list[Path], table: Table) -> "DataFrame":
+    """Return the same with each line as it stands there, `value`."""
     lines = spark.read.text([str(path) for path in paths])
-    return lines.select("value", f.col("_metadata.file_name").alias("file")).where(f.length("value") > 0)
+    return parse(lines.select("value", f.col("_metadata.file_name").alias("file")).where(f.length("value") > 0), table)
 
 
 def parse(lines: "DataFrame", table: Table) -> "DataFrame":
-    """Return lines with the `row` that each is, and whether it is `bad`: no JSON, no key, another day than its file."""
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
-    parsed = lines.withColumn("row", f.from_json("value", table.line_struct(), options))
-    missing = [f.col(f"row.{name}").isNull() for name in ("ts", *table.key)]
-    day = f.to_date(f.timestamp_millis(f.col("row.ts")))
-    bad = f.col("row").isNull() | f.col(f"row.{BROKEN}").isNotNull() | (f.col("row.v") != VERSION)
-    for one in missing:
-        bad |= one
+    """Return what lines, `value`, say."""
+    parsed = lines.withColumn("row", f.from_json("value", table.line_struct(), _options()))
+    return parsed.select("value", "file", "row.*")
+
+
+def _options() -> dict[str, str]:
+    return {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": BROKEN}
+
+
+def judge(parsed: "DataFrame", table: Table) -> "DataFrame":
+    """Return lines with their date, and whether each is `bad`: no JSON, no key, another day than its file."""
+    day = f.to_date(f.timestamp_millis(f.col("ts")))
+    bad = f.col(BROKEN).isNotNull() | (f.col("v") != VERSION)
+    for name in ("ts", *table.key):
+        bad |= f.col(name).isNull()
     bad |= f.date_format(day, "yyyyMMdd") != f.substring("file", 1, 8)
     return parsed.withColumn("bad", f.coalesce(bad, f.lit(True))).withColumn("date", day)
 
 
-def rows(parsed: "DataFrame", table: Table) -> "DataFrame":
+def rows(judged: "DataFrame", table: Table) -> "DataFrame":
     """Return what is good of them as rows of the table."""
     columns = [
-        (f.timestamp_millis(f.col("row.ts")) if column.name == "ts" else f.col(f"row.{column.name}")).alias(column.name)
+        f.timestamp_millis(f.col("ts")).alias("ts") if column.name == "ts" else f.col(column.name)
         for column in table.columns
     ]
-    return parsed.where(~f.col("bad")).select(*columns, "date")
+    return judged.where(~f.col("bad")).select(*columns, "date")
 
 
 def merge(before: "DataFrame", new: "DataFrame", table: Table) -> "DataFrame":
@@ -104,17 +117,16 @@ def run(run: "Run") -> dict[str, Any]:
 
 def _ingest(run: "Run", table: Table, files: Files, figures: dict[str, int]) -> None:
     seen = Observation()
-    lines = read_lines(run.spark, [*files.closed, *files.open])
-    parsed = parse(lines, table).observe(
+    lines = judge(read(run.spark, [*files.closed, *files.open], table), table).observe(
         seen, f.count(f.lit(1)).alias("lines"), f.coalesce(f.sum(f.col("bad").cast("int")), f.lit(0)).alias("bad")
     )
     before = run.warehouse.read(run.spark, table, files.dates)
     count_before = run.warehouse.count(table.name, files.dates)
-    run.warehouse.write(merge(before, rows(parsed, table), table), table, files.dates, by_date=True)
+    run.warehouse.write(merge(before, rows(lines, table), table), table, files.dates, by_date=True)
     figures["files"] += len(files.closed) + len(files.open)
     figures["lines"] += seen.get["lines"]
     figures["new rows"] += run.warehouse.count(table.name, files.dates) - count_before
     if seen.get["bad"] and files.closed:
         # One that is still written to may be cut in the midst of a line.
-        bad = parse(read_lines(run.spark, files.closed), table).where("bad").select("file", "value")
+        bad = judge(read_texts(run.spark, files.closed, table), table).where("bad").select("file", "value")
         figures["bad lines"] += run.warehouse.keep_bad(table.name, bad.limit(BAD_KEPT_MAX).toLocalIterator())
