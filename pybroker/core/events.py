@@ -64,7 +64,7 @@ class Events(Chore):
     it is `acting`; while something takes other things along they have its cause, `taking_along`.
     """
 
-    __slots__ = ("_audit", "_broker", "_dropped", "_exchange", "_waiting", "acting", "heard", "taking_along", "wanted")
+    __slots__ = ("_audit", "_broker", "_dropped", "_exchange", "_waiting", "acting", "heard", "ready", "taking_along", "wanted")
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.turn)
@@ -76,6 +76,7 @@ class Events(Chore):
         self.acting: SessionState | None = None
         self.taking_along: Cause | None = None
         self.heard = self.wanted = False
+        self.ready = True  # False while the log is read: what stands in it comes first
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -110,6 +111,12 @@ class Events(Chore):
         """Find out anew whether anybody listens."""
         self.heard = self._exchange is not None and self._exchange.in_use
         self.wanted = self.heard or self._audit is not None
+
+    def begin(self) -> None:
+        """Publish from now on, and what was told meanwhile."""
+        self.ready = True
+        if self._waiting:
+            self.wake()
 
     def cause(self) -> Cause:
         """Return what asks for what happens now."""
@@ -151,6 +158,8 @@ class Events(Chore):
 
     def deliver(self, _now_ms: int) -> None:
         """Publish the oldest, one turn's share of them."""
+        if not self.ready:
+            return
         for _ in range(min(len(self._waiting), TURN_EVENTS_MAX)):
             self._publish(*self._waiting.popleft())
         if self._waiting:

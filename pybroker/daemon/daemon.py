@@ -75,6 +75,7 @@ class Daemon:
         turn = LoopTurn(clock)
         self.definitions = DefinitionsStorage(folder.path, clock, turn, self._disk_failed)
         self.broker = Broker(config.settings, clock, turn, self.definitions.catalogue)
+        self.broker.events.ready = False
         self.definitions.restore(self.broker)
         self.broker.events.ensure_vhost()
         self.server = Server(self.broker)
@@ -106,6 +107,7 @@ class Daemon:
             self.control.start()
             self._files.append(self.control.path)
             self.storage.open()
+            self.broker.events.begin()
             loading.load(self.config, self.broker)
             # Before anybody can publish.
             self.check_alarms()

@@ -60,6 +60,22 @@ def test_the_audit_log_hears_all_of_it_at_once_and_more():
     assert 3 == len(heard)
 
 
+def test_events_of_a_start_wait_until_the_log_is_read():
+    world = World()
+    peer = world.connect()
+    peer.declare("told")
+    peer.call(commands.Queue.Bind(queue="told", exchange=EXCHANGE, routing_key="alarm.#"))
+    world.run()
+    events = world.broker.events
+    events.ready = False
+    world.broker.alarms.set("memory", "full")
+    world.run()
+    assert (1, 0) == (len(events), world.vhost.queues["told"].messages_ready)
+    events.begin()
+    world.run()
+    assert (0, 1) == (len(events), world.vhost.queues["told"].messages_ready)
+
+
 def test_an_event_exchange_that_is_gone_gets_nothing():
     world = World()
     peer = world.connect()
