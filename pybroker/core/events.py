@@ -64,7 +64,18 @@ class Events(Chore):
     it is `acting`; while something takes other things along they have its cause, `taking_along`.
     """
 
-    __slots__ = ("_audit", "_broker", "_dropped", "_exchange", "_waiting", "acting", "heard", "ready", "taking_along", "wanted")
+    __slots__ = (
+        "_audit",
+        "_broker",
+        "_dropped",
+        "_exchange",
+        "_waiting",
+        "acting",
+        "heard",
+        "ready",
+        "taking_along",
+        "wanted",
+    )
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.turn)
