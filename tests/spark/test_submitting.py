@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -26,9 +27,11 @@ def lacks(name: str) -> bool:
 
 def run(command, **environment):
     kept = spark_environment() | environment
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=kept)
+    with tempfile.TemporaryDirectory() as folder:  # Spark leaves a warehouse where it is started
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=kept, cwd=folder)
     found = [line for line in done.stdout.splitlines() if line.startswith("found ")]
-    assert found, done.stdout[-2_000:] + done.stderr[-4_000:]
+    errors = [line for line in done.stderr.splitlines() if " INFO " not in line and not line.startswith("\tat ")]
+    assert found, done.stdout[-2_000:] + "\n".join(errors)[-6_000:]
     return found[0]
 
 
@@ -43,7 +46,7 @@ def configuration():
     return [word for name, value in CONFIG.items() for word in ("--conf", f"{name}={value}")]
 
 
-def test_spark_submit_finds_the_source_in_py_files(spark_is_possible, tmp_path, uri, filled):
+def test_spark_submit_serves_the_source_out_of_py_files(spark_is_possible, tmp_path, uri, filled):
     import pamqp
     import pyspark
 
@@ -64,7 +67,18 @@ def test_spark_submit_finds_the_source_in_py_files(spark_is_possible, tmp_path, 
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     python.chmod(0o755)
     script = Path(pyspark.__file__).parent / "bin/spark-submit"
-    command = [str(script), "--master", "local[2]", *configuration(), "--py-files", str(archive), str(JOB), uri, filled]
+    command = [
+        str(script),
+        "--master",
+        "local[2]",
+        *configuration(),
+        "--py-files",
+        str(archive),
+        str(JOB),
+        uri,
+        filled,
+        "register",
+    ]
     found = run(
         command,
         PYTHONPATH=str(bare),
