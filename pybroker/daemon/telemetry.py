@@ -33,8 +33,9 @@ LOOK_S: Final = 1.0
 FULL_MS: Final = 300_000
 # Below so much of what is to stay free nothing is written: this must never cause the alarm that it tells of.
 DISK_LIMIT_TIMES: Final = 1.5
-# Looked at in one go: a millisecond or so.
+# Looked at in one go: a millisecond or so, and two more of the thread, which keeps the interpreter from others meanwhile.
 SLICE: Final = 200
+PAUSE_S: Final = 0.005
 
 log = logging.getLogger("pybroker")
 
@@ -60,6 +61,7 @@ class Telemetry:
         "_head",
         "_lag_ms",
         "_losses",
+        "_pause_s",
         "_sampled_at_ms",
         "_writer",
         "interval_ms",
@@ -84,6 +86,7 @@ class Telemetry:
         self._lag_ms = 0
         self._sampled_at_ms = 0
         self._full_at_ms = 0
+        self._pause_s = PAUSE_S
         self._losses = broker.losses = Losses()
         changed: Callable[[], None] = broker.alarms.on_change
 
@@ -120,6 +123,7 @@ class Telemetry:
     def stop(self) -> None:
         """Sample once more and close the files."""
         self._broker.losses = None
+        self._pause_s = 0.0
         self.sample()
         self._writer.stop()
 
@@ -170,7 +174,7 @@ class Telemetry:
                     written.append(row)
             self._write(table, written)
             if len(some) == SLICE:
-                gevent.sleep(0)
+                gevent.sleep(self._pause_s)
         self._activity[table] = found
 
     def _look_at_alarms(self) -> None:
