@@ -33,7 +33,7 @@ LOOK_S: Final = 1.0
 FULL_MS: Final = 300_000
 # Below so much of what is to stay free nothing is written: this must never cause the alarm that it tells of.
 DISK_LIMIT_TIMES: Final = 1.5
-# Looked at in one go: a millisecond or so, and two more of the thread, which keeps the interpreter from others meanwhile.
+# Looked at in one go: a millisecond or so, and two more of the thread, which keeps the interpreter meanwhile.
 SLICE: Final = 200
 PAUSE_S: Final = 0.005
 
