@@ -63,13 +63,23 @@ LINES = """
     authenticate_user u q
     clear_password u
     set_user_tags u administrator monitoring
+    set_user_limits u '{"max-channels": 5}'
+    list_user_limits --user u
+    clear_user_limits u all
+    set_vhost_limits -p v '{"max-queues": 5}'
+    list_vhost_limits -p v
+    clear_vhost_limits -p v
+    list_node_auth_attempt_stats
+    reset_node_auth_attempt_metrics
     hash_password secret
     list_users
     set_permissions -p v u '^a' '.*' ''
     list_permissions -p v
+    set_permissions_globally u '^a' '.*' ''
     list_user_permissions u
     set_topic_permissions -p v u amq.topic '^{username}' '.*'
     list_topic_permissions -p v
+    list_user_topic_permissions u
     clear_topic_permissions -p v u
     clear_permissions -p v u
     list_queues name durable arguments messages consumers state
