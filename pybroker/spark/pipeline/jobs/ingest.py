@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import Observation, functions as f
+from pyspark.sql import Observation, Window, functions as f
 
 from pybroker.spark.pipeline.schemas import BROKEN, RAW, VERSION, Table
 
@@ -94,8 +94,10 @@ def rows(judged: "DataFrame", table: Table) -> "DataFrame":
 
 
 def merge(before: "DataFrame", new: "DataFrame", table: Table) -> "DataFrame":
-    """Return both, each row once. What is of one date comes together, as it is written: it moves only once."""
-    return before.unionByName(new).repartition("date").dropDuplicates(["date", *table.key, "ts"])
+    """Return both, each row once. Each date moves together and is sorted as it is written, so that is done once."""
+    same = Window.partitionBy("date", *table.key, "ts").orderBy("ts")
+    numbered = before.unionByName(new).repartition("date").withColumn("which", f.row_number().over(same))
+    return numbered.where(f.col("which") == 1).drop("which")
 
 
 def run(run: "Run") -> dict[str, Any]:

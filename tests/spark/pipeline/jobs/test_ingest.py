@@ -70,6 +70,7 @@ def test_what_a_node_writes_has_no_bad_lines(spark, tmp_path):
         peer.publish("", "nowhere", b"")
         telemetry.sample()
         world.advance(10_000)
+    peer.publish("", "q", b"abc")
     world.broker.alarms.set("memory", "short")
     world.run()
     telemetry.look()
@@ -81,10 +82,10 @@ def test_what_a_node_writes_has_no_bad_lines(spark, tmp_path):
     assert figures["bad lines"] == 0
     assert figures["new rows"] == figures["lines"]
     totals = warehouse.read(spark, QUEUE_SAMPLE, warehouse.dates("queue_sample")).orderBy("ts").select("publish_total")
-    assert [row.publish_total for row in totals.collect()] == [1, 2]
+    assert [row.publish_total for row in totals.collect()] == [1, 2, 3]
     counts = {table: warehouse.count(table, warehouse.dates(table)) for table in RAW}
     assert counts == {
-        "queue_sample": 2,
+        "queue_sample": 3,
         "connection_sample": 3,
         "node_sample": 3,
         "alarm_event": 1,
