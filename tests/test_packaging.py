@@ -82,6 +82,10 @@ def test_data_files_are_there_and_shipped(package):
     )
 
 
+# What pyspark is built on: its errors are py4j's.
+COMES_WITH_SPARK = {"py4j"}
+
+
 def declared(*extras: str) -> set[str]:
     """Return the modules that an installation with these extras brings along."""
     project = PROJECT["project"]
@@ -94,7 +98,7 @@ def declared(*extras: str) -> set[str]:
 def test_imports_are_declared_as_dependencies():
     known = declared() | set(PACKAGES) | set(sys.stdlib_module_names)
     # Nothing but the connector may need what only its extra brings along.
-    with_spark = known | declared("spark")
+    with_spark = known | declared("spark", "spark-jdk") | COMES_WITH_SPARK
     report(
         [
             f"{source.where}:{item.line} imports {item.target}, which pyproject.toml does not declare."
@@ -107,8 +111,9 @@ def test_imports_are_declared_as_dependencies():
 
 def test_what_tests_import_comes_with_the_extra():
     # greenlet comes with gevent, which is built on it
-    # and those of the connector are skipped where its extra is missing
+    # and those of the connector are skipped where its extra is missing, as are those of Celery where that is
     known = declared("test", "spark") | set(PACKAGES) | set(sys.stdlib_module_names) | {"greenlet"}
+    known |= {"celery", "kombu"} | COMES_WITH_SPARK
     known |= {path.stem for path in (ROOT / "tests").rglob("*") if path.is_dir() or path.suffix == ".py"}
     findings = []
     for path in sorted((ROOT / "tests").rglob("*.py")):

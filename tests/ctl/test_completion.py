@@ -52,7 +52,12 @@ def test_values_that_are_known_here(tab):
     assert tab("pybrokerctl list_queues --formatter=p") == ["pretty_table"]
     assert tab("pybrokerctl status --unit g") == ["gb", "gib"]
     assert tab("pybrokerctl completion ") == ["bash", "zsh", "fish"]
-    assert tab("pybrokerctl help list_us") == ["list_users", "list_user_permissions"]
+    assert tab("pybrokerctl help list_us") == [
+        "list_users",
+        "list_user_limits",
+        "list_user_permissions",
+        "list_user_topic_permissions",
+    ]
 
 
 def test_columns_also_behind_a_comma_and_none_twice(tab):

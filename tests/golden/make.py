@@ -103,9 +103,10 @@ def contents(channel):
 
 
 def plain(value):
-    """Return a property as JSON has it."""
+    """Return a property as JSON has it, without the count of deliveries, which was not told from the beginning."""
     if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items() if each is not None and each != ""}
+        found = {key: plain(each) for key, each in value.items() if each is not None and key != "x-delivery-count"}
+        return {key: each for key, each in found.items() if each not in ("", {})}
     if isinstance(value, list):
         return [plain(each) for each in value]
     return value if isinstance(value, int | str | bool) else str(value)

@@ -75,9 +75,7 @@ COLUMNS = (
     Column("arguments", lambda q: q.arguments, "arguments it was declared with", table=True),
     Column("policy", lambda q: q.applied.policy, "name of the policy it is under"),
     Column("operator_policy", lambda q: q.applied.operator_policy, "name of the operator policy it is under"),
-    Column(
-        "effective_policy_definition", lambda q: q.applied.definition, "what both together say of it", table=True
-    ),
+    Column("effective_policy_definition", lambda q: q.applied.definition, "what both together say of it", table=True),
     Column("pid", lambda q: f"<{_node(q)}.{q.vhost.broker.epoch}.0.0>", "id of the node's process, which runs it"),
     Column("owner_pid", lambda q: q.owner.pid if q.owner else "", "connection that owns it, if exclusive"),
     Column("exclusive", lambda q: q.exclusive, "whether only one connection may use it"),
