@@ -237,9 +237,7 @@ def scripts():
 
 
 def test_every_command_has_its_line():
-    assert {command_of(line) for line in lines()} == {
-        name for name in commands.NAMES if not name.startswith(OF_SPARK)
-    }
+    assert {command_of(line) for line in lines()} == {name for name in commands.NAMES if not name.startswith(OF_SPARK)}
     assert set(FORMATTERS) == set(render.NAMES)
 
 
