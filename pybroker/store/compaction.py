@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pybroker.store import format as fmt
 from pybroker.store.footer import Footer
-from pybroker.store.ledger import Index, ranges
+from pybroker.store.ledger import Index
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile
+from pybroker.store.settled import ranges, whole
 from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:
@@ -30,18 +31,20 @@ class Compacted(NamedTuple):
 
 
 def compact(
-    disk: "Disk", epoch: int, number: int, index: Index, settled: "dict[int, array[int]]", known: set[int]
+    disk: "Disk", epoch: int, number: int, index: Index, settled: "dict[int, list[array[int]]]", known: set[int]
 ) -> Compacted:
     """Write a sealed segment anew with what is live for the queues `known`; `index` is changed with it.
 
-    `settled` is by queue, in order. Raises DiskError; the segment is as it was then.
+    `settled` is by queue what `Settled.copies` gives. Raises DiskError; the segment is as it was then.
     """
     file = SegmentFile(disk, number, epoch)
     try:
         footer = file.read_footer()
         if footer is None:
             return Compacted(0, 0, f"segment {number:x} is not compacted: its footer cannot be read")
-        alive = {target: _alive(target, stretch, settled, known) for target, stretch in footer.stretches.items()}
+        # Here, not on the hub: a queue that settled in scattered order has many of them.
+        ordered = {queue_id: whole(parts) for queue_id, parts in settled.items() if queue_id in known}
+        alive = {target: _alive(target, stretch, ordered, known) for target, stretch in footer.stretches.items()}
         writing = _Writing(epoch, number, footer, alive)
         for found in file.scan_all():
             if isinstance(found, Damaged):

@@ -8,7 +8,8 @@ from array import array
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pybroker.store import format as fmt
-from pybroker.store.ledger import Target, normalized
+from pybroker.store.ledger import Target
+from pybroker.store.settled import normalized
 
 if TYPE_CHECKING:
     from pybroker.run import Run

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.store.returned import highest, joined
+from pybroker.store.settled import Settled, ranges
 from pybroker.stretch import Stretch
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 INDEX_EVERY_OCTETS: Final = 4_096
 # How often targets are named in a segment at least, while they are used: one damaged record is not to cost them all.
 NAME_EVERY_OCTETS: Final = 1_048_576
-# Ranges that came out of order are brought in order when there are this many more than after the last time.
-NORMALIZE_AT: Final = 256
 
 
 class Target(NamedTuple):
@@ -53,52 +52,6 @@ class Index:
             self.seqs.append(seq)
             offsets.append(offset)
         return offsets[-1] + INDEX_EVERY_OCTETS
-
-
-class Settled:
-    """Seq ranges as a flat array: first, last, first, last. Ascending and disjoint once `normalize` was called."""
-
-    __slots__ = ("_normal", "pairs")
-
-    def __init__(self, pairs: "array[int] | None" = None) -> None:
-        self.pairs = pairs if pairs is not None else array("Q")
-        self._normal = len(self.pairs)
-
-    def add(self, first: int, last: int) -> None:
-        """Add a range; it overlaps no other."""
-        pairs = self.pairs
-        if pairs and pairs[-1] + 1 == first:
-            pairs[-1] = last
-            return
-        pairs.append(first)
-        pairs.append(last)
-        if len(pairs) - self._normal > NORMALIZE_AT and len(pairs) > 2 * self._normal:
-            self.normalize()
-
-    def normalize(self) -> "array[int]":
-        """Bring the ranges in order, join neighbours; return them."""
-        self.pairs = normalized(self.pairs)
-        self._normal = len(self.pairs)
-        return self.pairs
-
-
-def ranges(pairs: "array[int]") -> "Iterable[tuple[int, int]]":
-    """Give the ranges of a flat array."""
-    return zip(pairs[::2], pairs[1::2], strict=True)
-
-
-def normalized(pairs: "array[int]") -> "array[int]":
-    """Return ranges (first, last, first, last ...) ascending, joined where they touch or overlap."""
-    if all(last + 1 < first for last, first in zip(pairs[1::2], pairs[2::2], strict=False)):
-        return pairs
-    joined = array("Q")
-    for first, last in sorted(ranges(pairs)):
-        if joined and first <= joined[-1] + 1:
-            joined[-1] = max(joined[-1], last)
-        else:
-            joined.append(first)
-            joined.append(last)
-    return joined
 
 
 class Segment:
@@ -204,14 +157,14 @@ class Segment:
     def unsettled(self, queue_id: int, first: int, last: int) -> "Iterable[tuple[int, int]]":
         """Give the parts of a seq range that a queue has not settled."""
         settled = self.settled.get(queue_id)
-        pairs = settled.normalize() if settled is not None else ()
-        at = bisect_left(pairs, first)
-        at -= at % 2  # amid a range, or on its last: that one is to be looked at as well
-        while at < len(pairs) and pairs[at] <= last:
-            if pairs[at] > first:
-                yield first, pairs[at] - 1
-            first = max(first, pairs[at + 1] + 1)
-            at += 2
+        for pairs in settled.within(first, last) if settled is not None else ():
+            at = bisect_left(pairs, first)
+            at -= at % 2  # amid a range, or on its last: that one is to be looked at as well
+            while at < len(pairs) and pairs[at] <= last:
+                if pairs[at] > first:
+                    yield first, pairs[at] - 1
+                first = max(first, pairs[at + 1] + 1)
+                at += 2
         if first <= last:
             yield first, last
 
@@ -289,7 +242,7 @@ class Ledger:
     def settled(self) -> dict[int, dict[int, "array[int]"]]:
         """Return what is settled, by segment number and queue: what a checkpoint stores. The arrays are copies."""
         return {
-            segment.number: {queue_id: ranges.pairs[:] for queue_id, ranges in segment.settled.items()}
+            segment.number: {queue_id: ranges.copy() for queue_id, ranges in segment.settled.items()}
             for segment in self.segments
             if segment.settled
         }

@@ -13,10 +13,11 @@ from pybroker.store import epoch as epochs, format as fmt
 from pybroker.store.checkpoint import Checkpoint, checkpoint_name
 from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.footer import Footer
-from pybroker.store.ledger import Index, Recovered, Segment, Settled, Target, ranges
+from pybroker.store.ledger import Index, Recovered, Segment, Target
 from pybroker.store.quarantine import quarantine
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile, seal_segment, segment_number
+from pybroker.store.settled import Settled, ranges
 from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:

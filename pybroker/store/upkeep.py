@@ -240,7 +240,7 @@ class Upkeep:
             small = segment.used < COMPACT_OCTETS or segment.live >= COMPACT_PARTS * segment.published
             if small or segment.stretches or not segment.live:
                 continue
-            settled = {queue_id: ranges.normalize()[:] for queue_id, ranges in segment.settled.items()}
+            settled = {queue_id: ranges.copies() for queue_id, ranges in segment.settled.items()}
             known = set(segment.pairs)
             job = partial(compact, self._disk, self._journal.epoch, segment.number, segment.index, settled, known)
             yield partial(self._start_compaction, segment, job)

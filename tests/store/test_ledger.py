@@ -1,13 +1,14 @@
-"""What is live is counted, whatever the order of settles; what is settled is kept in as few ranges as can be."""
+"""What is live is counted, whatever the order of settles; what a queue has not settled is found again."""
 
-import random
 from array import array
 
+import pytest
 from hypothesis import given, strategies as st
 from store.records import SEED, run_of
 
-from pybroker.store import ledger as ledgers
-from pybroker.store.ledger import INDEX_EVERY_OCTETS, Index, Ledger, Segment, Settled, Target, normalized, ranges
+from pybroker.store import settled as settleds
+from pybroker.store.ledger import INDEX_EVERY_OCTETS, Index, Ledger, Segment, Target
+from pybroker.store.settled import normalized, ranges
 
 TARGET = Target(0, False, (1, 2))
 
@@ -40,44 +41,6 @@ def segments(*first_seqs):
 
 def live(ledger):
     return [(segment.live, dict(segment.pairs)) for segment in ledger.segments]
-
-
-@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 5)), max_size=40))
-def test_ranges_become_ascending_and_apart(some):
-    pairs = pairs_of(*[(first, first + more) for first, more in some])
-    joined = normalized(pairs)
-    assert seqs_of(joined) == sorted(set(seqs_of(pairs)))
-    assert all(last + 1 < first for last, first in zip(joined[1::2], joined[2::2], strict=False))
-
-
-def test_ranges_that_are_in_order_are_not_copied():
-    pairs = pairs_of((1, 2), (4, 9))
-    assert normalized(pairs) is pairs
-
-
-def test_settled_ranges_stay_few():
-    rng = random.Random(1)
-    seqs = list(range(10_000))
-    rng.shuffle(seqs)
-    settled = Settled()
-    longest = 0
-    for seq in seqs:
-        settled.add(seq, seq)
-        longest = max(longest, len(settled.pairs))
-    assert settled.normalize() == pairs_of((0, 9_999))
-    assert longest < 2 * 10_000
-    settled = Settled()
-    for seq in range(10_000):
-        settled.add(seq, seq)
-    assert settled.pairs == pairs_of((0, 9_999))
-
-
-def test_ranges_are_joined_now_and_then(monkeypatch):
-    monkeypatch.setattr(ledgers, "NORMALIZE_AT", 8)
-    settled = Settled()
-    for seq in (2, 1, 4, 3, 6, 5, 8, 7, 10, 9):
-        settled.add(seq, seq)
-    assert len(settled.pairs) <= 8
 
 
 def test_messages_count_once_for_each_queue():
@@ -148,6 +111,26 @@ def test_seqs_are_located_in_the_segment_that_has_them(sizes, first, last):
     owner.update(dict.fromkeys(range(seq, 100), len(sizes)))
     found = [(s.number, each) for s, low, high in ledger.locate(first, last) for each in range(low, high + 1)]
     assert found == [(owner[each], each) for each in range(max(first, 5), last + 1)]
+
+
+@given(st.randoms(use_true_random=False), st.integers(0, 200), st.integers(0, 210), st.integers(0, 210))
+def test_what_is_not_settled_is_found_however_scattered_it_is(rng, count, first, last):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settleds, "NORMALIZE_AT", 4)
+        patch.setattr(settleds, "PART_MAX", 8)
+        patch.setattr(settleds, "JOIN_BELOW", 6)
+        segment = Segment(1, SEED, 0, 1_000, 64)
+        segment.count((1,), 200)
+        gone = rng.sample(range(200), count)
+        for seq in gone:
+            segment.settle(1, seq, seq)
+        found = list(segment.unsettled(1, first, last))
+    assert segment.live == 200 - count
+    assert [seq for low, high in found for seq in range(low, high + 1)] == sorted(
+        set(range(first, last + 1)) - set(gone)
+    )
+    flat = pairs_of(*found)
+    assert normalized(flat) == flat
 
 
 def test_nothing_is_located_in_an_empty_ledger():
