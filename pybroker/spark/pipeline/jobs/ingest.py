@@ -120,7 +120,7 @@ def run(run: "Run") -> dict[str, Any]:
 def _ingest(run: "Run", table: Table, files: Files, figures: dict[str, int]) -> None:
     seen = Observation()
     lines = judge(read(run.spark, [*files.closed, *files.open], table), table).observe(
-        seen, f.count(f.lit(1)).alias("lines"), f.coalesce(f.sum(f.col("bad").cast("int")), f.lit(0)).alias("bad")
+        seen, f.count(f.lit(1)).alias("lines"), f.collect_set(f.when(f.col("bad"), f.col("file"))).alias("files")
     )
     before = run.warehouse.read(run.spark, table, files.dates)
     count_before = run.warehouse.count(table.name, files.dates)
@@ -128,7 +128,9 @@ def _ingest(run: "Run", table: Table, files: Files, figures: dict[str, int]) -> 
     figures["files"] += len(files.closed) + len(files.open)
     figures["lines"] += seen.get["lines"]
     figures["new rows"] += run.warehouse.count(table.name, files.dates) - count_before
-    if seen.get["bad"] and files.closed:
-        # One that is still written to may be cut in the midst of a line.
-        bad = judge(read_texts(run.spark, files.closed, table), table).where("bad").select("file", "value")
+    # One that is still written to may be cut in the midst of a line.
+    names = set(seen.get["files"])
+    damaged = [path for path in files.closed if path.name in names]
+    if damaged:
+        bad = judge(read_texts(run.spark, damaged, table), table).where("bad").select("file", "value")
         figures["bad lines"] += run.warehouse.keep_bad(table.name, bad.limit(BAD_KEPT_MAX).toLocalIterator())
