@@ -14,6 +14,7 @@ DESTROY = {
     "force_reset",
     "log_repair",
     "purge_queue",
+    "cancel_scheduled",
     "reset",
 }
 

@@ -20,7 +20,11 @@ def test_names_can_be_listed_for_a_program(ctl):
 
 
 def test_commands_by_their_beginning(ctl):
-    assert ctl("autocomplete", "list_us") == (0, "list_users\nlist_user_permissions\n", "")
+    assert ctl("autocomplete", "list_us") == (
+        0,
+        "list_users\nlist_user_limits\nlist_user_permissions\nlist_user_topic_permissions\n",
+        "",
+    )
     assert ctl("autocomplete", "zz").code == 64
 
 

@@ -23,7 +23,7 @@ COMMAND = Command(
     section="Parameters",
     summary="Clears a global runtime parameter",
     args=Args,
-    effect="destroy",
+    effect="write",
     run=run,
     banner='Clearing global runtime parameter "{name}" ...',
 )

@@ -17,7 +17,7 @@ COMMAND = Command(
     section="Policies",
     summary="Clears an operator policy",
     args=ClearArgs,
-    effect="destroy",
+    effect="write",
     run=run,
     banner='Clearing operator policy "{name}" on vhost "{vhost}" ...',
 )

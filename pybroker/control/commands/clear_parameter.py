@@ -29,7 +29,7 @@ COMMAND = Command(
     section="Parameters",
     summary="Clears a runtime parameter of a virtual host",
     args=Args,
-    effect="destroy",
+    effect="write",
     run=run,
     banner='Clearing runtime parameter "{name}" for component "{component_name}" on vhost "{vhost}" ...',
 )

@@ -17,7 +17,7 @@ COMMAND = Command(
     section="Policies",
     summary="Clears a policy",
     args=ClearArgs,
-    effect="destroy",
+    effect="write",
     run=run,
     banner='Clearing policy "{name}" on vhost "{vhost}" ...',
 )
