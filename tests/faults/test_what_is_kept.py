@@ -28,6 +28,8 @@ def test_contents_and_properties_are_kept_to_the_octet(broker):
     channel = connection.channel()
     got = [channel.basic_get("q", auto_ack=True) for _ in bodies]
     assert bodies == [octets for _, _, octets in got]
+    # After a kill everything counts as delivered once.
+    assert [1] * len(bodies) == [each.headers.pop("x-delivery-count") for _, each, _ in got]
     assert [properties] * len(bodies) == [each for _, each, _ in got]
     connection.close()
 
@@ -117,7 +119,9 @@ def test_many_lives_without_anything_new_leave_no_more_files(broker):
         with client(broker) as peer:
             reply = peer.call(commands.Queue.Declare(queue="q", passive=True), commands.Queue.DeclareOk)
             assert reply.message_count == 3
-        counts.append(len([path for path in broker.data.rglob("*") if path.is_file()]))
+        # The telemetry keeps what it saw in each life, for some days.
+        kept = [path for path in broker.data.rglob("*") if path.is_file() and "telemetry" not in path.parts]
+        counts.append(len(kept))
     assert counts[-1] <= counts[2] + 4, counts
 
 
