@@ -76,9 +76,9 @@ def spark(spark_is_possible, tmp_path_factory: pytest.TempPathFactory):
     from pyspark.sql import SparkSession
 
     folder = tmp_path_factory.mktemp("spark")
-    before = dict(os.environ)
+    before, environment = dict(os.environ), spark_environment()
     os.environ.clear()
-    os.environ.update(spark_environment())
+    os.environ.update(environment)
     try:
         builder = SparkSession.builder.master("local[2]").appName("tests")
         for name, value in CONFIG.items():
