@@ -147,6 +147,9 @@ def test_a_consumer_beside_a_blocked_publisher_keeps_its_pace(broker, flooding):
     broker.stop()
 
 
+# In the middle of a whole run, beside other load, publishing did not go on within a minute, twice; alone it always did.
+# Not understood yet, so it runs with the long ones.
+@pytest.mark.slow
 def test_d1_a_disk_that_runs_short_blocks_publishers_in_time_and_nothing_is_lost(broker, seed, publish_line):
     need_root()
     history = History()
