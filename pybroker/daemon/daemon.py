@@ -80,6 +80,7 @@ class Daemon:
         self.broker.events.ensure_vhost()
         self.server = Server(self.broker)
         self.secrets = ThreadWorker("secrets", turn)
+        self.secrets.step_back()
         self.broker.logins.worker = self.secrets
         self.memory = Monitor(self.broker, self.allocator)
         self.disk = DiskMonitor(self.broker, folder.path)

@@ -5,9 +5,10 @@ microseconds more for each commit. None of them touches the broker's objects.
 """
 
 import logging
+import os
 from collections import deque
 from queue import SimpleQueue
-from threading import Thread
+from threading import Thread, get_native_id
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # How long a clean stop waits for what a thread still has to bring to the disk.
 CLOSE_S_MAX: Final = 30.0
+# Of a thread that steps back (Linux: a thread has its own).
+NICE: Final = 10
 
 log = logging.getLogger("pybroker")
 
@@ -40,6 +43,14 @@ class ThreadWorker(Worker):
     def submit(self, job: Job, done: Done) -> None:
         """Have `job` run in the thread."""
         self._jobs.put((job, done))
+
+    def step_back(self) -> None:
+        """Have the thread run when others leave it time: a flood of passwords must not take a core from the loop."""
+
+        def job() -> None:
+            os.setpriority(os.PRIO_PROCESS, get_native_id(), NICE)
+
+        self.submit(job, lambda _: None)
 
     def stop(self) -> None:
         """End the thread when it has done what it was given. What comes of that nobody learns any more."""

@@ -1,5 +1,6 @@
 """Jobs run in one thread, in order; what they return is handled on the hub."""
 
+import os
 import threading
 
 import gevent
@@ -8,7 +9,7 @@ from gevent.event import Event
 from pybroker.clock import Clock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
-from pybroker.daemon.threads import ThreadWorker
+from pybroker.daemon.threads import NICE, ThreadWorker
 from pybroker.net.turn import LoopTurn
 
 
@@ -27,4 +28,24 @@ def test_jobs_run_elsewhere_and_their_results_come_back_in_order():
     with gevent.Timeout(10):
         ended.wait()
     assert [True, ZeroDivisionError, True, 4] == seen
+    worker.stop()
+
+
+def test_a_thread_that_steps_back_does_so_alone():
+    clock = Clock()
+    clock.refresh()
+    turn = LoopTurn(clock)
+    turn.broker = Broker(Settings(), clock, turn)
+    worker = ThreadWorker("test", turn)
+    here = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    seen, ended = [], Event()
+    worker.step_back()
+    worker.submit(
+        lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()),
+        lambda nice: (seen.append(nice), ended.set()),
+    )
+    with gevent.Timeout(10):
+        ended.wait()
+    assert [NICE] == seen
+    assert here == os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
     worker.stop()
