@@ -145,6 +145,9 @@ class Shelf:
 
     def let_go(self) -> None:
         """Let go of what the log has, if there is much."""
+        # What leaves in time while there is never much would be remembered for ever.
+        if len(self._logged) > 2 * (len(self.runs) + KEPT_MESSAGES):
+            self._logged = deque([each for each in self._logged if each[0] in self.runs])
         safe_seq = self._schedule.vhost.broker.log.safe_seq
         while self.crowded and self._logged[0][0] < safe_seq:
             seq, size, due_ms = self._logged.popleft()

@@ -113,3 +113,18 @@ def test_what_is_let_go_while_others_are_gathered_is_looked_for_in_time(monkeypa
     log.safe_seq = log.next_seq
     schedule.shelf.let_go()
     assert schedule.vhost.broker.clock.now_ms + 10_000 - shelves.AHEAD_MS == schedule.shelf.read_at_ms
+
+
+def test_what_has_left_is_forgotten_though_there_never_was_much(monkeypatch):
+    monkeypatch.setattr(shelves, "KEPT_MESSAGES", 8)
+    log, schedule = made()
+    shelf = schedule.shelf
+    stays = put(schedule, 3_600_000)
+    for _ in range(20):
+        run = put(schedule, 5_000, 5_000, 5_000)
+        for seq in range(run.first_seq, run.first_seq + 3):
+            shelf.take(seq, 1)
+        log.safe_seq = log.next_seq
+        shelf.let_go()
+    assert [stays.first_seq] == list(shelf.runs)
+    assert len(shelf._logged) <= 2 * (1 + 8)
