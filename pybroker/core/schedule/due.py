@@ -128,13 +128,14 @@ def negated(octets: bytes) -> bytes | None:
     return octets[: at + 1] + (-delay).to_bytes(size, signed=True) + octets[at + 1 + size :]
 
 
-def waited(octets: bytes, ms: int) -> tuple[bytes, list[str]]:
+def waited(octets: bytes, ms: int | None) -> tuple[bytes, list[str]]:
     """Return the properties of a message that has waited, and the routing keys it has besides its own.
 
-    Its `x-delay` is negative then, as the plugin has it: what was asked for, else the `ms` it took. BCC goes.
+    Its `x-delay` is negative then, as the plugin has it: what was asked for, else the `ms` it took. BCC goes. Without
+    `ms`, where there is no room for that, it has no `x-delay`: one that stayed as it was would be waited for again.
     """
     pairs = split_table(find_headers(octets) or bytes(4))
-    delay = -max(1, ms)
+    delay = -max(1, ms or 0)
     kept = []
     keys: list[str] = []
     for key, value in pairs:
@@ -149,5 +150,6 @@ def waited(octets: bytes, ms: int) -> tuple[bytes, list[str]]:
             if key == b"BCC":
                 continue
         kept.append((key, value))
-    kept.append((DELAY.encode(), encode_value(delay, "I" if delay in _INT32 else "l")))
+    if ms is not None:
+        kept.append((DELAY.encode(), encode_value(delay, "I" if delay in _INT32 else "l")))
     return replace_headers(octets, join_table(kept)), keys

@@ -67,8 +67,7 @@ class Release:
     def add(self, run: "Run | Kind", content: bytes) -> None:
         """Publish a message on; the schedule has forgotten it."""
         letter = self._letter_for(property_octets(content), run.traits, run.arrived_ms)
-        if letter.octets:
-            content = with_properties(content, letter.octets)
+        content = with_properties(content, letter.octets)
         queues = self._queues(run, content, letter)
         group = _Group(run.names, letter.traits, queues, run.channel, run.frame_octets_max, run.origin)
         if group != self._group or self._octets + len(content) > RUN_OCTETS_MAX:
@@ -114,14 +113,14 @@ class Release:
             self._same, self._letter = octets, _Letter(same, traits, ())
             return self._letter
         broker = self._schedule.vhost.broker
-        grown, keys = waited(octets, broker.clock.now_ms - arrived_ms)
         try:
-            if len(grown) > broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
-                grown = b""
-            letter = _Letter(grown, properties.traits_of(grown or octets, GROWN), keys)
+            letter = _waited(octets, broker.clock.now_ms - arrived_ms)
+            fits = len(letter.octets) <= broker.settings.frame_octets_max - HEADER_FRAME_OCTETS
         except AmqpError:
-            # Headers as large as they may be, and now an entry more: they stay as they were.
-            letter = _Letter(b"", properties.traits_of(octets, GROWN), keys)
+            fits = False
+        if not fits:
+            # Headers as large, or as many, as they may be.
+            letter = _waited(octets, None)
         due = due_in(octets)
         self._same = octets if due is not None and not due.time else None
         self._letter = letter
@@ -143,3 +142,8 @@ class Release:
         if plain and len(self._ways) < WAYS_MAX:
             self._ways[keys] = routed.queues
         return routed.queues
+
+
+def _waited(octets: bytes, ms: int | None) -> _Letter:
+    grown, keys = waited(octets, ms)
+    return _Letter(grown, properties.traits_of(grown, GROWN), keys)

@@ -80,3 +80,14 @@ def test_headers_that_fill_a_frame_stay_as_they_were():
     (entry,) = level
     content = entry.run.content(0)
     assert headers == decode_properties(content[19 : 7 + int.from_bytes(content[3:7])]).headers
+
+
+def test_a_delay_that_cannot_be_marked_as_waited_for_is_not_waited_for_again():
+    vhost, x, q = world()
+    vhost.broker.settings.frame_octets_max = 80
+    headers = wired(x_delay="5", a="x" * 35)
+    release = Release(x.schedule)
+    run = run_of(vhost, "k", headers)
+    release.add(run, run.content(0))
+    release.end()
+    assert (1, 0) == (q.messages_ready, x.messages_delayed)
