@@ -24,8 +24,11 @@ WAITING_MAX: Final = 20_000
 GATHER_S: Final = 0.05
 WARN_S: Final = 60.0
 # What is read of the file's end at a time, and at most: some forty thousand entries.
-BLOCK_OCTETS: Final = 65_536
+BLOCK_OCTETS: Final = 32_768
 READ_OCTETS_MAX: Final = 16_777_216
+# After each: a block is a millisecond or two of parsing. With none gevent comes back dozens of times before it looks at
+# a socket, and a whole file stood in everybody's way for a second.
+BLOCK_PAUSE_S: Final = 0.002
 # How long a reader waits for what is not written yet.
 SYNC_S_MAX: Final = 2.0
 SYNC_PAUSE_S: Final = 0.005
@@ -116,7 +119,7 @@ class AuditLog:
                 begun, *whole = (file.read(end - start) + begun).split(b"\n")
                 yield from (each for each in reversed(whole) if each)
                 end = start
-                pause(0)
+                pause(BLOCK_PAUSE_S)
             if begun and not first:
                 yield begun
 

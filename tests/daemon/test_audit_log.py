@@ -70,6 +70,17 @@ def test_a_file_of_many_blocks_is_read_back_line_by_line(log, monkeypatch):
     assert names[::-1] == read(log)
 
 
+def test_sockets_have_their_turn_between_the_blocks_of_a_file(log, monkeypatch):
+    monkeypatch.setattr(audit_log, "BLOCK_OCTETS", 1_000)
+    take(log, *(f"user {n}" for n in range(40)))
+    read(log)
+    pauses = []
+    assert 40 == len(list(log.lines(pauses.append)))
+    # gevent.sleep(0) only goes to the end of the callbacks' line, which is served many times before a socket is.
+    assert len(pauses) > 4
+    assert all(seconds > 0 for seconds in pauses)
+
+
 def test_of_a_long_file_the_end_is_read(log, monkeypatch):
     names = [f"user {n:03}" for n in range(200)]
     take(log, *names)
