@@ -209,11 +209,19 @@ class Writer:
     def _work(self) -> None:
         self._files.adopt()
         while (job := self._jobs.get()) is not None:
-            table, timestamp_ms, head, rows = job
-            if table:
-                self._files.write(table, timestamp_ms, head, rows)
-                # Only ever too high for a moment: rows are dropped a little early then.
-                self._waiting = 0 if self._jobs.empty() else self._waiting - len(rows)
-            else:
-                self._files.tick(timestamp_ms)
+            try:
+                self._do(*job)
+            except Exception:
+                # A bug, or a file that cannot even be closed: the next rows are to be written.
+                log.exception("the telemetry's files failed")
         self._files.close()
+
+    def _do(self, table: str, timestamp_ms: int, head: str, rows: list[Mapping[str, Any]]) -> None:
+        if not table:
+            self._files.tick(timestamp_ms)
+            return
+        try:
+            self._files.write(table, timestamp_ms, head, rows)
+        finally:
+            # Only ever too high for a moment: rows are dropped a little early then.
+            self._waiting = 0 if self._jobs.empty() else self._waiting - len(rows)

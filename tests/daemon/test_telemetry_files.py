@@ -116,6 +116,25 @@ def test_the_thread_writes_what_it_is_given_and_closes_at_a_stop(files, tmp_path
     assert (writer.rows_given, writer.dropped, writer.octets) == (100, 0, path.stat().st_size)
 
 
+def test_the_thread_goes_on_after_a_file_that_could_not_even_be_closed(files, tmp_path, monkeypatch, caplog):
+    real, failing = os.close, [True]
+
+    def close(descriptor):
+        real(descriptor)
+        if failing:
+            failing.pop()
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(telemetry_files.os, "close", close)
+    writer = Writer(files)
+    writer.write("a", NEW_YEAR_MS, HEAD, [{"n": 1}])
+    writer.tick(NEW_YEAR_MS + HOUR_MS)
+    writer.write("a", NEW_YEAR_MS + HOUR_MS, HEAD, [{"n": 2}])
+    writer.stop()
+    assert "a/20260101T01.0001.ndjson" in names(tmp_path)
+    assert "the telemetry's files failed" in caplog.text
+
+
 def test_what_the_disk_cannot_follow_is_dropped_and_counted(files, monkeypatch):
     monkeypatch.setattr(telemetry_files, "WAITING_ROWS_MAX", 10)
     monkeypatch.setattr(Writer, "_work", lambda _: None)
