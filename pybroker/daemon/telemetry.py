@@ -124,7 +124,11 @@ class Telemetry:
         """Sample once more and close the files."""
         self._broker.losses = None
         self._pause_s = 0.0
-        self.sample()
+        try:
+            self.sample()
+        except Exception:
+            # The node is about to close its log: a clean stop does not hang on figures.
+            log.exception("the telemetry failed")
         self._writer.stop()
 
     def look(self) -> None:

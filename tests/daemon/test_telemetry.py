@@ -126,6 +126,18 @@ def test_what_no_queue_has_is_counted(station):
     )
 
 
+def test_a_stop_closes_the_files_although_the_last_look_failed(station, monkeypatch, caplog):
+    station.telemetry.sample()
+
+    def fail(*_):
+        raise RuntimeError("bug")
+
+    monkeypatch.setattr("pybroker.daemon.telemetry_rows.of_node", fail)
+    station.telemetry.stop()
+    assert "the telemetry failed" in caplog.text
+    assert [] == list(station.folder.glob("**/*.open"))
+
+
 def test_a_daemon_writes_its_telemetry_and_says_so(tmp_path):
     running = Running(tmp_path)
     try:

@@ -78,3 +78,12 @@ def test_a_loss_names_where_it_happened(world):
         ("unroutable", "NO_ROUTE", "/", "amq.direct", "nowhere", "", True, False, 1),
         ("expired", "expired", "/", "", "q", "q", False, False, 1),
     ]
+
+
+def test_a_node_without_a_descriptor_left_is_told_of_all_the_same(world, monkeypatch):
+    def refuse(_path):
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(rows.Path, "iterdir", refuse)
+    row = rows.of_node(world.broker, 7)
+    assert (row["fds"], row["loop_lag_ms"]) == (None, 7)
