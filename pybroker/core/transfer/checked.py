@@ -127,7 +127,8 @@ class Checker:
             return True
         if name.startswith(RESERVED):
             return kind == "exchange" and name in self._vhost(vhost_name).exchanges
-        return self._document.has(f"{kind}s", vhost_name, name)
+        item = self._document.sections[f"{kind}s"].get((vhost_name, name))
+        return item is not None and not item.value.get("exclusive")
 
     def _check_owner(self, item: Item) -> None:
         """Refuse what belongs to a virtual host or a user that is not there, and will not be."""

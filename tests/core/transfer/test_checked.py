@@ -3,7 +3,7 @@
 import pytest
 from fakes import World
 
-from .documents import planned
+from .documents import imported, planned
 
 QUEUE = {"vhost": "/", "name": "q"}
 EXCHANGE = {"vhost": "/", "name": "x", "type": "direct"}
@@ -188,3 +188,12 @@ def test_a_password_in_clear_that_is_the_users_already_is_no_change():
     world.broker.users.add("u", "secret", (), "rabbit_password_hashing_sha256")
     assert {} == planned(world, {"users": [{**USER, "password": "secret"}]}).counts
     assert {"update": 1} == planned(world, {"users": [{**USER, "password": "other"}]}).counts
+
+
+def test_a_binding_of_a_queue_that_is_left_out_is_left_out_too():
+    """Nothing comes half-way: what was found possible can be made."""
+    world = World()
+    document = {"queues": [{**QUEUE, "exclusive": True}], "bindings": [BINDING]}
+    outcome = imported(world, document)
+    assert ("", {"skip": 2}) == (outcome.stopped, outcome.counts)
+    assert any("there is no queue 'q'" in warning for warning in outcome.warnings)
