@@ -12,9 +12,12 @@ from pybroker.core.transfer.fields import (
     Fault,
     anything,
     canonical,
+    check_characters,
+    check_depth,
     flag,
     optional_text,
     pairs,
+    secret,
     short_text,
     shown,
     tags,
@@ -74,14 +77,14 @@ def read_item(section: str, raw: Any, *, version: str = "", vhost: str | None = 
     if vhost is not None and known.in_vhost:
         raw = {**raw, "vhost": vhost}
     try:
+        check_depth(raw)
         if known.in_vhost:
             _check_vhost(raw)
         value = known.read(raw, version)
+        check_characters(raw)
     except Fault as fault:
-        try:
-            label = known.label(raw)
-        except KeyError:
-            label = f"item {number} of {section}"
+        named = all(isinstance(raw.get(name), str) for name in known.key)
+        label = known.label(raw) if named else f"item {number} of {section}"
         raise Fault(f"{label}: {fault}") from None
     key = tuple(value[name] for name in known.key)
     if section == "bindings":
@@ -105,9 +108,9 @@ def _user(raw: Raw, version: str) -> Value:
     if raw.get("password") is not None:
         if raw.get("password_hash") is not None:
             raise Fault("it has both a password and a password_hash")
-        value |= {"password": text(raw, "password"), "password_hash": None, "hashing_algorithm": None}
+        value |= {"password": secret(raw, "password"), "password_hash": None, "hashing_algorithm": None}
     elif raw.get("password_hash") is not None:
-        value["password_hash"] = text(raw, "password_hash")
+        value["password_hash"] = secret(raw, "password_hash")
     if raw.get("tags") is not None:
         value["tags"] = tags(raw["tags"])
     elif raw.get("administrator") is not None:
@@ -164,8 +167,6 @@ def _global_parameter(raw: Raw, _version: str) -> Value:
 
 def _policy(raw: Raw, _version: str) -> Value:
     priority = raw.get("priority", 0)
-    if raw.get("definition") is not None:
-        anything(raw, "definition")
     return {
         "vhost": short_text(raw, "vhost"),
         "name": short_text(raw, "name"),

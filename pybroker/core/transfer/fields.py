@@ -18,6 +18,9 @@ NAME_OCTETS_MAX: Final = 255
 DEPTH_MAX: Final = 32
 
 
+_plain: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 class Fault(ValueError):
     """What is wrong with a document; the text is a sentence."""
 
@@ -81,16 +84,41 @@ def is_pairs(value: Any) -> bool:
 
 
 def anything(item: Mapping[str, Any], name: str) -> Any:
-    """Return any value that is not nested too deep to be walked over. Raises Fault."""
+    """Return any value. Raises Fault: there is none."""
     value = item.get(name)
     if value is None:
         raise Fault(f"it has no {name}")
-    level = [value]
-    for _ in range(DEPTH_MAX):
-        level = [inner for each in level if isinstance(each, dict | list) for inner in _inside(each)]
-        if not level:
-            return value
-    raise Fault(f"its {name} is nested too deep")
+    return value
+
+
+def secret(item: Mapping[str, Any], name: str) -> str:
+    """Return a text that no sentence may hold. Raises Fault."""
+    try:
+        return text(item, name)
+    except Fault:
+        raise Fault(f"its {name} is no text") from None
+
+
+def check_depth(item: Mapping[str, Any]) -> None:
+    """Refuse members that are nested too deep to be walked over. Raises Fault."""
+    for name, value in item.items():
+        level = [value]
+        for _ in range(DEPTH_MAX):
+            level = [inner for each in level if isinstance(each, dict | list) for inner in _inside(each)]
+            if not level:
+                break
+        else:
+            raise Fault(f"it is nested too deep in {shown(name)}")
+
+
+def check_characters(item: Mapping[str, Any]) -> None:
+    """Refuse what no file could hold, wherever it stands: half a character, infinity. Raises Fault."""
+    try:
+        _plain(item).encode()
+    except UnicodeEncodeError as error:
+        raise Fault(f"it has half a character: {shown(error.object[error.start])}") from None
+    except ValueError:
+        raise Fault("it has a number that is too large") from None
 
 
 def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:

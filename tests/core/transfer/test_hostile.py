@@ -72,3 +72,46 @@ def test_what_a_plan_takes_an_import_can_do():
         for document in variants(section, golden()[section][-1]):
             outcome = imported(world, document)
             assert "" == outcome.stopped, document
+
+
+DEEP: list = []
+for _ in range(900):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("section", "item"),
+    [
+        ("users", {"name": "u", "tags": [], "limits": {"max-channels": DEEP}}),
+        ("users", {"name": DEEP, "tags": []}),
+        ("vhosts", {"name": "v", "metadata": {"tags": DEEP}}),
+        ("policies", {"vhost": "/", "name": "p", "pattern": "", "priority": DEEP, "definition": {"max-length": 1}}),
+    ],
+)
+def test_no_member_may_be_nested_too_deep_to_be_told_of(section, item):
+    (fault,) = imported(World(), {section: [item]}).faults
+    assert "nested too deep" in fault
+    assert len(fault) < 200
+
+
+@pytest.mark.parametrize(
+    ("section", "item", "why"),
+    [
+        ("users", {"name": "u", "tags": ["\ud800"]}, 'it has half a character: "\\ud800"'),
+        ("vhosts", {"name": "v", "tags": ["a", "\udc00"]}, 'it has half a character: "\\udc00"'),
+        ("global_parameters", {"name": "g", "value": {"\ud800": 1}}, 'it has half a character: "\\ud800"'),
+        ("global_parameters", {"name": "g", "value": [float("inf")]}, "it has a number that is too large"),
+    ],
+)
+def test_what_an_export_could_not_write_is_refused_wherever_it_stands(section, item, why):
+    world = World()
+    (fault,) = imported(world, {section: [item]}).faults
+    assert fault.endswith(f": {why}")
+    assert ["guest"] == [user["name"] for user in world.broker.transfer.whole()["users"]]
+
+
+@pytest.mark.parametrize("member", ["password", "password_hash"])
+@pytest.mark.parametrize("value", [4711, "4711\ud800"])
+def test_no_fault_tells_a_password(member, value):
+    (fault,) = imported(World(), {"users": [{"name": "u", "tags": [], member: value}]}).faults
+    assert f"user 'u': its {member} is no text" == fault
