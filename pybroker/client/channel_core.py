@@ -14,9 +14,18 @@ from pamqp import base, commands
 
 from pybroker.client.confirms import Confirmation, Confirms, Outcome
 from pybroker.client.content import ACK, DELIVER, NACK, Assembly, Encoder, decode_deliver, decode_settle
-from pybroker.client.errors import AmqpError, ChannelClosed, ClientError, UnexpectedFrame, error_of, fresh
+from pybroker.client.errors import (
+    AmqpError,
+    CallTimeout,
+    ChannelClosed,
+    ClientError,
+    UnexpectedFrame,
+    error_of,
+    fresh,
+)
 from pybroker.client.link import Link
 from pybroker.client.message import Message, ReturnedMessage
+from pybroker.client.outbox import OCTETS_MAX
 from pybroker.client.reader import Receiver
 from pybroker.client.rpc import Rpc
 from pybroker.wire.methods import decode_method, encode_method, make_method
@@ -48,6 +57,7 @@ class ChannelCore(Receiver):
         "_lane",
         "_last_properties",
         "_last_queue",
+        "_leaving",
         "_link",
         "_lock",
         "_qos",
@@ -75,6 +85,7 @@ class ChannelCore(Receiver):
         self._transactional = False
         self._qos: dict[bool, tuple[int, int]] = {}
         self._consumers: dict[str, Consumer] = {}
+        self._leaving: dict[str, Consumer] = {}  # cancelled without an answer; deliveries may be on their way
         self._return_handlers: list[OnReturn] = []
         self._close_handlers: list[OnClose] = []
         self._flowing = threading.Event()
@@ -97,7 +108,28 @@ class ChannelCore(Receiver):
         Raises AmqpError if the broker closes channel or connection instead; ClientError.
         """
         self._check()  # a recovery's calls come first, and nobody waits for those
-        return self._rpc.call(lambda: self._transmit(request), (reply,), self._timeout_s)
+        leaving = tuple(self._leaving)
+        answer = self._rpc.call(lambda: self._transmit(request), (reply,), self._timeout_s)
+        for tag in leaving:  # what was cancelled before is over, for the broker answers in order
+            self._leaving.pop(tag, None)
+        return answer
+
+    def _call_or_send(self, reply: type[base.Frame], request: Any) -> Any:
+        """`call`; a request with `nowait` is sent only, which returns None. Raises CallTimeout if it could not be."""
+        if not request.nowait:
+            return self.call(reply, request)
+        octets = encode_method(self.number, request)
+        if self._link.outbox.octets >= OCTETS_MAX:
+            self._check()
+            with self.connection._pressure:
+                if not self._link.outbox.wait_for_room(self._timeout_s):
+                    raise CallTimeout(f"{request.name} was not sent: the broker did not read for {self._timeout_s} s")
+        with self._lock:
+            self._check()
+            outbox = self._link.outbox
+            outbox.put(octets)
+        outbox.push()
+        return None
 
     def _begin(self, link: Link) -> None:
         self._assembly = Assembly(self.connection.options.body_octets_max)
@@ -182,7 +214,7 @@ class ChannelCore(Receiver):
         if type(method) is tuple:
             tag, number, redelivered, exchange, routing_key = method
             self._tag_last = number
-            consumer = self._consumers.get(tag)
+            consumer = self._consumers.get(tag) or self._leaving.get(tag)
             if consumer is None or self._is_closed():
                 return  # its queue keeps it: the channel is closing, or the consumer was cancelled by the broker
             number += self._tag_offset
@@ -270,6 +302,7 @@ class ChannelCore(Receiver):
             self._link = link
             self._tag_offset += self._tag_last
             self._tag_last = 0
+            self._leaving.clear()
             self._begin(link)
         self._call_anyway(commands.Channel.OpenOk, make_method(commands.Channel.Open))
         for is_global, (count, octets) in self._qos.items():

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -111,6 +112,20 @@ class Connection(Notices):
         """
         self._check()
         return self._open_channel(self._link, number)
+
+    def update_secret(self, secret: str, reason: str) -> None:
+        """Give the broker another password or token before the old one expires [connection.update-secret].
+
+        Recoveries log in with it from now on, also when this raises. `reason` is for the broker's log.
+
+        >>> connection.update_secret(fetch_token(), "the old one expires at noon")  # doctest: +SKIP
+
+        Raises AmqpError if the broker refuses it, which closes the connection; ConnectionLost, ConnectionClosed,
+        CallTimeout.
+        """
+        self.options = replace(self.options, password=secret)
+        self._check()
+        self._control.update_secret(secret, reason, self.options.rpc_timeout_s)
 
     def wait_until_open(self, timeout_s: float | None = None) -> None:
         """Wait for a recovery to end. Raises ConnectionClosed if it is closed for good, CallTimeout."""
@@ -233,7 +248,7 @@ class Connection(Notices):
     def _use(self, link: Link) -> list[Channel]:
         """Make `link` the connection's and start it; return the channels that were open on the one before."""
         with self._lock:
-            self._control = Control(link, self._set_blocked)
+            self._control = Control(link, self._set_blocked, self._pressure, self._more_s)
             channels = [receiver for receiver in self._receivers.values() if isinstance(receiver, Channel)]
             for channel in channels:
                 if channel._is_closed():  # it waited for a close-ok that does not come any more
@@ -248,7 +263,7 @@ class Connection(Notices):
         with self._lock:
             if link is not self._link:
                 return
-            self._control.close_ok.set()  # it does not come any more
+            self._control.end(reason)
             recovers = self._recovers(reason)
             was_open = self._opened.is_set()
             if recovers:

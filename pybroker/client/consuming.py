@@ -51,13 +51,16 @@ class Consuming(ChannelCore):
         no_local: bool = False,
         arguments: Mapping[str, Any] = _NONE,
         on_cancel: OnCancel | None = None,
+        no_wait: bool = False,
     ) -> str:
         """Let `on_message(message)` be called for each message of the queue; return the consumer's tag.
 
         `on_cancel(consumer_tag)` is called when the broker ends the consumer, e.g. because the queue was deleted. What
-        `on_message` raises is logged and given to the connection's handler; the message stays unacknowledged.
+        `on_message` raises is logged and given to the connection's handler; the message stays unacknowledged. With
+        `no_wait` the call returns when it is sent, and a refusal closes the channel, as `on_close` hears.
 
-        Raises NotFound (404), AccessRefused (403) for an exclusive consumer's queue.
+        Raises NotFound (404), AccessRefused (403) for an exclusive consumer's queue; ValueError for a tag that is in
+        use on this channel.
         """
         tag = consumer_tag or f"ctag-{uuid.uuid4().hex}"
         if tag in self._consumers:
@@ -67,17 +70,23 @@ class Consuming(ChannelCore):
         # Known before the broker is asked: the first delivery may come right behind the reply.
         self._consumers[tag] = consumer
         try:
-            self.call(commands.Basic.ConsumeOk, _consume(consumer))
+            self._call_or_send(commands.Basic.ConsumeOk, _consume(consumer, no_wait=no_wait))
         except BaseException:
             self._consumers.pop(tag, None)
             raise
         return tag
 
-    def basic_cancel(self, consumer_tag: str) -> None:
-        """End a consumer. Messages that had come are still given to its callback."""
+    def basic_cancel(self, consumer_tag: str, *, no_wait: bool = False) -> None:
+        """End a consumer. Messages that had come are still given to its callback.
+
+        With `no_wait` more of them may be on their way; they come until the next synchronous call returns.
+        """
         consumer = self._consumers.get(consumer_tag)
-        request = make_method(commands.Basic.Cancel, consumer_tag=consumer_tag)
-        self.call(commands.Basic.CancelOk, request)
+        request = make_method(commands.Basic.Cancel, consumer_tag=consumer_tag, nowait=no_wait)
+        if no_wait and consumer is not None:
+            self._leaving[consumer_tag] = consumer
+            self._consumers.pop(consumer_tag, None)
+        self._call_or_send(commands.Basic.CancelOk, request)
         if consumer is not None and not self.connection._consumes(consumer.queue):
             self.connection._topology.remove_unconsumed(consumer.queue)
 
@@ -130,7 +139,7 @@ class Consuming(ChannelCore):
         self._call_anyway(commands.Basic.ConsumeOk, _consume(consumer))
 
 
-def _consume(consumer: Consumer) -> base.Frame:
+def _consume(consumer: Consumer, *, no_wait: bool = False) -> base.Frame:
     return make_method(
         commands.Basic.Consume,
         queue=consumer.queue,
@@ -138,5 +147,6 @@ def _consume(consumer: Consumer) -> base.Frame:
         no_local=consumer.no_local,
         no_ack=consumer.no_ack,
         exclusive=consumer.exclusive,
+        nowait=no_wait,
         arguments=consumer.arguments,
     )

@@ -8,20 +8,39 @@ from pamqp import commands
 
 from pybroker.client.errors import UnexpectedFrame, error_of
 from pybroker.client.link import Link
+from pybroker.client.pressure import Pressure
 from pybroker.client.reader import Receiver
+from pybroker.client.rpc import Rpc
 from pybroker.wire.frame import BODY, HEADER, unexpected_frame
 from pybroker.wire.methods import decode_method, encode_method, make_method
 
 
 class Control(Receiver):
-    """The receiver of one link's channel 0. `blocked` is called with the reason, with None when that is over."""
+    """The receiver of one link's channel 0. `blocked` is called with the reason, with None when that is over; `more_s`
+    says how much longer a call may take, as for `Rpc`.
+    """
 
-    __slots__ = ("_blocked", "_link", "close_ok")
+    __slots__ = ("_blocked", "_link", "_rpc", "close_ok")
 
-    def __init__(self, link: Link, blocked: Callable[[str | None], None]) -> None:
+    def __init__(
+        self, link: Link, blocked: Callable[[str | None], None], pressure: Pressure, more_s: Callable[[], float]
+    ) -> None:
         self._link = link
         self._blocked = blocked
+        # A reply that comes too late is left aside below, so a call that is given up needs nothing.
+        self._rpc = Rpc(pressure, more_s, lambda: None)
         self.close_ok = threading.Event()
+
+    def update_secret(self, secret: str, reason: str, timeout_s: float) -> None:
+        """Give the broker another secret. Raises CallTimeout, ConnectionLost, AmqpError (hard)."""
+        update = make_method(commands.Connection.UpdateSecret, new_secret=secret, reason=reason)
+        octets = encode_method(0, update)
+        self._rpc.call(lambda: self._link.send(octets), (commands.Connection.UpdateSecretOk,), timeout_s)
+
+    def end(self, error: Exception) -> None:
+        """Wake who waits: the link has ended."""
+        self.close_ok.set()
+        self._rpc.fail(error)
 
     def receive_method(self, payload: bytes) -> None:
         """Take a method. Raises UnexpectedFrame (505)."""
@@ -33,6 +52,8 @@ class Control(Receiver):
             self._link.end(error_of(method.reply_code, method.reply_text, cause, hard=True))
         elif kind is commands.Connection.CloseOk:
             self.close_ok.set()
+        elif kind is commands.Connection.UpdateSecretOk:
+            self._rpc.answer(kind, method)
         elif kind is commands.Connection.Blocked:
             self._blocked(method.reason or "the broker gave no reason")
         elif kind is commands.Connection.Unblocked:

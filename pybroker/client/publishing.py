@@ -101,9 +101,12 @@ class Publishing(ChannelCore):
         except CallTimeout as error:
             raise self._explained(error) from error
 
-    def confirm_select(self) -> None:
-        """Let the broker answer each publish from now on [confirm.select]."""
-        self.call(commands.Confirm.SelectOk, make_method(commands.Confirm.Select))
+    def confirm_select(self, *, no_wait: bool = False) -> None:
+        """Let the broker answer each publish from now on [confirm.select].
+
+        With `no_wait` the call returns when it is sent. Raises PreconditionFailed (406) on a transactional channel.
+        """
+        self._call_or_send(commands.Confirm.SelectOk, make_method(commands.Confirm.Select, nowait=no_wait))
         if self._confirms is None:
             self._confirms = Confirms(self.connection._pressure, self._call_back, self._flush)
 

@@ -181,3 +181,38 @@ def test_waiting_for_a_recovery_has_a_time_out():
         with pytest.raises(CallTimeout):
             connection.wait_until_open(0.01)
         assert "recovering" in repr(connection)
+
+
+def test_a_new_secret_is_told_to_the_broker(connection):
+    connection.update_secret("another", "rotation")
+    assert connection.is_open
+    assert connection.options.password == "another"
+
+
+def test_a_recovery_logs_in_with_the_new_secret(scripted):
+    connection, peer = scripted.connect(username="me", password="old")
+    updating = in_thread(connection.update_secret, "new", "rotation")
+    assert peer.expect(commands.Connection.UpdateSecret).new_secret == "new"
+    peer.say(commands.Connection.UpdateSecretOk, 0)
+    updating.result(WAIT_S)
+    peer.close()
+    assert scripted.accept().start_ok.response == "\0me\0new"
+
+
+def test_a_secret_that_is_refused_or_comes_in_a_recovery(scripted):
+    connection, peer = scripted.connect(password="old", recovery_delay_s=WAIT_S)
+    closed, lost = queues.Queue(), threading.Event()
+    connection.on_close(closed.put)
+    updating = in_thread(connection.update_secret, "wrong", "rotation")
+    peer.expect(commands.Connection.UpdateSecret)
+    peer.say(commands.Connection.Close, 0, reply_code=530, reply_text="NOT_ALLOWED - New secret was refused")
+    with pytest.raises(NotAllowed, match="New secret was refused"):
+        updating.result(WAIT_S)
+    assert type(closed.get(timeout=WAIT_S)) is NotAllowed
+    other, peer = scripted.connect(password="old", recovery_delay_s=WAIT_S)
+    other.on_lost(lambda error: lost.set())
+    peer.close()
+    assert lost.wait(WAIT_S)
+    with pytest.raises(ConnectionLost):
+        other.update_secret("new", "rotation")
+    assert other.options.password == "new"

@@ -1,20 +1,24 @@
 """Channel 0: the broker's word about the connection."""
 
+import queue as queues
+
 import pytest
+from client.scripted import WAIT_S, in_thread
 from pamqp import commands
 
 from pybroker.client.control import Control
-from pybroker.client.errors import ConnectionForced, UnexpectedFrame
+from pybroker.client.errors import CallTimeout, ConnectionForced, ConnectionLost, UnexpectedFrame
+from pybroker.client.pressure import Pressure
 from pybroker.wire.methods import decode_method, encode_method, make_method
 
 
 class FakeLink:
     def __init__(self):
-        self.sent = []
+        self.sent = queues.Queue()
         self.reason = None
 
     def send(self, octets):
-        self.sent.append(decode_method(octets[7:-1]).name)
+        self.sent.put(decode_method(octets[7:-1]))
 
     def end(self, reason):
         self.reason = reason
@@ -32,7 +36,7 @@ def blocked():
 
 @pytest.fixture
 def control(link, blocked):
-    return Control(link, blocked.append)
+    return Control(link, blocked.append, Pressure(), lambda: 0.0)
 
 
 def receive(control, kind, **values):
@@ -41,7 +45,7 @@ def receive(control, kind, **values):
 
 def test_a_close_is_answered_and_ends_the_link_with_its_reason(control, link):
     receive(control, commands.Connection.Close, reply_code=320, reply_text="CONNECTION_FORCED - bye")
-    assert link.sent == ["Connection.CloseOk"]
+    assert link.sent.get_nowait().name == "Connection.CloseOk"
     assert (type(link.reason), link.reason.text, link.reason.hard) == (ConnectionForced, "bye", True)
 
 
@@ -64,3 +68,27 @@ def test_nothing_else_belongs_there(control):
         control.receive_header(bytes(14))
     with pytest.raises(UnexpectedFrame):
         control.receive_body(b"x")
+
+
+def test_a_secret_is_sent_and_its_answer_waited_for(control, link):
+    updating = in_thread(control.update_secret, "new", "rotation", WAIT_S)
+    update = link.sent.get(timeout=WAIT_S)
+    assert (update.new_secret, update.reason) == ("new", "rotation")
+    assert not updating.done()
+    receive(control, commands.Connection.UpdateSecretOk)
+    assert updating.result(WAIT_S) is None
+
+
+def test_the_end_of_the_link_wakes_who_waits(control, link):
+    updating = in_thread(control.update_secret, "new", "rotation", WAIT_S)
+    link.sent.get(timeout=WAIT_S)
+    control.end(ConnectionLost("gone"))
+    with pytest.raises(ConnectionLost, match="gone"):
+        updating.result(WAIT_S)
+    assert control.close_ok.is_set()
+
+
+def test_an_answer_that_comes_too_late_is_left_aside(control):
+    with pytest.raises(CallTimeout, match="no UpdateSecretOk within"):
+        control.update_secret("new", "rotation", 0.01)
+    receive(control, commands.Connection.UpdateSecretOk)
