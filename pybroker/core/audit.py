@@ -35,7 +35,7 @@ SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "binding.deleted": _BINDING,
     "connection.created": ("user_provided_name", "auth_mechanism"),
     "connection.closed": ("user_provided_name",),
-    "user.authentication.failure": ("auth_mechanism",),
+    "user.authentication.failure": ("auth_mechanism", "count"),
     "user.created": (),
     "user.deleted": (),
     "user.password.changed": (),

@@ -5,10 +5,11 @@ The facts are those of RabbitMQ's events (infos(CREATION_EVENT_KEYS)). Nothing i
 
 from typing import TYPE_CHECKING, Any
 
-from pybroker.core.cause import by_client
+from pybroker.core.cause import because, by_client
 
 if TYPE_CHECKING:
     from pybroker.core.consumer import Consumer
+    from pybroker.core.events import Events
 
 
 def _channel_pid(channel: Any) -> str:
@@ -72,25 +73,31 @@ def connection_created(session: Any) -> None:
 
 
 def connection_closed(session: Any, reason: str) -> None:
-    """Tell that a connection is gone, whether it ever came to a virtual host or not."""
+    """Tell that a connection is gone, whether it ever came to a virtual host or not.
+
+    The audit log has the end of what it has the beginning of: anybody can come and go without a password.
+    """
     events = session.broker.events
-    if events.wanted:
-        facts = {
-            **_named(session),
-            "name": session.name,
+    if not (events.heard or (events.wanted and session.vhost is not None)):
+        return
+    facts = {**_named(session), "name": session.name}
+    if events.heard:
+        facts |= {
             "pid": session.pid,
             "node": session.broker.settings.node_name,
             "client_properties": session.client_properties,
         }
-        user = session.user.name if session.user is not None else ""
-        vhost = session.vhost.name if session.vhost is not None else ""
-        events.emit("connection.closed", facts, None, {"user": user, "vhost": vhost, "reason": reason})
+    if session.vhost is None:
+        events.publish("connection.closed", facts)
+    else:
+        more = {"user": session.user.name, "vhost": session.vhost.name, "reason": reason}
+        events.emit("connection.closed", facts, None, more)
 
 
-def authenticated(session: Any, name: str, error: str = "") -> None:
-    """Tell that somebody was let in, or why not."""
+def authenticated(session: Any, name: str, error: str = "", *, audited: bool = True) -> None:
+    """Tell that somebody was let in, or why not; of a flood of refusals the audit log has those that are `audited`."""
     events = session.broker.events
-    if not (events.wanted if error else events.heard):
+    if not (events.wanted if error and audited else events.heard):
         return
     facts = {
         "connection_type": "network",
@@ -106,7 +113,13 @@ def authenticated(session: Any, name: str, error: str = "") -> None:
     if error:
         # Differs from RabbitMQ: its text is an array of the characters' numbers.
         facts["error"] = error
-    events.emit(f"user.authentication.{'failure' if error else 'success'}", facts)
+    tell = events.emit if audited else events.publish
+    tell(f"user.authentication.{'failure' if error else 'success'}", facts)
+
+
+def more_refused(events: "Events", count: int) -> None:
+    """Tell the audit log how many refusals it was not told of."""
+    events.note("user.authentication.failure", {"name": "", "count": count}, because("too many within a second"))
 
 
 def channel_created(channel: Any) -> None:

@@ -144,6 +144,10 @@ class Events(Chore):
             return
         if self._audit is not None:
             self._audit(name, facts, cause, more)
+        self.publish(name, facts, cause)
+
+    def publish(self, name: str, facts: Facts, cause: Cause | None = None) -> None:
+        """Do the same, but for the audit log, which is not told."""
         if not self.heard:
             return
         if len(self._waiting) >= WAITING_MAX:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.core import coming
 from pybroker.core.password import hash_password, is_slow, octets_of, password_fits
 
 if TYPE_CHECKING:
@@ -144,17 +145,24 @@ class Logins:
 
     # -- what the log is told -----------------------------------------------------------------------------------------
 
-    def refused(self, text: str, connection_name: str) -> None:
-        """Count and log a login that was refused; of a flood so many lines a second, and then how many there were."""
+    def refused(self, text: str, connection_name: str) -> bool:
+        """Count and log a login that was refused; of a flood so many lines a second, and then how many there were.
+
+        Return whether it was one of these: the audit log has the same ones.
+        """
         self.failed += 1
         self._refused += 1
-        if self._refused <= LINES_MAX:
-            log.error("%s (connection %s)", text, connection_name)
+        if self._refused > LINES_MAX:
+            return False
+        log.error("%s (connection %s)", text, connection_name)
+        return True
 
     def tick(self) -> None:
         """Tell of those that were not logged. Called about once a second."""
         if self._refused > LINES_MAX:
-            log.error("%d more logins were refused within a second", self._refused - LINES_MAX)
+            more = self._refused - LINES_MAX
+            log.error("%d more logins were refused within a second", more)
+            coming.more_refused(self._broker.events, more)
         self._refused = 0
 
     # -- the lines ----------------------------------------------------------------------------------------------------

@@ -141,8 +141,9 @@ def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) 
 def _turn_away(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) -> None:
     """Refuse: 403, or 506 if nobody had the time to look at the password."""
     mechanism = session.auth_mechanism
-    session.broker.logins.refused(f"{mechanism} login refused: user {name!r:.256} - {verdict.reason}", session.name)
-    coming.authenticated(session, name, f"user '{name}' - {verdict.reason}")
+    text = f"{mechanism} login refused: user {name!r:.256} - {verdict.reason}"
+    is_told = session.broker.logins.refused(text, session.name)
+    coming.authenticated(session, name, f"user '{name}' - {verdict.reason}", audited=is_told)
     error: AmqpError
     if verdict.busy:
         # Differs from RabbitMQ: its hashes cost nothing. To be refused for good a client must have been wrong.
