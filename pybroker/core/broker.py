@@ -198,6 +198,7 @@ class Broker:
         for parameter in list(self.parameters.globals):
             self.parameters.clear_global(parameter)
         self.create_defaults()
+        self.events.ensure_vhost()
 
     def tick(self) -> None:
         """Do what is due about once a second: the definitions' snapshot, heartbeats and deadlines of every session."""

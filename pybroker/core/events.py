@@ -56,6 +56,10 @@ class EventExchange(TopicExchange):
         super()._detach(binding)
         self.vhost.broker.events.bindings_changed()
 
+    def discard(self) -> None:
+        """Learn that its virtual host is deleted; bindings to exchanges there are not taken off one by one."""
+        self.vhost.broker.events.close_exchange()
+
 
 class Events(Chore):
     """`wanted`: somebody listens, `heard`: not the audit log alone. Who would have to gather facts asks first.
@@ -110,6 +114,12 @@ class Events(Chore):
             )
             vhost.exchanges[EXCHANGE] = self._exchange
             self.bindings_changed()
+
+    def close_exchange(self) -> None:
+        """Publish no more: the exchange goes with its virtual host."""
+        self._exchange = None
+        self._waiting.clear()
+        self.bindings_changed()
 
     def ensure_vhost(self) -> None:
         """Make the virtual host that was configured for the event exchange, as RabbitMQ's plugin does."""

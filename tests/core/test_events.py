@@ -88,3 +88,21 @@ def test_an_event_exchange_that_is_gone_gets_nothing():
     world.broker.events.emit("queue.deleted", {"name": "q"})
     world.run()
     assert (published, 0) == (exchange.publish_in, len(world.broker.events))
+
+
+def test_with_its_virtual_host_gone_nobody_listens_though_it_led_to_an_exchange():
+    world = World()
+    peer = world.connect()
+    peer.call(commands.Exchange.Bind(destination="amq.fanout", source=EXCHANGE, routing_key="#"))
+    world.run()
+    events = world.broker.events
+    assert events.heard
+    world.broker.delete_vhost("/")
+    assert (False, False, 0) == (events.heard, events.wanted, len(events))
+
+
+def test_after_a_reset_it_is_where_it_was_configured_to_be():
+    world = World(event_vhost="events")
+    world.broker.events.ensure_vhost()
+    world.broker.reset()
+    assert EXCHANGE in world.broker.vhosts["events"].exchanges
