@@ -107,16 +107,19 @@ class VHost:
         events = self.broker.events
         events.taking_along, before = cause or events.cause(), events.taking_along
         messages = queue.messages
-        remove_queue_bindings(queue)
-        durable.forget_queue(queue)
-        self.bump()
-        if queue.owner is not None:
-            queue.owner.exclusive_queues.pop(queue, None)
-        for consumer in queue.consumers:
-            queue.consumers.remove(consumer)
-            consumer.cancelled_by_server()
-            coming.consumer_deleted(consumer)
-        telling.queue_deleted(queue, events.taking_along, messages)
-        events.taking_along = before
+        try:
+            remove_queue_bindings(queue)
+            durable.forget_queue(queue)
+            self.bump()
+            if queue.owner is not None:
+                queue.owner.exclusive_queues.pop(queue, None)
+            for consumer in queue.consumers:
+                queue.consumers.remove(consumer)
+                consumer.cancelled_by_server()
+                coming.consumer_deleted(consumer)
+            telling.queue_deleted(queue, events.taking_along, messages)
+        finally:
+            # A bug here must not have all that is deleted from now on laid to this cause.
+            events.taking_along = before
         queue.messages_unacknowledged = queue.octets_unacknowledged = 0
         return queue.purge()

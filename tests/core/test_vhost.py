@@ -1,9 +1,11 @@
 """A name space: its generation counts what can alter a route, and a deleted queue leaves nothing behind."""
 
+import pytest
 from kept import again, new_broker
 from readers import Bench, Peer
 from topology import exchange, link, new_vhost, queue
 
+from pybroker.core.cause import BROKER, because
 from pybroker.core.definitions import PREDECLARED
 
 
@@ -63,6 +65,15 @@ def test_a_deleted_queue_leaves_nothing_behind():
     assert (1, 0, 0) == (reader.told, made.messages, made.octets_unacknowledged)
     assert (0, True) == (made.consumer_count, reader.cancelled)
     bench.advance(10_000)
+
+
+def test_a_deletion_that_fails_is_not_the_cause_of_what_is_deleted_later(monkeypatch):
+    vhost = new_vhost()
+    made = queue(vhost, "q")
+    monkeypatch.setattr("pybroker.core.durable.forget_queue", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        vhost.delete_queue(made, because("a test"))
+    assert BROKER == vhost.broker.events.cause()
 
 
 def test_deleting_twice_is_deleting_once():
