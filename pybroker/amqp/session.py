@@ -225,6 +225,9 @@ class AmqpSession(SessionState):
         """Have the peer read whatever held it: what it publishes goes nowhere, and its close-ok is behind that."""
         for cause in list(self.throttle.causes):
             self.resume_reading(cause)
+        if not self.readable:  # its password is being checked
+            self.readable = True
+            self.reading_resumed()
 
     def end_channels(self, why: str) -> None:
         """Requeue what is unacknowledged and delete what is exclusive: before anybody else's next declare (F42)."""

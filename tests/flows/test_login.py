@@ -98,6 +98,8 @@ def test_a_connection_that_is_closed_by_us_meanwhile_is_not_opened(world):
     answers = peer.take(0)
     assert [(type(each), each.reply_text) for each in answers] == [(Connection.Close, "CONNECTION_FORCED - shutdown")]
     assert peer.session.user is None
+    # Else its answer would not be read, and a stop would wait for it in vain.
+    assert peer.session.readable
 
 
 @pytest.mark.parametrize(
