@@ -29,6 +29,8 @@ READ_OCTETS_MAX: Final = 16_777_216
 # After each: a block is a millisecond or two of parsing. With none gevent comes back dozens of times before it looks at
 # a socket, and a whole file stood in everybody's way for a second.
 BLOCK_PAUSE_S: Final = 0.002
+# How long a stop waits for a disk that does not answer.
+STOP_S_MAX: Final = 5.0
 # How long a reader waits for what is not written yet.
 SYNC_S_MAX: Final = 2.0
 SYNC_PAUSE_S: Final = 0.005
@@ -94,11 +96,15 @@ class AuditLog:
         self._reopen = True
 
     def close(self) -> None:
-        """Return when everything is written. Idempotent."""
+        """Return when everything is written; a disk that does not answer is given up on. Idempotent."""
         if self._file < 0:
             return
         self._queue.put(None)
-        self._thread.join()
+        self._thread.join(STOP_S_MAX)
+        if self._thread.is_alive():
+            # Its file stays open: the number may be another file's while the thread still writes.
+            log.warning("the audit log's disk does not answer: its last entries may be lost")
+            return
         os.close(self._file)
         self._file = -1
 

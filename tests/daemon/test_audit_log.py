@@ -153,6 +153,25 @@ def test_a_full_disk_costs_entries_and_one_warning(log, path, monkeypatch, caplo
     assert ("audit.dropped", 2) == (told[1]["event"], told[1]["count"])
 
 
+def test_a_disk_that_does_not_answer_holds_up_no_stop(log, monkeypatch, caplog):
+    answers = threading.Event()
+    real = os.write
+
+    def write(file: int, octets: bytes) -> int:
+        answers.wait()
+        return real(file, octets)
+
+    monkeypatch.setattr(audit_log.os, "write", write)
+    monkeypatch.setattr(audit_log, "STOP_S_MAX", 0.01)
+    take(log, "1")
+    log.close()
+    assert "the audit log's disk does not answer" in caplog.text
+    answers.set()
+    monkeypatch.setattr(audit_log, "STOP_S_MAX", 60.0)
+    log.close()
+    assert ["1"] == read(log)
+
+
 def test_a_folder_that_cannot_be_made_ends_the_start(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StartError) as refused:
