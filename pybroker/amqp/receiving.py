@@ -263,6 +263,7 @@ def _new_channel(session: "AmqpSession", number: int, payload: bytes) -> AmqpCha
         error.method = (20, 10)
         raise
     channel = session.channels[number] = AmqpChannel(session, number)
+    session.count_channels(1)
     return channel
 
 

@@ -137,11 +137,6 @@ class AmqpSession(SessionState):
         return f"{self.peer_host}:{self.peer_port} -> {self.host}:{self.port}"
 
     @property
-    def channel_count(self) -> int:
-        """Return how many channels it has open."""
-        return len(self.channels)
-
-    @property
     def send_pend(self) -> int:
         """Return the octets that wait to be sent."""
         return self.queued_octets + self.unsent_octets
@@ -232,6 +227,8 @@ class AmqpSession(SessionState):
     def end_channels(self, why: str) -> None:
         """Requeue what is unacknowledged and delete what is exclusive: before anybody else's next declare (F42)."""
         channels, self.channels = self.channels, {}
+        if channels:
+            self.count_channels(-len(channels))
         queues: dict[Queue, None] = {}
         batches: list[Batch] = []
         for channel in channels.values():

@@ -76,6 +76,7 @@ class Broker:
         self.parameters.register(VHOST_LIMITS, VHOST_LIMITS_COMPONENT)
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
+        self.channels = 0  # of all of them
         self.listeners: list[Any] = []
         self.alarms = Alarms(settings, clock, self._alarms_changed)
         self.notices: list[str] = []  # what an operator must know and the log said

@@ -79,10 +79,11 @@ class SessionState(Session):
             self.vhost.sessions.pop(self, None)
             self.user.sessions.pop(self, None)
 
-    @property
-    def channel_count(self) -> int:
-        """Return how many channels it has open."""
-        raise NotImplementedError
+    def count_channels(self, more: int) -> None:
+        """Count channels that were opened, or (below zero) are gone: who asks for one more may be one of very many."""
+        assert self.user is not None
+        self.user.channels += more
+        self.broker.channels += more
 
     # -- when it is not read (flow control) ---------------------------------------------------------------------------
 

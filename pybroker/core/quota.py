@@ -132,20 +132,16 @@ def check_connection(broker: "Broker", user: "User", vhost_name: str) -> None:
 def check_channel(broker: "Broker", user: "User") -> None:
     """Refuse one channel too many, of a user or of the node [channel.open]. Raises NotAllowed (530)."""
     limit = _limit(user.limits, CHANNELS)
-    if limit is not None and sum(session.channel_count for session in user.sessions) >= limit:
+    if limit is not None and user.channels >= limit:
         text = (
             f"number of channels opened for user '{user.name}' has reached the maximum allowed user limit of ({limit})"
         )
         raise NotAllowed(text)
     limit = broker.settings.channels_per_node_max
-    if limit is not None and _node_channels(broker) >= limit:
+    if limit is not None and broker.channels >= limit:
         name = broker.settings.node_name
         text = f"number of channels opened on node '{name}' has reached the maximum allowed limit of ({limit})"
         raise NotAllowed(text)
-
-
-def _node_channels(broker: "Broker") -> int:
-    return sum(session.channel_count for vhost in broker.vhosts.values() for session in vhost.sessions)
 
 
 def check_queue(vhost: "VHost", name: str) -> None:

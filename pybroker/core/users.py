@@ -37,10 +37,11 @@ class User:
     `verdicts` remembers what `permissions.check` found, so that a pattern is run once a name; any change empties it.
     `password_hash` is as `password.py` makes it; empty means that no password fits. `known_password` is what
     `login.py` remembers of the one that did, with when (ms); any change of the user empties it. `sessions` are those
-    that have entered a virtual host. `limits` are RabbitMQ's, by name.
+    that have entered a virtual host, `channels` how many they have. `limits` are RabbitMQ's, by name.
     """
 
     __slots__ = (
+        "channels",
         "hashing_algorithm",
         "known_password",
         "limits",
@@ -68,6 +69,7 @@ class User:
         self.limits = dict(limits or {})
         self.known_password: tuple[bytes, int] | None = None
         self.sessions: dict[SessionState, None] = {}
+        self.channels = 0
         self.permissions: dict[str, Permission] = {}
         self.topic_permissions: dict[tuple[str, str], TopicPermission] = {}
         self.verdicts: dict[tuple[str, str, str], bool] = {}

@@ -139,6 +139,32 @@ def test_a_user_has_so_many_channels_in_all_connections(world):
     two.open(4)
 
 
+def test_channels_are_counted_however_they_come_and_go(world):
+    """A sum over the sessions would be looked up for each channel: seconds where ten thousand connect anew."""
+    user = world.broker.users.named("u")
+    peers = [world.connect(user="u", password="p") for _ in range(4)]
+
+    def counted() -> int:
+        count = sum(len(peer.session.channels) for peer in peers)
+        assert (user.channels, world.broker.channels) == (count, count)
+        return count
+
+    for peer in peers:
+        peer.call(Channel.Open(), channel=7)
+    assert counted() == 8
+    peers[0].call(Channel.Close(200, "", 0, 0), channel=7)
+    assert counted() == 7
+    assert peers[0].error(Queue.Declare(queue="none", passive=True))[0] == 404
+    assert counted() == 7  # it has answered, and opened another one
+    peers[1].disconnect()
+    assert counted() == 5
+    peers[2].send(Connection.Close(200, "", 0, 0), channel=0)
+    world.run()
+    assert counted() == 3
+    world.broker.delete_user("u")
+    assert counted() == 0
+
+
 def test_the_node_has_so_many_channels(world):
     world.broker.settings.channels_per_node_max = 2
     world.connect(user="w", password="p", vhost="v")

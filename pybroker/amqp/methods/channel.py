@@ -30,14 +30,19 @@ def channel_close(channel: "AmqpChannel", _method: Any) -> None:
     channel.end()
     channel.send(make_method(commands.Channel.CloseOk))
     if not collision:
-        channel.session.channels.pop(channel.number, None)
+        _forget(channel)
 
 
 def channel_close_ok(channel: "AmqpChannel", _method: Any) -> None:
     """Forget a channel that we closed; one that we did not stays as it is [channel.close-ok]."""
     if channel.closing:
         channel.drop_line()
-        channel.session.channels.pop(channel.number, None)
+        _forget(channel)
+
+
+def _forget(channel: "AmqpChannel") -> None:
+    if channel.session.channels.pop(channel.number, None) is not None:
+        channel.session.count_channels(-1)
 
 
 def channel_flow(channel: "AmqpChannel", method: Any) -> None:
