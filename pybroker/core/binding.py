@@ -17,15 +17,19 @@ BindingKey: TypeAlias = tuple[str, str, str, str, bytes]
 
 
 class Binding:
-    """Immutable by convention. `key` is its identity: a second bind with an equal key is no second binding."""
+    """Immutable by convention. `key` is its identity: a second bind with an equal key is no second binding.
 
-    __slots__ = ("arguments", "destination", "key", "routing_key", "source")
+    `place` is given by a source that needs to know in which order its bindings were made, also after a restart.
+    """
+
+    __slots__ = ("arguments", "destination", "key", "place", "routing_key", "source")
 
     def __init__(self, source: "Exchange", destination: Destination, routing_key: str, arguments: Table) -> None:
         self.source = source
         self.destination = destination
         self.routing_key = routing_key
         self.arguments = arguments
+        self.place = 0
         self.key: BindingKey = (
             source.name,
             destination.kind,

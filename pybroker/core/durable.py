@@ -95,8 +95,12 @@ def forget_queue(queue: "Queue") -> None:
 
 def keep_binding(binding: "Binding") -> None:
     """Keep a binding between two durable ends."""
-    if binding.durable:
-        binding.source.vhost.broker.definitions.put("binding", _binding_key(binding), _arguments(binding.arguments))
+    if not binding.durable:
+        return
+    value = _arguments(binding.arguments)
+    if binding.place:
+        value["place"] = binding.place
+    binding.source.vhost.broker.definitions.put("binding", _binding_key(binding), value)
 
 
 def forget_binding(binding: "Binding") -> None:

@@ -38,7 +38,7 @@ def restore(broker: "Broker", rows: "Rows", next_queue_id: int) -> list[str]:
     """
     faults = []
     for kind, make in _ORDER.items():
-        for key, value in rows[kind].items():
+        for key, value in sorted(rows[kind].items(), key=_place) if kind == "binding" else rows[kind].items():
             try:
                 make(broker, key, value)
             except (LookupError, ValueError, TypeError, AttributeError, AmqpError) as error:
@@ -138,8 +138,14 @@ def _binding(broker: "Broker", key: "Key", value: "Value") -> None:
         missing = f"exchange '{source_name}'" if source is None else f"{kind} '{destination_name}'"
         raise LookupError(f"{missing} in vhost '{vhost_name}'")
     binding = Binding(source, destination, routing_key, _arguments(value))
+    binding.place = value.get("place", 0)
     if source.add(binding):
         vhost.bound.setdefault(destination, {})[binding.key] = binding
+
+
+def _place(row: "tuple[Key, Value]") -> int:
+    place = row[1].get("place", 0)
+    return place if isinstance(place, int) else 0
 
 
 def vhost_of(broker: "Broker", name: str) -> "VHost":

@@ -50,7 +50,7 @@ class KeptDefinitions(Definitions):
 
     def rows(self) -> dict[str, dict[tuple[str, ...], Any]]:
         rows: dict[str, dict[tuple[str, ...], Any]] = {kind: {} for kind in KINDS}
-        for (kind, key), text in self.texts.items():
+        for (kind, key), text in sorted(self.texts.items()):
             rows[kind][key] = json.loads(text)
         return rows
 

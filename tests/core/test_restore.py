@@ -198,3 +198,19 @@ def test_a_hundred_thousand_queues_are_one_transaction_and_come_back(tmp_path):
     assert 100_000 == len(restarted.vhosts["/"].queues)
     assert properties(broker.vhosts["/"].queues["q7"]) == properties(restarted.vhosts["/"].queues["q7"])
     print(json.dumps(figures))
+
+
+def test_a_consistent_hash_has_the_same_buckets_again(broker, vhost):
+    """What is bound later stands behind: a message goes on finding the queue that it found before the restart."""
+    exchange(vhost, "x", "x-consistent-hash")
+    for name in ("c", "a", "b"):
+        queue(vhost, name)
+        link(vhost, "x", name, "1")
+    keys = [str(number) for number in range(40)]
+    for name in ("0", "1"):
+        before = [reached(vhost, "x", key) for key in keys]
+        broker = again(broker)
+        vhost = broker.vhosts["/"]
+        assert before == [reached(vhost, "x", key) for key in keys]
+        queue(vhost, name)
+        link(vhost, "x", name, "1")

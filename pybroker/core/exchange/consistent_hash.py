@@ -33,11 +33,14 @@ KEYS_KEPT: Final = 8_192
 
 
 class ConsistentHashExchange(Exchange):
-    """`_ring` has each destination's weight; of those in `_order`, `_ends` are the numbers behind their buckets."""
+    """`_ring` has each destination's weight; of those in `_order`, `_ends` are the numbers behind their buckets.
+
+    The order is that of the bindings, whose places are kept: a restart moves no message to another destination.
+    """
 
     TYPE: ClassVar[str] = "x-consistent-hash"
 
-    __slots__ = ("_ends", "_header", "_order", "_property", "_ring")
+    __slots__ = ("_ends", "_header", "_last_place", "_order", "_property", "_ring")
 
     @classmethod
     def validate(cls, arguments: "Table") -> None:
@@ -82,23 +85,27 @@ class ConsistentHashExchange(Exchange):
         self._header: str | None = self.arguments.get(HEADER)
         self._property: str | None = self.arguments.get(PROPERTY)
         self.dynamic = self._header is not None or self._property is not None
+        self._last_place = 0
         self._ring: dict[Destination, int] = {}
         self._ends: list[int] = []
         self._order: list[Destination] = []
 
     def _attach(self, binding: "Binding") -> None:
-        # As in RabbitMQ the first binding of a destination counts alone.
-        self._ring.setdefault(binding.destination, int(binding.routing_key))
+        # Differs from RabbitMQ: after a restart the order is the same again.
+        binding.place = self._last_place = max(binding.place, self._last_place + 1)
+        self._give_weight(binding)
         self._close_ring()
 
-    def _detach(self, binding: "Binding") -> None:
-        self._ring.pop(binding.destination, None)
-        # Differs from RabbitMQ: another binding of that destination takes its place, as the last one.
+    def _detach(self, binding: "Binding") -> None:  # noqa: ARG002 - what is left says it all
+        self._ring = {}
+        # Differs from RabbitMQ: another binding of that destination takes its place.
         for other in self._bindings.values():
-            if other.destination is binding.destination:
-                self._ring[other.destination] = int(other.routing_key)
-                break
+            self._give_weight(other)
         self._close_ring()
+
+    def _give_weight(self, binding: "Binding") -> None:
+        # As in RabbitMQ the first binding of a destination counts alone.
+        self._ring.setdefault(binding.destination, int(binding.routing_key))
 
     def _close_ring(self) -> None:
         self._order = list(self._ring)

@@ -161,3 +161,12 @@ def test_a_key_that_is_no_weight_is_refused(key, text):
 @pytest.mark.parametrize("key", ["+5", "007", "9" * 200])
 def test_weights_are_written_as_erlang_reads_them(key):
     assert reached(ring(("q", key)), "x", "k") == ["q"]
+
+
+def test_a_binding_that_does_not_count_moves_nothing_when_it_goes():
+    vhost = ring(("a", "1"), ("b", "1"), ("c", "2"))
+    before = shares(vhost)
+    link(vhost, "x", "a", "5")
+    assert before == shares(vhost)
+    unlink(vhost, "x", "a", "5")
+    assert before == shares(vhost)
