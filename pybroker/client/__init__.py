@@ -69,8 +69,9 @@ def connect(
 
     >>> connection = connect("amqps://me:secret@one/orders?heartbeat=10", "amqps://two/")  # doctest: +SKIP
 
-    Raises AuthenticationFailed; AmqpError, e.g. NotAllowed (530) for a virtual host that is not there; ConnectionLost,
-    OSError, TimeoutError; ValueError for a URI that makes no sense.
+    Raises AuthenticationFailed; ConnectFailed, a ConnectionError that tells what is wrong with each address; AmqpError,
+    e.g. NotAllowed (530) for a virtual host that is not there; ValueError for a URI that makes no sense. They and all
+    others are in `pybroker.client.errors`.
     """
     options = parse_uri(where, *more) if isinstance(where, str) else where
     return Connection(options, executor=executor, ssl_context=ssl_context, on_error=on_error)

@@ -37,10 +37,11 @@ from pybroker.client.errors import (
 )
 from pybroker.client.link import Link
 from pybroker.client.notices import Notices, OnError
-from pybroker.client.options import Options
+from pybroker.client.options import Address, Options
 from pybroker.client.pressure import Pressure
 from pybroker.client.recovery import Recovery
 from pybroker.client.topology import Topology
+from pybroker.client.unreachable import connect_failed
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
 
@@ -230,8 +231,8 @@ class Connection(Notices):
     # -- the link
 
     def _connect(self) -> Link:
-        """Return a link to the first address that answers. Raises what the last one raised."""
-        failure: Exception | None = None
+        """Return a link to the first address that answers. Raises ConnectFailed, AuthenticationFailed, AmqpError."""
+        failures: list[tuple[Address, Exception]] = []
         for address in self.options.addresses:
             if self._closing.is_set():
                 raise ConnectionClosed("closed by the application")
@@ -241,9 +242,10 @@ class Connection(Notices):
                 raise
             except (AmqpError, ClientError, OSError) as error:
                 _log.info("%s:%d: %s", address.host, address.port, error)
-                failure = error
-        assert failure is not None
-        raise failure
+                failures.append((address, error))
+        if isinstance(failures[-1][1], AmqpError):
+            raise failures[-1][1]
+        raise connect_failed(failures)
 
     def _use(self, link: Link) -> list[Channel]:
         """Make `link` the connection's and start it; return the channels that were open on the one before."""

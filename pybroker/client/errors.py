@@ -45,6 +45,7 @@ __all__ = [
     "ChannelsExhausted",
     "ClientError",
     "CommandInvalid",
+    "ConnectFailed",
     "ConnectionBlocked",
     "ConnectionClosed",
     "ConnectionForced",
@@ -90,6 +91,10 @@ class ConnectionClosed(ClientError):
 
 class ConnectionLost(ConnectionClosed):
     """The socket ended or the broker fell silent; with recovery on, the connection comes back by itself."""
+
+
+class ConnectFailed(ClientError, ConnectionError):
+    """No address answered as a broker does; the text tells why for each of them, `reason` is the last one's error."""
 
 
 class AuthenticationFailed(ClientError):

@@ -1,5 +1,6 @@
 """From a socket to an open connection (AMQP §2.2.4, [connection.*]): start, tune, open. It blocks, up to a deadline."""
 
+import contextlib
 import os
 import platform
 import time
@@ -18,6 +19,9 @@ from pybroker.wire.table import Table
 _ACCESS_REFUSED: Final = 403
 # The most a frame may have before tune says otherwise is 4,096 (AMQP §4.2.3); brokers with many properties exceed it.
 _FRAME_OCTETS_MAX: Final = 1 << 17
+
+# What a TLS server answers to AMQP's header: a record of type alert (RFC 8446 §5.1).
+_TLS_ALERT: Final = b"\x15\x03"
 
 CAPABILITIES: Final = (
     "publisher_confirms",
@@ -99,11 +103,13 @@ class _Handshake:
 
     def _send(self, octets: bytes) -> None:
         left = memoryview(octets)
-        while left or not self._stream.flush():
-            sent = self._stream.send(left) if left else 0
-            if not sent:
-                self._stream.wait_writable(self._left())
-            left = left[sent:]
+        # Who hung up may have said why before (a TLS alert): the read that follows tells it, or fails likewise.
+        with contextlib.suppress(ConnectionError):
+            while left or not self._stream.flush():
+                sent = self._stream.send(left) if left else 0
+                if not sent:
+                    self._stream.wait_writable(self._left())
+                left = left[sent:]
 
     def _left(self) -> float:
         left = self._deadline - time.monotonic()
@@ -125,6 +131,8 @@ class _Handshake:
 
     def _read_method(self) -> Any:
         while True:
+            if self._data.startswith(_TLS_ALERT):
+                raise ConnectionLost("TLS is spoken on this port: connect by amqps://, or with options.tls")
             if self._data.startswith(b"AMQP"):
                 raise ConnectionLost(f"the broker speaks another protocol: {self._data[:8]!r}")
             split = split_frame(self._data, 0, _FRAME_OCTETS_MAX)
@@ -136,7 +144,10 @@ class _Handshake:
                 continue  # a heartbeat
             octets = self._stream.receive(self._left())
             if not octets:
-                raise ConnectionLost("the broker ended the connection during the handshake")
+                raise ConnectionLost(
+                    "the broker ended the connection during the handshake: its log may say why;"
+                    " a port of TLS (amqps://) does so too"
+                )
             self._data += octets
 
 

@@ -4,10 +4,13 @@ OpenSSL's objects may not be used by two threads at once, but here one thread re
 works on memory behind a lock, for a moment each time, and the socket is waited for outside of it.
 """
 
+import contextlib
+import errno
 import socket
 import ssl
 import threading
 import time
+from collections.abc import Iterator
 from typing import Final
 
 from pybroker.client.options import Tls
@@ -18,14 +21,27 @@ _PIECE_OCTETS: Final = 1 << 16
 
 
 def make_context(tls: Tls) -> ssl.SSLContext:
-    """Return the context that `tls` describes. Raises OSError (ssl.SSLError) for files that cannot be used."""
-    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=tls.ca_file)
+    """Return the context that `tls` describes. Raises OSError, which names the file, for one that cannot be used."""
+    with _naming(tls.ca_file):
+        context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=tls.ca_file)
     if tls.cert_file:
-        context.load_cert_chain(tls.cert_file, tls.key_file)
+        with _naming(", ".join(filter(None, (tls.cert_file, tls.key_file)))):
+            context.load_cert_chain(tls.cert_file, tls.key_file)
     if not tls.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+@contextlib.contextmanager
+def _naming(files: str | None) -> Iterator[None]:
+    """Let an error say which files it is about: OpenSSL's do not."""
+    try:
+        yield
+    except ssl.SSLError as error:
+        raise OSError(errno.EINVAL, f"no certificate or key that can be used ({error})", files) from error
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, files) from error
 
 
 class TlsStream(Stream):
@@ -100,5 +116,5 @@ class TlsStream(Stream):
         while not self.flush():
             left = deadline - time.monotonic()
             if left <= 0:
-                raise TimeoutError
+                raise TimeoutError("the TLS handshake was not done in time")
             self.wait_writable(left)

@@ -6,7 +6,7 @@ import pytest
 from client.scripted import WAIT_S, Peer, in_thread
 from pamqp import commands
 
-from pybroker.client.errors import AuthenticationFailed, ConnectionLost, NotAllowed
+from pybroker.client.errors import AuthenticationFailed, ConnectionForced, ConnectionLost, NotAllowed
 from pybroker.client.handshake import CAPABILITIES, client_properties, shake_hands
 from pybroker.client.options import Options
 from pybroker.client.stream import Stream
@@ -127,3 +127,18 @@ def test_whatever_else_answers_is_an_error(ends, octets, text):
 def test_a_broker_that_stays_silent_is_given_up(ends):
     with pytest.raises(TimeoutError):
         shake_hands(ends[0], Options(handshake_timeout_s=0.02))
+
+
+def test_a_port_of_tls_is_told(ends):
+    future = begin(ends[0])
+    ends[1].socket.sendall(b"\x15\x03\x03\0\x02\x02\x46")  # a fatal alert: protocol_version
+    with pytest.raises(ConnectionLost, match="TLS is spoken on this port: connect by amqps://"):
+        future.result(WAIT_S)
+
+
+def test_what_was_said_before_hanging_up_is_heard(ends):
+    """The header cannot be sent any more; the reason waits to be read."""
+    ends[1].say(commands.Connection.Close, 0, reply_code=320, reply_text="CONNECTION_FORCED - too many")
+    ends[1].close()
+    with pytest.raises(ConnectionForced, match="too many"):
+        begin(ends[0]).result(WAIT_S)

@@ -1,66 +1,88 @@
-"""TLS: certificates are checked, and both directions work at the same time."""
+"""TLS: certificates are checked, on both sides if the broker asks, and both directions work at the same time."""
 
+import queue as queues
 import shutil
 import ssl
-import subprocess
 import threading
+from dataclasses import replace
 
 import pytest
 from client.scripted import WAIT_S, ScriptedBroker, in_thread
+from client.tls_front import Authority, TlsFront
 from pamqp import commands
 
-from pybroker.client import Tls
+from pybroker.client import Address, Connection, Options, Properties, Tls
+from pybroker.client.errors import AuthenticationFailed, ConnectFailed
 from pybroker.client.tls import make_context
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """Return the paths of a certificate for localhost and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost"]
-    command += ["-addext", "subjectAltName=DNS:localhost"]
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
-    return str(certificate), str(key)
+def authority(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("tls") / "ours", "authority")
+
+
+@pytest.fixture(scope="module")
+def somebody(tmp_path_factory):
+    """Return an authority that nobody trusts."""
+    return Authority(tmp_path_factory.mktemp("tls") / "theirs", "somebody")
+
+
+@pytest.fixture(scope="module")
+def trust(authority):
+    return Tls(ca_file=authority.certificate, server_name="localhost")
+
+
+@pytest.fixture(scope="module")
+def identity(authority, trust):
+    """Return how a client speaks TLS that has a certificate of its own."""
+    certificate, key = authority.issue("worker")
+    return replace(trust, cert_file=certificate, key_file=key)
 
 
 @pytest.fixture
-def broker(files):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*files)
-    with ScriptedBroker(context) as broker:
-        yield broker
+def scripted_tls(authority):
+    with ScriptedBroker(authority.context("localhost")) as scripted:
+        yield scripted
 
 
-def test_amqps_with_a_trusted_certificate(broker, files):
-    connection, peer = broker.connect(tls=Tls(ca_file=files[0], server_name="localhost"))
-    channel = broker.open_channel(connection, peer)
+@pytest.fixture
+def front(authority, broker):
+    """Return TLS in front of the real broker; it asks clients for a certificate."""
+    with TlsFront(authority.context("localhost", asks=True), broker.address) as front:
+        yield front
+
+
+def test_amqps_with_a_trusted_certificate(scripted_tls, trust):
+    connection, peer = scripted_tls.connect(tls=trust)
+    channel = scripted_tls.open_channel(connection, peer)
     calling = in_thread(channel.queue_declare, "q")
     assert peer.expect(commands.Queue.Declare).queue == "q"
     peer.say(commands.Queue.DeclareOk, queue="q")
     assert calling.result(WAIT_S).queue == "q"
 
 
-def test_a_certificate_of_nobody_or_of_somebody_else_is_refused(broker, files):
-    with pytest.raises(ssl.SSLCertVerificationError, match="self-signed"):
-        broker.connect(tls=Tls(server_name="localhost"))
-    with pytest.raises(ssl.SSLCertVerificationError, match="not valid for"):
-        broker.connect(tls=Tls(ca_file=files[0], server_name="elsewhere"))
+def test_a_certificate_of_nobody_or_of_somebody_else_is_refused(scripted_tls, trust):
+    with pytest.raises(ConnectFailed, match=r"not trusted, .*: give the authority's file as ca_file") as caught:
+        scripted_tls.connect(tls=Tls(server_name="localhost"))
+    assert type(caught.value.reason) is ssl.SSLCertVerificationError
+    with pytest.raises(ConnectFailed, match="not valid for 'elsewhere': connect by a name that it bears"):
+        scripted_tls.connect(tls=replace(trust, server_name="elsewhere"))
 
 
-def test_a_context_of_ones_own_or_no_check_at_all(broker, files):
-    broker.connect(tls=Tls(verify=False))
-    context = make_context(Tls(ca_file=files[0], cert_file=files[0], key_file=files[1]))
+def test_a_context_of_ones_own_or_no_check_at_all(scripted_tls, identity):
+    scripted_tls.connect(tls=Tls(verify=False))
+    context = make_context(identity)
+    options = scripted_tls.options(addresses=(Address("localhost", scripted_tls.address.port),))
+    scripted_tls.connections.append(Connection(options, ssl_context=context))
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname
 
 
-def test_much_goes_both_ways_at_once(broker, files):
-    connection, peer = broker.connect(tls=Tls(ca_file=files[0], server_name="localhost"))
-    channel = broker.open_channel(connection, peer)
+def test_much_goes_both_ways_at_once(scripted_tls, trust):
+    connection, peer = scripted_tls.connect(tls=trust)
+    channel = scripted_tls.open_channel(connection, peer)
     got = threading.Event()
     returned = []
 
@@ -83,9 +105,76 @@ def test_much_goes_both_ways_at_once(broker, files):
     assert set(returned) == {body}
 
 
-def test_the_end_of_the_stream_is_an_end(broker, files):
-    connection, peer = broker.connect(tls=Tls(ca_file=files[0], server_name="localhost"), recovery=False)
+def test_the_end_of_the_stream_is_an_end(scripted_tls, trust):
+    connection, peer = scripted_tls.connect(tls=trust, recovery=False)
     closed = threading.Event()
     connection.on_close(lambda error: closed.set())
     peer.close()
     assert closed.wait(WAIT_S)
+
+
+def test_a_file_that_cannot_be_used_is_named(tmp_path, authority, identity):
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        make_context(Tls(ca_file=str(tmp_path / "nowhere")))
+    with pytest.raises(OSError, match=r"no certificate or key that can be used .*worker.key"):
+        make_context(Tls(ca_file=identity.key_file))
+    with pytest.raises(OSError, match=r"no certificate or key that can be used .*authority.pem, .*worker.key"):
+        make_context(replace(identity, cert_file=authority.certificate))
+
+
+def test_tls_and_plain_text_do_not_meet_in_silence(broker, front, trust):
+    with pytest.raises(ConnectFailed, match="no TLS is spoken on this port"):
+        Connection(Options(addresses=(Address(broker.host, broker.port),), tls=trust))
+    with pytest.raises(ConnectFailed, match=r"TLS is spoken on this port|a port of TLS \(amqps://\) does so too"):
+        Connection(Options(addresses=(front.address,)))
+
+
+def test_a_client_shows_its_certificate_and_logs_in_by_it(authority, identity):
+    with ScriptedBroker(authority.context("localhost", asks=True)) as scripted:
+        _, peer = scripted.connect(tls=identity, auth_mechanism="EXTERNAL")
+        assert peer.socket.getpeercert()["subject"] == ((("commonName", "worker"),),)
+        assert (peer.start_ok.mechanism, peer.start_ok.response) == ("EXTERNAL", "")
+
+
+def test_a_broker_refuses_a_client_without_a_certificate_it_trusts(authority, somebody, trust):
+    certificate, key = somebody.issue("stranger")
+    with ScriptedBroker(authority.context("localhost", asks=True)) as scripted:
+        with pytest.raises(ConnectFailed, match="wants a certificate of ours: give cert_file and key_file"):
+            scripted.connect(tls=trust)
+        with pytest.raises(ConnectFailed, match="refuses the certificate in cert_file"):
+            scripted.connect(tls=replace(trust, cert_file=certificate, key_file=key))
+
+
+def test_mutual_tls_to_a_real_broker(front, identity, connect):
+    connection = connect(addresses=(front.address,), tls=identity)
+    publisher, consumer = connection.channel(), connection.channel()
+    queue = publisher.queue_declare(exclusive=True).queue
+    publisher.confirm_select()
+    got = queues.Queue()
+    consumer.basic_qos(10)
+    consumer.basic_consume(queue, lambda message: (got.put(message.body), message.ack()))
+    bodies = [bytes([number]) * 300_000 for number in range(40)]
+    for body in bodies:
+        publisher.basic_publish("", queue, body, Properties(delivery_mode=2))
+    publisher.wait_for_confirms()
+    assert [got.get(timeout=WAIT_S) for _ in bodies] == bodies
+
+
+def test_g4_a_recovery_shows_the_certificate_again(front, identity, connect):
+    connection = connect(addresses=(front.address,), tls=identity)
+    recovered, got = threading.Event(), queues.Queue()
+    connection.on_recovered(recovered.set)
+    channel = connection.channel()
+    queue = channel.queue_declare(exclusive=True).queue
+    channel.basic_consume("", got.put, no_ack=True)
+    front.cut()
+    assert recovered.wait(WAIT_S)
+    assert channel._last_queue != queue
+    channel.basic_publish("", channel._last_queue, b"again")
+    assert got.get(timeout=WAIT_S).body == b"again"
+
+
+def test_a_mechanism_that_needs_more_than_a_certificate_is_told(front, identity):
+    """Who does not map certificates to users does not offer EXTERNAL."""
+    with pytest.raises(AuthenticationFailed, match=r"the broker offers .*PLAIN.*, not EXTERNAL"):
+        Connection(Options(addresses=(front.address,), tls=identity, auth_mechanism="EXTERNAL"))

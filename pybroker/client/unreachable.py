@@ -1,0 +1,56 @@
+"""Why no broker could be connected to, in a sentence for each address: what happened, and what to do about it."""
+
+import socket
+import ssl
+from collections.abc import Iterable
+from typing import Final
+
+from pybroker.client.errors import ConnectFailed
+from pybroker.client.options import Address
+
+# OpenSSL's verify results (x509_vfy.h) for a certificate that is good and somebody else's.
+_OTHER_NAME: Final = frozenset({62, 64})
+_OURS_IS_MISSING: Final = frozenset({"TLSV13_ALERT_CERTIFICATE_REQUIRED", "SSLV3_ALERT_HANDSHAKE_FAILURE"})
+_OURS_IS_REFUSED: Final = frozenset(
+    {
+        "TLSV1_ALERT_UNKNOWN_CA",
+        "SSLV3_ALERT_BAD_CERTIFICATE",
+        "SSLV3_ALERT_CERTIFICATE_EXPIRED",
+        "SSLV3_ALERT_CERTIFICATE_REVOKED",
+        "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
+        "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
+    }
+)
+
+
+def connect_failed(failures: Iterable[tuple[Address, Exception]]) -> ConnectFailed:
+    """Return the error that tells all of them; its `reason` is the last one."""
+    told = tuple(failures)
+    text = "; ".join(f"{address.host}:{address.port}: {explain(error)}" for address, error in told)
+    return ConnectFailed(f"no broker could be connected to: {text}", told[-1][1])
+
+
+def explain(error: Exception) -> str:
+    """Return what went wrong, with what to do where that is known."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        message = error.verify_message.rstrip(".")
+        if error.verify_code in _OTHER_NAME:
+            return f"{message}: connect by a name that it bears, or say which one with server_name"
+        return f"the broker's certificate is not trusted, {message}: give the authority's file as ca_file"
+    if isinstance(error, ssl.SSLError):
+        return _explain_tls(error)
+    if isinstance(error, socket.gaierror):
+        return f"the host's name could not be looked up ({error.strerror})"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+    return str(error) or "no answer in time"
+
+
+def _explain_tls(error: ssl.SSLError) -> str:
+    if error.reason == "WRONG_VERSION_NUMBER":
+        return "no TLS is spoken on this port: is it the one for amqp://?"
+    if error.reason in _OURS_IS_MISSING:
+        return f"the broker wants a certificate of ours: give cert_file and key_file ({error.reason})"
+    if error.reason in _OURS_IS_REFUSED:
+        return f"the broker refuses the certificate in cert_file ({error.reason})"
+    return str(error)
