@@ -123,6 +123,18 @@ def test_a_few_are_tried_and_many_wait_behind_them_in_order(world, peer, source)
     assert {} == world.broker.departures._staying
 
 
+def test_a_trial_touches_those_that_are_tried_and_not_those_behind(world, peer, source):
+    """A million behind a full target were copied and counted at each trial, a tenth of a second."""
+    reject(peer, *[b"m"] * (TRIED_MESSAGES + 20))
+    staying = world.broker.departures._staying[source]
+    behind = staying.behind
+    assert 20 == len(behind)
+    world.vhost.bump()
+    world.advance(1_000)
+    assert behind is staying.behind
+    assert (TRIED_MESSAGES, 20) == (len(staying.tried), len(behind))
+
+
 def test_it_is_tried_ever_less_often(world, peer, source, monkeypatch):
     tries = []
     obstacle = dead_letter.obstacle

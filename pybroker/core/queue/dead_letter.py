@@ -75,7 +75,7 @@ class Departures(Chore):
         staying = self._staying_of(queue)
         if staying is not None:
             staying.count(entries)
-            if staying.behind:
+            if staying.full or staying.behind:
                 staying.behind.extend((entry, reason) for entry in entries)
                 return
         self._waiting.setdefault(queue, deque()).extend((entry, reason) for entry in entries)
@@ -110,7 +110,8 @@ class Departures(Chore):
         """Try again, once a second, what stays with its queue."""
         for queue, staying in self._staying.items():
             if staying.is_due(queue, now_ms):
-                self._waiting[queue] = staying.take(queue) + self._waiting.pop(queue, deque())
+                line = self._waiting.setdefault(queue, deque())
+                line.extendleft(reversed(staying.take(queue)))
                 self.wake()
 
     def deliver(self, _now_ms: int) -> None:
@@ -135,18 +136,22 @@ class Departures(Chore):
                 entry.indexes = entry.indexes[1:]
                 if not entry.indexes:
                     line.popleft()
-                cost += self._publish(queue, message, reason, line)
+                cost += self._publish(queue, message, reason)
+                if staying is not None and staying.stops(line):
+                    line = deque()  # that one is what waits behind now
+            if staying is not None and not line:
+                line = staying.next_line()
         finally:
             del self._waiting[queue]
             if line:
                 self._waiting[queue] = line
-            elif staying is not None and not len(staying):
+            elif staying is not None and not staying.tried and not staying.behind:
                 del self._staying[queue]
         if not line and queue.messages_away:
             queue.head_came()  # those that are to follow were not read before there was room for them
         return cost
 
-    def _publish(self, queue: "Queue", message: Message, reason: str, line: "deque[Departing]") -> int:
+    def _publish(self, queue: "Queue", message: Message, reason: str) -> int:
         """Publish one message anew; return what that cost."""
         octets = message.property_octets
         broker = queue.vhost.broker
@@ -164,7 +169,7 @@ class Departures(Chore):
             fault = obstacle(queue, message, targets) if queue.limits.at_least_once and not queue.deleted else ""
             if fault:
                 broker.warn(f"stays {queue.id}", f"Dead letters of {queue!r} stay with it: {fault}")
-                staying.keep(message, reason, line, broker.clock.now_ms)
+                staying.keep(message, reason, broker.clock.now_ms)
                 return cost
             staying.gone(message)
         if letter is not None and letter.targets:

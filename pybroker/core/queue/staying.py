@@ -45,6 +45,11 @@ class Staying:
         return len(self.tried) + sum(len(entry.indexes) for entry, _ in self.behind)
 
     @property
+    def full(self) -> bool:
+        """Tell whether so many cannot go that all others wait behind them."""
+        return len(self.tried) >= TRIED_MESSAGES
+
+    @property
     def crowded(self) -> bool:
         """Tell whether they are so many that no more are to come."""
         return self.messages > CROWD_MESSAGES
@@ -55,14 +60,31 @@ class Staying:
             self.messages += len(entry.indexes)
             self.octets += entry.body_octets
 
-    def keep(self, message: "Message", reason: str, line: "deque[Departing]", now_ms: int) -> None:
-        """Keep a message that cannot go; with many of them all behind it in the queue's line wait too."""
+    def keep(self, message: "Message", reason: str, now_ms: int) -> None:
+        """Keep a message that cannot go."""
         if not self.tried:
             self._due_ms = now_ms + self._pause_ms
         self.tried.append((Entry(message.run, range(message.index, message.index + 1), message.deliveries), reason))
-        if len(self.tried) >= TRIED_MESSAGES:
-            self.behind.extend(line)
-            line.clear()
+
+    def stops(self, line: "deque[Departing]") -> bool:
+        """Take over the queue's line if too many cannot go; those in it wait behind these, and others behind them.
+
+        That may be a million, and it happens at each trial: none of them is touched.
+        """
+        if not self.full:
+            return False
+        if self.behind:
+            self.behind.extendleft(reversed(line))  # what is tried again, a few
+        else:
+            self.behind = line
+        return True
+
+    def next_line(self) -> "deque[Departing]":
+        """Give those away that wait behind others, if not too many of these are left."""
+        if self.full:
+            return deque()
+        line, self.behind = self.behind, deque()
+        return line
 
     def gone(self, message: "Message") -> None:
         """Learn that a message has gone: others may follow soon."""
@@ -77,14 +99,13 @@ class Staying:
         return now_ms >= self._due_ms or self._generation != queue.vhost.generation or queue.deleted
 
     def take(self, queue: "Queue") -> "deque[Departing]":
-        """Give all back to the queue's line."""
+        """Give those back to the queue's line that could not go; the others wait for what becomes of them."""
         if self._generation != queue.vhost.generation:
             self._generation = queue.vhost.generation
             self._pause_ms = RETRY_MS
         else:
             self._pause_ms = min(2 * self._pause_ms, RETRY_MS_MAX)
-        self.tried.extend(self.behind)
-        line, self.tried, self.behind = self.tried, deque(), deque()
+        line, self.tried = self.tried, deque()
         return line
 
 
