@@ -1,6 +1,10 @@
-"""why_deleted: when a queue vanished, why, and who did it. The audit log knows."""
+"""why_deleted: when a queue vanished, why, and who did it. The audit log knows.
 
-from itertools import islice
+Nobody deletes a transient queue when the node ends: it is just not there after the next start. That, too, can be told
+of a queue whose declaration is in the log.
+"""
+
+from collections.abc import Iterator
 from typing import Annotated, Any, Final, NamedTuple
 
 from pybroker.control.spec import Arg, Command, Node, Refused, VHostArg
@@ -17,21 +21,61 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> dict[str, Any]:
-    """Tell of the last deletion of a queue of this name. Raises Refused when the audit log knows of none."""
-    wanted = Wanted("queue.deleted", args.queue, args.vhost)
-    found = list(islice(entries(node.daemon.audit_lines(node.pause), wanted), DELETIONS_MAX))
+    """Tell of the last end of a queue of this name. Raises Refused when the audit log knows of none."""
+    told = entries(node.daemon.audit_lines(node.pause), Wanted("queue", args.queue, args.vhost))
+    history = [entry for entry in told if entry["event"] in {"queue.created", "queue.deleted"}]
+    found = [entry for entry in history if entry["event"] == "queue.deleted"][:DELETIONS_MAX]
     vhost = node.broker.vhosts.get(args.vhost)
     exists = vhost is not None and args.queue in vhost.queues
-    if not found:
-        is_there = "It is there." if exists else "If it ever was, that stands in an older audit log."
-        raise Refused(f"The audit log knows of no deletion of queue '{args.queue}' in vhost '{args.vhost}'. {is_there}")
-    lines = [_sentence(found[0], args)]
-    if len(found) > 1:
+    lost = None if exists or not history else _lost(node, history[0])
+    if lost is not None:
+        lines, before = [_lapse(lost, args)], found
+    elif found:
+        lines, before = [_sentence(found[0], args)], found[1:]
+    else:
+        tail = "It is there." if exists else _general(node)
+        raise Refused(f"The audit log knows of no deletion of queue '{args.queue}' in vhost '{args.vhost}'. {tail}")
+    if before:
         lines.append("Before that:")
-        lines += [f"  {_when(entry)}  {printable(entry.get('cause'))}" for entry in found[1:]]
+        lines += [f"  {_when(entry)}  {printable(entry.get('cause'))}" for entry in before]
     if exists:
         lines.append("A queue of this name is there again.")
-    return node.tell("\n".join(lines), exists=exists, deletions=found)
+    return node.tell("\n".join(lines), exists=exists, deletions=found, lost=lost)
+
+
+def _lost(node: Node, newest: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what tells that a queue ended with the node; None if its newest entry is of something else."""
+    facts = newest.get("facts")
+    if newest["event"] != "queue.created" or not isinstance(facts, dict):
+        return None
+    kind = "exclusive" if facts.get("exclusive") else "" if facts.get("durable") else "transient"
+    starts = list(_starts(node, str(newest.get("time", ""))))
+    if not kind or not starts:
+        return None
+    return {"kind": kind, "declared": newest, "started": starts[-1]}
+
+
+def _starts(node: Node, since: str) -> Iterator[dict[str, Any]]:
+    """Yield the node's starts from the last one back."""
+    wanted = Wanted("node.started", node.broker.settings.node_name, since=since)
+    return entries(node.daemon.audit_lines(node.pause), wanted)
+
+
+def _lapse(lost: dict[str, Any], args: Args) -> str:
+    declared = lost["declared"]
+    queue, vhost = printable(args.queue), printable(args.vhost)
+    user, peer = printable(declared.get("user", "")), printable(declared.get("peer", ""))
+    return (
+        f"Queue '{queue}' in vhost '{vhost}' was {lost['kind']}, so it did not outlive the node, which started again "
+        f"at {_when(lost['started'])} UTC. It had been declared at {_when(declared)} UTC by user '{user}' from {peer}."
+    )
+
+
+def _general(node: Node) -> str:
+    started = next(_starts(node, ""), None)
+    when = "" if started is None else f", which started last at {_when(started)} UTC"
+    older = "If it ever was, that stands in an older audit log"
+    return f"{older}. Transient and exclusive queues do not outlive the node{when}."
 
 
 def _when(entry: dict[str, Any]) -> str:

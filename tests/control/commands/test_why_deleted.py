@@ -60,5 +60,52 @@ def test_a_queue_of_which_nothing_is_known_is_refused(operator, peer, declared):
     audit(operator, {"cause": "client", "vhost": "v"}, {"cause": "client", "name": "r"})
     with pytest.raises(Refused) as refused:
         operator.ask("why_deleted", queue="q")
-    tail = "It is there." if declared else "If it ever was, that stands in an older audit log."
+    tail = "It is there."
+    if not declared:
+        tail = "If it ever was, that stands in an older audit log. "
+        tail += "Transient and exclusive queues do not outlive the node."
     assert f"The audit log knows of no deletion of queue 'q' in vhost '/'. {tail}" == refused.value.text
+
+
+def created(minute, **facts):
+    return {"event": "queue.created", "cause": "client", "time": f"2023-11-14T22:{minute}:00.000+00:00", "facts": facts}
+
+
+def started(operator, minute):
+    name = operator.daemon.world.broker.settings.node_name
+    return {"event": "node.started", "vhost": "", "name": name, "time": f"2023-11-14T22:{minute}:00.000+00:00"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "kind"),
+    [
+        ({"durable": False, "exclusive": False}, "transient"),
+        ({"durable": False, "exclusive": True}, "exclusive"),
+        ({"durable": True, "exclusive": True}, "exclusive"),
+    ],
+)
+def test_what_ended_with_the_node_is_told_with_its_next_start(operator, facts, kind):
+    starts = [started(operator, minute) for minute in (30, 40)]
+    audit(operator, {"cause": "client"}, created(20, **facts), *starts)
+    document = operator.ask("why_deleted", queue="q")
+    what = f"Queue 'q' in vhost '/' was {kind}, so it did not outlive the node, which started again at "
+    assert document["message"].splitlines() == [
+        f"{what}2023-11-14 22:30:00 UTC. It had been declared at 2023-11-14 22:20:00 UTC by user 'guest' from a:1.",
+        "Before that:",
+        "  2023-11-14 22:10:00  client",
+    ]
+    assert (document["exists"], document["lost"]["kind"], len(document["deletions"])) == (False, kind, 1)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_what_no_start_explains_is_not_said_to_have_ended_with_one(operator, durable):
+    minute = 20 if durable else 50
+    audit(operator, created(minute, durable=durable, exclusive=False), started(operator, 30))
+    with pytest.raises(Refused) as refused:
+        operator.ask("why_deleted", queue="q")
+    assert refused.value.text.endswith("do not outlive the node, which started last at 2023-11-14 22:30:00 UTC.")
+
+
+def test_a_deletion_that_came_after_the_declaration_is_what_is_told(operator):
+    audit(operator, created(10, durable=False), started(operator, 15), {"cause": "client", "time": "2023-11-14T22:20"})
+    assert "was deleted at 2023-11-14 22:20" in operator.ask("why_deleted", queue="q")["message"]
