@@ -1,10 +1,15 @@
-"""What all tests share: the rule that nothing below the gevent line ever switches greenlets."""
+"""What all tests share: nothing below the gevent line ever switches greenlets, and no example has to be in time."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import greenlet
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How fast this machine is at the moment is not what the tests are about.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # Each call of the broker is atomic, which is why it needs no locks: a switch in the middle of one would be a race.
 ATOMIC = frozenset({"wire", "store", "core", "amqp", "flows", "fuzz"})
