@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 # Deliveries stop when this much waits to be sent, and go on at half of it (requirements.md: outbox).
 OUTBOX_OCTETS_MAX: Final = 262_144
-# Replies, confirms and returns may come on top; above this the peer is not read until it reads.
+# Replies, confirms and returns may come on top; above this the peer is not read until it reads. Deliveries do not
+# count: what it sends makes no more of them, and a client that publishes before it reads on must be read.
 REPLY_OCTETS_MAX: Final = 1_048_576
 # How long a peer may take to answer connection.close before the socket is closed under it.
 CLOSE_TIMEOUT_MS: Final = 10_000
@@ -69,6 +70,7 @@ class AmqpSession(SessionState):
         "port",
         "queued_octets",
         "reason",
+        "reply_octets",
         "rest",
         "routes",
         "scan_octets_max",
@@ -120,6 +122,7 @@ class AmqpSession(SessionState):
         self.outbox: list[bytes] = []
         self.queued_octets = 0
         self.unsent_octets = 0
+        self.reply_octets = 0  # of both, what are no deliveries: so many at most
         broker.sessions[session_id] = self
 
     # -- what others ask ----------------------------------------------------------------------------------------------
@@ -343,7 +346,10 @@ class AmqpSession(SessionState):
     def send(self, octets: bytes) -> None:
         """Queue octets for the end of the turn."""
         self.outbox.append(octets)
+        self.reply_octets += len(octets)
         self.queued(len(octets))
+        if self.reply_octets > REPLY_OCTETS_MAX:
+            self.stop_reading(PEER)
 
     def send_method(self, channel: int, method: base.Frame) -> None:
         """Queue a method frame."""
@@ -351,12 +357,9 @@ class AmqpSession(SessionState):
 
     def queued(self, octets: int) -> None:
         """Count octets that were put into `outbox`, and stop deliveries when that is enough."""
-        self.queued_octets = total = self.queued_octets + octets
-        total += self.unsent_octets
-        if total > OUTBOX_OCTETS_MAX:
+        self.queued_octets += octets
+        if self.queued_octets + self.unsent_octets > OUTBOX_OCTETS_MAX:
             self.outbox_full = True
-            if total > REPLY_OCTETS_MAX:
-                self.stop_reading(PEER)
         if not self.dirty:
             self.mark_dirty()
 
@@ -374,7 +377,8 @@ class AmqpSession(SessionState):
         self.unsent_octets = octets_left
         self.last_send_ms = self.broker.clock.now_ms
         total = octets_left + self.queued_octets
-        if not self.readable and total <= REPLY_OCTETS_MAX // 2:
+        self.reply_octets = min(self.reply_octets, total)
+        if not self.readable and self.reply_octets <= REPLY_OCTETS_MAX // 2:
             self.resume_reading(PEER)
         if self.outbox_full and total <= OUTBOX_OCTETS_MAX // 2:
             self.outbox_full = False

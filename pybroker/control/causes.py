@@ -57,7 +57,7 @@ def _of_journal(session: "Session") -> Reason:
 
 
 def _of_peer(session: "Session") -> Reason:
-    octets = session.send_pend
+    octets = session.reply_octets
     why = f"{size(octets)} of replies to it wait, because it does not read them, {_bounds(REPLY_OCTETS_MAX)}"
     advice = (
         "have the client read what it is sent (confirms, returns, deliveries) while it publishes, or: "

@@ -215,7 +215,6 @@ def test_deliveries_stop_at_an_outbox_full_and_go_on_at_half_of_it(world, no_ack
     assert slow.session.outbox_full
     # What is poured in at a time may be more than an outbox full, and its last run is not cut.
     assert OUTBOX_OCTETS_MAX < slow.waiting < POUR_OCTETS_MAX + RUN_OCTETS_MAX
-    assert POUR_OCTETS_MAX < REPLY_OCTETS_MAX
     left = slow.queue.messages_ready
     slow.read(slow.waiting - OUTBOX_OCTETS_MAX // 2 - 1)
     assert (True, left) == (slow.session.outbox_full, slow.queue.messages_ready)
@@ -240,6 +239,19 @@ def test_replies_come_on_top_of_deliveries(world):
     slow.session.receive(b"\x01\0\x01\0\0\0\x0b\0\x3c\0\x0a" + b"\0" * 7 + b"\xce")  # basic.qos
     assert slow.waiting > before
     assert slow.session.readable
+
+
+@pytest.mark.parametrize("size", [250, 16_384, 131_072, 3_000_000])
+def test_deliveries_alone_never_stop_the_peer_from_being_read(world, peer, size):
+    """A client that publishes before it reads on would wait for us, and we for it."""
+    consumer = world.connect()
+    peer.declare("q")
+    for _ in range(max(4, 2_000_000 // size)):
+        peer.publish("", "q", bytes(size))
+    consumer.consume("q")
+    world.run()
+    throttle = consumer.session.throttle
+    assert (0, "none", True) == (throttle.flow_count, throttle.last_by, consumer.session.readable)
 
 
 def test_above_a_mebibyte_of_replies_the_peer_is_not_read_until_it_reads(world, peer):

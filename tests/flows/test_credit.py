@@ -4,8 +4,9 @@ import pytest
 from fakes import Confirm, FakePeer, Tx, World
 from slow import GatheringLog
 
-from pybroker.amqp.session import OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
+from pybroker.amqp.session import REPLY_OCTETS_MAX
 from pybroker.core.throttle import FLOW_SHOWN_MS, JOURNAL, PEER
+from pybroker.wire.frame import HEARTBEAT_FRAME
 
 BODY = bytes(100_000)
 
@@ -118,7 +119,8 @@ def test_all_publishers_together_are_too_much_for_each_that_publishes(world, pee
 
 def test_who_does_not_read_its_replies_either_is_read_when_both_are_over(world, peer, log):
     ticket = publish(peer, 5, log)
-    peer.session.queued(REPLY_OCTETS_MAX + OUTBOX_OCTETS_MAX)
+    peer.session.reply_octets = REPLY_OCTETS_MAX
+    peer.session.send(HEARTBEAT_FRAME)
     world.broker.log_completed(ticket)
     assert ([PEER], False) == (list(peer.session.throttle.causes), peer.session.readable)
     world.run()

@@ -22,8 +22,8 @@ TURN_MESSAGES_MAX: Final = 4_096
 ALONE_COST: Final = 4
 # Dealt to one consumer at a time, so that several consumers of a backlog get their messages interleaved.
 DEAL_MESSAGES_MAX: Final = 256
-# Given to the only consumer at a time: about what a socket takes in one call, and no more than may wait for a peer that
-# is still read. Bodies of 16 and 128 KiB cost a sixth less than with an outbox full at a time, a quarter of this.
+# Given to the only consumer at a time: about what a socket takes in one call. Bodies of 16 and 128 KiB cost a sixth
+# less than with an outbox full at a time, a quarter of this.
 POUR_OCTETS_MAX: Final = 917_504
 
 

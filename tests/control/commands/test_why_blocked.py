@@ -101,7 +101,7 @@ def test_the_journal_says_how_far_the_peer_is_ahead(operator, peer):
 
 def test_the_peer_itself_is_told_of_its_replies(operator, peer):
     session = peer.session
-    session.unsent_octets = 2 * MIB
+    session.reply_octets = 2 * MIB
     session.stop_reading(PEER)
     cause = causes(operator, peer)["peer"]
     assert "has been held back for 0.0 s by its own client, which does not read" == cause["message"]
