@@ -63,8 +63,8 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def set_policy(node: Node, component: str, args: SetArgs) -> Generator[Progress, None, str | None]:
-    """Set a policy; done when it is in force for all that it fits. Raises Refused."""
+def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress, None, str | None]:
+    """Set a policy, also for messages that wait; done when it is in force for all that it fits. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     value = {
         "pattern": args.pattern,
@@ -78,7 +78,7 @@ def set_policy(node: Node, component: str, args: SetArgs) -> Generator[Progress,
     return f"kept, but without effect here: {', '.join(idle)}" if idle else None
 
 
-def clear_policy(node: Node, component: str, args: ClearArgs) -> Generator[Progress, None, None]:
+def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progress, None, None]:
     """Clear a policy; done when all that it fitted is under what is left. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     if not node.broker.parameters.clear(vhost.name, component, args.name):
@@ -102,9 +102,9 @@ def _in_force(node: Node, vhost_name: str) -> Generator[Progress, None, None]:
         node.pause(PAUSE_S)
 
 
-def listed(node: Node, component: str, vhost: str) -> "list[Policy]":
+def list_policies(component: str, node: Node, args: VHostArgs) -> "list[Policy]":
     """Return a virtual host's policies, those that count before others last, as RabbitMQ. Raises Refused."""
-    return list(reversed(node.broker.policies.of(find_vhost(node.broker, vhost).name, component)))
+    return list(reversed(node.broker.policies.of(find_vhost(node.broker, args.vhost).name, component)))
 
 
 COLUMNS = (

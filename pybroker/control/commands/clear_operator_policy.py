@@ -1,16 +1,9 @@
 """clear_operator_policy: forget an operator policy."""
 
-from collections.abc import Generator
+from functools import partial
 
-from pybroker.control import policies
-from pybroker.control.policies import ClearArgs
-from pybroker.control.spec import Command, Node, Progress
-
-
-def run(node: Node, args: ClearArgs) -> Generator[Progress, None, None]:
-    """Clear it; what it fitted is under the next one at once. Raises Refused."""
-    return policies.clear_policy(node, "operator_policy", args)
-
+from pybroker.control.policies import ClearArgs, clear_policy
+from pybroker.control.spec import Command
 
 COMMAND = Command(
     name="clear_operator_policy",
@@ -18,6 +11,6 @@ COMMAND = Command(
     summary="Clears an operator policy",
     args=ClearArgs,
     effect="write",
-    run=run,
+    run=partial(clear_policy, "operator_policy"),
     banner='Clearing operator policy "{name}" on vhost "{vhost}" ...',
 )

@@ -1,16 +1,9 @@
 """set_operator_policy: what is said of all queues or exchanges whose names fit a pattern, by the operator."""
 
-from collections.abc import Generator
+from functools import partial
 
-from pybroker.control import policies
-from pybroker.control.policies import SetArgs
-from pybroker.control.spec import Command, Node, Progress
-
-
-def run(node: Node, args: SetArgs) -> Generator[Progress, None, str | None]:
-    """Set it; it counts at once, also for messages that wait. Raises Refused."""
-    return policies.set_policy(node, "operator_policy", args)
-
+from pybroker.control.policies import SetArgs, set_policy
+from pybroker.control.spec import Command
 
 COMMAND = Command(
     name="set_operator_policy",
@@ -18,7 +11,7 @@ COMMAND = Command(
     summary="Sets an operator policy, which wins against users' policies and arguments of clients",
     args=SetArgs,
     effect="write",
-    run=run,
+    run=partial(set_policy, "operator_policy"),
     banner='Setting operator policy override "{name}" for pattern "{pattern}" to "{definition}" '
     'with priority "{priority}" for vhost "{vhost}" ...',
 )
