@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from pybroker.control.lookup import find_vhost
-from pybroker.control.spec import EX_DATAERR, BadArguments, Node, Progress, Refused
+from pybroker.control.spec import EX_DATAERR, BadArguments, Node, Refused
 
 if TYPE_CHECKING:
     from pybroker.core.transfer.document import Document
@@ -33,17 +33,6 @@ def read(node: Node, vhost: str | None) -> "Document":
         node.pause(PAUSE_S)
     document.finish()
     return document
-
-
-def told(work: Generator[tuple[int, int], None, _T]) -> Generator[Progress, None, _T]:
-    """Do work of the core, telling how far it is; return its result."""
-    while True:
-        try:
-            done, total = next(work)
-        except StopIteration as end:
-            result: _T = end.value
-            return result
-        yield Progress(done, total)
 
 
 def finish(work: Generator[tuple[int, int], None, _T]) -> _T:

@@ -6,7 +6,7 @@ pybrokerctl loads this file on every call, so even `dataclasses` is left alone.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Protocol, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args, get_origin
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
@@ -19,6 +19,7 @@ EX_UNAVAILABLE: Final = 69
 EX_SOFTWARE: Final = 70
 EX_TEMPFAIL: Final = 75
 
+_T = TypeVar("_T")
 Effect = Literal["read", "write", "destroy"]
 App = Literal["running", "stopped", "any"]
 
@@ -82,6 +83,17 @@ class Progress(NamedTuple):
 
     done: int
     total: int
+
+
+def progress_of(work: Generator[tuple[int, int], None, _T]) -> Generator[Progress, None, _T]:
+    """Do work that yields steps done of how many, telling how far it is; return its result."""
+    while True:
+        try:
+            done, total = next(work)
+        except StopIteration as end:
+            result: _T = end.value
+            return result
+        yield Progress(done, total)
 
 
 class Early(NamedTuple):

@@ -14,11 +14,20 @@ import sys
 import time
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pybroker import paths
 from pybroker.control import codec, commands
-from pybroker.control.spec import EX_DATAERR, EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Node, Progress, Refused
+from pybroker.control.spec import (
+    EX_DATAERR,
+    EX_SOFTWARE,
+    EX_UNAVAILABLE,
+    EX_USAGE,
+    Node,
+    Progress,
+    Refused,
+    progress_of,
+)
 from pybroker.daemon.data_folder import LOCK_FILE, NODE_FILE, DataFolder, claim_data_folder
 from pybroker.daemon.start_error import StartError
 from pybroker.store import backup
@@ -37,8 +46,6 @@ NICENESS: Final = 10
 # Damage beyond this is counted only.
 TOLD_MAX: Final = 100
 
-_T = TypeVar("_T")
-Steps = Generator[tuple[int, int], None, _T]
 Answer = Generator[Progress, None, dict[str, Any]]
 
 
@@ -61,7 +68,7 @@ class Tool:
         """Take out what is damaged, then read all that is left. Raises Refused: it is damaged still."""
         data = _usual(data_dir)
         with _alone(data):
-            done = yield from _steps(repair(data))
+            done = yield from progress_of(repair(data))
             found = yield from _verified(data, None, f"The data folder {data}")
         count = "1 thing was" if len(done) == 1 else f"{len(done)} things were"
         told = [f"{count} repaired:", *map(_bullet, done)] if done else ["Nothing was to be repaired"]
@@ -73,15 +80,15 @@ class Tool:
         assert held is not None
         moment = backup.as_moment(held)
         now_ms = time.time_ns() // 1_000_000
-        made = yield from _steps(backup.create(Path(held["data_dir"]), Path(folder), moment, now_ms))
+        made = yield from progress_of(backup.create(Path(held["data_dir"]), Path(folder), moment, now_ms))
         return _backed_up(made, folder, f"The backup {folder} is complete")
 
     def verify_backup(self, folder: str) -> Answer:
         """Compare the files with the manifest, then read the log in it. Raises Refused: something is damaged."""
         path = Path(folder)
-        made = yield from _steps(backup.check(path))
+        made = yield from progress_of(backup.check(path))
         survey = Survey()
-        yield from _steps(survey_log(Disk(log_folder(path)), survey))
+        yield from progress_of(survey_log(Disk(log_folder(path)), survey))
         _judge(survey, f"The backup {folder}")
         return {**_backed_up(made, folder, f"The backup {folder} is whole"), "messages": survey.messages}
 
@@ -90,7 +97,7 @@ class Tool:
         data = _usual(data_dir)
         made = backup.read_manifest(Path(folder))
         with _new(data, made.node):
-            yield from _steps(backup.restore(Path(folder), data))
+            yield from progress_of(backup.restore(Path(folder), data))
             _give_away(data)
         said = f"The backup {folder} is restored; pybroker --data-dir {data} starts node {made.node} with it"
         return {**_backed_up(made, folder, said), "data_dir": str(data)}
@@ -100,7 +107,7 @@ def _verified(data: Path, used: Mapping[int, int] | None, what: str) -> Answer:
     survey = Survey()
     log = log_folder(data)
     if log.is_dir():
-        yield from _steps(survey_log(Disk(log), survey, used))
+        yield from progress_of(survey_log(Disk(log), survey, used))
     survey_definitions(Disk(data), survey)
     _judge(survey, what)
     counts = f"{survey.messages} messages in {survey.segments} segments, {survey.definitions} definitions"
@@ -132,17 +139,6 @@ def _backed_up(made: backup.Manifest, folder: str, said: str) -> dict[str, Any]:
 
 def _bullet(text: str) -> str:
     return f" * {text}"
-
-
-def _steps(work: Steps[_T]) -> Generator[Progress, None, _T]:
-    """Do a piece of work; yield how far it is."""
-    while True:
-        try:
-            done, total = next(work)
-        except StopIteration as end:
-            result: _T = end.value
-            return result
-        yield Progress(done, total)
 
 
 # -- data folders ------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 import pytest
 
 from pybroker.control import documents
-from pybroker.control.spec import BadArguments, Node, Progress, Refused
+from pybroker.control.spec import BadArguments, Node, Progress, Refused, progress_of
 
 QUEUE = {"name": "q", "vhost": "/"}
 
@@ -29,7 +29,7 @@ def work():
 
 
 def test_work_of_the_core_tells_how_far_it_is():
-    steps = documents.told(work())
+    steps = progress_of(work())
     assert [Progress(1, 2), Progress(2, 2)] == [next(steps), next(steps)]
     with pytest.raises(StopIteration) as end:
         next(steps)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control import documents
-from pybroker.control.spec import EX_TEMPFAIL, Arg, Command, Node, Refused
+from pybroker.control.spec import EX_TEMPFAIL, Arg, Command, Node, Refused, progress_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -39,7 +39,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     transfer = node.broker.transfer
     document = documents.read(node, args.vhost)
     work = transfer.imported(document, node.pause, skip_if_unchanged=args.skip_if_unchanged)
-    outcome = yield from documents.told(work)
+    outcome = yield from progress_of(work)
     if outcome.faults:
         raise Refused(outcome.fault_text, facts={"faults": list(outcome.faults)})
     for warning in outcome.warnings:
