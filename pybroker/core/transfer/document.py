@@ -180,28 +180,23 @@ def _policy(raw: Raw, _version: str) -> Value:
 # -- what is in a virtual host ----------------------------------------------------------------------------------------
 
 
-def _exchange(raw: Raw, _version: str) -> Value:
+def _declared(raw: Raw, **own: Any) -> Value:
     return {
         "vhost": short_text(raw, "vhost"),
         "name": short_text(raw, "name"),
-        "type": short_text(raw, "type"),
         "durable": flag(raw, "durable", default=True),
         "auto_delete": flag(raw, "auto_delete", default=False),
-        "internal": flag(raw, "internal", default=False),
         "arguments": pairs(raw, "arguments") or {},
+        **own,
     }
+
+
+def _exchange(raw: Raw, _version: str) -> Value:
+    return _declared(raw, type=short_text(raw, "type"), internal=flag(raw, "internal", default=False))
 
 
 def _queue(raw: Raw, _version: str) -> Value:
-    return {
-        "vhost": short_text(raw, "vhost"),
-        "name": short_text(raw, "name"),
-        "type": optional_text(raw, "type"),
-        "durable": flag(raw, "durable", default=True),
-        "auto_delete": flag(raw, "auto_delete", default=False),
-        "exclusive": flag(raw, "exclusive", default=False),
-        "arguments": pairs(raw, "arguments") or {},
-    }
+    return _declared(raw, type=optional_text(raw, "type"), exclusive=flag(raw, "exclusive", default=False))
 
 
 def _binding(raw: Raw, _version: str) -> Value:
