@@ -36,11 +36,6 @@ class Table(NamedTuple):
         """Return it as Spark's type, with the partition column `date` at the end."""
         return _struct([(column.name, column.type) for column in (*self.columns, DATE)])
 
-    def line_struct(self) -> "StructType":
-        """Return a line's type: as in the table, but for the version and the time in milliseconds."""
-        columns = [(column.name, "BIGINT" if column.name == "ts" else column.type) for column in self.columns]
-        return _struct([("v", "INT"), *columns, (BROKEN, "STRING")])
-
 
 def _struct(columns: list[tuple[str, str]]) -> "StructType":
     from pyspark.sql import types  # noqa: PLC0415 - who only wants to know what there is does without
@@ -49,7 +44,6 @@ def _struct(columns: list[tuple[str, str]]) -> "StructType":
     spark_types = {
         "STRING": types.StringType(),
         "BIGINT": types.LongType(),
-        "INT": types.IntegerType(),
         "DOUBLE": types.DoubleType(),
         "BOOLEAN": types.BooleanType(),
         "TIMESTAMP": types.TimestampType(),
@@ -58,8 +52,6 @@ def _struct(columns: list[tuple[str, str]]) -> "StructType":
     return types.StructType([types.StructField(name, spark_types[kind]) for name, kind in columns])
 
 
-# Where Spark puts a line that is no JSON of this type.
-BROKEN: Final = "_broken"
 DATE: Final = Column("date", "DATE", "day, in UTC")
 _HEAD: Final = (
     Column("ts", "TIMESTAMP", "when, in UTC"),

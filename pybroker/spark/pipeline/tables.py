@@ -69,15 +69,16 @@ class Warehouse:
         files = [path for day in set(dates) for path in self._partition(table, day).glob("*.parquet")]
         return sum(parquet.read_metadata(path).num_rows for path in files)
 
-    def write(self, frame: "DataFrame", table: Table, dates: Iterable[date], *, by_date: bool = False) -> None:
+    def write(self, frame: "DataFrame", table: Table, dates: Iterable[date], *, is_partitioned: bool = False) -> None:
         """Replace these dates of a table by the frame's rows, sorted, a file each; one without rows is gone then.
 
-        The frame may read the dates that it replaces; `by_date` says that its rows of one date are together.
+        The frame may read the dates that it replaces. With `is_partitioned` its partitions are written as they are, a
+        file for each date of each.
         """
         staging = self.folder / STAGING / f"{table.name}.{os.getpid()}"
         names = [column.name for column in table.columns]
         rows = frame.select(*names, "date")
-        rows = (rows if by_date else rows.repartition("date")).sortWithinPartitions("date", *table.key, "ts")
+        rows = (rows if is_partitioned else rows.repartition("date")).sortWithinPartitions("date", *table.key, "ts")
         try:
             rows.write.mode("overwrite").partitionBy("date").parquet(str(staging))
             self._replace(table.name, staging, dates)

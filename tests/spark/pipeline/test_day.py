@@ -68,7 +68,8 @@ def story(spark, tmp_path_factory):
 def check_ingest(story):
     day, figures = story.day, story.figures["ingest"]
     again = 3_600_000 // day.interval_ms  # the file that is there twice
-    assert figures["lines"] == day.rows + len(BAD_LINES) + 1 + again
+    # Without the last line of the file that is still written to: it is cut.
+    assert figures["lines"] == day.rows + len(BAD_LINES) + again
     assert figures["new rows"] == day.rows
     assert figures["bad lines"] == len(BAD_LINES)
     kept = story.folder / "_bad/queue_sample/20260105T00.0001.ndjson"
@@ -140,7 +141,8 @@ def check_capacity(story):
     assert (chosen["candidate"], chosen["command"]) == ("0.7", "pybrokerctl set_vm_memory_high_watermark 0.7")
     disk = {row["candidate"]: row for row in report["rows"] if row["resource"] == "disk"}
     assert (disk["50MB"]["fired"], disk["50MB"]["in_force"], disk["5GB"]["recommended"]) == (1, True, True)
-    assert "disk: pybrokerctl set_disk_free_limit 5GB (5GB would have set the alarm once)" in report["advice"]
+    what = f"which set the alarm once, for {2 * story.day.interval_ms // 1000} s"
+    assert f"disk: raise the limit, {what}: pybrokerctl set_disk_free_limit 5GB" in report["advice"]
     assert any("held publishers" in line for line in report["advice"])
 
 

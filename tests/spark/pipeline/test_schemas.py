@@ -54,7 +54,7 @@ def test_keys_are_columns_and_everything_is_explained(table):
         assert f'.TP\n.BR {column.name} " ({column.type})"\n' in part
 
 
-def test_a_table_has_its_date_and_a_line_its_version():
+def test_a_table_has_its_date_at_the_end():
     pytest.importorskip("pyspark")
     struct = schemas.NODE_SAMPLE.struct()
     assert struct.names[:3] == ["ts", "node", "epoch"]
@@ -63,5 +63,3 @@ def test_a_table_has_its_date_and_a_line_its_version():
         "timestamp",
         "double",
     )
-    line = schemas.NODE_SAMPLE.line_struct()
-    assert (line.names[0], line["ts"].dataType.simpleString(), line.names[-1]) == ("v", "bigint", schemas.BROKEN)

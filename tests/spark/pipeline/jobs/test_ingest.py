@@ -1,4 +1,4 @@
-"""Which files are read, and which lines are rows; the whole of it is in test_day."""
+"""What of the files is kept; the whole of it is in test_day."""
 
 from datetime import UTC, date, datetime
 
@@ -14,49 +14,22 @@ from pybroker.spark.pipeline.tables import Warehouse
 GOOD = '{"v":1,"ts":1767571200000,"node":"n","epoch":1,"resource":"memory","alarm_node":"n","action":"set","used":5}'
 
 
-def put(folder, *names, octets=3):
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        (folder / name).write_bytes(b"x" * octets)
-
-
-def test_closed_files_are_read_once_and_open_ones_each_time(tmp_path):
-    closed = ("20260105T00.0001.ndjson", "20260105T01.0001.ndjson")
-    put(tmp_path / "t", *closed, "20260106T00.0001.ndjson.open", "notes.txt", "2026.ndjson")
-    files = ingest.find(tmp_path, "t", {closed[0]: 3})
-    assert [path.name for path in files.closed] == [closed[1]]
-    assert [path.name for path in files.open] == ["20260106T00.0001.ndjson.open"]
-    assert files.dates == {date(2026, 1, 5), date(2026, 1, 6)}
-
-
-def test_a_file_that_grew_since_is_read_again(tmp_path):
-    put(tmp_path / "t", "20260105T00.0001.ndjson", octets=4)
-    assert ingest.find(tmp_path, "t", {"20260105T00.0001.ndjson": 3}).closed
-    assert ingest.find(tmp_path, "none", {}) == ([], [])
-
-
 @pytest.mark.spark
-def test_a_line_is_a_row_or_bad(spark):
-    pytest.importorskip("pyspark")
-    bad = {
-        "cut": GOOD[:50],
-        "no JSON": "hello",
-        "another version": GOOD.replace('"v":1', '"v":2'),
-        "no time": GOOD.replace('"ts":1767571200000,', ""),
-        "no key": GOOD.replace('"action":"set",', ""),
-        "another type": GOOD.replace('"used":5', '"used":"many"'),
-        "another day than its file": GOOD.replace("1767571200000", "1767657600000"),
-    }
-    lines = spark.createDataFrame(
-        [(line, "20260105T00.0001.ndjson") for line in (GOOD, *bad.values())], ["value", "file"]
-    )
-    parsed = ingest.judge(ingest.parse(lines, ALARM_EVENT), ALARM_EVENT)
-    found = {row.value: row.bad for row in parsed.select("value", "bad").collect()}
-    assert found == {GOOD: False, **dict.fromkeys(bad.values(), True)}
-    rows = ingest.rows(parsed, ALARM_EVENT)
-    (row,) = rows.collect()
-    assert (row.used, row.resource, row.why, row.date) == (5, "memory", None, date(2026, 1, 5))
-    assert ingest.merge(rows, rows, ALARM_EVENT).count() == 1
+def test_a_row_that_came_twice_is_there_once_and_a_bad_line_is_kept_when_its_file_is_closed(spark, tmp_path):
+    folder = tmp_path / "alarm_event"
+    folder.mkdir()
+    first, second = folder / "20260105T00.0001.ndjson", folder / "20260105T01.0001.ndjson.open"
+    first.write_text(f"{GOOD}\n{GOOD}\nno line\n{GOOD}".replace('"used":5', '"used":7', 1))
+    second.write_text(f"{GOOD.replace('1200000', '1200001')}\nhalf a li\n{GOOD[:20]}")
+    warehouse = Warehouse(tmp_path / "w", datetime(2026, 1, 6, tzinfo=UTC))
+    run = Run(spark, warehouse, tmp_path, Window(datetime(2026, 1, 5, tzinfo=UTC), warehouse.now), quiet=True)
+    assert ingest.run(run) == {"files": 2, "lines": 6, "new rows": 2, "bad lines": 1}
+    rows = warehouse.read(spark, ALARM_EVENT, warehouse.dates("alarm_event")).orderBy("ts").collect()
+    assert [(row.resource, row.why, row.date) for row in rows] == [("memory", None, date(2026, 1, 5))] * 2
+    assert [path.read_text() for path in (warehouse.folder / "_bad").glob("*/*")] == ["no line\n"]
+    second.rename(second.with_suffix(""))
+    assert ingest.run(run) == {"files": 1, "lines": 3, "new rows": 0, "bad lines": 2}
+    assert (warehouse.folder / "_bad/alarm_event" / second.stem).read_text() == f"half a li\n{GOOD[:20]}\n"
 
 
 @pytest.mark.spark
