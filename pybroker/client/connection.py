@@ -81,6 +81,7 @@ class Connection(Notices):
         self._opened = threading.Event()  # open now, or closed for good
         self._unblocked = threading.Event()
         self._unblocked.set()
+        self._told_blocked = False
         self._closing = threading.Event()
         self._closed: ConnectionClosed | None = None
         self._receivers: dict[int, Receiver] = {}
@@ -207,14 +208,20 @@ class Connection(Notices):
 
     def _set_blocked(self, reason: str | None) -> None:
         """Take connection.blocked, or unblocked (None). The reader's."""
-        was, self.blocked_reason = self.blocked_reason, reason
+        self.blocked_reason = reason
         if reason is None:
             self._unblocked.set()
-            if was is not None:
-                self._tell("unblocked")
+            self._tell_unblocked()
         else:
             self._unblocked.clear()
+            self._told_blocked = True
             self._tell("blocked", reason)
+
+    def _tell_unblocked(self) -> None:
+        """Tell the end of what was told, once: a link that is lost while it is blocked never says so itself."""
+        if self._told_blocked:
+            self._told_blocked = False
+            self._tell("unblocked")
 
     def _wait_unblocked(self, timeout_s: float) -> None:
         """Wait while the broker takes no messages. Raises ConnectionBlocked."""
@@ -313,6 +320,8 @@ class Connection(Notices):
             return False
         _log.info("the connection is recovered, to %s:%d", link.address.host, link.address.port)
         self._tell("recovered")
+        if self.blocked_reason is None:
+            self._tell_unblocked()
         return True
 
     def _give_up(self, reason: Exception) -> None:

@@ -33,7 +33,7 @@ class Notices:
         self._handle("blocked", handler)
 
     def on_unblocked(self, handler: Callable[[], object]) -> None:
-        """Let `handler()` be called when it takes them again."""
+        """Let `handler()` be called when it takes them again, or when a blocked connection was lost and recovered."""
         self._handle("unblocked", handler)
 
     def on_lost(self, handler: Callable[[Exception], object]) -> None:

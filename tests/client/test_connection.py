@@ -216,3 +216,20 @@ def test_a_secret_that_is_refused_or_comes_in_a_recovery(scripted):
     with pytest.raises(ConnectionLost):
         other.update_secret("new", "rotation")
     assert other.options.password == "new"
+
+
+def test_e9_a_block_that_ends_with_the_link_is_told_to_be_over_once(scripted):
+    connection, peer = scripted.connect()
+    told = queues.Queue()
+    connection.on_blocked(told.put)
+    connection.on_unblocked(lambda: told.put("over"))
+    connection.on_recovered(lambda: told.put("recovered"))
+    peer.say(commands.Connection.Blocked, 0, reason="low on memory")
+    assert told.get(timeout=WAIT_S) == "low on memory"
+    peer.close()
+    peer = scripted.accept()
+    assert [told.get(timeout=WAIT_S) for _ in range(2)] == ["recovered", "over"]
+    assert connection.blocked_reason is None
+    peer.say(commands.Connection.Unblocked, 0)
+    peer.say(commands.Connection.Blocked, 0, reason="low on disk")
+    assert told.get(timeout=WAIT_S) == "low on disk"

@@ -6,7 +6,11 @@ Those that restart the broker or raise an alarm need one of their own; they are 
 import os
 import queue as queues
 import threading
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from client.scripted import WAIT_S, in_thread
@@ -62,37 +66,43 @@ def test_g7_g28_eight_channels_with_slow_and_failing_callbacks(connect):
     assert all(channel.is_open for channel in connection._channels())
 
 
-@pytest.mark.parametrize(("channels", "workers"), [(3, 8), (5, 2)])
+@pytest.mark.parametrize(("channels", "workers"), [(3, 8), (8, 3), (4, 4)])
 def test_g24_parallelism_is_the_lower_of_channels_and_pool(connect, channels, workers):
-    connection = connect(workers=workers)
+    """Callbacks stay until as many run as may; then exactly the other threads of the pool are free, and stay so."""
     most = min(channels, workers)
-    together, done = threading.Event(), threading.Event()
-    lock = threading.Lock()
-    running, seen = [0], []
+    running, gate, done = threading.Semaphore(0), threading.Event(), threading.Semaphore(0)
+    seen = defaultdict(list)
+    limit = time.monotonic() + WAIT_S
 
     def on_message(message):
-        with lock:
-            running[0] += 1
-            seen.append(running[0])
-            if running[0] == most:
-                together.set()
-        together.wait(WAIT_S)  # nobody leaves before as many run at the same time
-        with lock:
-            running[0] -= 1
-            if len(seen) == 10 * channels:
-                done.set()
+        running.release()
+        assert gate.wait(WAIT_S)
+        seen[message.channel.number].append(int(message.body))
+        done.release()
 
-    names = []
-    for _ in range(channels):
-        channel = connection.channel()
-        names.append(channel.queue_declare(exclusive=True).queue)
-        channel.basic_consume("", on_message, no_ack=True)
-    for _ in range(10):
-        for name in names:
-            channel.basic_publish("", name, b"x")
-    assert done.wait(WAIT_S)
-    assert together.is_set()
-    assert max(seen) == most
+    with ThreadPoolExecutor(workers) as executor, ExitStack() as at_last:
+        connection = connect(executor=executor)
+        at_last.callback(connection.close)
+        at_last.callback(gate.set)
+        opened = [connection.channel() for _ in range(channels)]
+        names = [channel.queue_declare(exclusive=True).queue for channel in opened]
+        for channel, name in zip(opened, names, strict=True):
+            channel.basic_consume(name, on_message, no_ack=True)
+        for number in range(5):
+            for name in names:
+                opened[0].basic_publish("", name, b"%d" % number)
+        assert [running.acquire(timeout=WAIT_S) for _ in range(most)] == [True] * most
+        while sum(len(channel._lane) for channel in opened) < 5 * channels - most:
+            assert time.monotonic() < limit
+            opened[0].queue_declare(names[0], passive=True)  # until all the others wait on this side
+        free = threading.Barrier(workers - most + 1)
+        others = [executor.submit(free.wait, WAIT_S) for _ in range(workers - most)]
+        free.wait(WAIT_S)  # breaks if a callback too many has one of these threads
+        assert [other.exception(WAIT_S) for other in others] == [None] * len(others)
+        assert not running.acquire(blocking=False)
+        gate.set()
+        assert [done.acquire(timeout=WAIT_S) for _ in range(5 * channels)] == [True] * 5 * channels
+    assert dict(seen) == {channel.number: list(range(5)) for channel in opened}
 
 
 def test_g8_a_callback_may_call_the_broker_while_its_channel_is_full(connect):
@@ -238,3 +248,117 @@ def test_e9_an_alarm_blocks_publishers_and_not_consumers(own):
         assert told.get(timeout=WAIT_S) == "unblocked"
         channel.basic_publish("", name, b"after")
         assert channel.basic_get(name, no_ack=True).body == b"after"
+
+
+class Scenario:
+    """Eight channels and one publisher; every guarantee is looked at in each callback."""
+
+    def __init__(self, consuming, publishing):
+        self.publishing = publishing
+        self.got = [Counter() for _ in range(8)]
+        self.wrong = []
+        self.confirmed = [set() for _ in range(8)]
+        self.pause = threading.Event()
+        self.channels = [consuming.channel() for _ in range(8)]
+        self._inside = [threading.Lock() for _ in range(8)]
+        self._last = [-1] * 8
+        for index, channel in enumerate(self.channels):
+            channel.queue_declare(f"q{index}", durable=True)
+            channel.basic_qos(20)
+            channel.basic_consume(f"q{index}", partial(self.take, index))
+
+    def take(self, index, message):
+        """Be slow on the first channel, fail on the second; messages overtake nobody, and callbacks do not overlap."""
+        number = int(message.body)
+        if not self._inside[index].acquire(blocking=False):
+            self.wrong.append(f"two callbacks of channel {index} at a time")
+            return
+        try:
+            if "reader" in threading.current_thread().name:
+                self.wrong.append("the reader runs callbacks")
+            if not message.redelivered:
+                if number <= self._last[index]:
+                    self.wrong.append(f"{number} came behind {self._last[index]}, or again without the flag")
+                self._last[index] = number
+            if index == 0:
+                self.pause.wait(0.005)
+            if index == 1 and number % 10 == 0 and not message.redelivered:
+                message.nack()
+                raise ValueError(number)
+            self.got[index][number] += 1
+            message.ack()
+        finally:
+            self._inside[index].release()
+
+    def publish(self, numbers):
+        """Publish, and note what was confirmed; what was not, when the connection was lost, stays unknown."""
+        channel = self.publisher
+        for number in numbers:
+            confirmations = []
+            try:
+                for index in range(8):
+                    confirmations.append(channel.publish_future("", f"q{index}", b"%d" % number, PERSISTENT))
+            except ConnectionLost:
+                self.publishing.wait_until_open(WAIT_S)
+            for index, confirmation in enumerate(confirmations):
+                if confirmation.exception(WAIT_S) is None:
+                    self.confirmed[index].add(number)
+
+    def start(self):
+        self.publisher = self.publishing.channel()
+        self.publisher.confirm_select()
+
+    def missing(self):
+        return [sorted(taken - set(got)) for taken, got in zip(self.confirmed, self.got, strict=True)]
+
+    def settle(self):
+        """Wait until everything confirmed was seen."""
+        limit = time.monotonic() + WAIT_S
+        while any(self.missing()) and time.monotonic() < limit:
+            self.pause.wait(0.01)
+        assert self.missing() == [[]] * 8
+
+
+@needs_own_broker
+def test_s4_eight_channels_with_slow_and_failing_callbacks_an_alarm_and_a_restart(own):
+    """G4, G5, G7, G28, E9 at once: alarms stop publishes only, the broker is killed in one, nothing is lost."""
+    broker = own()
+    options = Options(addresses=(Address(broker.host, broker.port),), recovery_delay_s=0.1, workers=4)
+    failed = queues.Queue()
+    with (
+        Connection(options, on_error=lambda channel, error, message: failed.put(channel.number)) as consuming,
+        Connection(options) as publishing,
+    ):
+        scenario = Scenario(consuming, publishing)
+        scenario.start()
+        told = queues.Queue()
+        publishing.on_blocked(told.put)
+        publishing.on_unblocked(lambda: told.put("unblocked"))
+        publishing.on_recovered(lambda: told.put("recovered"))
+
+        scenario.publish(range(100))
+        broker.ctl("set_vm_memory_high_watermark", "0")
+        blocked = in_thread(scenario.publish, range(100, 200))
+        assert told.get(timeout=WAIT_S) == "low on memory"
+        scenario.settle()  # consumers go on meanwhile
+        assert not blocked.done()
+        broker.ctl("set_vm_memory_high_watermark", "0.4")
+        assert told.get(timeout=WAIT_S) == "unblocked"
+        blocked.result(WAIT_S)
+        assert len(scenario.confirmed[0]) == 200
+
+        broker.ctl("set_vm_memory_high_watermark", "0")
+        blocked = in_thread(scenario.publish, range(200, 300))
+        assert told.get(timeout=WAIT_S) == "low on memory"
+        broker.process.kill()
+        broker.process.wait()
+        own()
+        assert sorted(told.get(timeout=WAIT_S) for _ in range(2)) == ["recovered", "unblocked"]
+        blocked.result(WAIT_S)
+        consuming.wait_until_open(WAIT_S)
+        scenario.settle()
+        assert scenario.wrong == []
+        assert min(map(len, scenario.confirmed)) >= 298
+        assert failed.qsize() >= 29
+        assert {failed.get_nowait() for _ in range(failed.qsize())} == {scenario.channels[1].number}
+        assert all(channel.is_open for channel in scenario.channels)
