@@ -35,7 +35,7 @@ def read(warehouse: str | None, name: str) -> Document:
     try:
         document: Document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        text = f"there is no report {name} in {path.parent} yet: pybrokerctl pipeline run all"
+        text = f"there is no report {name} in {path.parent} yet: say --fresh, or pybrokerctl pipeline run all before"
         raise Refused(text, exit_codes.UNAVAILABLE) from None
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}", exit_codes.UNAVAILABLE) from None

@@ -29,7 +29,8 @@ def test_one_that_is_not_there_yet_says_what_makes_it(warehouse):
     with pytest.raises(Refused) as caught:
         reports.read(warehouse, "alarms")
     assert caught.value.exit_code == 69
-    assert caught.value.text == f"there is no report alarms in {warehouse}/_reports yet: pybrokerctl pipeline run all"
+    what = f"there is no report alarms in {warehouse}/_reports yet"
+    assert caught.value.text == f"{what}: say --fresh, or pybrokerctl pipeline run all before"
 
 
 @pytest.mark.parametrize("octets", ["{", '{"v": 2}'])
