@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.arguments import INTEGERS
+from pybroker.core.chore import Chore
 from pybroker.core.exchange.exchange import Destinations, Exchange
 from pybroker.core.exchange.fanout import FanoutExchange
 from pybroker.core.terms import field_type, printed
@@ -25,6 +26,9 @@ NO_STORE: Final = "x-recent-history-no-store"
 LENGTH_DEFAULT: Final = 20
 # Differs from RabbitMQ: it takes any length. Nothing of these is ever paged out.
 LENGTH_MAX: Final = 1_000_000
+# Given to a new binding in one turn: some milliseconds.
+# Differs from RabbitMQ: a client that binds has its answer before the rest of a longer history is there.
+SHARE_MESSAGES: Final = 512
 
 
 class RecentHistoryExchange(FanoutExchange):
@@ -59,30 +63,54 @@ class RecentHistoryExchange(FanoutExchange):
 
     def welcome(self, binding: "Binding") -> None:
         """Give the last messages, the oldest first, to a queue that was bound, or to the queues of an exchange."""
-        # An exchange knows no queues: they know exchanges.
-        from pybroker.core.publish import NO_RECEIPT, enqueue, headers_of  # noqa: PLC0415
-        from pybroker.core.router import route  # noqa: PLC0415
+        _Welcome(self, binding, deque(self._recent)).deliver(0)
 
-        broker = self.vhost.broker
-        for arrival in list(self._recent):
-            destination = binding.destination
-            if isinstance(destination, Exchange):
-                keys = [arrival.names.routing_key]
-                queues = route(self.vhost, destination, keys, headers_of(arrival.content), arrival=arrival).queues
-            else:
-                queues = (destination,)
-            if queues:
-                enqueue(broker.log, self._copy(arrival), range(1), queues, NO_RECEIPT)
+    def has(self, binding: "Binding") -> bool:
+        """Tell whether it still is a binding of this exchange."""
+        return self._bindings.get(binding.key) is binding
 
     def _open_index(self) -> None:
         super()._open_index()
         length = self.arguments.get(LENGTH, LENGTH_DEFAULT)
         self._recent: deque[Arrival] = deque(maxlen=min(length, LENGTH_MAX))
 
+
+class _Welcome(Chore):
+    """What a new binding is given: a few messages at once, more of them a share in each turn."""
+
+    __slots__ = ("_arrivals", "_binding", "_exchange")
+
+    def __init__(self, exchange: RecentHistoryExchange, binding: "Binding", arrivals: "deque[Arrival]") -> None:
+        super().__init__(exchange.vhost.broker.turn)
+        self._exchange = exchange
+        self._binding = binding
+        self._arrivals = arrivals
+
+    def deliver(self, _now_ms: int) -> None:
+        """Give a share, unless the binding is gone."""
+        # An exchange knows no queues: they know exchanges.
+        from pybroker.core.publish import NO_RECEIPT, enqueue, headers_of  # noqa: PLC0415
+        from pybroker.core.router import route  # noqa: PLC0415
+
+        if not self._exchange.has(self._binding):
+            return
+        vhost, destination = self._exchange.vhost, self._binding.destination
+        for _ in range(min(SHARE_MESSAGES, len(self._arrivals))):
+            arrival = self._arrivals.popleft()
+            if isinstance(destination, Exchange):
+                keys = [arrival.names.routing_key]
+                queues = route(vhost, destination, keys, headers_of(arrival.content), arrival=arrival).queues
+            else:
+                queues = (destination,)
+            if queues:
+                enqueue(vhost.broker.log, self._copy(arrival), range(1), queues, NO_RECEIPT)
+        if self._arrivals:
+            self.wake()
+
     def _copy(self, arrival: "Arrival") -> Run:
         content = arrival.content
         body = int.from_bytes(content[11:19])
-        broker = self.vhost.broker
+        broker = self._exchange.vhost.broker
         return Run(
             arrival.names,
             arrival.traits,

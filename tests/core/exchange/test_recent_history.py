@@ -2,9 +2,10 @@ from collections import deque
 
 import pytest
 from hypothesis import given, strategies as st
-from topology import exchange, link, new_vhost, queue, reached, refused, typed, wired
+from topology import exchange, link, new_vhost, queue, reached, refused, typed, unlink, wired
 
 from pybroker.core.arrival import Arrival
+from pybroker.core.exchange import recent_history
 from pybroker.core.publish import names_of
 from pybroker.core.router import route
 from pybroker.message import Message
@@ -94,3 +95,20 @@ def test_a_length_that_is_no_positive_integer_is_refused(letter, value, shown):
     text = f"Invalid argument {shown}, 'x-recent-history-length' must be a positive integer"
     arguments = typed("x-recent-history-length", letter, value)
     assert refused(exchange, new_vhost(), "x", TYPE, arguments) == (406, text)
+
+
+def test_many_are_given_a_share_in_each_turn_as_long_as_the_binding_is_there(monkeypatch):
+    monkeypatch.setattr(recent_history, "SHARE_MESSAGES", 2)
+    vhost = new_vhost()
+    exchange(vhost, "x", TYPE)
+    for number in range(5):
+        send(vhost, b"%d" % number)
+    first, second = queue(vhost, "first"), queue(vhost, "second")
+    link(vhost, "x", "first")
+    link(vhost, "x", "second")
+    assert [b"0", b"1"] == bodies(first) == bodies(second)
+    unlink(vhost, "x", "second")
+    while vhost.broker.turn.queues:
+        vhost.broker.pump()
+    assert [b"0", b"1", b"2", b"3", b"4"] == bodies(first)
+    assert [b"0", b"1"] == bodies(second)
