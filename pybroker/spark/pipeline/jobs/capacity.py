@@ -1,19 +1,23 @@
 """capacity: which memory and disk limits are right?
 
 Candidates are replayed over what happened: how often each would have set the alarm, and for how long. What is
-recommended leaves room for the worst ten minutes there were: as long as somebody needs to react. While an alarm holds
-publishers memory grows no further, so where the limit in force was reached what is needed is told as at least so much.
+recommended (choice.py) leaves room for the worst ten minutes there were: as long as somebody needs to react. While an
+alarm holds publishers memory grows no further, so where a limit was reached what is needed is told as at least so much.
 """
 
-import math
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Window, functions as f
 
+from pybroker.spark.pipeline.jobs import choice
+from pybroker.spark.pipeline.jobs.choice import DISK_LIMITS, HISTORY_S_MIN, MIB, STEP, WATERMARK_MAX, Choice
+from pybroker.spark.pipeline.run import iso
 from pybroker.spark.pipeline.schemas import NODE_SAMPLE
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from collections.abc import Mapping
+
+    from pyspark.sql import Column, DataFrame, Row
 
     from pybroker.spark.pipeline.run import Run
 
@@ -21,12 +25,6 @@ REACTION_S: Final = 600
 # A sample stands for the time to the next one, but not for a night in which the node did not run.
 SAMPLE_MS_MAX: Final = 60_000
 WATERMARKS: Final = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-# Beyond this memory is to be bought: the garbage collector and the kernel need the rest.
-WATERMARK_MAX: Final = 0.8
-STEP: Final = 0.05
-DISK_LIMITS: Final = tuple(n * 1_000_000 for n in (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000))
-PAGING_MIN, PAGING_MAX = 0.3, 0.9
-MIB: Final = 1 << 20
 
 COLUMNS: Final = (
     ("resource", "memory or disk"),
@@ -35,8 +33,8 @@ COLUMNS: Final = (
     ("fired", "how often it would have set the alarm"),
     ("seconds", "for how long in all"),
     ("in_force", "whether it is the one at the end of the window"),
-    ("recommended", "whether it is the one to choose"),
-    ("command", "how it is set until the node stops; pybroker.conf(5) has the key for good"),
+    ("recommended", "whether it is the one to have"),
+    ("command", "how it is set until the node stops, where that is worth typing"),
     ("node", "node"),
 )
 
@@ -46,9 +44,7 @@ def replay(samples: "DataFrame", candidates: "DataFrame") -> "DataFrame":
 
     `candidates` have node, resource and limit in octets; `samples` are node_sample.
     """
-    order = Window.partitionBy("node").orderBy("ts")
-    lasted = f.least(f.unix_millis(f.lead("ts").over(order)) - f.unix_millis("ts"), f.lit(SAMPLE_MS_MAX))
-    timed = samples.withColumn("lasted_ms", f.coalesce(lasted, f.lit(0)))
+    timed = samples.withColumn("lasted_ms", _lasted_ms())
     short = f.when(f.col("resource") == "memory", f.col("mem_used") > f.col("octets")).otherwise(
         f.coalesce(f.col("disk_free") < f.col("octets"), f.lit(False))
     )
@@ -65,8 +61,18 @@ def replay(samples: "DataFrame", candidates: "DataFrame") -> "DataFrame":
     )
 
 
+def _lasted_ms() -> "Column":
+    """Return for how long a sample stands."""
+    order = Window.partitionBy("node").orderBy("ts")
+    # The last one stands for nothing. (`least` passes over what is null.)
+    lasted = f.unix_millis(f.lead("ts").over(order)) - f.unix_millis("ts")
+    return f.least(f.coalesce(lasted, f.lit(0)), f.lit(SAMPLE_MS_MAX))
+
+
 def needs(samples: "DataFrame") -> "DataFrame":
-    """Return for each node what was used and free at worst, and how fast that changed within the time to react."""
+    """Return for each node what was used and free at worst, how fast that changed within the time to react, and how
+    much history says so.
+    """
     before = Window.partitionBy("node").orderBy(f.unix_timestamp("ts")).rangeBetween(-REACTION_S, 0)
     moving = samples.withColumn("rise", f.col("mem_used") - f.min("mem_used").over(before)).withColumn(
         "fall", f.max("disk_free").over(before) - f.col("disk_free")
@@ -75,7 +81,13 @@ def needs(samples: "DataFrame") -> "DataFrame":
         f.max_by(name, "ts").alias(name)
         for name in ("mem_total", "mem_limit", "watermark", "disk_limit", "paging_ratio")
     ]
-    return moving.groupBy("node").agg(
+    timed = moving.withColumn("lasted_ms", _lasted_ms())
+    return timed.groupBy("node").agg(
+        f.min("ts").alias("seen_from"),
+        f.max("ts").alias("seen_until"),
+        f.count("ts").alias("samples"),
+        (f.sum("lasted_ms") / 1000).alias("seen_s"),
+        f.max_by("disk_free", "ts").alias("disk_last"),
         f.max("mem_used").alias("mem_peak"),
         f.percentile_approx("mem_used", 0.999, 10_000).alias("mem_p999"),
         f.max("rise").alias("rise"),
@@ -86,61 +98,25 @@ def needs(samples: "DataFrame") -> "DataFrame":
     )
 
 
-def recommended_watermark(need: "Row") -> float:
-    """Return the part of the memory that holds what was used and the fastest rise, in steps of 0.05."""
-    part = (need.mem_p999 + (need.rise or 0)) / need.mem_total
-    return float(min(WATERMARK_MAX, max(STEP, math.ceil(round(part / STEP, 6)) * STEP)))
-
-
-def recommended_disk(need: "Row") -> int:
-    """Return the least candidate that the fastest fall does not eat up before somebody can react."""
-    return next((limit for limit in DISK_LIMITS if limit >= (need.fall or 0)), DISK_LIMITS[-1])
-
-
-def recommended_paging(need: "Row", limit: float) -> float:
-    """Return from which part of a limit on messages must leave memory so that the fastest rise does not reach it."""
-    part = 1 - (need.rise or 0) / limit if limit else PAGING_MIN
-    return round(min(PAGING_MAX, max(PAGING_MIN, math.floor(round(part / STEP, 6)) * STEP)), 2)
-
-
-def candidates(need: "Row") -> list[tuple[str, str, int, bool, bool, str]]:
+def candidates(need: "Row", wanted: "Mapping[str, Choice]") -> list[tuple[str, str, int, bool, bool, str]]:
     """Return what is tried on a node: resource, label, octets, in force, recommended, command."""
-    found: dict[tuple[str, int], tuple[str, str, int, bool, bool, str]] = {}
-
-    def add(resource: str, label: str, octets: int, command: str, *, chosen: bool) -> None:
-        in_force = octets == (need.mem_limit if resource == "memory" else need.disk_limit)
-        was = found.get((resource, octets))
-        found[resource, octets] = (resource, label, octets, in_force, chosen or bool(was and was[4]), command)
-
-    chosen = round(recommended_watermark(need), 2)
-    for part in sorted({*WATERMARKS, chosen}):
-        octets = int(part * need.mem_total)
-        add("memory", f"{part:g}", octets, f"pybrokerctl set_vm_memory_high_watermark {part:g}", chosen=part == chosen)
-    if ("memory", need.mem_limit) not in found:
-        command = f"pybrokerctl set_vm_memory_high_watermark absolute {need.mem_limit}"
-        if need.watermark is not None:
-            command = f"pybrokerctl set_vm_memory_high_watermark {need.watermark:g}"
-        add(
-            "memory",
-            "in force" if need.watermark is None else f"{need.watermark:g}",
-            need.mem_limit,
-            command,
-            chosen=False,
-        )
-    if need.disk_least is not None:
-        limit = recommended_disk(need)
-        for octets in sorted({*DISK_LIMITS, need.disk_limit}):
-            label = size(octets)
-            add("disk", label, octets, f"pybrokerctl set_disk_free_limit {label}", chosen=octets == limit)
-    return sorted(found.values(), key=lambda one: (one[0] != "memory", one[2]))
-
-
-def size(octets: int) -> str:
-    """Return octets as commands take them: 2GB, 500MB, else plain."""
-    for unit, factor in (("GB", 10**9), ("MB", 10**6)):
-        if octets >= factor and octets % factor == 0:
-            return f"{octets // factor}{unit}"
-    return str(octets)
+    tried: dict[tuple[str, int], str] = {}
+    for part in WATERMARKS:
+        tried["memory", int(part * need.mem_total)] = f"{part:g}"
+    in_force = choice.size(need.mem_limit) if need.watermark is None else f"{need.watermark:g}"
+    tried["memory", need.mem_limit] = in_force
+    if "disk" in wanted:
+        for octets in (*DISK_LIMITS, need.disk_limit):
+            tried["disk", octets] = choice.size(octets)
+    for resource, one in wanted.items():
+        tried[resource, one.octets] = one.label
+    force = {"memory": need.mem_limit, "disk": need.disk_limit}
+    rows = []
+    for (resource, octets), label in sorted(tried.items(), key=lambda each: (each[0][0] != "memory", each[0][1])):
+        one = wanted[resource]
+        chosen = octets == one.octets
+        rows.append((resource, label, octets, octets == force[resource], chosen, one.command if chosen else ""))
+    return rows
 
 
 def run(run: "Run") -> dict[str, Any]:
@@ -150,7 +126,10 @@ def run(run: "Run") -> dict[str, Any]:
     rows, advice, summary = [], [], [("nodes", len(found))]
     plots = []
     for need in found:
-        tried = candidates(need)
+        wanted = {"memory": choice.memory(need)}
+        if need.disk_least is not None:
+            wanted["disk"] = choice.disk(need)
+        tried = candidates(need, wanted)
         limits = run.spark.createDataFrame(
             [(need.node, resource, octets) for resource, _, octets, *_ in tried],
             "node STRING, resource STRING, octets BIGINT",
@@ -159,7 +138,7 @@ def run(run: "Run") -> dict[str, Any]:
         for resource, label, octets, in_force, chosen, command in tried:
             one = figures[resource, octets]
             rows.append((resource, label, octets, one.fired, one.seconds, in_force, chosen, command, need.node))
-        advice += _advice(need, rows)
+        advice += _advice(need, wanted, figures)
         summary += _summary(need)
         plots += [_plot(rows, need.node, resource) for resource in ("memory", "disk")]
     return run.report(
@@ -168,8 +147,12 @@ def run(run: "Run") -> dict[str, Any]:
 
 
 def _summary(need: "Row") -> list[tuple[str, Any]]:
+    history = (
+        f"{iso(need.seen_from)} to {iso(need.seen_until)}, {need.samples} samples, {_span(need.seen_s)} of it seen"
+    )
     told = [
-        (f"{need.node}: most memory used, MiB", round(need.mem_peak / MIB, 1)),
+        (f"{need.node}: history", history),
+        ("most memory used, MiB", round(need.mem_peak / MIB, 1)),
         ("of a thousand samples 999 had no more than, MiB", round(need.mem_p999 / MIB, 1)),
         ("memory there is, MiB", round(need.mem_total / MIB, 1)),
         ("fastest rise in ten minutes, MiB", round((need.rise or 0) / MIB, 1)),
@@ -182,27 +165,41 @@ def _summary(need: "Row") -> list[tuple[str, Any]]:
     return told
 
 
-def _advice(need: "Row", rows: list[Any]) -> list[str]:
-    mine = [row for row in rows if row[8] == need.node]
+def _advice(need: "Row", wanted: dict[str, Choice], figures: "Mapping[tuple[str, int], Row]") -> list[str]:
     told = []
-    for resource in ("memory", "disk"):
-        chosen = next((row for row in mine if row[0] == resource and row[6]), None)
-        if chosen is None:
+    if not choice.is_enough(need):
+        seen = f"{_span(need.seen_s)} of history ({need.samples} samples)"
+        told.append(f"{seen} are too little to lower a limit, or to call one right: that takes {_span(HISTORY_S_MIN)}")
+    force = {"memory": need.mem_limit, "disk": need.disk_limit}
+    for resource, one in wanted.items():
+        now = figures[resource, force[resource]]
+        had = f"set the alarm {_times(now.fired)}, for {now.seconds:g} s" if now.fired else "never set the alarm"
+        if not one.command:
+            told.append(f"{resource}: leave the limit at {one.label}, which {had}: {one.why}")
             continue
-        fired = f"would have set the alarm {_times(chosen[3])}"
-        text = "the limit in force is right" if chosen[5] else chosen[7]
-        told.append(f"{resource}: {text} ({chosen[1]} {fired})")
-    watermark = recommended_watermark(need)
-    wanted = (need.mem_p999 + (need.rise or 0)) / need.mem_total
-    if wanted > WATERMARK_MAX:
-        octets = int((need.mem_p999 + (need.rise or 0)) / WATERMARK_MAX)
-        told.append(f"memory: this machine is too small, it needs {octets / MIB:.0f} MiB")
-    if need.was_limited:
+        then = figures[resource, one.octets]
+        verb = "raise" if one.octets > force[resource] else "lower"
+        would = f"would have set the alarm {_times(then.fired)}" if then.fired else "would never have set the alarm"
+        told.append(f"{resource}: {verb} the limit, which {had}: {one.command}")
+        told.append(f"{resource}: {one.why}; {one.label} {would}")
+        told.append(f"{resource}: the command holds until the node stops; for good, in pybroker.conf: {one.setting}")
+    if wanted["memory"].command and need.was_limited:
         told.append("memory: the alarm held publishers, so they need at least so much; look again after the change")
-    paging = recommended_paging(need, watermark * need.mem_total)
-    if need.paging_ratio is None or abs(paging - need.paging_ratio) > STEP / 2:
-        told.append(f"paging: vm_memory_high_watermark_paging_ratio = {paging:g} leaves room for the fastest rise")
+    octets = int((need.mem_p999 + (need.rise or 0)) / WATERMARK_MAX)
+    if octets > need.mem_total:
+        told.append(f"memory: this machine is too small, it needs {octets / MIB:.0f} MiB")
+    paging = choice.paging(need, wanted["memory"].octets)
+    if choice.is_enough(need) and need.paging_ratio is not None and paging < need.paging_ratio - STEP / 2:
+        setting = f"vm_memory_high_watermark_paging_ratio = {paging:g}"
+        told.append(f"paging: {setting} in pybroker.conf leaves room for the fastest rise")
     return told
+
+
+def _span(seconds: float) -> str:
+    for unit, each in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * each:
+            return f"{seconds / each:.3g} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _plot(rows: list[Any], node: str, resource: str) -> dict[str, Any]:

@@ -1,63 +1,33 @@
-"""Candidates are replayed; what is recommended holds the worst there was."""
+"""Candidates are replayed; what happened is told, and how much history says so."""
 
+import json
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-from spark.pipeline.jobs.rows import at, frame
+from spark.pipeline.jobs.rows import NOON, at, frame
 
 from pybroker.spark.pipeline.jobs import capacity
+from pybroker.spark.pipeline.jobs.choice import Choice
+from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import NODE_SAMPLE
+from pybroker.spark.pipeline.tables import Warehouse
 
-GIB = 1 << 30
-
-
-def need(**changes):
-    facts = {"mem_p999": GIB, "rise": GIB // 4, "mem_total": 4 * GIB, "mem_limit": int(0.4 * 4 * GIB), "watermark": 0.4}
-    facts |= {"disk_least": 10**10, "fall": 300_000_000, "disk_limit": 50_000_000, "node": "n", "paging_ratio": 0.5}
-    return SimpleNamespace(**facts | changes)
+MIB = 1 << 20
 
 
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({}, 0.35),
-        ({"rise": 0}, 0.25),
-        ({"rise": None}, 0.25),
-        ({"mem_p999": 4 * GIB}, 0.8),
-        ({"mem_p999": 0, "rise": 0}, 0.05),
-    ],
-)
-def test_the_watermark_holds_what_was_used_and_the_fastest_rise(changes, expected):
-    assert capacity.recommended_watermark(need(**changes)) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("fall", "expected"), [(0, 50_000_000), (300_000_000, 500_000_000), (10**12, 50 * 10**9)])
-def test_the_disk_limit_holds_the_fastest_fall(fall, expected):
-    assert capacity.recommended_disk(need(fall=fall)) == expected
-
-
-def test_messages_leave_memory_in_time():
-    assert capacity.recommended_paging(need(rise=GIB // 4), GIB) == 0.75
-    assert capacity.recommended_paging(need(rise=2 * GIB), GIB) == capacity.PAGING_MIN
-    assert capacity.recommended_paging(need(rise=0), GIB) == capacity.PAGING_MAX
-
-
-def test_every_candidate_has_its_command_and_the_one_in_force_is_among_them():
-    tried = capacity.candidates(need(mem_limit=123_456_789, watermark=None))
-    commands = [command for *_, command in tried]
-    assert "pybrokerctl set_vm_memory_high_watermark absolute 123456789" in commands
-    assert "pybrokerctl set_disk_free_limit 500MB" in commands
-    assert sum(in_force for *_, in_force, _, _ in tried) == 2
-    assert [command for *_, chosen, command in tried if chosen] == [
-        "pybrokerctl set_vm_memory_high_watermark 0.35",
-        "pybrokerctl set_disk_free_limit 500MB",
+def test_of_all_candidates_the_one_to_have_alone_has_a_command():
+    need = SimpleNamespace(mem_total=1_000, mem_limit=410, watermark=None, disk_limit=70)
+    wanted = {"memory": Choice("0.5", 500, "why", "type this"), "disk": Choice("70", 70, "why")}
+    tried = capacity.candidates(need, wanted)
+    assert [(label, octets) for resource, label, octets, *_ in tried if resource == "memory"] == [
+        *(("0.3", 300), ("0.4", 400), ("410", 410), ("0.5", 500), ("0.6", 600), ("0.7", 700), ("0.8", 800)),
+        ("0.9", 900),
     ]
-    assert not [one for one in capacity.candidates(need(disk_least=None)) if one[0] == "disk"]
-
-
-@pytest.mark.parametrize(("octets", "expected"), [(5 * 10**9, "5GB"), (50 * 10**6, "50MB"), (123, "123")])
-def test_sizes_are_what_commands_take(octets, expected):
-    assert capacity.size(octets) == expected
+    assert [(label, command) for _, label, *_, command in tried if command] == [("0.5", "type this")]
+    assert [label for _, label, _, in_force, *_ in tried if in_force] == ["410", "70"]
+    assert [label for _, label, _, _, chosen, _ in tried if chosen] == ["0.5", "70"]
+    assert not [one for one in capacity.candidates(need, {"memory": wanted["memory"]}) if one[0] == "disk"]
 
 
 @pytest.mark.spark
@@ -77,3 +47,63 @@ def test_a_candidate_fires_when_it_is_exceeded_not_while(spark):
         ("disk", 5): (2, 20.0),
         ("disk", 0): (0, 0.0),
     }
+
+
+def told(spark, tmp_path, samples):
+    """Return the report of these samples, as (memory used, disk space free), ten seconds apart."""
+    rows = [
+        {"ts": at(0, 10 * n), "epoch": 1, "mem_used": used * MIB, "disk_free": free, "mem_total": 1_000 * MIB}
+        for n, (used, free) in enumerate(samples)
+    ]
+    limits = {"mem_limit": 400 * MIB, "watermark": 0.4, "paging_ratio": 0.5, "disk_limit": 50_000_000}
+    samples = frame(spark, NODE_SAMPLE, *rows, **limits)
+    run = Run(spark, Warehouse(tmp_path, NOON), tmp_path, Window(NOON, NOON + timedelta(hours=1)), quiet=True)
+    run.warehouse.write(samples.withColumn("date", samples.ts.cast("date")), NODE_SAMPLE, run.window.dates)
+    capacity.run(run)
+    return json.loads((tmp_path / "_reports/capacity.json").read_text())
+
+
+@pytest.mark.spark
+def test_minutes_of_little_use_recommend_what_is_in_force(spark, tmp_path):
+    document = told(spark, tmp_path, [(20 + n % 2, 10**10) for n in range(31)])
+    assert dict(document["summary"])["n: history"] == (
+        "2026-01-05 12:00:00 to 2026-01-05 12:05:00, 31 samples, 5 minutes of it seen"
+    )
+    memory, disk = (f"{what}: leave the limit at" for what in ("memory", "disk"))
+    assert document["advice"] == [
+        "5 minutes of history (31 samples) are too little to lower a limit, or to call one right: that takes 6 days",
+        f"{memory} 0.4, which never set the alarm: there is too little history to say more",
+        f"{disk} 50MB, which never set the alarm: disk space never fell, as far as this little history tells",
+    ]
+    columns = [column["name"] for column in document["columns"]]
+    rows = [dict(zip(columns, row, strict=True)) for row in document["rows"]]
+    assert {row["command"] for row in rows} == {""}
+    assert [(row["candidate"], row["in_force"]) for row in rows if row["recommended"]] == [
+        ("0.4", True),
+        ("50MB", True),
+    ]
+
+
+@pytest.mark.spark
+def test_an_alarm_is_reason_enough_to_raise_a_limit(spark, tmp_path):
+    document = told(spark, tmp_path, [(300, 10**10), (450, 10**10 - 80_000_000), (500, 10**10)])
+    command = "pybrokerctl set_vm_memory_high_watermark 0.7"
+    assert document["advice"][1:] == [
+        f"memory: raise the limit, which set the alarm once, for 10 s: {command}",
+        (
+            "memory: 500 MiB in use and the fastest rise in ten minutes, 200 MiB, do not fit into "
+            "0.4; 0.7 would never have set the alarm"
+        ),
+        (
+            "memory: the command holds until the node stops; for good, in pybroker.conf: "
+            "vm_memory_high_watermark.relative = 0.7"
+        ),
+        "disk: raise the limit, which never set the alarm: pybrokerctl set_disk_free_limit 100MB",
+        (
+            "disk: the fastest fall in ten minutes, 76 MiB, takes more than it keeps free; 100MB would never have set "
+            "the alarm"
+        ),
+        "disk: the command holds until the node stops; for good, in pybroker.conf: disk_free_limit.absolute = 100MB",
+        "memory: the alarm held publishers, so they need at least so much; look again after the change",
+    ]
+    assert [row[7] for row in document["rows"] if row[7]] == [command, "pybrokerctl set_disk_free_limit 100MB"]
