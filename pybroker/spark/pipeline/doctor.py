@@ -2,7 +2,6 @@
 
 import os
 import sys
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +45,7 @@ def _packages() -> dict[str, Any]:
         session.check_packages()
     except FailureError as failure:
         return _check("packages", failure.text, ok=False)
-    versions = ", ".join(f"{name} {metadata.version(name)}" for name in ("pyspark", "pyarrow"))
+    versions = ", ".join(f"{name} {session.version_of(name)}" for name in ("pyspark", "pyarrow"))
     return _check("packages", f"{versions}, Python {sys.version.partition(' ')[0]}", ok=True)
 
 

@@ -8,8 +8,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.spark.pipeline import session
-from pybroker.spark.pipeline.failure import FailureError
+from pybroker.spark.pipeline import package, session
+from pybroker.spark.pipeline.failure import UNAVAILABLE, FailureError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +18,9 @@ CHECKPOINT: Final = "_checkpoint"
 SPOOL: Final = "_spool"
 LOGS: Final = "_log"
 PORTION: Final = "20000"
+LOOK_S: Final = 5
+# How Spark says that it found no connector where its Python runs.
+ABSENT: Final = ("DATA_SOURCE_NOT_FOUND", "No module named 'pybroker'")
 
 
 def export(given: argparse.Namespace) -> dict[str, Any]:
@@ -42,15 +45,36 @@ def drain(spark: "SparkSession", folder: Path, options: dict[str, str], *, avail
     """Write what comes to Parquet; return how many rows that were. Raises FailureError."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
 
+    if package.is_submitted():
+        register(spark)
     reader = spark.readStream.format("pybroker").options(**options)
     reader = reader.option("spoolLocation", str(folder / SPOOL)).option("maxMessagesPerTrigger", PORTION)
     try:
         writer = reader.load().writeStream.format("parquet").option("checkpointLocation", str(folder / CHECKPOINT))
         query = (writer.trigger(availableNow=True) if available_now else writer).start(str(folder))
-        query.awaitTermination()
-        progress: Any = query.recentProgress
+        rows = _watch(query)
     except PySparkException as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         why = next((line for line in reversed(lines) if "Error: " in line), lines[0] if lines else "no reason given")
+        if any(sign in str(error) for sign in ABSENT):
+            why = "the Python that Spark runs has no pybroker: there, pip install 'pybroker[spark]'"
+            raise FailureError(f"the export failed: {why}", UNAVAILABLE) from error
         raise FailureError(f"the export failed: {why.strip()}") from error
-    return sum(each["numInputRows"] for each in progress)
+    return rows
+
+
+def _watch(query: Any) -> int:
+    """Wait until the query ends; return how many rows it wrote. Spark remembers its last hundred batches alone."""
+    rows: dict[int, int] = {}
+    while True:
+        ended = query.awaitTermination(LOOK_S)
+        rows |= {each.batchId: each.numInputRows for each in query.recentProgress}
+        if ended:
+            return sum(rows.values())
+
+
+def register(spark: "SparkSession") -> None:
+    """Name the connector's class: Spark looks for sources before it looks into what --py-files brought."""
+    from pybroker.spark.source import PybrokerSource  # noqa: PLC0415 - takes a moment
+
+    spark.dataSource.register(PybrokerSource)

@@ -7,10 +7,11 @@ from time import monotonic
 from typing import Any
 
 from pybroker.spark.pipeline.failure import BAD_DATA, USAGE, FailureError
+from pybroker.spark.pipeline.files import octets_waiting
 from pybroker.spark.pipeline.jobs import JOBS, REPORTS
 from pybroker.spark.pipeline.run import Run, Window, iso
 from pybroker.spark.pipeline.schemas import RAW
-from pybroker.spark.pipeline.tables import LOGS, Warehouse
+from pybroker.spark.pipeline.tables import LOGS, STAGING, Warehouse
 
 
 def run(given: argparse.Namespace, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
@@ -23,13 +24,15 @@ def run(given: argparse.Namespace, since: datetime, until: datetime, now: dateti
         return _plan(warehouse, given, names, window)
     if not given.telemetry.is_dir():
         raise FailureError(f"there is no telemetry in {given.telemetry}: is telemetry.enabled, has the node run?")
-    from pybroker.spark.pipeline import session  # noqa: PLC0415 - after what is cheap to find
+    from pybroker.spark.pipeline import remote, session  # noqa: PLC0415 - after what is cheap to find
 
     with warehouse.lock():
         warehouse.sweep()
         if not given.quiet:
             sys.stderr.write("starting Spark\n")
-        with session.session(given.master, given.remote, warehouse.folder / LOGS) as spark:
+        octets = octets_waiting(given.telemetry, warehouse.state()) if "ingest" in names else 0
+        with session.session(given.master, given.remote, warehouse.folder / LOGS, octets) as spark:
+            remote.prepare(spark, warehouse.folder / STAGING)
             return perform(Run(spark, warehouse, given.telemetry, window, given.quiet), names)
 
 

@@ -8,12 +8,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pybroker.spark.pipeline import java
-from pybroker.spark.pipeline.failure import UNAVAILABLE, FailureError
+from pybroker.spark.pipeline import java, remote as elsewhere
+from pybroker.spark.pipeline.failure import UNAVAILABLE, USAGE, FailureError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,6 +26,9 @@ MEMORY_OCTETS_MIN: Final = 1 << 30
 LOG_FILE: Final = "spark.log"
 # A job of seconds is cheapest without the second compiler and with one collector: 40 % less CPU.
 JVM_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+# One of minutes earns what the second compiler costs, many times.
+JVM_OPTIONS_LARGE: Final = "-XX:+UseSerialGC -XX:-UsePerfData"
+LARGE_OCTETS: Final = 256 << 20
 LOCAL: Final = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": JVM_OPTIONS,
@@ -33,9 +36,11 @@ LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.shuffle.partitions": "4",
 }
-ALWAYS: Final = {
+QUIET: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+}
+ALWAYS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.compression.codec": "zstd",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
@@ -43,13 +48,13 @@ ALWAYS: Final = {
 
 
 @contextlib.contextmanager
-def session(master: str | None, remote: str | None, log_folder: Path) -> "Iterator[SparkSession]":
-    """Yield a session and end it. Raises FailureError when one cannot be had."""
+def session(master: str | None, remote: str | None, log_folder: Path, octets: int = 0) -> "Iterator[SparkSession]":
+    """Yield a session for so much to read, and end it. Raises FailureError when one cannot be had."""
     check_packages()
     from pyspark.errors import PySparkException  # noqa: PLC0415 - takes a moment
 
     try:
-        spark = _open(master, remote, log_folder)
+        spark = _open(master, remote, log_folder, local_settings(octets))
     except (PySparkException, OSError, RuntimeError) as error:
         first = str(error).strip().partition("\n")[0]
         raise FailureError(f"Spark did not start: {first} (see {log_folder / LOG_FILE})", UNAVAILABLE) from error
@@ -63,14 +68,26 @@ def check_packages() -> None:
     """Raise FailureError if pyspark or pyarrow is missing or too old."""
     for name, least in (("pyspark", SPARK_MIN), ("pyarrow", ARROW_MIN)):
         wanted = f"{name} {'.'.join(map(str, least))}+"
-        try:
-            version = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            raise FailureError(f"the pipeline needs {wanted}: pip install 'pybroker[spark]'", UNAVAILABLE) from None
+        version = version_of(name)
+        if version is None:
+            raise FailureError(f"the pipeline needs {wanted}: pip install 'pybroker[spark]'", UNAVAILABLE)
         numbers = tuple(int(part) for part in version.split(".")[: len(least)] if part.isdecimal())
         if numbers < least:
             text = f"the pipeline needs {wanted}, and here is {version}: pip install 'pybroker[spark]'"
             raise FailureError(text, UNAVAILABLE)
+
+
+def version_of(name: str) -> str | None:
+    """Return the version of a package; None if it is not here."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        pass
+    try:
+        # Spark that was not installed by pip, as on a cluster, is a module without a distribution.
+        return str(import_module(name).__version__)
+    except ImportError:
+        return None
 
 
 def memory_octets() -> int:
@@ -94,16 +111,26 @@ def check_memory() -> None:
         raise FailureError(text, UNAVAILABLE)
 
 
-def _open(master: str | None, remote: str | None, log_folder: Path) -> "SparkSession":
+def local_settings(octets: int) -> dict[str, str]:
+    """Return what a virtual machine of ours is told, by how much there is to read."""
+    return LOCAL | ({"spark.driver.extraJavaOptions": JVM_OPTIONS_LARGE} if octets >= LARGE_OCTETS else {})
+
+
+def _open(master: str | None, remote: str | None, log_folder: Path, local: dict[str, str]) -> "SparkSession":
     from pyspark.sql import SparkSession  # noqa: PLC0415 - takes a moment
 
     log_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     remote = remote or (None if master else os.environ.get("SPARK_REMOTE"))
     settings = dict(ALWAYS)
     if remote:
+        if master:
+            raise FailureError("either --master or --remote", USAGE)
+        elsewhere.check(remote)
         builder = SparkSession.builder.remote(remote)
-        settings.pop("spark.ui.enabled")
     else:
+        settings |= QUIET
+        # Spark would take it before a master.
+        os.environ.pop("SPARK_REMOTE", None)
         # What spark-submit starts knows its master, and the environment may name one.
         submitted = "PYSPARK_GATEWAY_PORT" in os.environ
         master = master or os.environ.get("MASTER") or (None if submitted else "local[*]")
@@ -112,7 +139,7 @@ def _open(master: str | None, remote: str | None, log_folder: Path) -> "SparkSes
             builder = builder.master(master)
         if master and master.startswith("local"):
             check_memory()
-            settings |= LOCAL
+            settings |= local
             settings["spark.local.dir"] = str(log_folder / "scratch")
             _set_environment()
     for name, value in settings.items():

@@ -9,7 +9,7 @@ def fail(text):
 def test_all_is_well(tmp_path, monkeypatch):
     monkeypatch.setattr(java, "find", lambda: java.Java("", 17, "/usr/bin/java"))
     monkeypatch.setattr(session, "check_packages", lambda: None)
-    monkeypatch.setattr(doctor.metadata, "version", lambda _: "1.0")
+    monkeypatch.setattr(session, "version_of", lambda _: "1.0")
     monkeypatch.setattr(session, "check_memory", lambda: None)
     document = doctor.examine(tmp_path / "new/warehouse", tmp_path)
     assert (document["exit_code"], [check["ok"] for check in document["checks"]]) == (0, [True] * 5)

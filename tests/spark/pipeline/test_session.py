@@ -1,6 +1,7 @@
 """What is needed is looked at before a virtual machine is started, and said in a sentence."""
 
-from importlib import metadata
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,16 +19,17 @@ from pybroker.spark.pipeline.failure import FailureError
     ],
 )
 def test_packages_that_are_missing_or_too_old_are_named(monkeypatch, versions, text):
-    def version(name):
-        if name not in versions:
-            raise metadata.PackageNotFoundError(name)
-        return versions[name]
-
-    monkeypatch.setattr(session.metadata, "version", version)
+    monkeypatch.setattr(session, "version_of", versions.get)
     with pytest.raises(FailureError) as caught:
         session.check_packages()
     assert text in caught.value.text
     assert caught.value.code == 69
+
+
+def test_a_spark_that_pip_does_not_know_has_a_version_too(monkeypatch):
+    monkeypatch.setitem(sys.modules, "nobodys_spark", SimpleNamespace(__version__="4.3.0"))
+    assert session.version_of("nobodys_spark") == "4.3.0"
+    assert session.version_of("no_such_module_at_all") is None
 
 
 def test_too_little_memory_is_a_sentence(monkeypatch):
@@ -52,3 +54,10 @@ def test_what_a_process_writes_meanwhile_goes_to_a_file(tmp_path, capfd):
     print("after")
     assert (tmp_path / "log").read_text() == "out\nerr\n"
     assert capfd.readouterr() == ("after\n", "")
+
+
+def test_much_to_read_is_worth_the_second_compiler():
+    few, many = (session.local_settings(octets)["spark.driver.extraJavaOptions"] for octets in (1 << 20, 1 << 30))
+    assert ("TieredStopAtLevel=1" in few, "TieredStopAtLevel=1" in many) == (True, False)
+    assert "UseSerialGC" in many
+    assert session.local_settings(1 << 30).keys() == session.LOCAL.keys()
