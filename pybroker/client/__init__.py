@@ -8,8 +8,20 @@
         channel.confirm_select()
         channel.publish_and_wait("", "orders", b"two of them", Properties(delivery_mode=2))
 
+A program that consumes gives a callback, and waits while it works:
+
+    from pybroker.client import connect
+
+    def on_message(message):
+        print(message.body)
+        message.ack()
+
+    with connect("amqp://guest:guest@localhost/") as connection:
+        channel = connection.channel()
+        channel.queue_declare("orders", durable=True)
         channel.basic_qos(50)
-        channel.basic_consume("orders", lambda message: message.ack())
+        channel.basic_consume("orders", on_message)
+        connection.wait_until_closed()  # Ctrl-C ends it, and so does connection.close() in a callback
 
 The threading model is that of RabbitMQ's Java client:
 

@@ -40,7 +40,7 @@ class Channel(Declaring, Publishing, Consuming):
 
     def close(self, reply_code: int = 200, reply_text: str = "closed by the application") -> None:
         """Close the channel, for good; calls that wait on it raise ChannelClosed. Closing it twice is no error."""
-        refusal = ChannelClosed(reply_text)
+        refusal = ChannelClosed(f"channel {self.number} is closed: {reply_text}")
         with self._lock:
             if self._is_closed():
                 return

@@ -239,7 +239,7 @@ class ChannelCore(Receiver):
         if self._is_closed():
             return  # our own close crossed it, and is answered too
         error = error_of(close.reply_code, close.reply_text, (close.class_id, close.method_id), hard=False)
-        self._shut(ChannelClosed(f"the broker closed the channel: {error.reply_text}", error), error)
+        self._shut(ChannelClosed(f"the broker closed channel {self.number}: {error.reply_text}", error), error)
         self.connection._forget(self)
 
     def _cancelled(self, tag: str) -> None:
@@ -283,7 +283,8 @@ class ChannelCore(Receiver):
         """Give the channel up after a call that was not answered: its reply may still come."""
         if self._refusal is not None or self._recovering:
             return  # it is closed already, or it was recovery's call: that begins anew
-        refusal = ChannelClosed("the channel was closed because the broker did not answer a call in time")
+        text = f"channel {self.number} was closed because the broker did not answer a call in time: open another one"
+        refusal = ChannelClosed(text)
         self._shut(refusal, refusal)
         close = make_method(commands.Channel.Close, reply_code=200, reply_text="a call timed out")
         with contextlib.suppress(ClientError):  # without a connection there is nothing left to close

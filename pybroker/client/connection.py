@@ -25,7 +25,6 @@ from pybroker.client.control import Control
 from pybroker.client.dispatch import Lane
 from pybroker.client.errors import (
     AmqpError,
-    AuthenticationFailed,
     CallTimeout,
     ChannelClosed,
     ChannelsExhausted,
@@ -35,13 +34,12 @@ from pybroker.client.errors import (
     ConnectionLost,
     fresh,
 )
-from pybroker.client.link import Link
+from pybroker.client.link import Link, open_link
 from pybroker.client.notices import Notices, OnError
-from pybroker.client.options import Address, Options
+from pybroker.client.options import Options
 from pybroker.client.pressure import Pressure
 from pybroker.client.recovery import Recovery
 from pybroker.client.topology import Topology
-from pybroker.client.unreachable import connect_failed
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
 
@@ -79,6 +77,7 @@ class Connection(Notices):
         self._topology = Topology()
         self._lock = threading.Lock()
         self._opened = threading.Event()  # open now, or closed for good
+        self._finished = threading.Event()  # closed for good
         self._unblocked = threading.Event()
         self._unblocked.set()
         self._told_blocked = False
@@ -136,12 +135,22 @@ class Connection(Notices):
         if self._closed is not None:
             raise fresh(self._closed)
 
+    def wait_until_closed(self, timeout_s: float | None = None) -> None:
+        """Wait while callbacks work, until somebody calls `close`: a callback, another thread, or Ctrl-C's exception.
+
+        Raises ConnectionClosed if something else ended it for good, with that as `reason`; CallTimeout.
+        """
+        if not self._finished.wait(timeout_s):
+            raise CallTimeout(f"the connection is not closed after {timeout_s} s")
+        if self._closed is not None and self._closed.reason is not None:
+            raise fresh(self._closed)
+
     def close(self, reply_code: int = 200, reply_text: str = "closed by the application") -> None:
         """Close the connection, for good; calls that wait raise ConnectionClosed. Closing it twice is no error.
 
         Callbacks that run are waited for, up to `close_timeout_s`, unless this is one of them.
         """
-        refusal = ConnectionClosed(reply_text)
+        refusal = ConnectionClosed(f"the connection is closed: {reply_text}")
         with self._lock:
             first = not self._closing.is_set()
             self._closing.set()
@@ -181,7 +190,7 @@ class Connection(Notices):
             if number is None:
                 number = next((n for n in range(1, most + 1) if n not in self._receivers), 0)
             if not 0 < number <= most or number in self._receivers:
-                raise ChannelsExhausted(f"{len(self._receivers) - 1} channels are open, {most} is the highest number")
+                raise ChannelsExhausted(_no_number(number, most))
             channel = Channel(self, number, link)
             self._receivers[number] = channel
         try:
@@ -238,21 +247,7 @@ class Connection(Notices):
     # -- the link
 
     def _connect(self) -> Link:
-        """Return a link to the first address that answers. Raises ConnectFailed, AuthenticationFailed, AmqpError."""
-        failures: list[tuple[Address, Exception]] = []
-        for address in self.options.addresses:
-            if self._closing.is_set():
-                raise ConnectionClosed("closed by the application")
-            try:
-                return Link(address, self.options, self._context)
-            except AuthenticationFailed:
-                raise
-            except (AmqpError, ClientError, OSError) as error:
-                _log.info("%s:%d: %s", address.host, address.port, error)
-                failures.append((address, error))
-        if isinstance(failures[-1][1], AmqpError):
-            raise failures[-1][1]
-        raise connect_failed(failures)
+        return open_link(self.options, self._context, lambda: not self._closing.is_set())
 
     def _use(self, link: Link) -> list[Channel]:
         """Make `link` the connection's and start it; return the channels that were open on the one before."""
@@ -284,7 +279,8 @@ class Connection(Notices):
             self._give_up(reason)
             return
         _log.warning("the connection is lost and will be recovered: %s", reason_of(reason))
-        lost = ConnectionLost(f"the connection is being recovered: {reason_of(reason)}", reason)
+        text = f"the connection is being recovered, wait_until_open waits for it: {reason_of(reason)}"
+        lost = ConnectionLost(text, reason)
         self._interrupt(lost, lost)
         if was_open:
             self._tell("lost", reason)
@@ -339,6 +335,7 @@ class Connection(Notices):
         for channel in self._channels():
             channel._shut(closed, refusal.reason or refusal)
         self._opened.set()
+        self._finished.set()
 
     def _say_goodbye(self, link: Link, reply_code: int, reply_text: str) -> None:
         if link.is_ended:
@@ -353,7 +350,7 @@ class Connection(Notices):
         if self._closed is not None:
             raise fresh(self._closed)
         if not self._opened.is_set():
-            raise ConnectionLost("the connection is being recovered")
+            raise ConnectionLost("the connection is being recovered: wait_until_open waits for it")
 
     # -- what recovery tells
 
@@ -371,3 +368,12 @@ class Connection(Notices):
         error = ChannelClosed(text)
         channel._shut(error, error)
         self._forget(channel)
+
+
+def _no_number(wished: int, most: int) -> str:
+    """Return why a channel gets no number; `wished` is 0 for any."""
+    if not wished:
+        return f"all {most} channels are open: close some, or raise channel_max, here and at the broker"
+    if 0 < wished <= most:
+        return f"channel number {wished} is in use"
+    return f"channel number {wished} is not one of 1 to {most}, the most that was agreed on with the broker"

@@ -3,6 +3,7 @@
 It ends once, for one reason, whoever finds it first: the reader, the writer, or a close.
 """
 
+import logging
 import ssl
 import threading
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from typing import Final
 
 from pamqp import commands
 
-from pybroker.client.errors import AmqpError, ConnectionLost
+from pybroker.client.errors import AmqpError, AuthenticationFailed, ClientError, ConnectionClosed, ConnectionLost
 from pybroker.client.handshake import Agreed, shake_hands
 from pybroker.client.options import Address, Options, Tls
 from pybroker.client.outbox import Outbox
@@ -18,8 +19,11 @@ from pybroker.client.pressure import Pressure
 from pybroker.client.reader import Reader, Receiver
 from pybroker.client.stream import Stream, dial
 from pybroker.client.tls import TlsStream, make_context
+from pybroker.client.unreachable import connect_failed
 from pybroker.client.writer import Writer
 from pybroker.wire.methods import encode_method, make_method
+
+_log = logging.getLogger("pybroker.client")
 
 # How long a close waits for the threads; both end as soon as the socket is shut down.
 _JOIN_S: Final = 5.0
@@ -106,6 +110,28 @@ class Link:
         """Tell the broker which rule it broke; it may have gone."""
         close = make_method(commands.Connection.Close, reply_code=fault.reply_code, reply_text=fault.reply_text)
         self.send(encode_method(0, close))
+
+
+def open_link(options: Options, context: ssl.SSLContext | None, goes_on: Callable[[], bool]) -> Link:
+    """Return a link to the first address that answers, as long as the application `goes_on`.
+
+    Raises ConnectFailed, which tells of all addresses; what the last one said, as AmqpError; AuthenticationFailed at
+    once: the others would refuse it too; ConnectionClosed.
+    """
+    failures: list[tuple[Address, Exception]] = []
+    for address in options.addresses:
+        if not goes_on():
+            raise ConnectionClosed("closed by the application")
+        try:
+            return Link(address, options, context)
+        except AuthenticationFailed:
+            raise
+        except (AmqpError, ClientError, OSError) as error:
+            _log.info("%s:%d: %s", address.host, address.port, error)
+            failures.append((address, error))
+    if isinstance(failures[-1][1], AmqpError):
+        raise failures[-1][1]
+    raise connect_failed(failures)
 
 
 def open_stream(address: Address, options: Options, context: ssl.SSLContext | None) -> Stream:

@@ -31,7 +31,7 @@ class Rpc:
         self._reply: Any = None
         self._error: Exception | None = None
 
-    def call(self, send: Callable[[], None], wanted: tuple[type, ...], timeout_s: float) -> Any:
+    def call(self, send: Callable[[], None], wanted: tuple[Any, ...], timeout_s: float) -> Any:
         """Send a request and return its reply, one of the classes `wanted`.
 
         Raises CallTimeout, what `send` raises, and what `fail` was given meanwhile.
@@ -55,7 +55,7 @@ class Rpc:
                     reply, self._reply = self._reply, None
                     return reply
             self._abandoned()
-            raise CallTimeout(f"no {wanted[0].__name__} within {timeout_s} s")
+            raise CallTimeout(f"the broker did not answer: no {wanted[0].name} within {timeout_s} s")
         finally:
             self._wanted = None
             self._turn.release()

@@ -31,12 +31,12 @@ def connect_failed(failures: Iterable[tuple[Address, Exception]]) -> ConnectFail
 
 
 def explain(error: Exception) -> str:
-    """Return what went wrong, with what to do where that is known."""
+    """Return what went wrong, with what to do where that is known: an option's name, and in brackets a URI's."""
     if isinstance(error, ssl.SSLCertVerificationError):
         message = error.verify_message.rstrip(".")
         if error.verify_code in _OTHER_NAME:
-            return f"{message}: connect by a name that it bears, or say which one with server_name"
-        return f"the broker's certificate is not trusted, {message}: give the authority's file as ca_file"
+            return f"{message}: connect by a name that it bears, or say it as server_name (server_name_indication)"
+        return f"the broker's certificate is not trusted, {message}: give its authority's file, ca_file (cacertfile)"
     if isinstance(error, ssl.SSLError):
         return _explain_tls(error)
     if isinstance(error, socket.gaierror):
@@ -50,7 +50,9 @@ def _explain_tls(error: ssl.SSLError) -> str:
     if error.reason == "WRONG_VERSION_NUMBER":
         return "no TLS is spoken on this port: is it the one for amqp://?"
     if error.reason in _OURS_IS_MISSING:
-        return f"the broker wants a certificate of ours: give cert_file and key_file ({error.reason})"
+        return (
+            f"the broker wants a certificate of ours: give cert_file and key_file (certfile, keyfile): {error.reason}"
+        )
     if error.reason in _OURS_IS_REFUSED:
-        return f"the broker refuses the certificate in cert_file ({error.reason})"
+        return f"the broker refuses the certificate in cert_file: {error.reason}"
     return str(error)

@@ -233,3 +233,24 @@ def test_e9_a_block_that_ends_with_the_link_is_told_to_be_over_once(scripted):
     peer.say(commands.Connection.Unblocked, 0)
     peer.say(commands.Connection.Blocked, 0, reason="low on disk")
     assert told.get(timeout=WAIT_S) == "low on disk"
+
+
+def test_a_program_waits_while_its_callbacks_work(connect):
+    connection = connect()
+    with pytest.raises(CallTimeout, match=r"not closed after 0\.01 s"):
+        connection.wait_until_closed(0.01)
+    waiting = in_thread(connection.wait_until_closed, WAIT_S)
+    channel = connection.channel()
+    queue = channel.queue_declare(exclusive=True).queue
+    channel.basic_consume(queue, lambda message: connection.close(), no_ack=True)
+    channel.basic_publish("", queue, b"that is all")
+    assert waiting.result(WAIT_S) is None
+
+
+def test_a_program_that_waits_hears_what_ended_its_connection(scripted):
+    connection, peer = scripted.connect(recovery=False)
+    waiting = in_thread(connection.wait_until_closed)
+    peer.say(commands.Connection.Close, 0, reply_code=320, reply_text="CONNECTION_FORCED - bye")
+    with pytest.raises(ConnectionClosed, match="CONNECTION_FORCED - bye") as caught:
+        waiting.result(WAIT_S)
+    assert type(caught.value.reason) is ConnectionForced

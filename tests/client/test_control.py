@@ -89,6 +89,6 @@ def test_the_end_of_the_link_wakes_who_waits(control, link):
 
 
 def test_an_answer_that_comes_too_late_is_left_aside(control):
-    with pytest.raises(CallTimeout, match="no UpdateSecretOk within"):
+    with pytest.raises(CallTimeout, match=r"no Connection\.UpdateSecretOk within"):
         control.update_secret("new", "rotation", 0.01)
     receive(control, commands.Connection.UpdateSecretOk)

@@ -11,11 +11,11 @@ from pybroker.client.rpc import Rpc
 
 
 class Ok:
-    pass
+    name = "Test.Ok"
 
 
 class Other:
-    pass
+    name = "Test.Other"
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_failure_while_nobody_calls_is_forgotten(rpc):
 
 
 def test_a_call_without_a_reply_gives_the_channel_up(rpc, abandoned):
-    with pytest.raises(CallTimeout, match=r"no Ok within 0\.01 s"):
+    with pytest.raises(CallTimeout, match=r"no Test\.Ok within 0\.01 s"):
         rpc.call(lambda: None, (Ok,), 0.01)
     assert abandoned == [1]
 

@@ -12,6 +12,8 @@ from pybroker.client.errors import ClientError, ConnectFailed, ConnectionLost
 from pybroker.client.options import Address
 from pybroker.client.unreachable import connect_failed, explain
 
+ASKED = "TLSV13_ALERT_CERTIFICATE_REQUIRED"
+
 
 def tls_error(reason):
     error = ssl.SSLError(1, f"[SSL: {reason}] whatever")
@@ -39,20 +41,20 @@ def distrust(code, message):
         (ConnectionLost("the broker ended it"), "the broker ended it"),
         (tls_error("WRONG_VERSION_NUMBER"), "no TLS is spoken on this port: is it the one for amqp://?"),
         (
-            tls_error("TLSV13_ALERT_CERTIFICATE_REQUIRED"),
-            "the broker wants a certificate of ours: give cert_file and key_file (TLSV13_ALERT_CERTIFICATE_REQUIRED)",
+            tls_error(ASKED),
+            "the broker wants a certificate of ours: give cert_file and key_file (certfile, keyfile): " + ASKED,
         ),
         (
             tls_error("TLSV1_ALERT_UNKNOWN_CA"),
-            "the broker refuses the certificate in cert_file (TLSV1_ALERT_UNKNOWN_CA)",
+            "the broker refuses the certificate in cert_file: TLSV1_ALERT_UNKNOWN_CA",
         ),
         (
-            distrust(18, "self-signed certificate"),
-            "the broker's certificate is not trusted, self-signed certificate: give the authority's file as ca_file",
+            distrust(10, "expired"),
+            "the broker's certificate is not trusted, expired: give its authority's file, ca_file (cacertfile)",
         ),
         (
             distrust(62, "Hostname mismatch."),
-            "Hostname mismatch: connect by a name that it bears, or say which one with server_name",
+            "Hostname mismatch: connect by a name that it bears, or say it as server_name (server_name_indication)",
         ),
     ],
 )
