@@ -18,6 +18,7 @@ NAME_OCTETS_MAX: Final = 255
 DEPTH_MAX: Final = 32
 
 
+CONTAINERS: Final = (dict, list)
 _plain: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
@@ -102,9 +103,11 @@ def secret(item: Mapping[str, Any], name: str) -> str:
 def check_depth(item: Mapping[str, Any]) -> None:
     """Refuse members that are nested too deep to be walked over. Raises Fault."""
     for name, value in item.items():
+        if not isinstance(value, CONTAINERS):
+            continue
         level = [value]
         for _ in range(DEPTH_MAX):
-            level = [inner for each in level if isinstance(each, dict | list) for inner in _inside(each)]
+            level = [inner for each in level if isinstance(each, CONTAINERS) for inner in _inside(each)]
             if not level:
                 break
         else:
