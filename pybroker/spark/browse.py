@@ -14,7 +14,6 @@ from pyspark.sql.types import StructType
 
 from pybroker.spark.columns import Assembler
 from pybroker.spark.options import SourceOptions
-from pybroker.spark.session import Session
 
 
 class QueueReader(DataSourceReader):
@@ -30,6 +29,9 @@ class QueueReader(DataSourceReader):
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - there is one only
         """Yield the messages that wait now. Raises AmqpError, e.g. NotFound (404); ClientError, OSError."""
+        # Only the process that reads needs it: others that Spark starts are spared a tenth of a second of imports.
+        from pybroker.spark.session import Session  # noqa: PLC0415
+
         assemble = Assembler(self._schema, self._options).assemble
         queue = self._options.queue
         with contextlib.closing(Session(self._options.client)) as session:

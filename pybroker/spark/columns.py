@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BinaryType,
@@ -107,6 +106,8 @@ class Assembler:
         return pa.nulls(len(raw), kind)
 
     def _timestamp(self, raw: pa.RecordBatch, kind: pa.DataType) -> pa.Array:
+        import pyarrow.compute as pc  # noqa: PLC0415 - nearly a tenth of a second, which only those who read need
+
         octets = raw.column("properties")
         # Mostly no message has one, which the flags say without a look at each.
         flags = pc.unique(pc.binary_slice(octets, 0, 2)).to_pylist()

@@ -1,34 +1,46 @@
-"""The bulk parser: octets of one consumer's deliveries -> lists, a list for each column.
+"""The bulk parser: octets of one consumer's deliveries -> raw batches.
 
-Nearly all octets are whole messages of three frames (basic.deliver, header, one body), so those are read by a loop of
-their own that makes no object for a message. Whatever else comes goes frame by frame: bodies of many frames, messages
-of which only a part has come, other methods. Exchange, routing key and redelivered of a message are one number, an
-index of `routes`: few differ. All positions are AMQP's (§4.2.3, §4.2.6, [basic.deliver]):
+Nearly all octets are whole messages of three frames (basic.deliver, header, one body). Where many of them have come
+they are cut at once (`cutting`); where few have, or the cut met something else, they are read by a loop that makes no
+object for a message. Whatever else comes goes frame by frame: bodies of many frames, messages of which only a part has
+come, other methods. So octets are kept until there is enough to cut, or until somebody wants to know what they say.
+Exchange, routing key and redelivered of a message are one number in the loop, an index of `routes`: few differ. All
+positions are AMQP's (§4.2.3, §4.2.6, [basic.deliver]):
 
-    0      1         3        7         11   12    13             21            22         7 + length
-    +------+---------+--------+---------+----+-----+--------------+-------------+----------+-----------+
-    | type | channel | length | deliver | 1  | "s" | delivery tag | redelivered | ex. key  | frame-end |
-    +------+---------+--------+---------+----+-----+--------------+-------------+----------+-----------+
+    0      1         3        7         11   12        18             26            27         7 + length
+    +------+---------+--------+---------+----+---------+--------------+-------------+----------+-----------+
+    | type | channel | length | deliver | 6  | "~spark"| delivery tag | redelivered | ex. key  | frame-end |
+    +------+---------+--------+---------+----+---------+--------------+-------------+----------+-----------+
 """
 
 import struct
 from collections.abc import Callable
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import pyarrow as pa
 
 from pybroker.client.content import DELIVER, Assembly
-from pybroker.errors import ProtocolSyntaxError
+from pybroker.spark.cutting import CHANNEL, CONSUMER_TAG, ROUTE_OCTETS_MAX, ROUTE_OCTETS_MIN, cut
+from pybroker.spark.raw import Columns, join_batches, raw_batch
+from pybroker.spark.route import read_route
 from pybroker.wire.frame import BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, split_frame
 
-# One channel, one consumer: so all that varies in front of a delivery is numbers, and stands at fixed places.
-CHANNEL: Final = 1
-CONSUMER_TAG: Final = "s"
+# Octets that are looked at together: tens of thousands of small messages. From where on a cut costs less than the loop.
+READ_OCTETS: Final = 1 << 22
+CUT_OCTETS_MIN: Final = 1 << 18
+# A cut counts octets with 32 bits; so many come only where a broker knows no limit for a frame.
+CUT_OCTETS_MAX: Final = 1 << 30
 
 _METHOD_HEAD: Final = METHOD.to_bytes(1) + CHANNEL.to_bytes(2)
 _END: Final = FRAME_END.to_bytes(1)
 _HEADER_HEAD: Final = _END + HEADER.to_bytes(1) + CHANNEL.to_bytes(2)
 _BODY_HEAD: Final = _END + BODY.to_bytes(1) + CHANNEL.to_bytes(2)
-_DELIVER_TO_US: Final = DELIVER + b"\x01" + CONSUMER_TAG.encode()
+_DELIVER_TO_US: Final = DELIVER + len(CONSUMER_TAG).to_bytes(1) + CONSUMER_TAG.encode()
+# Of a frame: where the delivery tag is. Of a payload: where the tag is, and what is not exchange and routing key.
+_TAG_AT: Final = 7 + len(_DELIVER_TO_US)
+_PAYLOAD_TAG_AT: Final = len(_DELIVER_TO_US)
+_FIXED: Final = _PAYLOAD_TAG_AT + 8
 _BASIC: Final = 60 << 16
 
 _unpack_body: Final = Struct(">4sI").unpack_from
@@ -37,23 +49,6 @@ _unpack_tag: Final = Struct(">Q").unpack_from
 # Routes that are remembered, and lengths of them.
 ROUTES_MAX: Final = 65_536
 _Unpack = Callable[[bytes, int], tuple[Any, ...]]
-
-
-class Route(NamedTuple):
-    """What a delivery says besides its content."""
-
-    exchange: str
-    routing_key: str
-    redelivered: bool
-
-
-class Columns(NamedTuple):
-    """Messages, column by column; `routes` are indexes of `table`."""
-
-    bodies: list[bytes]
-    properties: list[bytes]
-    routes: list[int]
-    table: list[Route]
 
 
 class Deliveries:
@@ -65,12 +60,16 @@ class Deliveries:
     __slots__ = (
         "_assembly",
         "_columns",
+        "_cut_rows",
+        "_cuts",
         "_frame_octets_max",
         "_heads",
         "_on_method",
         "_open",
         "_rest",
         "_routes",
+        "_unread",
+        "_unread_octets",
         "last_tag",
         "octets",
     )
@@ -79,24 +78,50 @@ class Deliveries:
         self._frame_octets_max = frame_octets_max
         self._on_method = on_method
         self._assembly = Assembly(body_octets_max)
-        self._open: tuple[int, int] | None = None  # tag and route of a message of which more must come
-        self._rest = b""
+        self._open: tuple[int, bytes] | None = None  # tag and route of a message of which more must come
+        self._rest = _END
+        self._unread: list[bytes] = []
+        self._unread_octets = 0
         self._heads: dict[bytes, _Unpack] = {}
         self._routes: dict[bytes, int] = {}
+        # In the order in which they came: what was cut, then what is in the columns.
+        self._cuts: list[pa.RecordBatch] = []
+        self._cut_rows = 0
         self._columns = Columns([], [], [], [])
         self.last_tag = 0
         self.octets = 0
 
     def __len__(self) -> int:
-        return len(self._columns.bodies)
+        return self._cut_rows + len(self._columns.bodies)
+
+    @property
+    def is_unread(self) -> bool:
+        """Tell whether octets came that `read` has not looked at."""
+        return bool(self._unread)
 
     def feed(self, data: bytes) -> None:
-        """Take octets as they came. Raises AmqpError (hard) for what is no AMQP."""
-        if self._rest:
-            data = self._rest + data
-        at = 0
+        """Take octets as they came, and read them once there is enough. Raises as `read`."""
+        self._unread.append(data)
+        self._unread_octets += len(data)
+        if self._unread_octets >= READ_OCTETS:
+            self.read()
+
+    def read(self) -> None:
+        """Look at all that came. Raises AmqpError (hard) for what is no AMQP."""
+        if not self._unread:
+            return
+        # the last frame's end stays in front, where a cut looks for it
+        data = b"".join((self._rest, *self._unread))
+        self._unread = []
+        self._unread_octets = 0
+        at = 1
+        may_cut = CUT_OCTETS_MIN <= len(data) <= CUT_OCTETS_MAX
         while True:
             if self._open is None:
+                # Once: if it ends soon something is there that it cannot cut, and may be there again.
+                if may_cut:
+                    at = self._cut(data, at)
+                    may_cut = False
                 at = self._take_whole(data, at)
             split = split_frame(data, at, self._frame_octets_max)
             if split is None:
@@ -104,18 +129,41 @@ class Deliveries:
             kind, channel, start, end = split
             at = end + 1
             self._take_frame(kind, channel, data[start:end])
-        self._rest = data[at:]
+        self._rest = data[at - 1 :]
 
-    def take(self) -> Columns:
-        """Return what has come, and forget it."""
-        taken = self._columns
-        table = taken.table
+    def take(self) -> pa.RecordBatch:
+        """Return what has been read, and forget it. Raises what `raw_batch` raises."""
+        self._close_columns()
+        taken = self._cuts
+        self._cuts = []
+        self._cut_rows = 0
+        self.octets = 0
+        return join_batches(taken) if taken else raw_batch(self._columns)
+
+    def _close_columns(self) -> None:
+        """Make a batch of the columns, and begin new ones."""
+        columns = self._columns
+        if not columns.bodies:
+            return
+        self._cuts.append(raw_batch(columns))
+        self._cut_rows += len(columns.bodies)
+        table = columns.table
         if len(table) > ROUTES_MAX:
             table = []
             self._routes = {}
         self._columns = Columns([], [], [], table)
-        self.octets = 0
-        return taken
+
+    def _cut(self, data: bytes, at: int) -> int:
+        """Take a run of messages of three frames; return where it ends."""
+        found = cut(data, at, self._frame_octets_max)
+        if found is None:
+            return at
+        self._close_columns()
+        self._cuts.append(found.batch)
+        self._cut_rows += len(found.batch)
+        self.last_tag = found.last_tag
+        self.octets += found.end - at
+        return found.end
 
     def _take_whole(self, data: bytes, at: int) -> int:
         """Take messages of three frames from `at` on; return where the first other thing begins."""
@@ -130,7 +178,7 @@ class Deliveries:
                 fields = unpack(data, at)
                 if fields[0] != head:
                     # the last one's length was another one
-                    head = data[at : at + 13]
+                    head = data[at : at + _TAG_AT]
                     found = self._heads.get(head) or self._learn_head(head)
                     if found is None:
                         break
@@ -139,7 +187,7 @@ class Deliveries:
                 _, octets, mark, size, kind, length = fields
                 if mark != _HEADER_HEAD or kind != _BASIC or size < 14:
                     break
-                properties = at + len(octets) + 41
+                properties = at + len(octets) + _TAG_AT + 28
                 end = properties + size - 12
                 if length:
                     mark, size = _unpack_body(data, end)
@@ -165,27 +213,23 @@ class Deliveries:
         except (struct.error, IndexError):
             pass  # the rest has not come yet
         if at > first:
-            (self.last_tag,) = _unpack_tag(data, last + 13)
+            (self.last_tag,) = _unpack_tag(data, last + _TAG_AT)
             self.octets += at - first
         return at
 
     def _learn_head(self, head: bytes) -> _Unpack | None:
         """Return what reads deliveries that begin so: head, route, mark, size, kind, length. None: it is none."""
-        size = int.from_bytes(head[3:7]) - 14
-        if head[:3] != _METHOD_HEAD or head[7:] != _DELIVER_TO_US or not 3 <= size <= 513:
+        size = int.from_bytes(head[3:7]) - _FIXED
+        known = head[:3] == _METHOD_HEAD and head[7:] == _DELIVER_TO_US
+        if not known or not ROUTE_OCTETS_MIN <= size <= ROUTE_OCTETS_MAX:
             return None
-        unpack = self._heads[head] = Struct(f">13s8x{size}s4sIIQ").unpack_from
+        unpack = self._heads[head] = Struct(f">{_TAG_AT}s8x{size}s4sIIQ").unpack_from
         return unpack
 
     def _learn(self, octets: bytes) -> int:
         """Return the route of redelivered, exchange and routing key. Raises ProtocolSyntaxError (502)."""
-        key_at = 2 + octets[1]
-        if len(octets) <= key_at or octets[key_at] != len(octets) - key_at - 1:
-            raise ProtocolSyntaxError("a basic.deliver that is not well formed")
-        # a name that is not UTF-8 must not stand in the way of all that come after it
-        exchange, key = octets[2:key_at].decode(errors="replace"), octets[key_at + 1 :].decode(errors="replace")
         table = self._columns.table
-        table.append(Route(exchange, key, octets[0] & 1 == 1))
+        table.append(read_route(octets))
         index = self._routes[octets] = len(table) - 1
         return index
 
@@ -196,24 +240,21 @@ class Deliveries:
             whole = self._assembly.header(payload) if kind == HEADER else self._assembly.body(payload)
             if whole is not None:
                 self._append(*whole)
-        elif channel == CHANNEL and payload.startswith(_DELIVER_TO_US) and len(payload) > 16:
-            tag, route = _unpack_tag(payload, 6)[0], self._route_of(payload[14:])
-            self._open = tag, route
+        elif channel == CHANNEL and payload.startswith(_DELIVER_TO_US) and len(payload) > _FIXED + 2:
+            (tag,) = _unpack_tag(payload, _PAYLOAD_TAG_AT)
+            self._open = tag, payload[_FIXED:]
             self._assembly.begin(("", tag, False, "", ""))
         else:
             self._assembly.expect_method()
             self._on_method(payload)
 
-    def _route_of(self, octets: bytes) -> int:
-        route = self._routes.get(octets)
-        return self._learn(octets) if route is None else route
-
     def _append(self, _: Any, properties: bytes, body: bytes) -> None:
         assert self._open is not None
-        self.last_tag, route = self._open
+        self.last_tag, octets = self._open
         self._open = None
         columns = self._columns
         columns.bodies.append(body)
         columns.properties.append(properties)
-        columns.routes.append(route)
+        route = self._routes.get(octets)
+        columns.routes.append(self._learn(octets) if route is None else route)
         self.octets += len(body) + len(properties)

@@ -5,7 +5,7 @@ An offset is {"segment": N}: all segments up to N. It stands in checkpoints, so 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -13,9 +13,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from pybroker.spark.columns import Assembler
-from pybroker.spark.drain import Drain
 from pybroker.spark.options import SourceOptions
 from pybroker.spark.spool import Spool, read_segment
+
+if TYPE_CHECKING:
+    from pybroker.spark.drain import Drain
 
 # A query that was killed may leave its drainer behind until it notices.
 _LOCK_WAIT_S = 15.0
@@ -36,7 +38,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         source = {"queue": options.queue, "virtual_host": options.client.virtual_host}
         self._spool = Spool(options.spool_location, source)
-        self._drain = Drain(options, self._spool)
+        self._draining: Drain | None = None
         self._left: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -99,12 +101,22 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def stop(self) -> None:
         """Let go of the broker and of the spool."""
-        self._drain.close()
+        if self._draining is not None:
+            self._draining.close()
         self._spool.close()
 
     def _open(self) -> Spool:
         self._spool.open(_LOCK_WAIT_S)
         return self._spool
+
+    @property
+    def _drain(self) -> "Drain":
+        if self._draining is None:
+            # Of all processes that Spark starts one drains: the others are spared a tenth of a second of imports.
+            from pybroker.spark.drain import Drain  # noqa: PLC0415
+
+            self._draining = Drain(self._options, self._spool)
+        return self._draining
 
     def _up_to(self, numbers: list[int], limit: int | None) -> int:
         """Return the last of these segments that the limit lets in; the first one always."""

@@ -3,11 +3,11 @@
 It is the same whatever columns a query wants: a query that is restarted with other options finds its spool readable.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from pybroker.spark.deliveries import Columns
+from pybroker.spark.route import Route
 
 SCHEMA: Final = pa.schema(
     [
@@ -21,6 +21,15 @@ SCHEMA: Final = pa.schema(
 # A batch is handed on when it has so many messages, or octets.
 BATCH_ROWS: Final = 10_000
 BATCH_OCTETS: Final = 16 << 20
+
+
+class Columns(NamedTuple):
+    """Messages, column by column; `routes` are indexes of `table`."""
+
+    bodies: list[bytes]
+    properties: list[bytes]
+    routes: list[int]
+    table: list[Route]
 
 
 def raw_batch(columns: Columns) -> pa.RecordBatch:
@@ -43,3 +52,11 @@ def raw_batch(columns: Columns) -> pa.RecordBatch:
     value = pa.array(columns.bodies, pa.binary())
     properties = pa.array(columns.properties, pa.binary())
     return pa.RecordBatch.from_arrays([value, *arrays, properties], schema=SCHEMA)
+
+
+def join_batches(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Return the rows of all batches, of which there is one at least, as one."""
+    if len(batches) == 1:
+        return batches[0]
+    arrays = [pa.concat_arrays([batch.column(name) for batch in batches]) for name in SCHEMA.names]
+    return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)

@@ -18,13 +18,16 @@ from pybroker.client.content import encode_ack
 from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectionLost, error_of
 from pybroker.client.handshake import shake_hands
 from pybroker.client.link import open_stream
-from pybroker.spark.deliveries import CHANNEL, CONSUMER_TAG, Deliveries
-from pybroker.spark.raw import BATCH_OCTETS, BATCH_ROWS, raw_batch
+from pybroker.spark.cutting import CHANNEL, CONSUMER_TAG
+from pybroker.spark.deliveries import Deliveries
+from pybroker.spark.raw import BATCH_OCTETS, BATCH_ROWS
 from pybroker.wire.frame import HEARTBEAT_FRAME
 from pybroker.wire.methods import decode_method, encode_method, make_method
 
 # basic.qos has 16 bits for it.
 PREFETCH_MAX: Final = 65_535
+# Messages are read many at a time; but when no more have come for so long, as many as there are.
+_QUIET_S: Final = 0.005
 # How long a close waits for its answer.
 _GOODBYE_S: Final = 2.0
 _CLOSE_OK: Final = encode_method(0, make_method(commands.Connection.CloseOk))
@@ -85,14 +88,17 @@ class Session:
         while left > 0:
             came = len(deliveries)
             if came >= min(left, BATCH_ROWS) or deliveries.octets >= BATCH_OCTETS:
-                batch = raw_batch(deliveries.take())[:left]
+                batch = deliveries.take()[:left]
                 left -= len(batch)
                 yield batch
+            elif deliveries.is_unread:
+                if not self._receive(_QUIET_S):
+                    deliveries.read()
             elif not self._receive(max_wait_s):
                 break
         self._call(commands.Basic.CancelOk, make_method(commands.Basic.Cancel, consumer_tag=CONSUMER_TAG))
         # what was on its way when the consumer ended
-        rest = raw_batch(deliveries.take())[:left]
+        rest = deliveries.take()[:left]
         if len(rest):
             yield rest
 
@@ -121,6 +127,7 @@ class Session:
         self._send(encode_method(CHANNEL, request))
         deadline = time.monotonic() + self._options.rpc_timeout_s
         while True:
+            self._deliveries.read()
             for reply in self._replies:
                 if type(reply) is kind:
                     self._replies.remove(reply)
@@ -135,6 +142,7 @@ class Session:
         except TimeoutError:
             return False
         if not data:
+            self._deliveries.read()  # it may have said why
             raise ConnectionLost("the broker ended the connection")
         self._deliveries.feed(data)
         return True

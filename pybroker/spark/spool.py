@@ -87,14 +87,13 @@ class Spool:
         unfinished = self.folder / f"{number:0{_DIGITS}d}{_UNFINISHED}"
         rows = 0
         try:
-            with unfinished.open("wb") as file:
-                with pa.ipc.new_file(file, SCHEMA) as writer:
-                    for batch in batches:
-                        writer.write_batch(batch)
-                        rows += len(batch)
-                file.flush()
-                os.fsync(file.fileno())
+            # Arrow writes by itself, without a copy through a file object of Python's
+            with pa.OSFile(str(unfinished), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+                    rows += len(batch)
             if rows:
+                _sync(unfinished, os.O_RDONLY)
                 unfinished.rename(self.path(number))
                 self._sync_folder()
         finally:
@@ -141,11 +140,16 @@ class Spool:
             raise SpoolError(f"spoolLocation {self.folder} has messages of {of}, not of {self._source}")
 
     def _sync_folder(self) -> None:
-        folder = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        _sync(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    """Wait until the disk has it. Raises OSError."""
+    opened = os.open(path, flags)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def read_segment(path: str) -> Iterator[pa.RecordBatch]:

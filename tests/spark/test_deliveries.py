@@ -4,7 +4,8 @@ from spark.amqp_octets import FRAME_OCTETS_MAX, HEARTBEAT, cancel, deliver
 
 from pybroker.errors import AmqpError, FrameError, ProtocolSyntaxError
 from pybroker.spark import deliveries
-from pybroker.spark.deliveries import Deliveries, Route
+from pybroker.spark.deliveries import Deliveries
+from pybroker.spark.route import Route
 
 PROPS = b"\x10\x80\x02\x02id"
 OCTETS = b"".join(
@@ -33,18 +34,30 @@ def parser(methods=None, body_octets_max=1 << 20):
     return Deliveries(FRAME_OCTETS_MAX, body_octets_max, (methods if methods is not None else []).append)
 
 
+@pytest.fixture(autouse=True, params=["many at once", "one by one"])
+def _way(request, monkeypatch):
+    """Read all octets both ways: what comes out must not tell which it was."""
+    monkeypatch.setattr(
+        deliveries, *(("CUT_OCTETS_MIN", 0) if request.param == "many at once" else ("CUT_OCTETS_MAX", 0))
+    )
+
+
 def rows(parsed):
-    columns = parsed.take()
-    return [
-        (body, props, columns.table[route])
-        for body, props, route in zip(columns.bodies, columns.properties, columns.routes, strict=True)
-    ]
+    parsed.read()
+    batch = parsed.take()
+    assert batch.validate(full=True) is None
+    columns = (batch.column(name).to_pylist() for name in ("exchange", "routing_key", "redelivered"))
+    routes = [Route(*values) for values in zip(*columns, strict=True)]
+    return list(zip(batch.column("value").to_pylist(), batch.column("properties").to_pylist(), routes, strict=True))
 
 
 def test_messages_come_out_in_columns():
     methods = []
     parsed = parser(methods)
     parsed.feed(OCTETS)
+    assert parsed.is_unread
+    parsed.read()
+    assert not parsed.is_unread
     assert len(parsed) == 6
     assert parsed.last_tag == 6
     assert rows(parsed) == EXPECTED
@@ -54,9 +67,10 @@ def test_messages_come_out_in_columns():
 
 def test_it_does_not_matter_where_a_read_ends():
     # every octet of everything around the long body, and some inside it
-    for cut in [*range(500), *range(500, len(OCTETS) - 400, 997), *range(len(OCTETS) - 400, len(OCTETS))]:
+    for cut in [*range(500), *range(500, len(OCTETS) - 400, 1_997), *range(len(OCTETS) - 400, len(OCTETS))]:
         parsed = parser()
         parsed.feed(OCTETS[:cut])
+        parsed.read()
         parsed.feed(OCTETS[cut:])
         assert rows(parsed) == EXPECTED, cut
         assert parsed.last_tag == 6
@@ -70,6 +84,7 @@ def test_it_does_not_matter_into_how_many_reads_it_falls(sizes):
     while at < len(OCTETS):
         size = sizes[turn % len(sizes)]
         parsed.feed(OCTETS[at : at + size])
+        parsed.read()
         at += size
         turn += 1
     assert rows(parsed) == EXPECTED
@@ -79,14 +94,17 @@ def test_octet_by_octet():
     parsed = parser()
     for at in range(len(OCTETS)):
         parsed.feed(OCTETS[at : at + 1])
+        parsed.read()
     assert rows(parsed) == EXPECTED
 
 
 def test_a_tag_of_the_message_that_came_whole_is_told_not_of_one_that_did_not():
     parsed = parser()
     parsed.feed(deliver(7, b"whole") + deliver(8, b"part")[:-1])
+    parsed.read()
     assert (parsed.last_tag, len(parsed)) == (7, 1)
     parsed.feed(b"\xce")
+    parsed.read()
     assert (parsed.last_tag, len(parsed)) == (8, 2)
 
 
@@ -125,5 +143,6 @@ def test_a_message_of_any_length_of_key():
 )
 def test_what_is_no_amqp_is_refused(octets, error):
     parsed = parser(body_octets_max=63)
+    parsed.feed(octets)
     with pytest.raises(error):
-        parsed.feed(octets)
+        parsed.read()
