@@ -160,7 +160,7 @@ class Connection(Notices):
             self._interrupt(refusal, refusal)
             self._say_goodbye(link, reply_code, reply_text)
             self._finish(refusal)
-            link.wait_ended()
+        link.wait_ended()
         for lane in (*(channel._lane for channel in self._channels()), self._lane):
             lane.wait_idle(max(0.0, give_up_s - time.monotonic()))
         if self._own_executor:

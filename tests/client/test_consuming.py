@@ -5,7 +5,7 @@ import queue as queues
 import pytest
 from client.scripted import WAIT_S
 
-from pybroker.client.errors import AccessRefused, NotFound, PreconditionFailed
+from pybroker.client.errors import AccessRefused, ConnectionClosed, MethodNotImplemented, NotFound, PreconditionFailed
 
 
 def publish(channel, queue, *bodies):
@@ -152,3 +152,47 @@ def test_callbacks_may_call_anything_on_their_channel(channel, queue):
     channel.basic_consume(queue, on_message)
     publish(channel, queue, b"1", b"2")
     assert [done.get(timeout=WAIT_S) for _ in range(2)] == [b"1", b"2"]
+
+
+def test_g17_tag_0_acknowledges_all_there_are(connection, channel, queue):
+    other = connection.channel()
+    got = queues.Queue()
+    other.basic_consume(queue, got.put)
+    publish(channel, queue, b"1", b"2", b"3")
+    assert [got.get(timeout=WAIT_S).body for _ in range(3)] == [b"1", b"2", b"3"]
+    other.basic_ack(0, multiple=True)
+    other.close()
+    assert count(channel, queue) == 0
+
+
+def test_g15_a_global_prefetch_is_shared_by_the_channels_consumers(channel, queue):
+    got = queues.Queue()
+    channel.basic_qos(2, global_=True)
+    for tag in ("one", "two"):
+        channel.basic_consume(queue, got.put, consumer_tag=tag)
+    publish(channel, queue, b"1", b"2", b"3")
+    messages = [got.get(timeout=WAIT_S) for _ in range(2)]
+    assert count(channel, queue) == 1
+    assert got.empty()
+    messages[0].ack()
+    assert got.get(timeout=WAIT_S).body == b"3"
+
+
+def test_g15_a_prefetch_in_octets_is_refused(connect):
+    connection = connect(recovery=False)
+    channel = connection.channel()
+    with pytest.raises(MethodNotImplemented, match=r"prefetch_size!=0 \(1000\)"):
+        channel.basic_qos(10, prefetch_size=1_000)
+    with pytest.raises(ConnectionClosed, match="prefetch_size!=0"):
+        connection.wait_until_closed(WAIT_S)
+
+
+def test_g21_no_local_is_the_brokers_to_mean(broker, channel, queue):
+    """pybroker keeps a connection's own messages out of exclusive queues, RabbitMQ ignores the flag."""
+    got = queues.Queue()
+    channel.basic_consume(queue, got.put, no_local=True, no_ack=True)
+    publish(channel, queue, b"from here")
+    if not broker.is_ours:
+        assert got.get(timeout=WAIT_S).body == b"from here"
+    assert count(channel, queue) == 0
+    assert got.empty()

@@ -4,15 +4,16 @@ The same against a real broker that is restarted: test_threading_model.py.
 """
 
 import queue as queues
+import socket
 import threading
 from contextlib import suppress
 
 import pytest
-from client.scripted import WAIT_S, in_thread
+from client.scripted import WAIT_S, ScriptedBroker, in_thread
 from pamqp import commands
 
 from pybroker.client import Properties
-from pybroker.client.errors import ConnectionClosed, ConnectionLost, NotFound, PublishUnconfirmed
+from pybroker.client.errors import ClientError, ConnectionClosed, ConnectionLost, NotFound, PublishUnconfirmed
 from pybroker.wire.frame import BODY, HEADER, frame
 
 
@@ -278,3 +279,41 @@ def test_g4_deliveries_that_come_before_the_recovery_is_done_are_delivered_and_s
     peer.say(commands.Basic.ConsumeOk, consumer_tag="c")
     answer(peer, commands.Basic.Consume, commands.Basic.ConsumeOk, consumer_tag="d")
     connection.wait_until_open(WAIT_S)
+
+
+def test_g4_another_address_is_taken_when_the_first_is_gone(scripted):
+    with ScriptedBroker() as second:
+        connection, peer = scripted.connect(addresses=(scripted.address, second.address))
+        channel = scripted.open_channel(connection, peer)
+        got = queues.Queue()
+        do(peer, commands.Basic.ConsumeOk, channel.basic_consume, "q", got.put, consumer_tag="c")
+        scripted.listener.shutdown(socket.SHUT_RDWR)
+        peer.close()
+        peer = reopen(second)
+        answer(peer, commands.Basic.Consume, commands.Basic.ConsumeOk, consumer_tag="c")
+        connection.wait_until_open(WAIT_S)
+        deliver(peer, "c", 1, b"from the second")
+        assert got.get(timeout=WAIT_S).body == b"from the second"
+        assert connection._link.address == second.address
+        connection.close()
+
+
+def test_g27_closing_the_connection_wakes_calls_confirms_and_blocked_publishes(ends):
+    connection, peer, channel = ends
+    do(peer, commands.Confirm.SelectOk, channel.confirm_select)
+    channel.basic_publish("", "q", b"x")
+    calling = in_thread(channel.queue_declare, "q")
+    peer.expect(commands.Queue.Declare)
+    confirming = in_thread(channel.wait_for_confirms)
+    told = threading.Event()
+    connection.on_blocked(lambda reason: told.set())
+    peer.say(commands.Connection.Blocked, 0, reason="low on memory")
+    assert told.wait(WAIT_S)
+    publishing = in_thread(channel.basic_publish, "", "q", b"x")
+    in_thread(connection.close)
+    with pytest.raises(ConnectionClosed, match="the connection is closed: closed by the application"):
+        calling.result(WAIT_S)
+    with pytest.raises(PublishUnconfirmed, match="closed by the application"):
+        confirming.result(WAIT_S)
+    with pytest.raises(ClientError, match="closed by the application"):
+        publishing.result(WAIT_S)
