@@ -18,7 +18,7 @@ from pyarrow import json as arrow_json
 from pyspark import cloudpickle
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +30,8 @@ DATE: Final = "date"
 TEXT: Final = "_text"
 FILE: Final = "_file"
 BLOCK_OCTETS: Final = 4 << 20
+# What is no more is read by this process at once: starting another one takes longer.
+HERE_OCTETS: Final = 8 << 20
 # A task of a hundredth of a second costs more to start than to do; one of a minute keeps the other cores waiting.
 SPLIT_OCTETS_MIN: Final = 1 << 20
 SPLIT_OCTETS_MAX: Final = 64 << 20
@@ -54,16 +56,16 @@ def read(
     """Return the rows of a table, `struct` with its date at the end, that files hold; bad lines have `_text`, `_file`.
 
     What is bad: no JSON object, not of the version, a column of another type, no `ts`, none of the `key`, another day
-    than the file's, no UTF-8. Of a file that is still written to a last line without an end is left out.
+    than the file's, no UTF-8. A last line without an end is left out of a file still written to. Raises OSError.
     """
+    whole = StructType([*struct.fields, StructField(TEXT, StringType()), StructField(FILE, StringType())])
+    options = {"paths": json.dumps([str(path) for path in paths]), "key": json.dumps([*key]), "line": str(version)}
+    if sum(found(path).stat().st_size for path in paths) <= HERE_OCTETS:
+        reader = JournalSource(options).reader(whole)
+        batches = [batch for partition in reader.partitions() for batch in reader.read(partition)]
+        return spark.createDataFrame(pa.Table.from_batches(batches, to_arrow_schema(whole, timezone="UTC")), whole)
     register(spark)
-    reader = spark.read.format(SOURCE).schema(struct.add(TEXT, "string").add(FILE, "string"))
-    options: dict[str, str | int] = {
-        "paths": json.dumps([str(path) for path in paths]),
-        "key": json.dumps([*key]),
-        "lineVersion": version,
-    }
-    return reader.options(**options).load()
+    return spark.read.format(SOURCE).schema(whole).options(**options).load()
 
 
 def register(spark: "SparkSession") -> None:
@@ -88,7 +90,7 @@ class JournalSource(DataSource):
     def reader(self, schema: StructType) -> "JournalReader":
         """Return what reads the files."""
         given = self.options
-        lines = Lines(to_arrow_schema(schema, timezone="UTC"), json.loads(given["key"]), int(given["lineVersion"]))
+        lines = Lines(to_arrow_schema(schema, timezone="UTC"), json.loads(given["key"]), int(given["line"]))
         return JournalReader(json.loads(given["paths"]), lines)
 
 

@@ -2,9 +2,8 @@
 
 import json
 import math
-from datetime import date
+from datetime import date, datetime
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -287,19 +286,21 @@ def test_small_files_go_together_and_a_large_one_is_divided():
 # -- through Spark -----------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(params=[journal.HERE_OCTETS, -1], ids=["here", "in Spark's workers"])
+def place(request, monkeypatch):
+    monkeypatch.setattr(journal, "HERE_OCTETS", request.param)
+
+
 @pytest.mark.spark
-def test_spark_reads_rows_and_bad_lines(spark, tmp_path):
-    folder = Path(tmp_path)
-    first, second = folder / "20260105T00.0001.ndjson", folder / "20260105T01.0001.ndjson.open"
+def test_spark_reads_rows_and_bad_lines(spark, tmp_path, place):
+    first, second, empty = (tmp_path / f"20260105T0{hour}.0001.ndjson" for hour in range(3))
+    second = second.with_suffix(".ndjson.open")
     first.write_text(f"{GOOD}\nno line\n")
     second.write_text(f"{GOOD}\n".replace('"used":5', '"used":6') + GOOD[:9])
-    frame = journal.read(spark, [first, second], ALARM_EVENT.struct(), ALARM_EVENT.key, VERSION)
-    found = {(row.used, row.resource, row[journal.TEXT], row[journal.FILE]) for row in frame.collect()}
-    assert found == {(5, "memory", None, None), (6, "memory", None, None), (None, None, "no line", first.name)}
-
-
-@pytest.mark.spark
-def test_of_nothing_there_are_no_rows(spark, tmp_path):
-    empty = tmp_path / "20260105T00.0001.ndjson"
     empty.touch()
-    assert journal.read(spark, [empty], NODE_SAMPLE.struct(), NODE_SAMPLE.key, VERSION).count() == 0
+    frame = journal.read(spark, [first, second, empty], ALARM_EVENT.struct(), ALARM_EVENT.key, VERSION)
+    found = {(row.ts, row.used, row.resource, row[journal.TEXT], row[journal.FILE]) for row in frame.collect()}
+    ts = datetime.fromtimestamp(MS / 1000)  # what Spark collects is a local time
+    rows = {(ts, 5, "memory", None, None), (ts, 6, "memory", None, None)}
+    assert found == rows | {(None, None, None, "no line", first.name)}
+    assert journal.read(spark, [empty], NODE_SAMPLE.struct(), NODE_SAMPLE.key, VERSION).collect() == []

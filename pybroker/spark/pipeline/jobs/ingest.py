@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import Observation, Window, functions as f
 
 from pybroker.spark.pipeline import journal
+from pybroker.spark.pipeline.failure import BAD_DATA, FailureError
 from pybroker.spark.pipeline.files import OPEN, SUFFIX, Files, find
 from pybroker.spark.pipeline.journal import FILE, TEXT
 from pybroker.spark.pipeline.schemas import RAW, VERSION, Table
@@ -60,7 +61,11 @@ def _ingest(run: "Run", table: Table, files: Files, figures: dict[str, int]) -> 
     seen = Observation()
     # What is bad in a file that is still written to is so again, and then counted, when it is closed.
     bad = f.col(FILE).isNotNull() & ~f.col(FILE).endswith(OPEN)
-    lines = journal.read(run.spark, files.paths, table.struct(), table.key, VERSION).observe(
+    try:
+        lines = journal.read(run.spark, files.paths, table.struct(), table.key, VERSION)
+    except OSError as error:
+        raise FailureError(f"{error.filename}: {error.strerror}", BAD_DATA) from None
+    lines = lines.observe(
         seen,
         f.count(f.lit(1)).alias("lines"),
         f.count(f.when(bad, True)).alias("bad"),
