@@ -184,8 +184,8 @@ def share(session: "AmqpSession", route: Route, each: int) -> None:
     if each > LARGE_OCTETS:
         # Where all are alike, up to the end of one: what a read cuts has to be put together, ten times the work.
         most, unit = session.turn.large_octets, each + route.octets
-        cut = (session.recv_octets + most - session.whole_at) % unit
-        session.read_octets = most - cut if cut < most else most
+        cut = (session.recv_octets + most - session.whole_at) % unit if unit <= most else 0
+        session.read_octets = most - cut
     for queue in route.queues:
         if queue.backlogged:
             session.held_by = queue

@@ -1,5 +1,6 @@
 """How much of one peer is read, and how much of it is done in a turn: shares, so that no peer holds up the others."""
 
+import pytest
 from fakes import Basic, Confirm, Queue
 from pamqp import frame as pamqp_frame
 from streams import publish
@@ -44,13 +45,14 @@ def test_a_read_of_large_messages_that_are_alike_ends_where_one_of_them_does(wor
     assert 300 == world.vhost.queues["q"].messages_ready
 
 
-def test_messages_larger_than_a_read_are_read_by_as_much_as_a_read_may_be(world, peer):
+@pytest.mark.parametrize("begun", [0, 1, 30_000, 70_000])
+def test_messages_larger_than_a_read_are_read_by_as_much_as_a_read_may_be(world, peer, begun):
     peer.declare("q")
     world.turn.large_octets = 50_000
-    for _ in range(3):
-        peer.send_octets(publish(1, "", "q", b"x" * 100_000))
-        world.run()
-        assert 50_000 == peer.session.read_octets
+    one = publish(1, "", "q", b"x" * 70_000)
+    peer.send_octets(one + one[:begun])
+    world.run()
+    assert 50_000 == peer.session.read_octets
 
 
 def test_a_publisher_is_held_by_the_queue_whose_consumers_are_behind(world, peer):
