@@ -5,6 +5,7 @@ one. A line that is no row of its table is a row with nothing but its text. Know
 and no module of ours: it goes to executors as it stands, which need pyarrow and nothing of pybroker.
 """
 
+import contextlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -70,11 +71,17 @@ def read(
 
 def register(spark: "SparkSession") -> None:
     """Have a session know the source."""
+    with by_value():
+        spark.dataSource.register(JournalSource)
+
+
+@contextlib.contextmanager
+def by_value() -> Iterator[None]:
+    """Have what is pickled meanwhile go with its code: a Connect server, or an executor, may not have our modules."""
     module = sys.modules[__name__]
-    # By its code: a Connect server, or a cluster's executor, does not have our modules.
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
-        spark.dataSource.register(JournalSource)
+        yield
     finally:
         cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 

@@ -1,16 +1,22 @@
 """Every line of the daemon's files is a row or bad, wherever it stands; checked against a reader of single lines."""
 
+import importlib.util
 import json
 import math
+import subprocess
+import sys
 from datetime import date, datetime
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from spark.conftest import spark_environment
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
+from pyspark import cloudpickle  # noqa: E402 - may not be there
 from pyspark.sql.pandas.types import to_arrow_schema  # noqa: E402 - may not be there
 
 from pybroker.spark.pipeline import journal  # noqa: E402 - likewise
@@ -281,6 +287,35 @@ def test_small_files_go_together_and_a_large_one_is_divided():
     large = split({"a": 1_000 * mib})
     assert {sum(piece.end - piece.start for piece in task) for task in large} == {64 * mib, 40 * mib}
     assert split({}) == []
+
+
+STRANGER = """
+import sys
+from pyspark import cloudpickle
+from pyspark.sql.types import StructType
+source, struct, options = cloudpickle.loads(sys.stdin.buffer.read())
+reader = cloudpickle.loads(cloudpickle.dumps(source(options).reader(StructType.fromJson(struct))))
+for partition in reader.partitions():
+    for batch in reader.read(partition):
+        print(batch.num_rows, batch["used"].to_pylist())
+assert not [name for name in sys.modules if name.startswith("pybroker")]
+"""
+
+
+def test_a_process_that_has_nothing_of_ours_reads_it(tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for name in ("pyspark", "py4j", "pyarrow"):
+        (bare / name).symlink_to(Path(importlib.util.find_spec(name).origin).parent)
+    path = tmp_path / "20260105T00.0001.ndjson"
+    path.write_text(f"{GOOD}\n{GOOD}\n")
+    options = {"paths": json.dumps([str(path)]), "key": json.dumps([*ALARM_EVENT.key]), "line": str(VERSION)}
+    with journal.by_value():
+        octets = cloudpickle.dumps((journal.JournalSource, ALARM_EVENT.struct().jsonValue(), options))
+    command = [sys.executable, "-S", "-c", STRANGER]
+    environment = {**spark_environment(), "PYTHONPATH": str(bare)}
+    done = subprocess.run(command, input=octets, capture_output=True, check=False, env=environment, cwd=tmp_path)
+    assert (done.stdout.decode(), done.stderr.decode()) == ("2 [5, 5]\n", "")
 
 
 # -- through Spark -----------------------------------------------------------------------------------------------------
