@@ -106,12 +106,12 @@ def unknown_command(name: str, stream: TextIO) -> str:
     """Return rabbitmqctl's text for a command that does not exist: the nearest one, or all of them."""
     from difflib import get_close_matches  # noqa: PLC0415 - 8 ms, and only this needs it
 
-    near = get_close_matches(name, [*commands.NAMES, *LOCAL_NAMES], n=1, cutoff=0.75)
-    if near:
-        return f"\nCommand '{name}' not found. \nDid you mean '{near[0]}'? \n"
     longer = [f"'{other.replace('_', ' ', 1)}'" for other in commands.NAMES if other.startswith(f"{name}_")]
     if longer:
         return f"\nCommand '{name}' not found. \nDid you mean {', '.join(longer)}? \n"
+    near = get_close_matches(name, [*commands.NAMES, *LOCAL_NAMES], n=1, cutoff=0.75)
+    if near:
+        return f"\nCommand '{name}' not found. \nDid you mean '{near[0]}'? \n"
     return f"\nCommand '{name}' not found. \n{general_usage(stream)}"
 
 

@@ -9,16 +9,18 @@ JOBS: Final = ("ingest", "rollup", "backlog", "blocked", "alarms", "capacity", "
 
 WarehouseArg = Annotated[
     str | None,
-    Arg("folder of the tables, by default warehouse in the data folder", "--warehouse", "folder", names="file"),
+    Arg("folder of the tables, by default warehouse in the node's data folder", "--warehouse", "folder", names="file"),
 ]
 TelemetryArg = Annotated[
     str | None,
     Arg(
-        "folder that the node writes to, by default telemetry in the data folder", "--telemetry", "folder", names="file"
+        "folder that the node writes to, by default telemetry in its data folder", "--telemetry", "folder", names="file"
     ),
 ]
 MasterArg = Annotated[str | None, Arg("Spark master: local[2], spark://host:7077, yarn, k8s://...", "--master", "url")]
-RemoteArg = Annotated[str | None, Arg("Spark Connect server: sc://host:15002", "--remote", "url")]
+RemoteArg = Annotated[
+    str | None, Arg("Spark Connect server, which sees the same folders: sc://host:15002", "--remote", "url")
+]
 
 
 class ReportArgs(NamedTuple):

@@ -1,16 +1,18 @@
 """Spark as it is run elsewhere: spark-submit with a zip of sources, Spark Connect. Slow: each has a JVM of its own."""
 
 import importlib.util
+import json
 import os
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 
 import pytest
-from sources import ROOT
 from spark.conftest import CONFIG, spark_environment
+from spark.pipeline.day import Day
+
+from pybroker.spark.pipeline import package
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -25,11 +27,12 @@ def lacks(name: str) -> bool:
         return True
 
 
-def run(command, **environment):
+def run(command, begin="found ", **environment):
+    """Return the line of a program's output that begins so."""
     kept = spark_environment() | environment
     with tempfile.TemporaryDirectory() as folder:  # Spark leaves a warehouse where it is started
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, env=kept, cwd=folder)
-    found = [line for line in done.stdout.splitlines() if line.startswith("found ")]
+    found = [line for line in done.stdout.splitlines() if line.startswith(begin)]
     errors = [line for line in done.stderr.splitlines() if " INFO " not in line and not line.startswith("\tat ")]
     assert found, done.stdout[-2_000:] + "\n".join(errors)[-6_000:]
     return found[0]
@@ -46,47 +49,53 @@ def configuration():
     return [word for name, value in CONFIG.items() for word in ("--conf", f"{name}={value}")]
 
 
-def test_spark_submit_serves_the_source_out_of_py_files(spark_is_possible, tmp_path, uri, filled):
-    import pamqp
+@pytest.fixture
+def submit(spark_is_possible, tmp_path):
+    """Return what runs spark-submit as our manual pages print it, where nothing of ours is installed."""
     import pyspark
 
-    # An interpreter that has pyspark and pyarrow, and no pybroker: as on a cluster's executors.
+    # As on a cluster: an interpreter that has pyspark and pyarrow, and neither pybroker nor what that brings along.
     bare = tmp_path / "bare"
     bare.mkdir()
     for name in ("pyspark", "py4j", "pyarrow"):
         place = Path(importlib.util.find_spec(name).origin).parent
         (bare / name).symlink_to(place)
-    archive = tmp_path / "pybroker_spark.zip"
-    with zipfile.ZipFile(archive, "w") as target:
-        for path in sorted((ROOT / "pybroker").rglob("*.py")):
-            target.write(path, path.relative_to(ROOT))
-        target.write(ROOT / "pybroker/spark/discovery.py", "pyspark_pybroker.py")
-        for path in Path(pamqp.__file__).parent.glob("*.py"):
-            target.write(path, f"pamqp/{path.name}")
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     python.chmod(0o755)
-    script = Path(pyspark.__file__).parent / "bin/spark-submit"
-    command = [
-        str(script),
-        "--master",
-        "local[2]",
-        *configuration(),
-        "--py-files",
-        str(archive),
-        str(JOB),
-        uri,
-        filled,
-        "register",
-    ]
-    found = run(
-        command,
-        PYTHONPATH=str(bare),
-        PYSPARK_PYTHON=str(python),
-        PYSPARK_DRIVER_PYTHON=str(python),
-        SPARK_HOME=str(script.parent.parent),
-    )
-    assert found == f"found [('one', '{filled}'), ('two', '{filled}')]"
+    home = Path(pyspark.__file__).parent
+    packed = package.make(tmp_path / "pybroker_spark.zip")
+
+    def submit(job, *words, begin="found "):
+        command = [str(home / "bin/spark-submit"), "--master", "local[2]", *configuration()]
+        command += ["--py-files", packed["package"], str(job or packed["driver"]), *words]
+        return run(
+            command,
+            begin,
+            PYTHONPATH=str(bare),
+            PYSPARK_PYTHON=str(python),
+            PYSPARK_DRIVER_PYTHON=str(python),
+            SPARK_HOME=str(home),
+        )
+
+    return submit
+
+
+def test_spark_submit_serves_the_source_out_of_py_files(submit, uri, filled):
+    assert submit(JOB, uri, filled, "register") == f"found [('one', '{filled}'), ('two', '{filled}')]"
+
+
+def test_the_driver_in_the_package_runs_jobs(submit, tmp_path):
+    day = Day(tmp_path / "telemetry", 2, 60, 60).write()
+    words = ["run", "ingest", "--warehouse", str(tmp_path / "w"), "--telemetry", str(day.folder), "--quiet"]
+    answer = json.loads(submit(None, *words, begin='{"result"'))
+    assert answer["jobs"]["ingest"]["new rows"] == day.rows
+
+
+def test_the_driver_in_the_package_knows_the_connector(submit, broker, filled, tmp_path):
+    words = ["export", "--queue", filled, "--to", str(tmp_path / "out"), "--available-now"]
+    answer = json.loads(submit(None, *words, "--host", broker.host, "--port", str(broker.port), begin='{"result"'))
+    assert answer["rows"] == 2
 
 
 def test_spark_connect_runs_the_source_unchanged(spark_is_possible, uri, filled):

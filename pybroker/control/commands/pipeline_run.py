@@ -10,8 +10,12 @@ class Args(NamedTuple):
     """What, of which time, and where."""
 
     job: Annotated[str, Arg(f"one of {', '.join(JOBS)}, or all of them", "", "job", choices=(*JOBS, "all"))]
-    since: Annotated[str, Arg("from when on: 7d (the default), 36h, or a time in UTC", "--since", "time")] = "7d"
-    until: Annotated[str | None, Arg("until when, likewise; now without it", "--until", "time")] = None
+    since: Annotated[
+        str, Arg("from when on: 7d before the end (as without it), or a time in UTC", "--since", "time")
+    ] = "7d"
+    until: Annotated[str | None, Arg("until when: 36h (ago), or a time in UTC; now without it", "--until", "time")] = (
+        None
+    )
     warehouse: WarehouseArg = None
     telemetry: TelemetryArg = None
     master: MasterArg = None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pybroker import paths
-from pybroker.spark.pipeline.failure import USAGE, FailureError
+from pybroker.spark.pipeline.failure import INTERRUPTED, UNAVAILABLE, USAGE, FailureError
 from pybroker.spark.pipeline.jobs import JOBS
 
 SINCE_DEFAULT: Final = "7d"
@@ -23,8 +23,10 @@ def parser() -> argparse.ArgumentParser:
     """Return what reads the command line."""
     parser = argparse.ArgumentParser(prog="python -m pybroker.spark.pipeline", description=__doc__)
     places = argparse.ArgumentParser(add_help=False)
-    places.add_argument("--warehouse", type=Path, default=paths.data_dir() / "warehouse", help="folder of the tables")
-    places.add_argument("--telemetry", type=Path, default=paths.data_dir() / "telemetry", help="the daemon's files")
+    places.add_argument(
+        "--warehouse", type=_folder, default=paths.data_dir() / "warehouse", help="folder of the tables"
+    )
+    places.add_argument("--telemetry", type=_folder, default=paths.data_dir() / "telemetry", help="the daemon's files")
     places.add_argument("--quiet", action="store_true", help="no progress")
     # pybrokerctl tells of failures itself.
     parser.add_argument("--tell", action="store_true", help=argparse.SUPPRESS)
@@ -49,6 +51,11 @@ def parser() -> argparse.ArgumentParser:
         export.add_argument(f"--{name}")
     export.add_argument("--available-now", action="store_true")
     return parser
+
+
+def _folder(word: str) -> Path:
+    """Return a folder by its whole name: Spark may be elsewhere, and has a current folder of its own."""
+    return Path(word).absolute()
 
 
 def read_time(text: str, now: datetime) -> datetime:
@@ -92,6 +99,8 @@ def act(given: argparse.Namespace) -> dict[str, Any]:
             from pybroker.spark.pipeline.tables import Warehouse  # noqa: PLC0415 - one of six
 
             warehouse = Warehouse(given.warehouse, now)
+            if not warehouse.folder.is_dir():
+                raise FailureError(f"there is no warehouse in {warehouse.folder}", UNAVAILABLE)
             with warehouse.lock():
                 gone = {**warehouse.sweep(), "dates": sum(warehouse.expire().values())}
             return {"result": "ok", **gone, "message": "\n".join(f"{name} removed: {n}" for name, n in gone.items())}
@@ -102,6 +111,9 @@ def main(words: Sequence[str] | None = None) -> int:
     given = parser().parse_args(words)
     try:
         answer = act(given)
+    except KeyboardInterrupt:
+        # What is half done is swept away by the next run.
+        return INTERRUPTED
     except FailureError as failure:
         answer = {"result": "error", "message": failure.text, "exit_code": failure.code}
         if not given.tell:

@@ -22,7 +22,7 @@ def run(given: argparse.Namespace, since: datetime, until: datetime, now: dateti
     warehouse, window = Warehouse(given.warehouse, now), Window(since, until)
     if given.dry_run:
         return _plan(warehouse, given, names, window)
-    if not given.telemetry.is_dir():
+    if "ingest" in names and not given.telemetry.is_dir():
         raise FailureError(f"there is no telemetry in {given.telemetry}: is telemetry.enabled, has the node run?")
     from pybroker.spark.pipeline import remote, session  # noqa: PLC0415 - after what is cheap to find
 
@@ -75,9 +75,8 @@ def _plan(warehouse: Warehouse, given: argparse.Namespace, names: list[str], win
             from pybroker.spark.pipeline import status  # noqa: PLC0415 - only here
 
             waiting = status.waiting(warehouse, given.telemetry)
-            lines += [f"ingest: {table}: {waiting[table]} files" for table in RAW if waiting[table]] or [
-                "ingest: no files"
-            ]
+            found = [(table, waiting[table]) for table in RAW if waiting[table]]
+            lines += [f"ingest: {table}: {n} file{'s' * (n != 1)}" for table, n in found] or ["ingest: no files"]
         elif name in REPORTS:
             lines.append(f"{name}: write {warehouse.folder / '_reports' / name}.json")
         else:

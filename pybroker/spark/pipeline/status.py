@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pybroker.spark.pipeline.jobs import JOBS
+from pybroker.spark.pipeline.jobs.choice import mib
 from pybroker.spark.pipeline.run import iso
 from pybroker.spark.pipeline.schemas import RAW, TABLES
 from pybroker.spark.pipeline.tables import Warehouse
@@ -16,7 +17,7 @@ def status(folder: Path, journal: Path, now: datetime) -> dict[str, Any]:
     warehouse = Warehouse(folder, now)
     state = warehouse.state()
     jobs = {name: state.get("jobs", {}).get(name) for name in JOBS}
-    tables = {}
+    tables: dict[str, dict[str, Any]] = {}
     for name in TABLES:
         dates = warehouse.dates(name)
         octets = sum(path.stat().st_size for path in (folder / name).rglob("*.parquet")) if dates else 0
@@ -25,10 +26,13 @@ def status(folder: Path, journal: Path, now: datetime) -> dict[str, Any]:
     files = waiting(warehouse, journal)
     lag_s = _lag_s(state, journal)
     lines = [f"Warehouse: {folder}", f"Telemetry: {journal}"]
-    lines += [f"{name}: {_told(job)}" for name, job in jobs.items()]
-    lines += [
-        f"{name}: {t['dates']} dates, {t['from']} to {t['to']}, {t['octets']} octets" for name, t in tables.items()
-    ]
+    if any(jobs.values()):
+        lines += [f"{name}: {_told(job)}" for name, job in jobs.items()]
+    else:
+        lines.append("No job has run: pybrokerctl pipeline run all")
+    for name, t in tables.items():
+        span = f"1 date, {t['from']}" if t["dates"] == 1 else f"{t['dates']} dates, {t['from']} to {t['to']}"
+        lines.append(f"{name}: {span}, {mib(t['octets'])}")
     lines.append(f"Files that wait: {sum(files.values())}" + (f", behind by {lag_s} s" if lag_s else ""))
     facts = {"warehouse": str(folder), "telemetry": str(journal), "jobs": jobs, "tables": tables}
     return {**facts, "files_waiting": files, "lag_s": lag_s, "message": "\n".join(lines)}

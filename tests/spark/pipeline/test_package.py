@@ -4,13 +4,16 @@ import subprocess
 import sys
 import zipfile
 
+import pytest
+
 from pybroker.spark.pipeline import package
+from pybroker.spark.pipeline.failure import FailureError
 
 
 def test_the_zip_is_enough_for_the_program(tmp_path):
     answer = package.make(tmp_path / "p.zip")
     names = zipfile.ZipFile(tmp_path / "p.zip").namelist()
-    assert "pyspark_pybroker.py" in names
+    assert {"pyspark_pybroker.py", "pamqp/commands.py"} <= {*names}
     assert not [name for name in names if name.startswith(("pybroker/daemon", "pybroker/core", "pybroker/store"))]
     assert answer["files"] == len(names)
     # -S and -I: nothing but the standard library and the zip.
@@ -25,3 +28,18 @@ def test_the_same_sources_make_the_same_zip(tmp_path):
     for name in ("a.zip", "b.zip"):
         package.make(tmp_path / name)
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_a_folder_that_is_not_there_is_a_sentence(tmp_path):
+    with pytest.raises(FailureError) as caught:
+        package.make(tmp_path / "none/p.zip")
+    assert (caught.value.text, caught.value.code) == (f"{tmp_path}/none/p.zip: No such file or directory", 69)
+
+
+def test_code_knows_whether_it_came_in_a_zip(tmp_path):
+    assert not package.is_submitted()
+    package.make(tmp_path / "p.zip")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'p.zip')!r});"
+    code += "from pybroker.spark.pipeline import package; print(package.is_submitted())"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

@@ -48,7 +48,7 @@ def test_a_dry_run_tells_what_would_be_done_and_does_nothing(capsys, places, tmp
     (tmp_path / "t/node_sample/20260105T00.0001.ndjson").write_text("")
     code, document, err = run(capsys, "run", "all", "--dry-run", *places)
     assert (code, err) == (0, "")
-    assert "ingest: node_sample: 1 files" in document["message"]
+    assert "ingest: node_sample: 1 file" in document["message"]
     assert not (tmp_path / "w").exists()
 
 
@@ -83,7 +83,29 @@ def test_a_second_run_is_told_with_75(capsys, places, tmp_path):
     assert "already runs" in err
 
 
-def test_gc_says_what_went(capsys, places):
+def test_gc_makes_no_warehouse_where_there_is_none(capsys, places, tmp_path):
+    code, document, err = run(capsys, "gc", *places)
+    assert (code, document, err) == (69, None, f"Error:\nthere is no warehouse in {tmp_path / 'w'}\n")
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_job_that_reads_tables_alone_asks_for_no_telemetry(capsys, places, monkeypatch):
+    monkeypatch.setattr(session, "check_packages", lambda: (_ for _ in ()).throw(FailureError("needs pyspark", 69)))
+    assert run(capsys, "run", "capacity", "--quiet", *places)[0] == 69
+
+
+def test_who_interrupts_it_sees_no_traceback(capsys, places, monkeypatch):
+    monkeypatch.setattr(program, "act", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    assert run(capsys, "status", *places) == (130, None, "")
+
+
+def test_a_folder_is_whole_wherever_spark_is(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert program.parser().parse_args(["gc", "--warehouse", "w"]).warehouse == tmp_path / "w"
+
+
+def test_gc_says_what_went(capsys, places, tmp_path):
+    (tmp_path / "w").mkdir()
     code, document, _ = run(capsys, "gc", *places)
     assert code == 0
     assert document["message"] == "unfinished removed: 0\nbad files removed: 0\ndates removed: 0"
