@@ -19,15 +19,18 @@ from pybroker.spark.spool import Spool, read_segment
 if TYPE_CHECKING:
     from pybroker.spark.drain import Drain
 
+# What a task reads at most, unless one segment is more: a task of its own costs what thousands of messages cost.
+TASK_OCTETS = 64 << 20
+TASK_SEGMENTS = 4
 # A query that was killed may leave its drainer behind until it notices.
 _LOCK_WAIT_S = 15.0
 
 
 @dataclass
 class SegmentPartition(InputPartition):
-    """One segment, for one task."""
+    """Segments for one task."""
 
-    path: str
+    paths: tuple[str, ...]
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -85,15 +88,24 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {"segment": numbers[-1] if numbers else 0, "messages_ready": self._drain.messages_ready}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return a task for each segment."""
-        numbers = range(start["segment"] + 1, end["segment"] + 1)
-        return [SegmentPartition(str(self._spool.path(number))) for number in numbers]
+        """Return the tasks: the same ones for the same segments, so that a sink's message ids stay."""
+        tasks: list[list[str]] = []
+        octets = 0
+        for number in range(start["segment"] + 1, end["segment"] + 1):
+            size = self._spool.octets(number)
+            if not tasks or octets + size > TASK_OCTETS or len(tasks[-1]) == TASK_SEGMENTS:
+                tasks.append([])
+                octets = 0
+            tasks[-1].append(str(self._spool.path(number)))
+            octets += size
+        return [SegmentPartition(tuple(paths)) for paths in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield a segment's messages. Raises SpoolError."""
+        """Yield the messages of a task's segments. Raises SpoolError."""
         assert isinstance(partition, SegmentPartition)
         assemble = Assembler(self._schema, self._options).assemble
-        yield from map(assemble, read_segment(partition.path))
+        for path in partition.paths:
+            yield from map(assemble, read_segment(path))
 
     def commit(self, end: dict[str, Any]) -> None:
         """Remove what the sink has."""

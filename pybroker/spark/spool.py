@@ -104,6 +104,13 @@ class Spool:
         """Return how many messages a segment has. Raises SpoolError, OSError."""
         return sum(len(batch) for batch in read_segment(str(self.path(number))))
 
+    def octets(self, number: int) -> int:
+        """Return how long a segment is, 0 if it is missing: whoever reads it says so. Raises OSError."""
+        try:
+            return self.path(number).stat().st_size
+        except FileNotFoundError:
+            return 0
+
     def remove(self, up_to: int) -> None:
         """Remove the segments up to a number. Raises OSError."""
         for number in self.numbers():

@@ -4,9 +4,11 @@
 
 It starts a broker of its own unless one is given, fills a queue (messages of 60 octets with ids of their own), and runs
 one after the other: the connector's streaming read, its batch read, a script of pika, pandas and pyarrow; then the
-streaming read of `--long` rows, a million at a time, for its memory. CPU is what /proc says of each process and its
-children, without what fills the queue. The Spark session is warm. A busy machine takes up to twice the CPU for the same
-work, so the bound in seconds is meant for a quiet one; the ratio holds on either.
+streaming read of `--long` rows for its memory. No query has more than `--round` rows, a million: more are several
+queries, one after the other. CPU is what /proc says of each process and its children, without what fills the queue.
+The Spark session is warm. What a query takes of no size is measured too, with a thousand rows: the fixed cost, of
+starting the Python processes above all; the rest is what each further million takes. A busy machine takes up to twice
+the CPU for the same work, so the bound in seconds is meant for a quiet one; the ratio holds on either.
 
 Gates: at most 2.5 CPU seconds of Python for a million rows read, at least 3 times less CPU in all than the script, and
 memory that does not grow with the rows. Exit code 1 if one is missed. pandas is the script's only: --pandas FOLDER says
@@ -24,6 +26,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -39,8 +42,7 @@ from pybroker.spark.session import Session
 QUEUE = "bench-spark"
 BODY_OCTETS = 60
 BLOCK = 5_000
-# A queue has no more at a time: the broker's memory is not what is measured.
-ROUND = 1_000_000
+FEW = 1_000
 PER_TRIGGER = 250_000
 # Rows after which the JVM has compiled what it compiles.
 WARM = 500_000
@@ -112,16 +114,17 @@ def spent() -> dict[str, float]:
 class Peak(threading.Thread):
     """The most resident memory that a process and all below it had at one time, by kind, looked at every second."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, broker: int) -> None:
         super().__init__(daemon=True)
         self.pid = pid
-        self.octets = {"python": 0, "java": 0}
+        self.broker = broker
+        self.octets = {"python": 0, "java": 0, "broker": 0}
 
     def run(self) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             root = psutil.Process(self.pid)
             while True:
-                now = {"python": 0, "java": 0}
+                now = {"python": 0, "java": 0, "broker": psutil.Process(self.broker).memory_info().rss}
                 for process in [root, *root.children(recursive=True)]:
                     with contextlib.suppress(psutil.Error):
                         now["java" if process.name() == "java" else "python"] += process.memory_info().rss
@@ -132,7 +135,7 @@ class Peak(threading.Thread):
 # -- what is measured, each in a process of its own
 
 
-def by_spark(uri: str, rows: int, how: str, folder: str) -> dict[str, object]:
+def by_spark(uri: str, rows: int, how: str, folder: str, each: int) -> dict[str, object]:
     from spark.conftest import CONFIG, spark_environment
 
     os.environ.update(spark_environment())
@@ -152,18 +155,35 @@ def by_spark(uri: str, rows: int, how: str, folder: str) -> dict[str, object]:
     work(place / "warm")
     empty(uri)
     start = {"s": time.monotonic() - began, "cpu_s": spent()}
-    cpu_s = dict.fromkeys(start["cpu_s"], 0.0)
+    fixed = measured(uri, FEW, partial(work, place / "few"))[1]
+    empty(uri)
+    cpu_s = dict.fromkeys(fixed, 0.0)
     wall_s = 0.0
-    for first in range(0, rows, ROUND):
-        fill(uri, min(ROUND, rows - first))
-        began, before = time.monotonic(), spent()
-        work(place / "run")
-        wall_s += time.monotonic() - began
-        after = spent()
-        cpu_s = {kind: cpu_s[kind] + after[kind] - before[kind] for kind in cpu_s}
+    for first in range(0, rows, each):
+        took_s, took_cpu_s = measured(uri, min(each, rows - first), partial(work, place / "run"))
+        wall_s += took_s
+        cpu_s = {kind: cpu_s[kind] + took_cpu_s[kind] for kind in cpu_s}
     read = spark.read.parquet(str(place / "run/out")).count()
     assert read == rows, (read, rows)
-    return {"rows": read, "wall_s": wall_s, "cpu_s": cpu_s, "start": start}
+    queries = -(-rows // each)
+    further = {kind: (cpu_s[kind] - queries * fixed[kind]) / rows * 1e6 for kind in cpu_s}
+    return {
+        "rows": read,
+        "wall_s": wall_s,
+        "cpu_s": cpu_s,
+        "start": start,
+        "fixed_cpu_s": fixed,
+        "further_cpu_s": further,
+    }
+
+
+def measured(uri: str, rows: int, work: Callable[[], None]) -> tuple[float, dict[str, float]]:
+    """Fill the queue, then work; return what that took: seconds, and CPU seconds by kind."""
+    fill(uri, rows)
+    began, before = time.monotonic(), spent()
+    work()
+    after = spent()
+    return time.monotonic() - began, {kind: after[kind] - before[kind] for kind in after}
 
 
 def stream(spark: object, options: dict[str, str], place: Path) -> None:
@@ -184,7 +204,7 @@ def empty(uri: str) -> None:
         connection.channel().queue_purge(QUEUE)
 
 
-def by_script(uri: str, rows: int, _: str, folder: str) -> dict[str, object]:
+def by_script(uri: str, rows: int, _: str, folder: str, __: int) -> dict[str, object]:
     """Do what people write: consume with pika, make a data frame, write it."""
     import pika
 
@@ -214,16 +234,20 @@ def by_script(uri: str, rows: int, _: str, folder: str) -> dict[str, object]:
 # -- the run
 
 
-def run(what: str, how: str, uri: str, rows: int, broker: BrokerProcess, pandas: str | None) -> dict[str, object]:
+def run(
+    what: str, how: str, uri: str, rows: int, broker: BrokerProcess, given: argparse.Namespace
+) -> dict[str, object]:
     """Run one in a process of its own and print what it took."""
+    pandas = given.pandas if what == "script" else None
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--child", what, "--how", how, "--uri", uri, "--rows", str(rows)]
+        command += ["--round", str(given.round)]
         environment = os.environ | ({"PYTHONPATH": pandas} if pandas else {})
         process = psutil.Process(broker.pid)
         before = sum(cpu_of(process))
         words = [*command, "--folder", folder]
         with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as child:
-            peak = Peak(child.pid)
+            peak = Peak(child.pid, broker.pid)
             peak.start()
             output = child.communicate()[0]
         assert child.returncode == 0
@@ -236,9 +260,16 @@ def run(what: str, how: str, uri: str, rows: int, broker: BrokerProcess, pandas:
     print(
         f"{found['name']:<16}{found['rows']:>11,} rows{found['wall_s']:>8.1f} s   CPU s per million: "
         f"python {per['python']:.2f}  java {per['java']:.2f}  (broker {per['broker']:.2f})   "
-        f"memory MiB: python {peak['python']}  java {peak['java']}",
+        f"memory MiB: python {peak['python']}  java {peak['java']}  (broker {peak['broker']})",
         flush=True,
     )
+    if "fixed_cpu_s" in found:
+        fixed, further = found["fixed_cpu_s"], found["further_cpu_s"]
+        print(
+            f"{'':<16}a query of any size takes python {fixed['python']:.2f}  java {fixed['java']:.2f}, "
+            f"each further million python {further['python']:.2f}  java {further['java']:.2f}",
+            flush=True,
+        )
     return found
 
 
@@ -246,17 +277,19 @@ def judge(results: dict[str, dict[str, object]]) -> list[str]:
     """Return the gates that are missed."""
     missed = []
     for name in ("stream", "batch"):
+        if name not in results:
+            continue
         python = results[name]["per_million"]["python"]
         if python > PYTHON_CPU_MAX_S:
             missed.append(f"{name}: {python:.2f} CPU s of Python for a million rows, {PYTHON_CPU_MAX_S} is the most")
-    spark = sum(results["stream"]["per_million"][kind] for kind in ("python", "java"))
-    if "script" in results:
+    if {"script", "stream"} <= results.keys():
+        spark = sum(results["stream"]["per_million"][kind] for kind in ("python", "java"))
         script = results["script"]["per_million"]["python"]
         print(f"the script takes {script / spark:.1f} times the CPU of Spark, JVM included")
         if script / spark < TIMES_LESS_MIN:
             missed.append(f"{script / spark:.1f} times less CPU than the script, {TIMES_LESS_MIN} is the least")
-    if "long" in results:
-        octets = [sum(results[name]["peak"].values()) for name in ("stream", "long")]
+    if {"long", "stream"} <= results.keys():
+        octets = [sum(results[name]["peak"][kind] for kind in ("python", "java")) for name in ("stream", "long")]
         print(f"memory of {results['long']['rows']:,} rows is {octets[1] / octets[0]:.2f} times that of fewer")
         if octets[1] / octets[0] > GROWTH_MAX:
             missed.append(f"memory grew {octets[1] / octets[0]:.2f} times, {GROWTH_MAX} is the most")
@@ -267,6 +300,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="CPU and memory of queue to Parquet, by Spark and by a script.")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--long", type=int, default=10_000_000, help="rows of the run for memory, 0 for none")
+    parser.add_argument("--round", type=int, default=1_000_000, help="the most rows of a query, and of the queue")
+    parser.add_argument("--only", nargs="*", choices=("stream", "batch", "script", "long"), help="what to run")
     parser.add_argument("--broker", help="HOST:PORT:PID of another broker")
     parser.add_argument("--pandas", help="folder with pandas, if the environment has none")
     parser.add_argument("--json", type=Path, help="where to write the figures")
@@ -278,7 +313,7 @@ def main() -> int:
         return 0
     if given.child:
         work = by_spark if given.child == "spark" else by_script
-        print(json.dumps(work(given.uri, given.rows, given.how, given.folder)))
+        print(json.dumps(work(given.uri, given.rows, given.how, given.folder, given.round)))
         return 0
     if given.broker:
         os.environ["INTEROP_BROKER"] = given.broker
@@ -307,12 +342,14 @@ def run_all(given: argparse.Namespace, uri: str, broker: BrokerProcess) -> dict[
             ("script", "script", "", given.rows),
             ("long", "spark", "stream", given.long),
         ):
+            if given.only is not None and name not in given.only:
+                continue
             if name == "script" and not (given.pandas or has_pandas()):
                 print("no pandas here: the script is left out (--pandas FOLDER)")
                 continue
             if rows:
                 channel.queue_purge(QUEUE)
-                results[name] = run(what, how, uri, rows, broker, given.pandas if what == "script" else None)
+                results[name] = run(what, how, uri, rows, broker, given)
         channel.queue_delete(QUEUE)
     return results
 

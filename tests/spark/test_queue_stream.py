@@ -10,6 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from pybroker.client import Properties
 from pybroker.client.errors import NotFound
+from pybroker.spark import queue_stream
 from pybroker.spark.source import PybrokerSource
 from pybroker.spark.spool import SpoolError
 
@@ -135,3 +136,32 @@ def test_a_queue_that_is_not_there_is_the_brokers_404(reader, name):
     stream = reader(queue=f"{name}-none")
     with pytest.raises(NotFound, match=f"no queue '{name}-none'"):
         stream.latestOffset(stream.initialOffset(), ALL)
+
+
+def tasks(stream, up_to):
+    parts = stream.partitions({"segment": 0}, {"segment": up_to})
+    return [[int(path[-18:-6]) for path in part.paths] for part in parts]
+
+
+def test_a_task_has_a_few_segments_and_not_too_many_octets(reader, spool, monkeypatch):
+    monkeypatch.setattr(queue_stream, "TASK_OCTETS", 100)
+    stream = reader()
+    spool.mkdir()
+    for number, octets in enumerate((10, 10, 10, 10, 10, 90, 10, 200, 100, 1), start=1):
+        (spool / f"{number:012d}.arrow").write_bytes(b"x" * octets)
+    assert tasks(stream, 10) == [[1, 2, 3, 4], [5, 6], [7], [8], [9], [10]]
+    assert tasks(stream, 5) == [[1, 2, 3, 4], [5]]
+    assert tasks(stream, 0) == []
+
+
+def test_all_segments_of_a_task_are_read_in_order_and_a_missing_one_fails_it(reader, publish, spool):
+    stream = reader(maxMessagesPerTrigger="1")
+    publish(b"a", b"b", b"c")
+    start = offset = stream.initialOffset()
+    for _ in range(3):
+        offset = stream.latestOffset(offset, ReadMaxRows(1))
+    assert tasks(stream, 3) == [[1, 2, 3]]
+    assert values(stream, start, offset) == [b"a", b"b", b"c"]
+    (spool / "000000000002.arrow").unlink()
+    with pytest.raises(SpoolError, match=r"000000000002\.arrow is missing"):
+        values(stream, start, offset)
