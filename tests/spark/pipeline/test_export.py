@@ -1,13 +1,50 @@
 """A queue becomes Parquet, and the same command goes on where it was."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from pybroker.spark.pipeline import export
 from pybroker.spark.pipeline.failure import FailureError
 
-pytestmark = pytest.mark.spark
+
+class Query:
+    """A query of four batches of ten rows, of which Spark remembers the last two each time it is asked."""
+
+    def __init__(self):
+        self.done = 0
+
+    def awaitTermination(self, seconds):  # noqa: N802 - the name is Spark's
+        assert seconds
+        self.done += 2
+        return self.done == 4
+
+    @property
+    def recentProgress(self):  # noqa: N802 - likewise
+        return [SimpleNamespace(batchId=n, numInputRows=10) for n in (self.done - 2, self.done - 1)]
 
 
+def test_rows_are_counted_beyond_the_batches_that_spark_remembers():
+    assert export._watch(Query()) == 40
+
+
+@pytest.mark.parametrize(
+    "sign", ["[DATA_SOURCE_NOT_FOUND] pybroker", "ModuleNotFoundError: No module named 'pybroker'"]
+)
+def test_a_spark_without_the_connector_is_told_with_69(tmp_path, sign):
+    errors = pytest.importorskip("pyspark.errors")
+    reader = SimpleNamespace()
+    reader.format = reader.options = reader.option = lambda *_, **__: reader
+    reader.load = lambda: (_ for _ in ()).throw(errors.AnalysisException(sign))
+    with pytest.raises(FailureError) as caught:
+        export.drain(SimpleNamespace(readStream=reader), tmp_path, {}, available_now=True)
+    assert caught.value.text.endswith(
+        "the Python that Spark runs has no pybroker: there, pip install 'pybroker[spark]'"
+    )
+    assert caught.value.code == 69
+
+
+@pytest.mark.spark
 def test_what_is_in_a_queue_is_in_the_folder_and_once(spark, broker, channel, queue, tmp_path):
     options = {"host": broker.host, "port": str(broker.port), "queue": queue, "includeProperties": "true"}
     for round_ in range(2):
@@ -19,6 +56,7 @@ def test_what_is_in_a_queue_is_in_the_folder_and_once(spark, broker, channel, qu
     assert sorted(bytes(row.value) for row in rows) == [f"{r}-{n}".encode() for r in range(2) for n in range(5)]
 
 
+@pytest.mark.spark
 def test_an_option_that_makes_no_sense_is_a_sentence(spark, tmp_path):
     with pytest.raises(FailureError, match="port") as caught:
         export.drain(spark, tmp_path, {"port": "many", "queue": "q"}, available_now=True)
