@@ -53,7 +53,8 @@ _RECOVERABLE: Final = frozenset({320, 506, 541})
 
 
 class Connection(Notices):
-    """An AMQP connection. Made by `connect`; as a context manager it closes at the end.
+    """An AMQP connection. Made by `connect`; as a context manager it closes at the end. A program that ends without
+    closing it may lose what it published in the last milliseconds.
 
     Handlers (`on_...`) are called on the executor, one at a time and in order, never by the reader.
     """
