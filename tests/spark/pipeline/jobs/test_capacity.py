@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -49,23 +50,28 @@ def test_a_candidate_fires_when_it_is_exceeded_not_while(spark):
     }
 
 
-def told(spark, tmp_path, samples):
+@pytest.fixture
+def told(spark, tmp_path, monkeypatch):
+    return partial(report, spark, tmp_path, monkeypatch)
+
+
+def report(spark, tmp_path, monkeypatch, samples):
     """Return the report of these samples, as (memory used, disk space free), ten seconds apart."""
     rows = [
         {"ts": at(0, 10 * n), "epoch": 1, "mem_used": used * MIB, "disk_free": free, "mem_total": 1_000 * MIB}
         for n, (used, free) in enumerate(samples)
     ]
     limits = {"mem_limit": 400 * MIB, "watermark": 0.4, "paging_ratio": 0.5, "disk_limit": 50_000_000}
-    samples = frame(spark, NODE_SAMPLE, *rows, **limits)
+    read = frame(spark, NODE_SAMPLE, *rows, **limits)
+    monkeypatch.setattr(Run, "read", lambda _self, _table: read)
     run = Run(spark, Warehouse(tmp_path, NOON), tmp_path, Window(NOON, NOON + timedelta(hours=1)), quiet=True)
-    run.warehouse.write(samples.withColumn("date", samples.ts.cast("date")), NODE_SAMPLE, run.window.dates)
     capacity.run(run)
     return json.loads((tmp_path / "_reports/capacity.json").read_text())
 
 
 @pytest.mark.spark
-def test_minutes_of_little_use_recommend_what_is_in_force(spark, tmp_path):
-    document = told(spark, tmp_path, [(20 + n % 2, 10**10) for n in range(31)])
+def test_minutes_of_little_use_recommend_what_is_in_force(told):
+    document = told([(20 + n % 2, 10**10) for n in range(31)])
     assert dict(document["summary"])["n: history"] == (
         "2026-01-05 12:00:00 to 2026-01-05 12:05:00, 31 samples, 5 minutes of it seen"
     )
@@ -85,8 +91,8 @@ def test_minutes_of_little_use_recommend_what_is_in_force(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_an_alarm_is_reason_enough_to_raise_a_limit(spark, tmp_path):
-    document = told(spark, tmp_path, [(300, 10**10), (450, 10**10 - 80_000_000), (500, 10**10)])
+def test_an_alarm_is_reason_enough_to_raise_a_limit(told):
+    document = told([(300, 10**10), (450, 10**10 - 80_000_000), (500, 10**10)])
     command = "pybrokerctl set_vm_memory_high_watermark 0.7"
     assert document["advice"][1:] == [
         f"memory: raise the limit, which set the alarm once, for 10 s: {command}",
