@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from pamqp import commands
 
+from pybroker.client.at_exit import close_at_exit
 from pybroker.client.channel import Channel
 from pybroker.client.channel_core import ChannelCore, reason_of
 from pybroker.client.control import Control
@@ -53,8 +54,8 @@ _RECOVERABLE: Final = frozenset({320, 506, 541})
 
 
 class Connection(Notices):
-    """An AMQP connection. Made by `connect`; as a context manager it closes at the end. A program that ends without
-    closing it may lose what it published in the last milliseconds.
+    """An AMQP connection. Made by `connect`; as a context manager it closes at the end. What a program leaves open is
+    closed when the interpreter ends, which a signal does not let it do: until then its last messages may be here.
 
     Handlers (`on_...`) are called on the executor, one at a time and in order, never by the reader.
     """
@@ -89,6 +90,7 @@ class Connection(Notices):
         self._link = self._connect()
         self._use(self._link)
         self._opened.set()
+        close_at_exit(self)
 
     # -- what an application calls
 

@@ -36,6 +36,7 @@ class Lane:
         "_octets",
         "_octets_max",
         "_pressure",
+        "_refused",
         "_runner",
         "_scheduled",
     )
@@ -58,6 +59,7 @@ class Lane:
         self._items: deque[tuple[Callback, Any, int]] = deque()
         self._octets = 0
         self._full = False
+        self._refused = False
         self._scheduled = False
         self._runner: int | None = None
 
@@ -94,7 +96,9 @@ class Lane:
             self._executor.submit(self._run)
         except RuntimeError:
             # The application has shut its executor down. Deliveries stay unacknowledged, so the broker keeps them.
-            _log.warning("the executor takes no callbacks any more; %d of a channel are dropped", len(self._items))
+            if not self._refused:
+                self._refused = True
+                _log.warning("the executor takes no callbacks any more; those of a channel are dropped from now on")
             self.clear()
             self._rest()
 
