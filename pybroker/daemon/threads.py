@@ -42,6 +42,7 @@ class ThreadWorker(Worker):
 
     def submit(self, job: Job, done: Done) -> None:
         """Have `job` run in the thread."""
+        self._turn.linger.working += 1
         self._jobs.put((job, done))
 
     def step_back(self) -> None:
@@ -76,6 +77,7 @@ class ThreadWorker(Worker):
         results = self._results
         while results:
             done, result = results.popleft()
+            turn.linger.working -= 1
             try:
                 done(result)
             except Exception:

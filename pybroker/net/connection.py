@@ -65,6 +65,7 @@ class Connection:
         turn.reading = True
         self._receive(data)
         turn.after_reading()
+        turn.linger.after_event()
 
     def _receive(self, data: bytes) -> None:
         session, turn = self.session, self._server.turn

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import gevent
 
 from pybroker.core.broker import PUMP_MS
+from pybroker.net.linger import Linger
 from pybroker.session import LARGE_READ_OCTETS, RECEIVE_MS, Turn
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class LoopTurn(Turn):
         "_timer",
         "broker",
         "clock",
+        "linger",
         "read_octets",
         "readers",
         "reading",
@@ -62,6 +64,7 @@ class LoopTurn(Turn):
         self._held: list[Connection] = []
         self._pause: Any = None
         self._behind: list[Connection] = []
+        self.linger = Linger(self._loop)
         self._soon: Any = self._loop.timer(0)
         self._scheduled = False
         self.reading = False  # a connection's event is being handled: the turn does not end before
@@ -110,6 +113,8 @@ class LoopTurn(Turn):
         self.woken = True  # what follows needs no call back to be asked for
         # Before the deliveries: the disk works while they are made.
         broker.log.turn_ended()
+        # Confirms before deliveries: who waits for one goes on while these are made.
+        self._flush()
         for _ in range(ROUNDS_MAX):
             try:
                 broker.pump()
