@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 # Limits of core/credit.py, amqp/session.py and amqp/line.py, which pybrokerctl is not to load; a test compares.
 PEER_OCTETS_MAX: Final = 8_388_608
-NODE_OCTETS_MAX: Final = 67_108_864
 REPLY_OCTETS_MAX: Final = 1_048_576
 REPLIES_MAX: Final = 64
 REPLIES_OCTETS_MAX: Final = 1_048_576
@@ -48,10 +47,11 @@ def of_session(session: "Session", cause: object) -> Reason:
 
 
 def _of_journal(session: "Session") -> Reason:
-    octets, total = session.credit.octets, session.broker.log.uncommitted_octets
+    log = session.broker.log
+    octets, total, most = session.credit.octets, log.uncommitted_octets, log.uncommitted_octets_max
     why = f"{size(octets)} of what it published are not on disk yet, {_bounds(PEER_OCTETS_MAX)}"
-    if total > NODE_OCTETS_MAX // 2:
-        why += f"; of all connections together {size(total)}, {_bounds(NODE_OCTETS_MAX)}"
+    if total > most // 2:
+        why += f"; of all connections together {size(total)}, {_bounds(most)}"
     advice = "it goes on as fast as the disk takes it; if that is too slow, see 'pybrokerctl log_status'"
     return Reason(JOURNAL, JOURNAL, why, advice, octets, PEER_OCTETS_MAX)
 

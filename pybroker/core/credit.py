@@ -11,10 +11,9 @@ from pybroker.core.throttle import JOURNAL
 if TYPE_CHECKING:
     from pybroker.core.link import SessionState
 
-# A peer that is ahead of the disk by this much, or all of them together by that much, is not read until half of it is
-# on disk: enough for the disk never to wait for the network.
+# A peer that is ahead of the disk by this much, or all of them together by what the log allows, is not read until half
+# of it is on disk: enough for the disk never to wait for the network.
 PEER_OCTETS_MAX: Final = 8_388_608
-NODE_OCTETS_MAX: Final = 67_108_864
 
 
 class Credit:
@@ -47,7 +46,8 @@ class Credit:
             batches[ticket] = octets
         self._octets += octets
         broker = self._session.broker
-        if self._octets > PEER_OCTETS_MAX or broker.log.uncommitted_octets > NODE_OCTETS_MAX:
+        log = broker.log
+        if self._octets > PEER_OCTETS_MAX or log.uncommitted_octets > log.uncommitted_octets_max:
             broker.ahead[self] = None
             self._session.stop_reading(JOURNAL)
 
@@ -55,7 +55,7 @@ class Credit:
         """Have the peer read again if enough is on disk, or nothing ever will be."""
         broker = self._session.broker
         log = broker.log
-        half = self.octets <= PEER_OCTETS_MAX // 2 and log.uncommitted_octets <= NODE_OCTETS_MAX // 2
+        half = self.octets <= PEER_OCTETS_MAX // 2 and log.uncommitted_octets <= log.uncommitted_octets_max // 2
         if half or log.failed:
             broker.ahead.pop(self, None)
             self._session.resume_reading(JOURNAL)

@@ -124,6 +124,7 @@ class Journal(Log):
         self._writer = Writer(disk, self.epoch)
         segment_octets = min(SEGMENT_OCTETS_MAX, max(SEGMENT_OCTETS_MIN, disk.free_octets() // SEGMENT_PARTS))
         self.upkeep = Upkeep(self, disk, files, segment_octets, recovered.checkpoints)
+        self.uncommitted_octets_max = self.upkeep.reserve_octets // 2
 
     # -- what the core does --------------------------------------------------------------------------------------------
 
@@ -245,6 +246,7 @@ class Journal(Log):
             # Nothing is lost: the batch is written when there is room again, and everything behind it.
             self.full = str(error)
             self._full_since_ms = self.clock.now_ms
+            self._shrink(batch)
             self.upkeep.disk_is_full(self.full)
             return
         if error is not None:
@@ -258,6 +260,12 @@ class Journal(Log):
             self.commit()
         else:
             self._write_next()
+
+    def _shrink(self, batch: Batch) -> None:
+        """Have a segment for which there was no room made no larger than what goes into it."""
+        if batch.create:
+            (segment,) = (each for each in self.ledger.segments if each.number == batch.number)
+            segment.size = batch.create = segment.used
 
     def gate_moved(self) -> None:
         """Complete what is on disk, and whose definitions are too."""

@@ -4,7 +4,7 @@
 `completed` grows when one of them is on disk.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,21 +15,26 @@ if TYPE_CHECKING:
     # Gets what could be read, ascending by seq: a run, and which of its messages were asked for.
     Fetched = Callable[[list[tuple[Run, range]]], None]
 
+# So much may wait for the disk: enough for it never to wait for the network.
+UNCOMMITTED_OCTETS_MAX: Final = 33_554_432
+
 
 class Log:
     """Invariants: seqs never repeat; tickets only grow; what has a ticket up to `completed` survives a crash.
 
     Messages appended with seqs below `safe_seq` are on disk, so that their contents may leave the memory and be
-    fetched. `uncommitted_octets` waits for the disk. `failed` says why nothing more can be written, empty: all is well.
+    fetched. `uncommitted_octets` waits for the disk; above the maximum no publisher is read. `failed` says why nothing
+    more can be written, empty: all is well.
     """
 
-    __slots__ = ("completed", "failed", "next_seq", "safe_seq", "uncommitted_octets")
+    __slots__ = ("completed", "failed", "next_seq", "safe_seq", "uncommitted_octets", "uncommitted_octets_max")
 
     def __init__(self) -> None:
         self.next_seq = 1
         self.completed = 0
         self.safe_seq = 0
         self.uncommitted_octets = 0
+        self.uncommitted_octets_max = UNCOMMITTED_OCTETS_MAX
         self.failed = ""
 
     @property

@@ -13,6 +13,7 @@ from pybroker.store.checkpoint import Checkpoint, write_checkpoint
 from pybroker.store.compaction import Compacted, compact
 from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.footer import Footer
+from pybroker.store.log import UNCOMMITTED_OCTETS_MAX
 from pybroker.store.segment import seal_segment
 from pybroker.store.writer import PREPARED
 
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from pybroker.store.worker import Worker
     from pybroker.store.writer import Batch
 
-# Kept so that settles, and the checkpoints that free segments, can be written on a full disk.
+# Kept so that what is in flight, settles, and the checkpoints that free segments can be written on a full disk. What is
+# in flight stands before the settles of all that was drained since: without room for it nothing would ever be unlinked.
 RESERVE: Final = "reserve"
+RESERVE_OCTETS_MAX: Final = 2 * UNCOMMITTED_OCTETS_MAX
 # The first segment's size; each further one has twice its forerunner's, so that an idle node's folder stays small.
 FIRST_OCTETS: Final = 4_194_304
 # A checkpoint is written this often while something changes, and sooner while segments wait for it to be unlinked.
@@ -94,6 +97,11 @@ class Upkeep:
         self._preparing = False
         self._started = False
         self._closed = False
+
+    @property
+    def reserve_octets(self) -> int:
+        """Return the reserve's size: twice what may be in flight, whose records need more room than their contents."""
+        return min(RESERVE_OCTETS_MAX, 2 * self.largest_octets)
 
     # -- what the journal tells ----------------------------------------------------------------------------------------
 
@@ -298,7 +306,7 @@ class Upkeep:
             self._journal.on_full("")
 
     def _keep_reserve(self) -> None:
-        self._files.submit(partial(_make_reserve, self._disk, self.largest_octets // 2), self._reserved)
+        self._files.submit(partial(_make_reserve, self._disk, self.reserve_octets), self._reserved)
 
     def _reserved(self, error: "BaseException | None") -> None:
         self._reserve = error is None
@@ -353,8 +361,14 @@ def _prepare(disk: "Disk", octets: int) -> None:
 
 
 def _make_reserve(disk: "Disk", octets: int) -> None:
-    if RESERVE not in disk.names():
-        _create_whole(disk, RESERVE, octets)
+    if RESERVE in disk.names():
+        file = disk.open(RESERVE)
+        size = disk.size(file)
+        disk.close(file)
+        if size >= octets:
+            return
+        disk.unlink(RESERVE)  # of a start with less room
+    _create_whole(disk, RESERVE, octets)
 
 
 def _create_whole(disk: "Disk", name: str, octets: int) -> None:

@@ -8,7 +8,7 @@ MIB = 1 << 20
 
 
 def test_limits_and_names_are_those_of_who_holds_back():
-    assert (credit.PEER_OCTETS_MAX, credit.NODE_OCTETS_MAX) == (causes.PEER_OCTETS_MAX, causes.NODE_OCTETS_MAX)
+    assert credit.PEER_OCTETS_MAX == causes.PEER_OCTETS_MAX
     assert session.REPLY_OCTETS_MAX == causes.REPLY_OCTETS_MAX
     assert (line.REPLIES_MAX, line.OCTETS_MAX) == (causes.REPLIES_MAX, causes.REPLIES_OCTETS_MAX)
     assert (throttle.JOURNAL, throttle.PEER) == (causes.JOURNAL, causes.PEER)
@@ -19,7 +19,7 @@ def test_all_connections_together_are_told_where_they_count(world, monkeypatch):
     monkeypatch.setattr(type(world.broker.log), "uncommitted_octets", property(lambda _: 65 * MIB), raising=False)
     why = causes.of_session(peer.session, "journal").why
     assert why.endswith(
-        "of all connections together 65.0 MB, and it is not read from 64.0 MB on until there are 32.0 MB"
+        "of all connections together 65.0 MB, and it is not read from 32.0 MB on until there are 16.0 MB"
     )
 
 

@@ -14,13 +14,13 @@ BODY = bytes(100_000)
 @pytest.fixture
 def log(world: World) -> GatheringLog:
     world.broker.log = GatheringLog()
+    world.broker.log.uncommitted_octets_max = 1_000_000
     return world.broker.log
 
 
 @pytest.fixture(autouse=True)
 def limits(monkeypatch) -> None:
     monkeypatch.setattr("pybroker.core.credit.PEER_OCTETS_MAX", 410_000)
-    monkeypatch.setattr("pybroker.core.credit.NODE_OCTETS_MAX", 1_000_000)
 
 
 @pytest.fixture

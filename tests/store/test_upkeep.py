@@ -3,9 +3,10 @@
 import errno
 
 import pytest
-from faulty_disk import FaultyDisk
+from faulty_disk import FaultyDisk, Power
 from journals import Node
 
+from pybroker.core.credit import PEER_OCTETS_MAX
 from pybroker.store.format import segment_number
 from pybroker.store.upkeep import RESERVE
 from pybroker.store.writer import PREPARED
@@ -112,3 +113,28 @@ def test_a_next_segment_that_cannot_be_made_ahead_is_an_alarm_that_passes_too(di
     assert "" == node.full[-1]
     assert {RESERVE, PREPARED} <= set(disk.names())
     assert [] == node.failed
+
+
+@pytest.mark.parametrize("more", [0, 131_072])
+@pytest.mark.parametrize("mib", [6, 16, 24, 64, 200])
+def test_who_fills_the_disk_and_drains_it_all_goes_on(mib, more):
+    """What is in flight stands before the settles that make room; the reserve has to have room for it."""
+    disk = FaultyDisk(Power(capacity=mib << 20))
+    node = Node(disk)
+    upkeep = node.log.upkeep
+    octets = min(PEER_OCTETS_MAX, node.log.uncommitted_octets_max) + more
+    runs = []
+    while not any(node.full):
+        runs.append(node.publish([bytes(1_000)] * (octets // 1_031)))
+        node.commit()
+    for run in runs:
+        node.settle(run)
+    for _ in range(30):
+        node.tick(1_000)
+    assert (node.log.last_ticket, "", []) == (node.log.completed, node.full[-1], node.failed)
+    # The reserve, what is prepared, and the segment that is written.
+    assert disk.free_octets() > (mib << 20) - upkeep.reserve_octets - 3 * upkeep.largest_octets
+    again = node.publish([bytes(1_000)] * 900)
+    node.commit()
+    assert node.log.completed == node.log.last_ticket
+    assert [again.first_seq + i for i in range(again.count)] == Node(disk).live()
