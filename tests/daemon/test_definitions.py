@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sqlite3
+from types import SimpleNamespace
 
 import pika
 import pytest
@@ -235,6 +236,7 @@ class Loop:
     def __init__(self):
         self.clock = FakeClock()
         self.reading = False
+        self.linger = SimpleNamespace(working=0)
 
     def after_reading(self):
         pass
