@@ -165,12 +165,13 @@ def _read(buffer: pa.Buffer, places: pa.Array, count: int) -> list[pa.Array]:
 def _pieces(buffer: pa.Buffer, begins: pa.Array, ends: pa.Array) -> pa.Array:
     """Return a copy of the octets from each begin to its end."""
     count = len(begins)
-    edges = array("i", bytes(4 * (2 * count + 1)))
-    edges[0 : 2 * count : 2] = _numbers(begins)
-    edges[1 : 2 * count : 2] = _numbers(ends)
-    edges[-1] = edges[-2]
-    both = pa.Array.from_buffers(pa.binary(), 2 * count, [None, pa.py_buffer(edges), buffer])
-    return both.take(_EVEN.slice(0, count))
+    # Also what lies between them, from the buffer's beginning to its end: of damaged octets they need not be in order.
+    edges = array("i", bytes(4 * (2 * count + 2)))
+    edges[1 : 2 * count : 2] = _numbers(begins)
+    edges[2 : 2 * count + 1 : 2] = _numbers(ends)
+    edges[-1] = buffer.size
+    all_ = pa.Array.from_buffers(pa.binary(), 2 * count + 1, [None, pa.py_buffer(edges), buffer])
+    return all_.take(_ODD.slice(0, count))
 
 
 def _numbers(places: pa.Array) -> "array[int]":
@@ -184,5 +185,5 @@ def _int32(values: range) -> pa.Array:
     return pa.Array.from_buffers(pa.int32(), len(values), [None, pa.py_buffer(array("i", values))])
 
 
-_EVEN: Final = _int32(range(0, 2 * _ROWS_MAX, 2))
+_ODD: Final = _int32(range(1, 2 * _ROWS_MAX, 2))
 _COUNT: Final = _int32(range(_ROWS_MAX))

@@ -19,6 +19,8 @@ _log = logging.getLogger("pybroker.spark")
 SEGMENT_ROWS: Final = 50_000
 assert SEGMENT_ROWS <= PREFETCH_MAX
 _RETRY_S: Final = 1.0
+# How often nothing may come although messages wait.
+BARREN_MAX: Final = 3
 _POLL_S: Final = 0.05
 # What a broker says that stops (AMQP), or lacks something for a moment.
 _PASSING: Final = frozenset({320, 506, 541})
@@ -52,6 +54,7 @@ class Drain:
         taken = 0
         wanted: int | None = None
         give_up = 0.0
+        barren = 0
         while True:
             try:
                 ready = self._wait(0.0 if taken or wanted else wait_s)
@@ -60,7 +63,11 @@ class Drain:
                 while taken < wanted:
                     rows = self._write(number, min(wanted - taken, SEGMENT_ROWS))
                     if not rows:
-                        break  # another consumer has the rest
+                        # Another consumer has the rest; or the broker still gets at it, as behind a restart.
+                        barren += 1
+                        if barren > BARREN_MAX or not self.look():
+                            break
+                        continue
                     # Counted before the ack: if that fails, the segment stays and its messages come once more.
                     number += 1
                     taken += rows

@@ -368,14 +368,15 @@ def _make_reserve(disk: "Disk", octets: int) -> None:
         if size >= octets:
             return
         disk.unlink(RESERVE)  # of a start with less room
-    _create_whole(disk, RESERVE, octets)
+    # What is in it nobody reads: a disk that takes a second for a sync would keep a stop waiting for a minute.
+    _create_whole(disk, RESERVE, octets, lasting=False)
 
 
-def _create_whole(disk: "Disk", name: str, octets: int) -> None:
+def _create_whole(disk: "Disk", name: str, octets: int, *, lasting: bool = True) -> None:
     """Make a file of zeros under its name when it is complete."""
     part = name + NEW_SUFFIX
     if part in disk.names():
         disk.unlink(part)
-    disk.close(disk.create(part, octets))
+    disk.close(disk.create(part, octets, lasting=lasting))
     disk.rename(part, name)
     disk.sync_folder()

@@ -1,5 +1,6 @@
 """A real daemon, stopped and killed: what is durable is there again, what is not is gone, damage stops nothing."""
 
+import contextlib
 import json
 import logging
 import os
@@ -23,13 +24,28 @@ from pybroker.store.row_file import PUT_META, meta_row
 NOISE = b"this was a database once\n" * 400
 
 
+class Attended(Running):
+    """A daemon whose clients hang up before it stops: idle ones would not answer its goodbye, which it waits for."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.peers = []
+
+    def stop(self):
+        for peer in self.peers:
+            with contextlib.suppress(pika.exceptions.AMQPError):
+                peer.close()
+        self.peers.clear()
+        return super().stop()
+
+
 @pytest.fixture
 def start(tmp_path):
     """Start a daemon on the test's only folder; whoever started the one before has ended it."""
     started = []
 
     def start():
-        started.append(Running(tmp_path))
+        started.append(Attended(tmp_path))
         return started[-1]
 
     yield start
@@ -40,7 +56,8 @@ def start(tmp_path):
 
 def channel_of(daemon, **given):
     parameters = pika.ConnectionParameters("127.0.0.1", daemon.port, heartbeat=0, **given)
-    return pika.BlockingConnection(parameters).channel()
+    daemon.peers.append(pika.BlockingConnection(parameters))
+    return daemon.peers[-1].channel()
 
 
 def kill(daemon):

@@ -72,6 +72,7 @@ def full_and_killed(broker, history, seed, take, give):
     history.fault(publisher.in_flight)
     give()
     broker.start()
+    broker.ctl("set_disk_free_limit", "1000")
     drain(broker.address, history, *QUEUES)
     broker.stop()
 

@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
 
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from spark.amqp_octets import FRAME_OCTETS_MAX, HEARTBEAT, cancel, deliver
 
 from pybroker.errors import AmqpError, ProtocolSyntaxError
@@ -123,7 +123,8 @@ def outcome(octets, cut_octets_min):
 PIECES = st.sampled_from([*MESSAGES, deliver(5, b""), deliver(6, b"two frames", step=6), HEARTBEAT, cancel()])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
+@example([deliver(6, b"two frames", step=6), MESSAGES[-1], deliver(6, b"two frames", step=6)], [(146, 0), (5009, 105)])
 @given(st.lists(PIECES, min_size=1, max_size=6), st.lists(st.tuples(st.integers(0, 8_000), st.integers(0, 255))))
 def test_damaged_octets_come_to_the_same_as_one_by_one(pieces, damages):
     octets = bytearray(b"".join(pieces))

@@ -186,6 +186,7 @@ def test_the_incidents_of_a_day_are_found(story, check):
     check(story)
 
 
+@pytest.mark.slow
 def test_what_is_read_twice_is_the_same(story):
     before = story.reports()
     count = story.count(QUEUE_SAMPLE)
