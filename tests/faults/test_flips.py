@@ -163,7 +163,7 @@ def flips(tmp_path, number, seed):
 
 
 def test_a_damaged_file_never_keeps_the_daemon_from_starting_and_never_passes_silently(tmp_path, seed, publish_line):
-    total, figures = flips(tmp_path, 10, seed)
+    total, figures = flips(tmp_path, 6, seed)
     publish_line(total, **figures)
     assert total.bad == {}
 

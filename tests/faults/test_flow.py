@@ -322,7 +322,7 @@ def with_alarms_at_random(broker, seed, publish_line, clients: int, seconds: flo
 
 
 def test_alarms_at_random_lose_nobody(broker, seed, publish_line):
-    with_alarms_at_random(broker, seed, publish_line, 5, 8)
+    with_alarms_at_random(broker, seed, publish_line, 5, 4)
 
 
 @pytest.mark.slow
