@@ -45,6 +45,7 @@ def test_a_spark_without_the_connector_is_told_with_69(tmp_path, sign):
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_what_is_in_a_queue_is_in_the_folder_and_once(spark, broker, channel, queue, tmp_path):
     options = {"host": broker.host, "port": str(broker.port), "queue": queue, "includeProperties": "true"}
     for round_ in range(2):
