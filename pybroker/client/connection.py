@@ -55,7 +55,7 @@ _RECOVERABLE: Final = frozenset({320, 506, 541})
 
 class Connection(Notices):
     """An AMQP connection. Made by `connect`; as a context manager it closes at the end. What a program leaves open is
-    closed when the interpreter ends, which a signal does not let it do: until then its last messages may be here.
+    closed when it ends; one that a signal kills takes along what it published in the last milliseconds.
 
     Handlers (`on_...`) are called on the executor, one at a time and in order, never by the reader.
     """

@@ -1,5 +1,6 @@
 """A program that just ends: what it published is there, nothing is printed, and it does end."""
 
+import signal
 import subprocess
 import sys
 
@@ -23,7 +24,10 @@ def queue(channel, name):
 
 
 def run(broker, queue: str, count: int, before: str = "") -> subprocess.CompletedProcess[str]:
-    program = PUBLISHING.format(host=broker.host, port=broker.port, queue=queue, count=count, before=before)
+    return ended(PUBLISHING.format(host=broker.host, port=broker.port, queue=queue, count=count, before=before))
+
+
+def ended(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
 
 
@@ -51,3 +55,42 @@ def test_deliveries_that_come_while_it_ends_are_dropped_with_a_word(broker, chan
 def test_an_error_that_ends_it_is_all_that_is_told(broker, queue):
     done = run(broker, queue, 10, "raise SystemExit('no more')")
     assert (1, "", "no more\n") == (done.returncode, done.stdout, done.stderr)
+
+
+FORKING = """
+import os, sys
+from pybroker.client import at_exit
+child = os.fork()
+if not child:
+    sys.exit(len(at_exit._opened))
+assert os.waitpid(child, 0)[1] == 0
+channel.confirm_select()
+channel.publish_and_wait("", {queue!r}, b"after the child")
+"""
+
+
+def test_a_process_forked_from_it_ends_without_them(broker, channel, queue):
+    """Else it would wait for answers that the program gets, or say goodbye in its name."""
+    done = run(broker, queue, 0, FORKING.format(queue=queue))
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+    assert 1 == channel.queue_declare(queue, passive=True).message_count
+
+
+HANGING = """
+import os
+from pybroker.client import Address, Connection, Options, at_exit
+at_exit.WAIT_S = 0.5
+options = Options(addresses=(Address({host!r}, {port}),), close_timeout_s=30.0)
+connections = [Connection(options) for _ in range(4)]
+os.kill({pid}, {stop})
+"""
+
+
+def test_a_broker_that_hangs_does_not_keep_it(own):
+    broker = own()
+    program = HANGING.format(host=broker.host, port=broker.port, pid=broker.pid, stop=int(signal.SIGSTOP))
+    try:
+        done = ended(program)
+    finally:
+        broker.process.send_signal(signal.SIGCONT)
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
