@@ -358,6 +358,7 @@ class AmqpChannel(ChannelState):
             session.broker.reply_consumers.pop(self.reply_consumer[1], None)
             self.reply_consumer = None
         consumers, self.consumers = self.consumers, {}
+        session.consumers -= len(consumers)
         queues: dict[Queue, None] = {}
         for consumer in consumers.values():
             consumer.queue.consumers.remove(consumer)

@@ -63,7 +63,8 @@ class AmqpConsumer(Consumer):
     def cancelled_by_server(self) -> None:
         """Send basic.cancel to clients that know it (consumer_cancel_notify)."""
         channel = self.channel
-        channel.consumers.pop(self.tag, None)
+        if channel.consumers.pop(self.tag, None) is not None:
+            channel.session.consumers -= 1
         if channel.session.capabilities.get("consumer_cancel_notify") is True and not channel.closing:
             channel.send(make_method(commands.Basic.Cancel, consumer_tag=self.tag, nowait=True))
 

@@ -23,7 +23,9 @@ class Settings:
     heartbeat_s: int = 60
     handshake_timeout_ms: int = 10_000
     message_octets_max: int = 16_777_216
-    consumers_per_channel_max: int = 0
+    # Differs from RabbitMQ: it has no limit. One with all its consumers ends within some ten milliseconds.
+    consumers_per_channel_max: int = 10_000  # 0: no limit, as with the next
+    consumers_per_connection_max: int = 20_000
     connection_max: int | None = None  # of the node; None: no limit, as with the next
     channels_per_node_max: int | None = None
     password_hashing: str = ARGON2ID  # of new users and changed passwords

@@ -59,7 +59,7 @@ def _refuses_flow(text: str) -> bool:
 
 
 def _number_or_infinity(text: str) -> object:
-    return 0 if text == "infinity" else values.whole_number(1, 65_535)(text)
+    return 0 if text == "infinity" else values.whole_number(1, 1_000_000)(text)
 
 
 def _milliseconds_or_undefined(text: str) -> object:
@@ -106,7 +106,8 @@ KEYS: Final[Mapping[str, Key]] = {
     "channel_max": Key("2047", values.whole_number(0, 65_535), "channel_max"),
     "connection_max": Key("infinity", _limit_or_infinity, "connection_max"),
     "channel_max_per_node": Key("infinity", _limit_or_infinity, "channels_per_node_max"),
-    "consumer_max_per_channel": Key("infinity", _number_or_infinity, "consumers_per_channel_max"),
+    "consumer_max_per_channel": Key("10000", _number_or_infinity, "consumers_per_channel_max"),
+    "consumer_max_per_connection": Key("20000", _number_or_infinity, "consumers_per_connection_max"),
     "consumer_timeout": Key("1800000", _milliseconds_or_undefined, "consumer_timeout_ms"),
     "max_message_size": Key("16777216", values.octets(1, MESSAGE_OCTETS_CEILING), "message_octets_max"),
     "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), ""),

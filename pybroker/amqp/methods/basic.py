@@ -58,9 +58,13 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     consumers = queue.consumers
     if consumers.exclusive is not None or (method.exclusive and (len(consumers) or consumers.single_active)):
         raise AccessRefused(f"queue '{queue.name}' in vhost '{vhost.name}' in exclusive use")
-    maximum = session.broker.settings.consumers_per_channel_max
+    settings = session.broker.settings
+    maximum = settings.consumers_per_channel_max
     if maximum and len(channel.consumers) >= maximum:
         raise NotAllowed(f"reached maximum ({maximum}) of consumers per channel")
+    maximum = settings.consumers_per_connection_max
+    if maximum and session.consumers >= maximum:
+        raise NotAllowed(f"reached maximum ({maximum}) of consumers per connection")
     consumer = AmqpConsumer(
         queue,
         channel,
@@ -78,6 +82,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     consumer.arguments = method.arguments
     consumer.priority = consumer_priority(method.arguments)
     channel.consumers[consumer.tag] = consumer
+    session.consumers += 1
     if not method.nowait:
         channel.send(make_method(commands.Basic.ConsumeOk, consumer_tag=consumer.tag))
     consumers.add(consumer)
@@ -109,6 +114,7 @@ def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
     tag = method.consumer_tag
     consumer = channel.consumers.pop(tag, None)
     if consumer is not None:
+        channel.session.consumers -= 1
         consumer.queue.catch_up()
         consumer.queue.consumers.remove(consumer)
     elif channel.reply_consumer is not None and tag == channel.reply_consumer[0]:

@@ -105,7 +105,6 @@ def _handed(queue: "Queue", entries: list[Entry], count: int, octets: int, *, no
 def _deal(queue: "Queue", level: "Level", budget: int, now_ms: int) -> int:
     """Deal the head entry in strides over the ring, starting with the consumer whose turn it is."""
     ring = queue.consumers.able()
-    assert ring is not None
     readers = []
     for consumer in ring:
         # Consumers of one channel share its limit: they are served one message at a time, by `deliver`.

@@ -1,26 +1,90 @@
 """The consumers of one queue, and whose turn it is: round robin among the able ones of the highest priority (F18).
 
-A consumer without credit leaves the ring and comes back by `resume`, so that a turn costs O(able consumers).
+A consumer without credit leaves the ring and comes back by `resume`, so that a turn costs O(able consumers). One that
+unsubscribes is passed over where it stands: to take it out of the middle would cost O(consumers) each time.
 """
 
+from bisect import bisect_left, insort
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pybroker.core.consumer import Consumer
 
+# So many unsubscribed consumers may stand in a line, and as many again as are subscribed.
+CANCELLED_MAX: Final = 64
+
+
+class Line:
+    """Consumers in line by priority. Invariant: no line is kept whose consumers have all unsubscribed."""
+
+    __slots__ = ("cancelled", "priorities", "rings")
+
+    def __init__(self) -> None:
+        self.rings: dict[int, deque[Consumer]] = {}
+        self.priorities: list[int] = []  # ascending, so that the highest is dropped in O(1)
+        self.cancelled = 0  # how many unsubscribed while they stood here, since the lines were last swept
+
+    def append(self, consumer: "Consumer") -> None:
+        """Put a consumer at the end of those of its priority."""
+        ring = self.rings.get(consumer.priority)
+        if ring is None:
+            ring = self.rings[consumer.priority] = deque()
+            insort(self.priorities, consumer.priority)
+        ring.append(consumer)
+
+    def leave(self, consumer: "Consumer", others: int) -> None:
+        """Let a cancelled consumer go, wherever it stands; `others` are subscribed still. O(1), amortized."""
+        ring = self.rings.get(consumer.priority)
+        if ring is None:
+            return
+        while ring and ring[0].cancelled:
+            ring.popleft()
+        if not ring:  # also where the last one left it for want of credit: priorities come without number
+            self.drop(consumer.priority)
+            return
+        self.cancelled += 1
+        if self.cancelled > others + CANCELLED_MAX:
+            self._sweep()
+
+    def pop(self) -> "Consumer | None":
+        """Take out the first one of the highest priority."""
+        while self.priorities:
+            ring = self.rings[self.priorities[-1]]
+            while ring:
+                consumer = ring.popleft()
+                if not consumer.cancelled:
+                    return consumer
+            self.drop(self.priorities[-1])
+        return None
+
+    def drop(self, priority: int) -> None:
+        """Forget the empty line of a priority."""
+        del self.rings[priority]
+        del self.priorities[bisect_left(self.priorities, priority)]
+
+    def _sweep(self) -> None:
+        self.cancelled = 0
+        for priority, ring in list(self.rings.items()):
+            left = deque([consumer for consumer in ring if not consumer.cancelled])
+            if left:
+                self.rings[priority] = left
+            else:
+                self.drop(priority)
+
 
 class Consumers:
     """All consumers in order of subscription; `single_active` lets only the first (by priority, then age) be served."""
 
-    __slots__ = ("_all", "_priorities", "_rings", "exclusive", "single_active")
+    __slots__ = ("_active", "_all", "_heirs", "_line", "exclusive", "single_active")
 
     def __init__(self, *, single_active: bool) -> None:
         self._all: dict[Consumer, None] = {}
-        self._rings: dict[int, deque[Consumer]] = {}
-        self._priorities: list[int] = []
+        self._line = Line()
+        self._heirs = Line()  # of the single active consumer
+        self._active: Consumer | None = None
         self.single_active = single_active
         self.exclusive: Consumer | None = None
 
@@ -33,9 +97,7 @@ class Consumers:
     @property
     def active(self) -> "Consumer | None":
         """Return the single active consumer, None where that does not apply."""
-        if not self.single_active:
-            return None
-        return next((consumer for consumer in self._all if consumer.active), None)
+        return self._active
 
     @property
     def alone(self) -> bool:
@@ -47,73 +109,71 @@ class Consumers:
         self._all[consumer] = None
         if consumer.exclusive:
             self.exclusive = consumer
-        consumer.active = not self.single_active or len(self._all) == 1
         consumer.waiting = True
-        if consumer.active:
-            self.resume(consumer)
+        consumer.active = not self.single_active or len(self._all) == 1
+        if not consumer.active:
+            self._heirs.append(consumer)
+            return
+        if self.single_active:
+            self._active = consumer
+        self.resume(consumer)
 
     def remove(self, consumer: "Consumer") -> None:
         """Unsubscribe; the next in line becomes the single active consumer where that applies."""
-        self._all.pop(consumer, None)
+        if self._all.pop(consumer, self) is self:
+            return
         consumer.cancelled = True
         if self.exclusive is consumer:
             self.exclusive = None
-        ring = self._rings.get(consumer.priority)
-        if ring is not None:
-            if not consumer.waiting:
-                ring.remove(consumer)
-            if not ring:  # also where the last one left it for want of credit: priorities come without number
-                del self._rings[consumer.priority]
-                self._priorities.remove(consumer.priority)
+        (self._line if consumer.active else self._heirs).leave(consumer, len(self._all))
         consumer.waiting = True
-        if self.single_active and consumer.active and self._all:
-            heir = max(self._all, key=lambda c: c.priority)  # max keeps the first of equals: the oldest
-            heir.active = True
-            self.resume(heir)
         consumer.active = False
+        if self._active is consumer:
+            self._active = heir = self._heirs.pop()
+            if heir is not None:
+                heir.active = True
+                self.resume(heir)
 
     def resume(self, consumer: "Consumer") -> None:
         """Put a consumer that got credit at the end of its ring."""
-        if not consumer.active or not consumer.waiting:
-            return
-        consumer.waiting = False
-        ring = self._rings.get(consumer.priority)
-        if ring is None:
-            ring = self._rings[consumer.priority] = deque()
-            self._priorities = sorted(self._rings, reverse=True)
-        ring.append(consumer)
+        if consumer.active and consumer.waiting:
+            consumer.waiting = False
+            self._line.append(consumer)
 
     def next(self) -> "Consumer | None":
         """Return the able consumer whose turn it is; unable ones before it leave their ring."""
-        for priority in self._priorities:
-            ring = self._rings[priority]
+        line = self._line
+        priorities = line.priorities
+        while priorities:
+            ring = line.rings[priorities[-1]]
             while ring:
                 consumer = ring[0]
-                if consumer.credit() > 0:
+                if consumer.credit() > 0 and not consumer.cancelled:
                     return consumer
                 consumer.waiting = True
                 ring.popleft()
+            if len(priorities) == 1:
+                return None  # most queues have one: it is not made anew with each message
+            line.drop(priorities[-1])
         return None
 
     def beside(self, consumer: "Consumer") -> int:
-        """Return how many stand in the ring of the consumer that `next` returned, itself among them."""
-        return len(self._rings[consumer.priority])
+        """Return how many stand in the ring of the consumer that `next` returned, itself among them, at most."""
+        return len(self._line.rings[consumer.priority])
 
     def rotate(self, consumer: "Consumer") -> None:
         """Put the consumer that `next` returned at the end: it is being served."""
-        self._rings[consumer.priority].rotate(-1)
+        self._line.rings[consumer.priority].rotate(-1)
 
-    def able(self) -> "deque[Consumer] | None":
-        """Return the ring of the highest priority that has an able consumer; the unable ones have left it."""
-        for priority in self._priorities:
-            ring = self._rings[priority]
-            for _ in range(len(ring)):
-                consumer = ring[0]
-                if consumer.credit() > 0:
-                    ring.rotate(-1)
-                else:
-                    consumer.waiting = True
-                    ring.popleft()
-            if ring:
-                return ring
-        return None
+    def able(self) -> "deque[Consumer]":
+        """Return the ring of the consumer that `next` returned; the unable ones have left it."""
+        line = self._line
+        ring = line.rings[line.priorities[-1]]
+        for _ in range(len(ring)):
+            consumer = ring[0]
+            if consumer.credit() > 0 and not consumer.cancelled:
+                ring.rotate(-1)
+            else:
+                consumer.waiting = True
+                ring.popleft()
+        return ring

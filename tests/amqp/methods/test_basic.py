@@ -1,7 +1,7 @@
 """Class basic: what flows do not tell."""
 
 import pytest
-from fakes import Basic, Channel, World
+from fakes import Basic, Channel, Queue, World
 
 
 def test_cancel_comes_after_the_last_delivery(peer):
@@ -53,6 +53,26 @@ def test_consumers_of_a_channel_may_be_limited():
     peer.consume("q")
     peer.consume("q")
     assert peer.error(Basic.Consume(queue="q"))[0] == 530
+
+
+def test_consumers_of_a_connection_may_be_limited():
+    world = World(consumers_per_connection_max=2)
+    peer = world.connect()
+    peer.declare("q")
+    peer.declare("r")
+    peer.open(2)
+    tag = peer.consume("q")
+    peer.consume("r", channel=2)
+    peer.call(Basic.Cancel(consumer_tag=tag))
+    peer.consume("q")
+    peer.call(Queue.Delete(queue="r"))
+    assert isinstance(peer.next(2), Basic.Cancel)
+    peer.consume("q", channel=2)
+    peer.call(Channel.Close(reply_code=200, reply_text="", class_id=0, method_id=0), channel=2)
+    peer.open(2)
+    peer.consume("q", channel=2)
+    text = "NOT_ALLOWED - reached maximum (2) of consumers per connection"
+    assert peer.error(Basic.Consume(queue="q")) == (530, text)
 
 
 def test_the_default_prefetch_comes_from_the_settings():

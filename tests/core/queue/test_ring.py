@@ -160,7 +160,8 @@ def test_a_consumer_without_credit_leaves_no_ring_behind():
         bench.turn()
         assert 1 == len(reader.seqs)
         bench.queue.consumers.remove(reader)
-    assert ({}, []) == (bench.queue.consumers._rings, bench.queue.consumers._priorities)
+    line = bench.queue.consumers._line
+    assert ({}, []) == (line.rings, line.priorities)
 
 
 # -- single active consumer -------------------------------------------------------------------------------------------
@@ -258,3 +259,97 @@ def test_who_left_gets_nothing_even_if_its_credit_comes_back():
     bench.turn()
     assert [1] == a.seqs
     assert [2] == bench.ready()
+
+
+# -- very many --------------------------------------------------------------------------------------------------------
+
+
+class Watched(Reader):
+    """Counts how often somebody looks at a consumer's priority, or compares it with another one."""
+
+    looks = 0
+    __hash__ = Reader.__hash__
+
+    @property
+    def priority(self) -> int:
+        Watched.looks += 1
+        return self._priority
+
+    @priority.setter
+    def priority(self, value: int) -> None:
+        self._priority = value
+
+    def __eq__(self, other: object) -> bool:
+        Watched.looks += 1
+        return self is other
+
+
+def watched(bench: Bench, count: int, **options: int) -> list[Watched]:
+    readers = [Watched(bench.queue, bench.channel(), str(i), **options) for i in range(count)]
+    for reader in readers:
+        bench.queue.consumers.add(reader)
+    Watched.looks = 0
+    return readers
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("single", [False, True])
+def test_very_many_leave_without_a_look_at_the_others(single, backwards):
+    bench = Bench(x_single_active_consumer=True) if single else Bench()
+    readers = watched(bench, 1_000)
+    for reader in reversed(readers) if backwards else readers:
+        bench.queue.consumers.remove(reader)
+    assert Watched.looks < 10 * len(readers)
+    assert 0 == len(bench.queue.consumers)
+
+
+def test_who_comes_and_goes_leaves_nothing_behind():
+    bench = Bench()
+    first = bench.reader("first")
+    for _ in range(1_000):
+        bench.queue.consumers.remove(bench.reader("more"))
+    line = bench.queue.consumers._line
+    assert len(line.rings[0]) < 100
+    bench.flood(3)
+    bench.turn()
+    assert [1, 2, 3] == first.seqs
+
+
+def test_whoever_has_no_credit_is_not_looked_at_again_in_any_priority():
+    bench = Bench()
+    readers = [bench.reader(prefetch=1, priority=priority) for priority in range(100)]
+    bench.flood(101)
+    bench.turn()
+    assert [1] * 100 == [len(reader.seqs) for reader in readers]
+    assert 1 == len(bench.queue.consumers._line.priorities)
+    batch = readers[50].channel.unacked.take(1)
+    assert batch is not None
+    readers[50].channel.settle([batch])
+    bench.turn()
+    assert 2 == len(readers[50].seqs)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["join", "leave", "flood"]), st.integers(0, 7)), max_size=40), st.booleans())
+def test_whose_turn_it_is_as_in_a_plain_list(steps, single):
+    bench = Bench(x_single_active_consumer=True) if single else Bench()
+    there: list[Reader] = []
+    active: Reader | None = None
+    for step, number in steps:
+        if step == "join":
+            there.append(bench.reader(priority=number % 3, prefetch=1 + number))
+            active = active or there[0]
+        elif step == "leave" and there:
+            gone = there.pop(number % len(there))
+            bench.queue.consumers.remove(gone)
+            if gone is active:
+                active = max(there, key=lambda reader: reader.priority) if there else None
+        elif step == "flood":
+            bench.flood(number)
+            bench.turn()
+        assert there == list(bench.queue.consumers)
+        able = [reader for reader in there if reader.credit() and (not single or reader is active)]
+        bench.queue.wake()
+        bench.turn()
+        assert not (able and bench.ready()) or not any(reader.credit() for reader in able)
+        if single:
+            assert active is bench.queue.consumers.active
