@@ -112,13 +112,24 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
 
             composed.show(call, connection.ask(command.name, given)[1]["calls"])
         else:
-            code = _write(answer.texts(call, args, connection, given))
+            code = _answered(call, args, connection, given)
         if command.ends_daemon:
             connection.wait_until_gone()
     finally:
         if connection.patience:
             connection.patience.stop()
     return code
+
+
+def _answered(call: Call, args: Any, connection: Connection, given: Mapping[str, Any]) -> int:
+    """Show the answer; return the exit code, which is all that `-s` leaves of a health check. Raises Refused."""
+    try:
+        return _write(answer.texts(call, args, connection, given))
+    except Refused as refused:
+        options = call.options
+        if not (call.command.is_health_check and options.silent and refused.exit_code == exit_codes.UNAVAILABLE):
+            raise
+        return refused.exit_code
 
 
 def _is_alone(call: Call) -> bool:

@@ -22,6 +22,11 @@ def documents(broker: "Broker") -> list[dict[str, Any]]:
     return [_document(broker, alarm) for alarm in broker.alarms]
 
 
+def rabbitmq_documents(broker: "Broker") -> list[dict[str, str]]:
+    """Return each alarm as the JSON of RabbitMQ's `status` has it."""
+    return [{"type": "resource_limit", "resource": one.resource, "node": one.node} for one in broker.alarms]
+
+
 def _document(broker: "Broker", alarm: "Alarm") -> dict[str, Any]:
     clock = broker.clock
     ms = clock.now_ms - alarm.since_ms

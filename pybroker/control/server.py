@@ -205,7 +205,7 @@ class ControlServer:
             yield codec.encode({"send": "lines"})
             node = node._replace(lines=_values(lines))
         result = command.run(node, args)
-        if command.columns:
+        if command.columns and not isinstance(result, dict):
             assert isinstance(result, Iterable)
             return (yield from _listing(command.chosen(args), iter(result)))
         if isinstance(result, Generator):

@@ -46,7 +46,7 @@ class Arg(NamedTuple):
 
     `metavar` is what the usage line calls it, `choices` all that is allowed. pybrokerctl asks for a missing one that
     has a `prompt`; a `secret` is neither echoed nor logged. `names` says of what there is on the node it is the name,
-    for completion: queue, exchange, vhost, user, connection; or column.
+    for completion: queue, exchange, vhost, user, connection; or column. Choices may be given in `any_case`.
     """
 
     help: str
@@ -56,6 +56,7 @@ class Arg(NamedTuple):
     prompt: str = ""
     secret: bool = False
     names: str = ""
+    any_case: bool = False
 
 
 VHostArg = Annotated[str, Arg("virtual host", "-p --vhost", "vhost", names="vhost")]
@@ -152,6 +153,10 @@ class Controller(Protocol):
     def recovering(self) -> int | None:
         """Return how much of the log the start has read, in percent; None when that is done."""
 
+    @property
+    def sockets_max(self) -> int:
+        """Return how many file descriptors may be in use before no client is let in."""
+
     def environment(self) -> Iterable[tuple[str, str, str]]:
         """Return key, value and where the value comes from, of every setting in force."""
 
@@ -216,7 +221,8 @@ class Command(NamedTuple):
     """One command. `run` gets the node and an instance of `args`.
 
     It returns None, a sentence that `-s` hides, a document (dict), or, with `columns`, an iterable of the nouns they
-    are read off; the iterable is asked for more only as fast as the peer reads. Long work is a generator of Progress
+    are read off; the iterable is asked for more only as fast as the peer reads. With columns it may still return a
+    document, for arguments that want no table. Long work is a generator of Progress
     that returns the answer; it is left undone when the caller goes away. `banner` is a template over the
     arguments, `{node}` and `{timeout}`, or a function of the arguments that returns one. `warn` says what is odd about
     the arguments, on stderr, and nothing is refused for it. `default` names the columns shown when none are asked for,
@@ -249,6 +255,11 @@ class Command(NamedTuple):
     check: Callable[[Any], object] | None = None
     warn: Callable[[Any], str] | None = None
 
+    @property
+    def is_health_check(self) -> bool:
+        """Tell whether its exit code is the answer, so that `-s` hides the sentence of a failure as well."""
+        return self.name.startswith(("check_", "has_reached_"))
+
     def fields(self) -> tuple["Field", ...]:
         """Return the arguments in the order of the usage line."""
         return fields_of(self.args)
@@ -274,7 +285,7 @@ class Command(NamedTuple):
         return args
 
     def chosen(self, args: Any) -> tuple[Column, ...]:
-        """Return the columns asked for, in the order asked for. Raises BadArguments for one that does not exist."""
+        """Return the columns asked for, each once, in the order asked for. Raises BadArguments for an unknown one."""
         if not self.columns:
             return ()
         by_name = {column.name: column for column in self.columns}
@@ -282,7 +293,7 @@ class Command(NamedTuple):
         unknown = sorted({name for name in names if name not in by_name})
         if unknown:
             raise BadArguments(f"Info key(s) {','.join(unknown)} are not supported")
-        return tuple(by_name[name] for name in names)
+        return tuple(by_name[name] for name in dict.fromkeys(names))
 
     def shown(self, args: Any) -> tuple[str, ...]:
         """Return the names of the columns shown when none are asked for; nothing for all of them."""
@@ -325,7 +336,7 @@ class Field(NamedTuple):
             raise BadArguments(f"Bad argument: {self.label} takes {self.kind_name}", EX_DATAERR)
         if not _is_text(value):
             raise BadArguments(f"Bad argument: {self.label} is not UTF-8", EX_DATAERR)
-        if self.arg.choices and value not in self.arg.choices:
+        if self.arg.choices and (value.lower() if self.arg.any_case else value) not in self.arg.choices:
             allowed = ", ".join(self.arg.choices)
             raise BadArguments(f"{self.name} '{value}' is not supported. Please use one of: {allowed}")
 

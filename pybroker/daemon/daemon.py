@@ -36,7 +36,7 @@ from pybroker.daemon.systemd import Notifier
 from pybroker.daemon.telemetry import Telemetry
 from pybroker.daemon.threads import ThreadWorker
 from pybroker.daemon.values import Address
-from pybroker.net.server import Server
+from pybroker.net.server import Server, files_max
 from pybroker.net.turn import LoopTurn
 from pybroker.store.figures import figures
 from pybroker.version import VERSION
@@ -181,6 +181,11 @@ class Daemon:
     def recovering(self) -> int | None:
         """Return how much of the log was read, in percent; None when that is done."""
         return self.storage.recovering
+
+    @property
+    def sockets_max(self) -> int:
+        """Return how many file descriptors may be in use before no client is let in."""
+        return files_max()
 
     def environment(self) -> list[Row]:
         """Return every setting in force: key, value, source."""

@@ -63,7 +63,7 @@ class Server:
         self.connections[Connection(self, sock, session, self._loop)] = None
         self._handshakes += 1
         # The lowest free number is given out first, so that below this one all are taken.
-        if sock.fileno() >= _files_max():
+        if sock.fileno() >= files_max():
             self.check_files()
         self._open_or_close()
 
@@ -92,7 +92,7 @@ class Server:
         Called about once a second: others open files as well, and no connection tells when there are enough again.
         """
         lowest, limit = _lowest_free_file(), _files_limit()
-        self._files_short = lowest >= _files_max()
+        self._files_short = lowest >= files_max()
         if self._files_short:
             self.broker.alarms.set(
                 FILES, f"{lowest} or more of {limit} are in use, the rest is kept for the node itself"
@@ -139,7 +139,7 @@ def _files_limit() -> int:
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
-def _files_max() -> int:
+def files_max() -> int:
     """Return how many files may be open before nobody is let in: a tenth and a hundred are kept, as RabbitMQ does."""
     limit = _files_limit()
     return limit - min(limit // 10 + 100, limit // 4)

@@ -78,8 +78,8 @@ def _head(board: Board, node: str) -> list[Text]:
     second = Text(no_wrap=True)
     if board.note:
         second.append(board.note, style="bold red")
-    elif status["alarms"]:
-        second.append("ALARMS: " + ", ".join(map(cell, status["alarms"])), style="bold red")
+    elif told := [*(one["message"] for one in status["resource_alarms"]), *status["notices"]]:
+        second.append("ALARMS: " + ", ".join(map(cell, told)), style="bold red")
     else:
         second.append("no alarms", style="green")
     limit = status["vm_memory_high_watermark_limit"]

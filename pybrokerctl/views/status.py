@@ -10,32 +10,36 @@ OCTETS: Final = {"bytes": 1, "mb": 10**6, "mib": 2**20, "gb": 10**9, "gib": 2**3
 
 def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterator[str]:
     """Yield the text; sizes in `args.unit`."""
+    told = alarms(document)
     sections = {
         "Runtime": _runtime(document),
         "Plugins": ["Enabled plugins:", *_bullets(document["active_plugins"])],
         "Data directory": [f"Node data directory: {document['data_directory'] or '(none)'}"],
         "Config files": _bullets(document["config_files"]),
         "Log file(s)": _bullets(document["log_files"]),
-        "Alarms": alarms(document) or ["(none)"],
+        "Alarms": told or ["(none)"],
         "Memory": _memory(document, args.unit),
-        "File Descriptors": ["Total: {total_used}, limit: {total_limit}".format_map(document["file_descriptors"])],
+        "File Descriptors": [
+            "Total: {total_used}, limit: {total_limit}".format_map(document["file_descriptors"]),
+            "Sockets: {sockets_used}, limit: {sockets_limit}".format_map(document["file_descriptors"]),
+        ],
         "Free Disk Space": _disk(document, args.unit),
         "Totals": _totals(document["totals"]),
         "Telemetry": [_telemetry(document["telemetry"])],
         "Listeners": [listener(one) for one in document["listeners"]],
     }
-    yield from show(sections, drawn=drawn, alarming=["Alarms"] if document["alarms"] else [])
+    yield from show(sections, drawn=drawn, alarming=["Alarms"] if told else [])
 
 
 def alarms(document: dict[str, Any]) -> list[str]:
     """Return the alarms with how long they have been set, and the notices behind them."""
-    told: list[str] = [one["message"] for one in document["resource_alarms"]]
-    return told + list(document["alarms"][len(told) :])
+    return [*(one["message"] for one in document["resource_alarms"]), *document["notices"]]
 
 
 def size(octets: int, unit: str) -> str:
-    """Return `0.128 gb`, four digits behind the point."""
-    return f"{octets if unit == 'bytes' else round(octets / OCTETS[unit], 4)} {unit}"
+    """Return `0.128 gb`, four digits behind the point; the unit as it was given."""
+    divisor = OCTETS[unit.lower()]
+    return f"{octets if divisor == 1 else round(octets / divisor, 4)} {unit}"
 
 
 def _runtime(document: dict[str, Any]) -> list[str]:

@@ -46,6 +46,10 @@ class FakeDaemon:
         self.asked.append("reset")
         self.world.broker.reset()
 
+    @property
+    def sockets_max(self) -> int:
+        return 900
+
     def environment(self) -> list[tuple[str, str, str]]:
         return [("heartbeat", "60", "default"), ("channel_max", "10", "/etc/pybroker/pybroker.conf:3")]
 

@@ -104,6 +104,10 @@ def test_an_empty_listing_has_its_header(caller):
     assert caller.ask("list_queues") == [{"columns": ["name", "messages"]}, {"end": 0}]
 
 
+def test_a_listing_of_one_thing_may_be_a_document(caller):
+    assert "{}" == caller.ask("list_user_limits")[0]["value"]["message"]
+
+
 @pytest.mark.parametrize(
     ("request_", "code"),
     [

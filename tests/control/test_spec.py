@@ -73,7 +73,8 @@ def test_columns_are_those_asked_for_else_the_default_ones_else_all():
         return [column.name for column in command.chosen(Args("x", columns=columns))]
 
     assert names(COMMAND, "b", "a") == ["b", "a"]
-    assert names(COMMAND, "b,a", "a") == ["b", "a", "a"]
+    # RabbitMQ shows a column once, however often it was named.
+    assert names(COMMAND, "b,a", "a") == ["b", "a"]
     assert names(COMMAND) == ["b"]
     assert names(COMMAND._replace(default=())) == ["a", "b"]
     assert command(Args).chosen(Args("x")) == ()

@@ -234,3 +234,21 @@ def test_a_status_document_has_its_own_view(ctl, daemon):
     daemon.lines = [{"value": {"a": 1}}, {"end": 0}]
     assert json.loads(ctl("status", "--formatter", "json").out) == {"a": 1}
     assert ctl("status", "--formatter", "csv").out == '"key","value"\n"a",1\n'
+
+
+def test_a_health_check_that_fails_is_silent_with_s_alone(ctl, daemon):
+    daemon.lines = [{"error": {"text": "Memory alarm on node pybroker@vm: much", "exit_code": 69}}]
+    assert (69, "", "") == ctl("-s", "check_alarms")
+    assert "Memory alarm on node pybroker@vm: much" in ctl("-q", "check_alarms").err
+
+
+@pytest.mark.parametrize(("command", "code"), [("list_queues", 69), ("check_alarms", 64)])
+def test_what_is_no_health_checks_answer_is_told_with_s_as_well(ctl, daemon, command, code):
+    daemon.lines = [{"error": {"text": "why", "exit_code": code}}]
+    assert (code, "Error:\nwhy\n") == ctl("-s", command)[::2]
+
+
+def test_a_listing_may_be_a_document(ctl, daemon):
+    daemon.lines = [{"value": {"message": '{"max-queues":1}', "value": '{"max-queues":1}'}}, {"end": 0}]
+    assert '{"max-queues":1}\n' == ctl("-s", "list_vhost_limits", "-p", "v").out
+    assert '{"max-queues":1}' == json.loads(ctl("list_vhost_limits", "--formatter", "json").out)["value"]

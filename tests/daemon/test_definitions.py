@@ -216,7 +216,7 @@ def test_damage_is_repaired_logged_and_shown(start, tmp_path):
     assert durable_part(before) == look(daemon)
     (notice,) = ask(daemon, "alarms")["notices"]
     assert "definitions were restored from definitions.json" in notice
-    assert [notice] == ask(daemon, "status")["alarms"]
+    assert [notice] == ask(daemon, "status")["notices"]
     assert f"[error] <0.{daemon.pid}.0> {notice}" in daemon.log
     daemon.stop()
     daemon = start()

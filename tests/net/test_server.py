@@ -9,7 +9,7 @@ from loop import until
 from pamqp import commands
 
 from pybroker.core.alarm import FILES
-from pybroker.net.server import HANDSHAKES_MAX, _files_max, _handshakes_max, _lowest_free_file
+from pybroker.net.server import HANDSHAKES_MAX, _handshakes_max, _lowest_free_file, files_max
 
 Connection = commands.Connection
 
@@ -94,13 +94,13 @@ def test_handshakes_leave_file_descriptors_for_those_who_are_through(monkeypatch
 @pytest.mark.parametrize(("limit", "most"), [(256, 192), (1_024, 822), (65_536, 58_883)])
 def test_e12_some_file_descriptors_are_kept_for_the_node_itself(monkeypatch, limit, most):
     monkeypatch.setattr("resource.getrlimit", lambda _which: (limit, limit))
-    assert most == _files_max()
+    assert most == files_max()
 
 
 def test_e12_while_file_descriptors_are_short_nobody_is_let_in_and_who_is_goes_on(server, connect, monkeypatch, caplog):
     inside = connect().open()
     most = _lowest_free_file() + 4  # two sockets for each connection: the client is in this process
-    monkeypatch.setattr("pybroker.net.server._files_max", lambda: most)
+    monkeypatch.setattr("pybroker.net.server.files_max", lambda: most)
     last = [connect() for _ in range(3)]
     until(lambda: FILES in server.broker.alarms)
     assert not server.broker.alarms, "publishers are not blocked"
@@ -139,7 +139,7 @@ def test_e12_it_is_an_alarm_too_when_none_is_left_at_all(server, monkeypatch):
 
 def test_e12_a_listener_that_is_opened_meanwhile_waits_with_the_others(server, connect, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr("pybroker.net.server._files_max", lambda: 0)
+        patched.setattr("pybroker.net.server.files_max", lambda: 0)
         server.check_files()
         listener = server.listen_tcp("127.0.0.1", 0)
         late = connect((listener.interface, listener.port))

@@ -1,6 +1,6 @@
 """list_user_limits: how many connections and channels users may have."""
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.lookup import find_user
 from pybroker.control.policies import as_json
@@ -16,14 +16,15 @@ class Args(NamedTuple):
     """One user, or all."""
 
     user: Annotated[str, Arg("name of the user", "--user", names="user")] = "guest"
-    all_users: Annotated[bool, Arg("all users that have limits", "--global")] = False
+    all_users: Annotated[bool, Arg("a table of all users that have limits", "--global")] = False
 
 
-def run(node: Node, args: Args) -> "Iterable[User]":
-    """Return the user, with limits or without, or all users with limits. Raises Refused."""
+def run(node: Node, args: Args) -> "Iterable[User] | dict[str, Any]":
+    """Return all users with limits, or the document of one. Raises Refused."""
     if args.all_users:
         return [user for user in node.broker.users if user.limits]
-    return [find_user(node.broker, args.user)]
+    text = as_json(find_user(node.broker, args.user).limits)
+    return node.tell(text, value=text)
 
 
 def banner(args: Args) -> str:
@@ -31,7 +32,6 @@ def banner(args: Args) -> str:
     return "Listing limits for all users ..." if args.all_users else 'Listing limits for user "{user}" ...'
 
 
-# Differs from RabbitMQ: of one user too this is a table; rabbitmqctl shows the bare document then.
 COLUMNS = (
     Column("user", lambda u: u.name, "name of the user"),
     Column("limits", lambda u: as_json(u.limits), "limits, as JSON"),
@@ -40,7 +40,7 @@ COLUMNS = (
 COMMAND = Command(
     name="list_user_limits",
     section="Users",
-    summary="Lists the limits of a user, or of all",
+    summary="Displays the limits of a user as JSON, or a table of all that have limits",
     args=Args,
     effect="read",
     run=run,

@@ -13,16 +13,20 @@ if TYPE_CHECKING:
 class Args(NamedTuple):
     """One virtual host, or all."""
 
-    all_vhosts: Annotated[bool, Arg("all virtual hosts", "--global")] = False
+    all_vhosts: Annotated[bool, Arg("a table of all virtual hosts that have limits", "--global")] = False
     vhost: VHostArg = "/"
 
 
-def run(node: Node, args: Args) -> "Iterable[tuple[str, Any]]":
-    """Return name and limits of those that have any. Raises Refused."""
+def run(node: Node, args: Args) -> "Iterable[tuple[str, Any]] | dict[str, Any]":
+    """Return name and limits of all that have any, or the document of one, empty without limits. Raises Refused."""
     broker = node.broker
     names = list(broker.vhosts) if args.all_vhosts else [find_vhost(broker, args.vhost).name]
     limits = [(name, broker.parameters.of(name, "vhost-limits").get("limits")) for name in names]
-    return [(name, value) for name, value in limits if value is not None]
+    found = [(name, value) for name, value in limits if value is not None]
+    if args.all_vhosts:
+        return found
+    text = "".join(as_json(dict(value)) for _, value in found)
+    return node.tell(text, value=text)
 
 
 def banner(args: Args) -> str:
@@ -30,7 +34,6 @@ def banner(args: Args) -> str:
     return "Listing limits for all vhosts ..." if args.all_vhosts else 'Listing limits for vhost "{vhost}" ...'
 
 
-# Differs from RabbitMQ: of one virtual host too this is a table; rabbitmqctl shows the bare document then.
 COLUMNS = (
     Column("vhost", lambda row: row[0], "virtual host"),
     Column("limits", lambda row: as_json(dict(row[1])), "limits, as JSON"),
@@ -39,7 +42,7 @@ COLUMNS = (
 COMMAND = Command(
     name="list_vhost_limits",
     section="Virtual hosts",
-    summary="Lists the limits of a virtual host, or of all",
+    summary="Displays the limits of a virtual host as JSON, or a table of all that have limits",
     args=Args,
     effect="read",
     run=run,

@@ -13,7 +13,7 @@ UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
 class Args(NamedTuple):
     """The unit is pybrokerctl's business: the document counts octets."""
 
-    unit: Annotated[str, Arg(f"unit of sizes: {', '.join(UNITS)}", "--unit", choices=UNITS)] = "gb"
+    unit: Annotated[str, Arg(f"unit of sizes: {', '.join(UNITS)}", "--unit", choices=UNITS, any_case=True)] = "gb"
 
 
 def run(node: Node, args: Args) -> dict[str, Any]:

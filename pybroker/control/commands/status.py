@@ -21,7 +21,7 @@ UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
 class Args(NamedTuple):
     """The unit is pybrokerctl's business: the document counts octets."""
 
-    unit: Annotated[str, Arg(f"unit of sizes: {', '.join(UNITS)}", "--unit", choices=UNITS)] = "gb"
+    unit: Annotated[str, Arg(f"unit of sizes: {', '.join(UNITS)}", "--unit", choices=UNITS, any_case=True)] = "gb"
 
 
 def run(node: Node, args: Args) -> dict[str, Any]:
@@ -44,12 +44,15 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "data_directory": settings.data_dir,
         "config_files": list(settings.config_files),
         "log_files": list(settings.log_files),
-        "alarms": [*broker.alarms.sentences(), *broker.notices],
+        "alarms": alarms.rabbitmq_documents(broker),
         "resource_alarms": alarms.documents(broker),
+        "notices": list(broker.notices),
         **_memory(settings.watermarks),
         "file_descriptors": {
             "total_used": sum(1 for _ in Path("/proc/self/fd").iterdir()),
             "total_limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+            "sockets_used": len(broker.sessions),
+            "sockets_limit": node.daemon.sockets_max,
         },
         **_disk(settings),
         "totals": {

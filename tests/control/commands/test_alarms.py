@@ -14,7 +14,10 @@ def test_what_is_short_and_what_the_operator_must_know_are_told(operator):
     operator.world.clock.advance(192_000)
     answer = operator.ask("alarms")
     told = "Free disk space alarm on node pybroker@vm: the disk is full"
-    assert [told, "something was restored"] == operator.ask("status")["alarms"]
+    status = operator.ask("status")
+    # As scripts for RabbitMQ read them.
+    assert [{"type": "resource_limit", "resource": "disk", "node": "pybroker@vm"}] == status["alarms"]
+    assert ["something was restored"] == status["notices"]
     assert (
         f"Node pybroker@vm reported the following alarms:\n{told} (for 3 min 12 s)\nsomething was restored"
         == answer["message"]

@@ -4,9 +4,9 @@ from pybroker.control.spec import Refused
 
 
 def test_the_limits_of_one_user_are_a_document(operator):
-    assert operator.list("list_user_limits") == [["guest", "{}"]]
+    assert operator.ask("list_user_limits")["message"] == "{}"
     operator.ask("set_user_limits", username="guest", definition='{"max-connections": 2}')
-    assert operator.list("list_user_limits", user="guest") == [["guest", '{"max-connections":2}']]
+    assert operator.ask("list_user_limits", user="guest")["message"] == '{"max-connections":2}'
 
 
 def test_all_users_are_those_with_limits(operator):
@@ -18,5 +18,5 @@ def test_all_users_are_those_with_limits(operator):
 
 def test_an_unknown_user_is_refused(operator):
     with pytest.raises(Refused) as refused:
-        operator.list("list_user_limits", user="x")
+        operator.ask("list_user_limits", user="x")
     assert (refused.value.text, refused.value.exit_code) == ('User "x" does not exist', 67)

@@ -12,7 +12,7 @@ def refusal(operator, **given):
 def test_limits_replace_those_of_before(operator):
     operator.ask("set_vhost_limits", definition='{"max-connections": 2, "max-queues": 5}')
     operator.ask("set_vhost_limits", definition='{"max-queues": 7}')
-    assert operator.list("list_vhost_limits") == [["/", '{"max-queues":7}']]
+    assert operator.list("list_vhost_limits", all_vhosts=True) == [["/", '{"max-queues":7}']]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_limits_replace_those_of_before(operator):
 def test_what_is_no_limit_is_refused(operator, definition, text):
     code, said = refusal(operator, definition=definition)
     assert (code, said.rstrip("\n")) == (69, text.rstrip("\n"))
-    assert operator.list("list_vhost_limits") == []
+    assert operator.list("list_vhost_limits", all_vhosts=True) == []
 
 
 def test_an_unknown_virtual_host_is_refused(operator):

@@ -22,6 +22,8 @@ def test_the_document_counts_what_is_there(operator, peer):
     assert document["rabbitmq_version"] == "3.13.0"
     assert document["memory"]["total"]["rss"] > 1_000_000
     assert 0 < document["file_descriptors"]["total_used"] < document["file_descriptors"]["total_limit"]
+    # Both peers hold a socket; the limit leaves some descriptors to the node itself.
+    assert (2, 900) == tuple(document["file_descriptors"][f"sockets_{what}"] for what in ("used", "limit"))
 
 
 def test_uptime_is_in_seconds(operator):

@@ -11,7 +11,8 @@ from pybrokerctl.top.snapshot import Snapshot
 
 STATUS = {
     "uptime": 3700,
-    "alarms": [],
+    "resource_alarms": [],
+    "notices": [],
     "memory": {"total": {"used": 58_000_000}},
     "vm_memory_high_watermark_limit": 10_000_000_000,
     "file_descriptors": {"total_used": 20, "total_limit": 1024},
@@ -95,7 +96,7 @@ def test_it_is_never_larger_than_the_screen(board, width, height):
 
 
 def test_alarms_and_faults_stand_out(board):
-    board.look(Snapshot(2.0, {**STATUS, "alarms": ["memory"]}, [], []))
+    board.look(Snapshot(2.0, {**STATUS, "resource_alarms": [{"message": "memory"}]}, [], []))
     assert "\x1b[1;31mALARMS: memory" in draw(board, "n", 80, 24)[1]
     board.note = "this command requires the app"
     assert "\x1b[1;31mthis command requires the app" in draw(board, "n", 80, 24)[1]

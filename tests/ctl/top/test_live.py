@@ -7,7 +7,8 @@ from pybrokerctl.screen import LEAVE
 
 STATUS = {
     "uptime": 3700,
-    "alarms": [],
+    "resource_alarms": [],
+    "notices": [],
     "memory": {"total": {"used": 58_000_000}},
     "vm_memory_high_watermark_limit": 10_000_000_000,
     "file_descriptors": {"total_used": 20, "total_limit": 1024},

@@ -1,5 +1,6 @@
 import pytest
 
+from pybroker.control.commands import load
 from pybroker.control.commands.status import Args
 from pybrokerctl.views import status
 
@@ -20,6 +21,7 @@ DOCUMENT = {
     "log_files": ["/var/log/pybroker/pybroker@vm.log"],
     "alarms": [],
     "resource_alarms": [],
+    "notices": [],
     "memory": {
         "total": {
             "rss": 139_351_680,
@@ -37,7 +39,7 @@ DOCUMENT = {
     "total_memory": {"bytes": 25_276_502_016, "source": "cgroup v2", "installed": 50_553_004_032},
     "disk_free_limit": 50_000_000,
     "disk_free_monitoring": True,
-    "file_descriptors": {"total_used": 2, "total_limit": 927},
+    "file_descriptors": {"total_used": 2, "total_limit": 927, "sockets_used": 1, "sockets_limit": 735},
     "disk_free": 82_291_236_864,
     "totals": {"connection_count": 1, "queue_count": 2, "virtual_host_count": 3},
     "telemetry": {"interval_ms": 10_000, "rows": 1_234, "octets": 56_789, "dropped": 0},
@@ -101,6 +103,17 @@ def test_units(unit, expected):
     assert f"Total memory used: {expected}" in text(unit)
 
 
+@pytest.mark.parametrize("unit", ["MB", "Bytes", "GiB"])
+def test_a_unit_is_read_in_any_case_and_shown_as_it_was_given(unit):
+    given = load("status").parse({"unit": unit}).unit
+    value, _, shown = status.size(129_351_680, given).rpartition(" ")
+    assert (unit, status.size(129_351_680, unit.lower())) == (shown, f"{value} {unit.lower()}")
+
+
+def test_sockets_are_told_with_their_limit():
+    assert "Sockets: 1, limit: 735" in text().splitlines()
+
+
 def test_what_is_not_known_is_none():
     document = {key: value for key, value in DOCUMENT.items() if key != "disk_free"}
     shown = "".join(status.view({**document, "data_directory": ""}, Args()))
@@ -110,7 +123,7 @@ def test_what_is_not_known_is_none():
 
 def test_alarms_are_told_with_how_long_they_have_been_set_and_notices_as_they_are():
     found = [{"message": "Memory alarm on node n: much (for 3 min 12 s)"}]
-    lines = text(alarms=["Memory alarm on node n: much", "something was restored"], resource_alarms=found).splitlines()
+    lines = text(resource_alarms=found, notices=["something was restored"]).splitlines()
     at = lines.index("Alarms")
     assert ["Memory alarm on node n: much (for 3 min 12 s)", "something was restored"] == lines[at + 2 : at + 4]
 
