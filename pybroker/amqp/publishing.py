@@ -41,8 +41,10 @@ SHARE_OCTETS: Final = 4_096
 LARGE_OCTETS: Final = 8_192
 # Work after which a session looks at the clock; a unit is one queue's part of a publish, a microsecond or so.
 WORK_MAX: Final = 512
-# What a message costs that is looked at alone: by a headers exchange it is compared with each binding.
+# What a message costs that is looked at alone.
 EACH_WORK: Final = 64
+# So many bindings of an exchange that looks at each message may add one unit.
+BINDINGS_WORK: Final = 16
 # To so many queues a chunk of messages that each is looked at alone takes seconds.
 WIDE_QUEUES: Final = 16
 # Distinct publishes (exchange, key, flags) remembered for a connection.
@@ -244,6 +246,8 @@ def _publish_each(
         if index and patient and session.work > WORK_MAX and session.spent():
             return index, ticket
         session.work += EACH_WORK + len(route.queues)
+        if route.dynamic:
+            session.work += exchange.binding_count // BINDINGS_WORK
         single = contents.single(index)
         if single.traits.wants & WANTS_REPLY_TO:
             set_reply_to(channel, single)

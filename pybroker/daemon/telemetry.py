@@ -8,7 +8,7 @@ message: `core/losses` counts runs of messages that were lost.
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from time import monotonic
@@ -60,6 +60,7 @@ class Telemetry:
         "_full_at_ms",
         "_head",
         "_lag_ms",
+        "_looking",
         "_losses",
         "_pause_s",
         "_sampled_at_ms",
@@ -84,6 +85,7 @@ class Telemetry:
         self._alarms: dict[tuple[str, str], Alarm] = {}
         self._blocks: dict[int, Block] = {}
         self._lag_ms = 0
+        self._looking = False  # at what is blocked, in slices
         self._sampled_at_ms = 0
         self._full_at_ms = 0
         self._pause_s = PAUSE_S
@@ -92,7 +94,9 @@ class Telemetry:
 
         def also() -> None:
             changed()
-            self.look()
+            self._look_at_alarms()
+            if max(len(broker.sessions), len(self._blocks)) < SLICE:
+                self._look_at_blocks()  # of more of them `run` sees a second later: whoever calls here must not wait
 
         broker.alarms.on_change = also
 
@@ -165,8 +169,7 @@ class Telemetry:
     ) -> None:
         """Write a row of each thing that is new or changed, a slice at a time; others go on in between."""
         known, found = self._activity[table], dict[int, Any]()
-        rest = iter(things)
-        while some := list(islice(rest, SLICE)):
+        for some in self._slices(things):
             written = []
             for thing in some:
                 now = found[thing.id] = activity(thing)
@@ -177,9 +180,15 @@ class Telemetry:
                         row["first"] = True
                     written.append(row)
             self._write(table, written)
+        self._activity[table] = found
+
+    def _slices(self, things: Iterable[Any]) -> Iterator[list[Any]]:
+        """Yield them some at a time; others go on in between."""
+        rest = iter(things)
+        while some := list(islice(rest, SLICE)):
+            yield some
             if len(some) == SLICE:
                 gevent.sleep(self._pause_s)
-        self._activity[table] = found
 
     def _look_at_alarms(self) -> None:
         broker = self._broker
@@ -190,23 +199,37 @@ class Telemetry:
         self._write("alarm_event", events)
 
     def _look_at_blocks(self) -> None:
-        clock = self._broker.clock
-        events = []
-        for key, block in list(self._blocks.items()):
-            session = block.session
-            if session.throttle.blocked and key in self._broker.sessions:
-                continue
-            duration_ms = session.throttle.blocked_ms(clock.now_ms) - block.held_before_ms
-            events.append(rows.of_block(session, block.reason, block.began_ms, duration_ms))
-            del self._blocks[key]
-        for session in self._sessions():
-            if session.throttle.blocked and session.id not in self._blocks:
-                for_ms = clock.now_ms - session.throttle.causes[RESOURCE]
-                before_ms = session.throttle.blocked_ms(clock.now_ms) - for_ms
-                block = Block(session, session.throttle.last_cause, clock.timestamp_ms - for_ms, before_ms)
-                self._blocks[session.id] = block
-                events.append(rows.of_block(session, block.reason, block.began_ms, None))
-        self._write("block_event", events)
+        if self._looking:
+            return
+        self._looking = True
+        try:
+            for blocks in self._slices(list(self._blocks.values())):
+                self._write("block_event", [self._ended(block) for block in blocks if not self._holds(block)])
+            for sessions in self._slices(self._sessions()):
+                self._write("block_event", [self._began(session) for session in sessions if self._is_new(session)])
+        finally:
+            self._looking = False
+
+    def _holds(self, block: Block) -> bool:
+        return block.session.throttle.blocked and block.session.id in self._broker.sessions
+
+    def _ended(self, block: Block) -> rows.Row:
+        """Forget a block that is over; return its row."""
+        del self._blocks[block.session.id]
+        duration_ms = block.session.throttle.blocked_ms(self._broker.clock.now_ms) - block.held_before_ms
+        return rows.of_block(block.session, block.reason, block.began_ms, duration_ms)
+
+    def _is_new(self, session: "AmqpSession") -> bool:
+        return session.throttle.blocked and session.id not in self._blocks
+
+    def _began(self, session: "AmqpSession") -> rows.Row:
+        """Remember a block that is new; return its row."""
+        clock, throttle = self._broker.clock, session.throttle
+        for_ms = clock.now_ms - throttle.causes[RESOURCE]
+        before_ms = throttle.blocked_ms(clock.now_ms) - for_ms
+        block = Block(session, throttle.last_cause, clock.timestamp_ms - for_ms, before_ms)
+        self._blocks[session.id] = block
+        return rows.of_block(session, block.reason, block.began_ms, None)
 
     def _sessions(self) -> "list[AmqpSession]":
         return cast("list[AmqpSession]", list(self._broker.sessions.values()))

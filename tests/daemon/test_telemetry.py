@@ -6,6 +6,7 @@ import pytest
 from daemon.running import Running
 from fakes import World
 
+from pybroker.daemon import telemetry
 from pybroker.daemon.telemetry import FOLDER, FULL_MS, Telemetry
 
 
@@ -161,3 +162,24 @@ def test_a_daemon_without_telemetry_writes_none(tmp_path):
     finally:
         running.stop()
     assert not (tmp_path / "data" / FOLDER).exists()
+
+
+def test_very_many_that_are_blocked_are_looked_at_some_at_a_time(station, monkeypatch):
+    monkeypatch.setattr(telemetry, "SLICE", 3)
+    written = []
+    peers = [station.world.connect() for _ in range(7)]
+    monkeypatch.setattr(telemetry.gevent, "sleep", lambda _: written.append(0))
+    write = Telemetry._write
+    monkeypatch.setattr(Telemetry, "_write", lambda *args: written.append(len(args[2])) or write(*args))
+    for peer in peers:
+        peer.publish("", "nowhere", b"")
+    station.broker.alarms.set("memory", "short")
+    assert [1] == written  # the alarm
+    station.world.run()
+    station.telemetry.look()
+    station.broker.alarms.clear("memory")
+    station.world.run()
+    station.telemetry.look()
+    rows = station.rows("block_event")
+    assert ["begin"] * 7 + ["end"] * 7 == [row["action"] for row in rows]
+    assert max(written) == 3

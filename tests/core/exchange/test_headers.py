@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, strategies as st
 from topology import exchange, link, new_vhost, queue, reached, refusal, typed, wired
 
-from pybroker.core.exchange.headers import same
+from pybroker.core.binding import Binding
+from pybroker.core.exchange.headers import Pattern, same
 from pybroker.core.router import route
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.table import Table, decode_table, encode_table
@@ -116,3 +117,47 @@ def test_other_types_take_any_x_match():
         exchange(vhost, type_name, type_name)
         link(vhost, type_name, "q", "", wired(x_match="nonsense"))
         assert reached(vhost, type_name, headers=Table()) == ["q"]
+
+
+MODES = st.sampled_from(["all", "any", "all-with-x", "any-with-x"])
+RICH = st.dictionaries(
+    st.sampled_from(["a", "b", "c", "x-a"]),
+    st.one_of(VALUES, st.sampled_from([b"a", b"\xff", False, 0.5, [1], {"k": 1}, datetime(2026, 1, 1, tzinfo=UTC)])),
+    max_size=4,
+)
+
+
+@given(st.lists(st.tuples(MODES, RICH, st.booleans()), max_size=12), st.lists(RICH, min_size=1, max_size=4))
+def test_many_bindings_made_and_taken_away_match_as_each_alone_does(bindings, messages):
+    vhost = new_vhost()
+    h = exchange(vhost, "h", "headers")
+    patterns = []
+    for at, (mode, wanted, stays) in enumerate(bindings):
+        found = queue(vhost, f"q{at % 5}")
+        arguments = decode_table(encode_table({"x-match": mode, **wanted}))[0]
+        binding = Binding(h, found, "", arguments)
+        added = h.add(binding)
+        if not stays and added:
+            h.remove(binding)
+        elif added:
+            patterns.append(Pattern(arguments, found))
+    for message in messages:
+        headers = decode_table(encode_table(message))[0]
+        expected = {pattern.destination.name for pattern in patterns if pattern.matches(headers)}
+        assert expected == set(reached(vhost, "h", headers=headers))
+    if not patterns:
+        assert ({}, {}, {}) == (h._places, h._patterns, h._unconditional)
+
+
+@pytest.mark.parametrize("mode", ["any", "all"])
+def test_a_message_looks_at_those_bindings_alone_that_its_headers_speak_for(mode, monkeypatch):
+    vhost = new_vhost()
+    exchange(vhost, "h", "headers")
+    for i in range(300):
+        queue(vhost, f"q{i}")
+        link(vhost, "h", f"q{i}", "", wired(x_match=mode, kind="order" if mode == "all" else f"k{i}", number=i))
+    looked = []
+    matches = Pattern.matches
+    monkeypatch.setattr(Pattern, "matches", lambda *args: looked.append(args) or matches(*args))
+    assert ["q7"] == reached(vhost, "h", headers=wired(kind="order", number=7, more="x"))
+    assert len(looked) <= 2
