@@ -21,7 +21,7 @@ from pybroker.core.publish import (
 )
 from pybroker.core.trace import Frames, publish_trace
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
-from pybroker.run import PLAIN_TRAITS, WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Traits
+from pybroker.run import WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Traits
 from pybroker.wire import frame, properties
 from pybroker.wire.content import traits_for
 from pybroker.wire.expiration import parse_expiration
@@ -153,7 +153,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     ):
         n, ticket = _publish_each(channel, route, contents, receipt, patient=patient)
     elif not queues:
-        _unroutable(channel, route, contents.contents, 312, "NO_ROUTE")
+        _unroutable(channel, route, contents, 312, "NO_ROUTE")
     elif channel.transaction is not None:
         channel.transaction.publish(route, contents, queues)
     else:
@@ -255,7 +255,7 @@ def _publish_each(
             if vhost.tracing:
                 _trace(channel, route, single.contents[0], [route.names.routing_key])
             if not deliver_reply(session, route, single.contents[0]):
-                _unroutable(channel, route, single.contents, 312, "NO_ROUTE")
+                _unroutable(channel, route, single, 312, "NO_ROUTE")
             continue
         queues, original = route.queues, single.contents[0]
         if route.dynamic or single.traits.wants & WANTS_CC:
@@ -268,7 +268,7 @@ def _publish_each(
             _trace(channel, route, original, [queue.name for queue in queues if queue.kind == "queue"])
         one = receipt.single()
         if not queues:
-            _unroutable(channel, route, single.contents, 312, "NO_ROUTE")
+            _unroutable(channel, route, single, 312, "NO_ROUTE")
         elif channel.transaction is not None:
             channel.transaction.publish(route, single, queues)
         elif not route.immediate:
@@ -276,7 +276,7 @@ def _publish_each(
         else:
             committed = _immediate(channel, route, single, queues, one)
             if committed is None:
-                _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
+                _unroutable(channel, route, single, 313, "NO_CONSUMERS")
             else:
                 ticket = max(ticket, committed)
         if one.rejected:
@@ -333,32 +333,36 @@ def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, que
             single = contents.single(index)
             committed = _immediate(channel, route, single, present, NO_RECEIPT)
             if committed is None:
-                _unroutable(channel, route, single.contents, 313, "NO_CONSUMERS")
+                _return_or_drop(channel, route, single.contents, 313, "NO_CONSUMERS")
             else:
                 ticket = max(ticket, committed)
     elif present:
         ticket = channel.publisher.publish(route, contents, present, NO_RECEIPT)
-    elif not queues and route.mandatory:
-        send_returns(channel, route, contents.contents, 312, "NO_ROUTE")
+    else:
+        _return_or_drop(channel, route, contents.contents, 312, "NO_ROUTE")
     if ticket:
         channel.session.credit.take(ticket, contents.octets)
     return ticket
 
 
-def _unroutable(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:
-    """Return messages that nobody takes, if the publisher wants to know; else they are counted and dropped."""
+def _unroutable(channel: "AmqpChannel", route: Route, contents: Contents, code: int, name: str) -> None:
+    """Return or drop messages that nobody takes; a transaction does so at its commit, when it enqueues the others."""
+    if channel.transaction is not None and code == 312:
+        channel.transaction.publish(route, contents, ())
+    else:
+        _return_or_drop(channel, route, contents.contents, code, name)
+
+
+def _return_or_drop(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:
+    """Return messages that nobody takes, if the publisher wants to know; else count and drop them."""
     broker = channel.session.broker
     returned = route.mandatory or (code == 313 and route.immediate)
     if broker.losses is not None:
         broker.losses.unroutable(channel.publisher.vhost, route.names, contents, name, returned=returned)
-    if not returned:
+    if returned:
+        send_returns(channel, route, contents, code, name)
+    else:
         broker.unroutable += len(contents)
-        return
-    if channel.transaction is not None and code == 312:
-        # Returned at commit, when the others are enqueued.
-        channel.transaction.publish(route, Contents(PLAIN_TRAITS, contents, sum(map(len, contents)), 0, 0), ())
-        return
-    send_returns(channel, route, contents, code, name)
 
 
 def send_returns(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:

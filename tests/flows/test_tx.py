@@ -1,6 +1,6 @@
 """Transactions ([tx]): publishes and acknowledgements together, at commit, or not at all."""
 
-from fakes import Basic, Channel, Content, FakePeer, Tx
+from fakes import Basic, Channel, Content, FakePeer, Queue, Tx
 
 
 def in_tx(peer: FakePeer) -> FakePeer:
@@ -87,6 +87,31 @@ def test_a_mandatory_message_comes_back_at_commit(peer):
     assert isinstance(returned, Content)
     assert (returned.method.reply_code, returned.method.routing_key, returned.body) == (312, "nowhere", b"x")
     assert isinstance(ok, Tx.CommitOk)
+
+
+def test_a_mandatory_message_whose_queue_is_gone_by_the_commit_comes_back(world, peer):
+    in_tx(peer)
+    peer.publish("", "q", b"x", mandatory=True)
+    peer.publish("", "q", b"dropped")
+    peer.call(Queue.Delete(queue="q"))
+    peer.send(Tx.Commit())
+    returned, ok = peer.take()
+    assert (returned.method.reply_code, returned.method.routing_key, returned.body) == (312, "q", b"x")
+    assert isinstance(ok, Tx.CommitOk)
+    assert (world.broker.returned, world.broker.unroutable) == (1, 1)
+    # Nothing of it is left for the next transaction.
+    peer.send(Tx.Commit())
+    assert len(peer.take()) == 1
+
+
+def test_what_no_queue_wants_counts_at_commit_and_not_at_rollback(world, peer):
+    in_tx(peer)
+    peer.publish("", "nowhere", b"x")
+    peer.call(Tx.Rollback())
+    assert world.broker.unroutable == 0
+    peer.publish("", "nowhere", b"x")
+    peer.call(Tx.Commit())
+    assert world.broker.unroutable == 1
 
 
 def test_routing_is_done_at_publish(world, peer):
