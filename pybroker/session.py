@@ -103,6 +103,9 @@ class Session:
         """Do what is due by the clock (heartbeats, handshake deadline). Called about once a second."""
         raise NotImplementedError
 
+    def beat(self) -> None:
+        """Do what cannot wait for the tick. Called twice as often, where the session has asked for it."""
+
     def peer_gone(self, reason: str) -> None:
         """Learn that the socket is closed; nothing can be sent any more. Idempotent."""
         raise NotImplementedError

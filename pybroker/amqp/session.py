@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import base, commands
 
-from pybroker.amqp import receiving
-from pybroker.amqp.consumer_timeout import GRACE_MS, look
+from pybroker.amqp import alive, receiving
+from pybroker.amqp.consumer_timeout import GRACE_MS
 from pybroker.core import coming
 from pybroker.core.cause import because
 from pybroker.core.link import SessionState, give_back
 from pybroker.core.throttle import PEER
-from pybroker.wire import frame
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
 
@@ -37,6 +36,8 @@ REPLY_OCTETS_MAX: Final = 1_048_576
 # How long a peer may take to answer connection.close before the socket is closed under it.
 CLOSE_TIMEOUT_MS: Final = 10_000
 CLOSE_TIMEOUT_UNAUTHENTICATED_MS: Final = 1_000
+# How long it may take a peer to read the last output, close-ok at its end, as in RabbitMQ.
+LAST_OUTPUT_TIMEOUT_MS: Final = 30_000
 
 log = logging.getLogger("pybroker.connection")
 
@@ -256,6 +257,7 @@ class AmqpSession(SessionState):
         self.state = "closed"
         self.reason = self.reason or reason
         self.closing = self.finished = True
+        self.deadline_ms = self.broker.clock.now_ms + LAST_OUTPUT_TIMEOUT_MS
         self.mark_dirty()
 
     def refuse(self, error: "AmqpError", at_ms: int) -> None:
@@ -288,6 +290,7 @@ class AmqpSession(SessionState):
             coming.connection_closed(self, self.reason or reason)
         self.leave()
         self.broker.ahead.pop(self.credit, None)
+        self.broker.beating.pop(self, None)
         self.state = "closed"
         self.closing = self.finished = self.cut = True
         self.outbox.clear()
@@ -301,27 +304,11 @@ class AmqpSession(SessionState):
 
     def tick(self) -> None:
         """Send heartbeats, notice a silent peer, enforce the handshake's and the close's deadline."""
-        now_ms = self.broker.clock.now_ms
-        if self.state != "running":
-            if now_ms >= self.deadline_ms and not self.finished:
-                self.cut_off("timeout waiting for connection.close-ok" if self.closing else "handshake_timeout")
-            return
-        if not self.readable:
-            self.unread_ms = now_ms
-            if not self.peer_alive():
-                # What we have not read hides the end of the stream.
-                self.cut_off("client unexpectedly closed TCP connection")
-                return
-        self.forget_published(now_ms)
-        look(self, now_ms)
-        interval_ms = self.heartbeat_s * 1000
-        if not interval_ms:
-            return
-        # What waits to be sent says as much, and a peer that never reads would have one more each second.
-        if now_ms - self.last_send_ms >= interval_ms // 2 - 500 and not self.send_pend:
-            self.send(frame.HEARTBEAT_FRAME)
-        if self.readable and now_ms - self.last_recv_ms > 2 * interval_ms:
-            self.cut_off(f"missed heartbeats from client, timeout: {self.heartbeat_s}s")
+        alive.tick(self)
+
+    def beat(self) -> None:
+        """Do what cannot wait for the next tick: the heartbeats of a connection with a short interval."""
+        alive.beat(self, alive.BEAT_MS)
 
     def reading_resumed(self) -> None:
         """Read the peer again; what it sent meanwhile has not been seen, so it was not silent."""

@@ -87,6 +87,8 @@ class Broker:
         self.policies = Policies(self)
         self.ticks = Ticks(turn, methodcaller("tick"))
         self.heeds = Ticks(turn, methodcaller("heed_alarms"))  # of alarms that changed
+        self.beating: dict[SessionState, None] = {}  # sessions with heartbeats that cannot wait for the tick
+        self.beats = Ticks(turn, methodcaller("beat"))
         self.traces = Traces(turn)
         self.transfer = Transfer(self)
         self.events = Events(self)
@@ -207,6 +209,10 @@ class Broker:
         self.logins.tick()
         self.departures.tick(self.clock.now_ms)
         self.ticks.start(self.sessions.values())
+
+    def beat(self) -> None:
+        """Send the heartbeats of short intervals; between two ticks."""
+        self.beats.start(self.beating)
 
     def pump(self) -> None:
         """Deliver from every queue that was woken, one turn's share each; what is left wakes itself again.

@@ -4,6 +4,7 @@ Control commands and signals act on it. What it runs with has been prepared by `
 """
 
 import gc
+import itertools
 import logging
 import os
 import sys
@@ -327,12 +328,14 @@ class Daemon:
         self._files.append(path)
 
     def _tick(self) -> None:
-        """Once a second, and often enough for systemd's watchdog."""
-        pause_s = min(TICK_S, (self.notifier.watchdog_s or 2 * TICK_S) / 2)
-        while True:
+        """Once a second, and often enough for systemd's watchdog; what beats faster is called in between as well."""
+        pause_s = min(TICK_S, (self.notifier.watchdog_s or 2 * TICK_S) / 2) / 2
+        between = (self.broker.beat,)
+        whole = (self.allocator.tick, self.server.check_files, self.broker.tick)
+        for ticks in itertools.cycle((between, whole)):
             gevent.sleep(pause_s)
             self.broker.clock.refresh()
-            for tick in (self.allocator.tick, self.server.check_files, self.broker.tick):
+            for tick in ticks:
                 try:
                     tick()
                 except Exception:

@@ -10,6 +10,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.net.draining import reset_on_close, unread
+
 if TYPE_CHECKING:
     from pybroker.net.server import Server
     from pybroker.session import Session
@@ -156,8 +158,10 @@ class Connection:
             # Also while output waits: a peer that writes may not read before it has been read.
             if not self._reader.active:
                 self._listen()
-        elif not self._pending or session.cut:
-            self.close("closed")
+        elif session.cut:
+            self._cut()
+        elif not self._pending:
+            self._drain()
 
     def _send(self, parts: list[Any]) -> None:
         """Send `parts` as far as the kernel takes them; keep the rest and arm the write watcher."""
@@ -194,6 +198,22 @@ class Connection:
         assert sock is not None
         self._server.late.add(sock, octets, self.session.answer_at_ms)
         self._let_go("turned away")
+
+    def _cut(self) -> None:
+        """Close the socket at once; reset it if the peer does not read, or it would not learn of that."""
+        sock = self._sock
+        assert sock is not None
+        if self._pending or unread(sock):
+            reset_on_close(sock)
+        self.close("closed")
+
+    def _drain(self) -> None:
+        """Hand the socket over to be closed when the peer has closed its own: what it still sends is of no interest."""
+        sock, reader = self._sock, self._reader
+        assert sock is not None
+        self._reader = None
+        self._let_go("closed")
+        self._server.draining.add(sock, reader)
 
     def close(self, reason: str) -> None:
         """Close the socket and tell the session. Idempotent."""

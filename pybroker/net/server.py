@@ -13,6 +13,7 @@ import gevent
 from pybroker.amqp.session import AmqpSession
 from pybroker.core.alarm import FILES
 from pybroker.net.connection import Connection
+from pybroker.net.draining import Draining
 from pybroker.net.late import LateAnswers
 from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
 from pybroker.net.turn import LoopTurn
@@ -39,6 +40,7 @@ class Server:
         self.connections: dict[Connection, None] = {}
         self._loop: Any = gevent.get_hub().loop
         self.late = LateAnswers(self._loop, self.turn.clock)
+        self.draining = Draining(self._loop, self.turn.clock)
         self._handshakes = 0
         self._paused = False
         self._files_short = False
@@ -127,6 +129,7 @@ class Server:
             waited_s += STOP_POLL_S
         for connection in list(self.connections):
             connection.close(text)
+        self.draining.close()
 
 
 def _handshakes_max() -> int:

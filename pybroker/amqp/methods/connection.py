@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import commands
 
+from pybroker.amqp.alive import SHORT_INTERVAL_S
 from pybroker.core import coming
 from pybroker.core.login import LOCAL_ONLY, Verdict
 from pybroker.core.permissions import check_vhost
@@ -73,7 +74,7 @@ def _start(product: str, cluster_name: str, mechanisms: tuple[str, ...]) -> byte
         version_major=0,
         version_minor=9,
         server_properties=server_properties(product, cluster_name),
-        mechanisms=" ".join(mechanisms),
+        mechanisms=" ".join(sorted(mechanisms)),  # the order in which RabbitMQ names its own
         locales="en_US",
     )
     return encode_method(0, method)
@@ -189,6 +190,8 @@ def connection_tune_ok(session: "AmqpSession", method: commands.Connection.TuneO
     session.frame_octets_max = method.frame_max
     session.channel_max = method.channel_max
     session.heartbeat_s = method.heartbeat
+    if 0 < method.heartbeat <= SHORT_INTERVAL_S:
+        session.broker.beating[session] = None
     session.state = "opening"
 
 
@@ -234,7 +237,7 @@ def connection_close(session: "AmqpSession", _method: commands.Connection.Close)
 def connection_close_ok(session: "AmqpSession", _method: commands.Connection.CloseOk) -> None:
     """Have our own close answered [connection.close-ok]."""
     if session.state == "closing":
-        session.finish("closed by the broker")
+        session.cut_off("closed by the broker")  # it has heard all that it wants to
     else:
         raise ChannelError(f"unexpected method in connection state {session.state}")
 
