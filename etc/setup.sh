@@ -1,9 +1,9 @@
 #!/bin/sh
 # Sets pybroker up in a virtual environment beside the sources and starts what is asked for. Safe to run again: what
-# is there already is kept, and a changed pyproject.toml or C codec is installed anew.
+# is there already is kept; a changed pyproject.toml or C codec is installed anew, and so is all when a compiler came.
 #
 #   sh etc/setup.sh run [options of pybroker]     the broker, in the foreground
-#   sh etc/setup.sh test [options of pytest]      the tests
+#   sh etc/setup.sh test [options of pytest]      the tests, as many at once as there are cores (`-n 0`: one)
 #   sh etc/setup.sh install [run|test|dev]        the environment only
 #
 # It needs python3, 3.11 or newer. Debian and Ubuntu keep half of Python's venv in a package of its own; where that is
@@ -69,6 +69,16 @@ make_environment() {
     "$python" -m venv "$venv"
 }
 
+# Whether the C codec can be built: it needs a compiler and Python's headers.
+compiler() {
+    headers=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
+    if command -v "${CC:-cc}" >/dev/null 2>&1 && [ -f "$headers/Python.h" ]; then
+        echo compiler
+    else
+        echo none
+    fi
+}
+
 # `dev` contains `test`, and `test` contains what `run` needs.
 installed() {
     for larger in dev test run; do
@@ -81,14 +91,14 @@ installed() {
 
 install() {
     make_environment
-    wanted="$root $(cd "$root" && cat pyproject.toml setup.py pybroker/wire/_codec.c | cksum)"
+    wanted="$root $(compiler) $(cd "$root" && cat pyproject.toml setup.py pybroker/wire/_codec.c | cksum)"
     installed "$1" && return
     say "installing pybroker and the packages it needs (once)"
     case $1 in
         run) what=. ;;
         *) what=".[$1]" ;;
     esac
-    (cd "$root" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$what")
+    (cd "$root" && "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --use-pep517 --editable "$what")
     printf '%s\n' "$wanted" >"$venv/.pybroker-$1"
 }
 
@@ -102,7 +112,8 @@ case ${1:-} in
         shift
         install test
         cd "$root"
-        exec "$venv/bin/python" -m pytest "$@"
+        # Each group (tests/conftest.py) stays in one process, and all of Spark's tests are one.
+        exec "$venv/bin/python" -m pytest -n logical --dist loadgroup "$@"
         ;;
     install)
         case ${2:-run} in

@@ -21,7 +21,7 @@ for machine in x86_64 aarch64; do
     export CC LDSHARED _PYTHON_HOST_PLATFORM
     # From a copy, so that nothing built for one machine gets into the other's wheel.
     mkdir "$folder/$machine"
-    (cd "$root" && cp -R README.md LICENSE pyproject.toml setup.py pybroker pybrokerctl "$folder/$machine")
+    (cd "$root" && cp -R README.md LICENSE MANIFEST.in pyproject.toml setup.py etc man pybroker pybrokerctl "$folder/$machine")
     find "$folder/$machine" \( -name '*.so' -o -name __pycache__ \) -prune -exec rm -rf {} +
     "$python" -m build --no-isolation --wheel --outdir "$root/dist" \
         "-C--build-option=--plat-name=manylinux2014_$machine" "$folder/$machine" >"$folder/log" 2>&1 || {

@@ -6,6 +6,7 @@ history down (`tests/faults/load.py`), a recovered store is compared by `compare
 """
 
 import json
+import shutil
 import struct
 import subprocess
 import time
@@ -20,6 +21,16 @@ HEAD = struct.Struct(">4sHQ")
 MARK = b"chk1"
 HASH_OCTETS = 8
 BODY_OCTETS_MIN = HEAD.size + HASH_OCTETS
+
+
+def commit() -> str:
+    """Return the commit that is checked out; empty where there is no git, or no clone."""
+    git = shutil.which("git")
+    if git is None:
+        return ""
+    command = [git, "rev-parse", "--short", "HEAD"]
+    folder = Path(__file__).parent
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout.strip()
 
 
 class Key(NamedTuple):
@@ -87,16 +98,9 @@ class Verdict:
 
     def line(self, test: str, seed: int, started_s: float, **figures: object) -> str:
         """Return the JSON line to publish; `started_s` is monotonic."""
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
         told = {"test": test, "seed": seed, **asdict(self), **figures}
         told["duration_s"] = round(time.monotonic() - started_s, 1)
-        told["commit"] = commit.stdout.strip()
+        told["commit"] = commit()
         return json.dumps({name: value for name, value in told.items() if name not in {"void", "examples"} or value})
 
 

@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 
 import pytest
 from sources import PACKAGES, ROOT, Source, report, sources
@@ -25,10 +27,11 @@ def readme_commands(heading: str) -> list[str]:
     return block.group(1).splitlines() if block else []
 
 
+CAPTURED = {"capture_output": True, "text": True, "timeout": 60}
+
+
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=ROOT, check=False, timeout=60, env=os.environ | environment
-    )
+    return subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=False, **CAPTURED)
 
 
 @pytest.mark.parametrize("script", sorted(PROJECT["project"]["scripts"]))
@@ -112,7 +115,7 @@ def test_imports_are_declared_as_dependencies():
 def test_what_tests_import_comes_with_the_extra():
     # greenlet comes with gevent, which is built on it
     # and those of the connector are skipped where its extra is missing, as are those of Celery where that is
-    known = declared("test", "spark") | set(PACKAGES) | set(sys.stdlib_module_names) | {"greenlet"}
+    known = declared("test", "spark", "spark-jdk") | set(PACKAGES) | set(sys.stdlib_module_names) | {"greenlet"}
     known |= {"celery", "kombu"} | COMES_WITH_SPARK
     known |= {path.stem for path in (ROOT / "tests").rglob("*") if path.is_dir() or path.suffix == ".py"}
     findings = []
@@ -169,11 +172,80 @@ def test_setup_keeps_an_environment_that_is_up_to_date(tmp_path):
     python.parent.mkdir()
     python.write_text("#!/bin/sh\ncase $* in '-m pip --version') exit 0;; *) echo \"called: $*\"; exit 0;; esac\n")
     python.chmod(0o755)
-    for expected in (["-m pip install", "-m pytest --collect-only"], ["-m pytest --collect-only"]):
+    for expected in (["-m pip install", "-m pytest -n"], ["-m pytest -n"]):
         done = run("sh", "etc/setup.sh", "test", "--collect-only", PYBROKER_VENV=str(tmp_path))
         assert done.returncode == 0
         calls = [" ".join(line.split()[1:4]) for line in done.stdout.splitlines()]
         assert calls == expected
+
+
+def test_setup_installs_again_once_there_is_a_compiler(tmp_path):
+    headers = tmp_path / "include/Python.h"
+    headers.parent.mkdir()
+    python = tmp_path / "venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/sh\ncase $* in -c*) echo {headers.parent};; *install*) echo installed;; esac\n")
+    python.chmod(0o755)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("sh", "cat", "cksum", "dirname"):
+        (tools / name).symlink_to(shutil.which(name))
+
+    def install():
+        done = run("sh", "etc/setup.sh", "install", PYBROKER_VENV=str(tmp_path / "venv"), PATH=str(tools))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert [install(), install()] == ["installed\n", ""]
+    headers.touch()
+    assert install() == ""
+    (tools / "cc").symlink_to("/bin/true")
+    assert [install(), install()] == ["installed\n", ""]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The names of the files in the sdist and in the wheel, of a copy without what was built here."""
+    folder = tmp_path_factory.mktemp("build")
+    copied = ("pybroker", "pybrokerctl", "man", "etc", ".ci")
+    for name in copied:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for name in ("README.md", "LICENSE", "CHANGELOG.md", "MANIFEST.in", "pyproject.toml", "setup.py"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "tests").mkdir()
+    shutil.copy(ROOT / "tests/conftest.py", folder / "tests")
+    code = "from setuptools import build_meta as b; print(b.build_sdist('dist'), b.build_wheel('dist'))"
+    # No compiler: what it makes is not looked at.
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, cwd=folder, env=os.environ | {"CC": "false"}, check=False, **CAPTURED)
+    assert done.returncode == 0, done.stderr
+    sdist, wheel = (folder / "dist" / name for name in done.stdout.splitlines()[-1].split())
+    with tarfile.open(sdist) as tar:
+        in_sdist = {name.partition("/")[2] for name in tar.getnames()}
+    in_wheel = zipfile.ZipFile(wheel).namelist()
+    return in_sdist, {re.sub(r"^pybroker-[^/]*\.data/data/", "", name) for name in in_wheel}
+
+
+def tracked(*patterns):
+    return {path.relative_to(ROOT).as_posix() for pattern in patterns for path in ROOT.glob(pattern) if path.is_file()}
+
+
+def test_the_sdist_has_what_the_readmes_commands_need(built):
+    expected = tracked("man/*", "etc/*", "etc/completions/*", "*.md", "*.toml", ".ci/run", "pybroker/wire/_codec.*")
+    built_here = {name for name in expected if name.endswith(".so")}
+    assert expected - built_here | {"tests/conftest.py", "setup.py", "LICENSE"} <= built[0]
+
+
+def test_the_wheel_has_manual_pages_units_configuration_and_completions(built):
+    expected = {f"share/man/man{name[-1]}/{name[4:]}" for name in tracked("man/*")}
+    expected |= {f"share/pybroker/{name[4:]}" for name in tracked("etc/pybroker*")}
+    expected |= {
+        "share/bash-completion/completions/pybrokerctl.bash",
+        "share/fish/vendor_completions.d/pybrokerctl.fish",
+        "share/zsh/site-functions/_pybrokerctl",
+        "pyspark_pybroker.py",
+    }
+    assert expected <= built[1]
 
 
 def test_shell_scripts_are_well_formed():
@@ -181,6 +253,13 @@ def test_shell_scripts_are_well_formed():
     assert run("sh", "-n", "etc/wheels.sh").returncode == 0
     assert run("bash", "-n", ".ci/run").returncode == 0
     assert os.access(ROOT / ".ci/run", os.X_OK)
+
+
+def test_the_readmes_commands_run_as_they_are_printed():
+    # nothing puts the environment's programs on the PATH
+    text = README.replace(".venv/bin/pybrokerctl", "")
+    report([f"README.md prints `{each}` without its path." for each in re.findall(r"`(pybrokerctl [^`]+)`", text)])
+    assert not re.findall(r"^pybrokerctl .*", text, re.MULTILINE)
 
 
 def test_what_the_readme_points_to_exists():

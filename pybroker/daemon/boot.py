@@ -25,6 +25,7 @@ from pybroker.daemon.log import Log
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.systemd import Notifier
 from pybroker.version import VERSION
+from pybroker.wire.content import CODEC
 
 # RabbitMQ's and the unit's limit; a higher one only costs whoever walks the table of descriptors.
 FILES_MAX: Final = 65_536
@@ -86,6 +87,7 @@ def first_screen(config: Config, daemon: Daemon) -> FirstScreen:
         ("config file", settings.config_files[0] if settings.config_files else "none, embedded defaults"),
         *[("log", name) for name in settings.log_files or ("none",)],
         ("pid", str(os.getpid())),
+        ("codec", describe_codec()),
     ]
     ctl = _ctl_command(config)
     hints = [(f"{ctl} status", "what runs here"), (f"{ctl} list_queues", "queues and their depth")]
@@ -95,6 +97,17 @@ def first_screen(config: Config, daemon: Daemon) -> FirstScreen:
     if sys.stdin is not None and sys.stdin.isatty():
         hints.append(("Ctrl-C", "stops it"))
     return FirstScreen(places, hints)
+
+
+def describe_codec() -> str:
+    """Return which codec runs; of the slow one also what it costs, and how to have the fast one."""
+    if CODEC == "C":
+        return CODEC
+    if os.environ.get("PYBROKER_PURE") == "1":
+        advice = "the one in C runs without PYBROKER_PURE=1"
+    else:
+        advice = "for the one in C install gcc and python3-dev, then pybroker again"
+    return f"{CODEC}, several times slower with small messages; {advice}"
 
 
 def _ctl_command(config: Config) -> str:
@@ -135,6 +148,7 @@ def _log_places(config: Config, files_max: int) -> None:
     log.info(" data dir       : %s", settings.data_dir)
     log.info(" control socket : %s", config.control_socket)
     log.info(" open files     : %d at most", files_max)
+    log.info(" codec          : %s", describe_codec())
 
 
 def _log_failure(context: Any, kind: Any, value: Any, trace: Any) -> None:

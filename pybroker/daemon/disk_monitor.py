@@ -5,9 +5,10 @@ its figures say, until it can be written again (D11).
 """
 
 import logging
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
+
+import psutil
 
 from pybroker.core.alarm import DISK
 from pybroker.core.watermark import MIB
@@ -31,8 +32,8 @@ log = logging.getLogger("pybroker")
 
 def free_octets(folder: "Path") -> int:
     """Return what is free for us on the partition that a folder lies on now. Raises OSError."""
-    disk = os.statvfs(folder)
-    return disk.f_bavail * disk.f_frsize
+    octets: int = psutil.disk_usage(str(folder)).free
+    return octets
 
 
 class DiskMonitor(Watch):

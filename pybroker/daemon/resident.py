@@ -1,13 +1,13 @@
 """What of the process lies in memory, as the kernel and malloc count it (B20). Knows nothing of queues."""
 
-import resource
-from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import psutil
 
 from pybroker.daemon.allocator import Allocator
 
-_STATUS = Path("/proc/self/status")
-_STATM = Path("/proc/self/statm")
+# Asked again and again: to make one costs as much as to ask it.
+PROCESS: Final = psutil.Process()
 
 
 class Resident(NamedTuple):
@@ -19,26 +19,33 @@ class Resident(NamedTuple):
 
 
 def used_octets() -> int:
-    """Return the resident set; 0 where there is no /proc.
+    """Return the resident set; 0 where the system does not tell.
 
-    What malloc holds free is in it until that is trimmed: afterwards nobody can tell how much of it is resident.
+    Memory that malloc holds free is in it until that is trimmed: afterwards nobody can tell how much of it is resident.
     """
     try:
-        return int(_STATM.read_bytes().split()[1]) * resource.getpagesize()
-    except OSError:
+        octets: int = PROCESS.memory_info().rss
+    except (OSError, psutil.Error):
         return 0
+    return octets
 
 
 def measure(allocator: Allocator) -> Resident:
-    """Read what is resident now; all zero where there is no /proc."""
+    """Read what is resident now; all zero where the system does not tell."""
     try:
-        lines = _STATUS.read_text(encoding="utf-8").splitlines()
-    except OSError:
+        found = PROCESS.memory_info()
+    except (OSError, psutil.Error):
         return Resident(0, 0, 0)
-    sizes = {
-        key: int(rest.split()[0]) * 1024 for key, _, rest in (line.partition(":") for line in lines) if "kB" in rest
-    }
-    code = sizes.get("RssFile", 0) + sizes.get("RssShmem", 0)
-    total = sizes.get("VmRSS", 0)
+    # On Linux `shared` is RssFile and RssShmem of /proc/self/status.
+    total, code = found.rss, getattr(found, "shared", 0)
     # Spare memory that was handed back to the kernel is still counted by malloc, but not resident.
     return Resident(total, code, min(allocator.free_octets(), total - code))
+
+
+def open_files() -> int | None:
+    """Return how many files are open; None if none is left to ask with, when the other figures are wanted most."""
+    try:
+        count: int = PROCESS.num_fds()
+    except (OSError, psutil.Error):
+        return None
+    return count

@@ -4,10 +4,10 @@ Counters are totals since the start, never rates: who reads them tells starts ap
 has `first` set: what its totals say is all since it came. pybroker-pipeline(7) has the columns.
 """
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pybroker.core.losses import UNROUTABLE
+from pybroker.daemon import resident
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
@@ -96,7 +96,7 @@ def of_node(broker: "Broker", loop_lag_ms: int) -> Row:
         "paging_ratio": marks.paging_ratio,
         "disk_free": measured.disk_free,
         "disk_limit": marks.disk_limit_octets,
-        "fds": _open_files(),
+        "fds": resident.open_files(),
         "loop_lag_ms": loop_lag_ms,
         "connections": len(broker.sessions),
         "queues": sum(len(vhost.queues) for vhost in broker.vhosts.values()),
@@ -104,14 +104,6 @@ def of_node(broker: "Broker", loop_lag_ms: int) -> Row:
         "returned_total": broker.returned,
         "unroutable_total": broker.unroutable,
     }
-
-
-def _open_files() -> int | None:
-    """Return how many files are open; None if none is left to ask with, when the other figures are wanted most."""
-    try:
-        return sum(1 for _ in Path("/proc/self/fd").iterdir())
-    except OSError:
-        return None
 
 
 def of_alarm(broker: "Broker", alarm: "Alarm", action: str) -> Row:

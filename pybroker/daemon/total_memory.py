@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from pybroker.core.watermark import ASSUMED, MIB, TotalMemory, Watermarks
 
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
@@ -59,17 +61,15 @@ def operating_system() -> str:
 
 def installed_octets() -> int | None:
     """Return the installed memory; None where the system does not tell."""
+    octets: int
     try:
-        for line in (PROC / "meminfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("MemTotal:"):
-                return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    try:
-        # Where there is no /proc: FreeBSD, macOS.
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None
+        octets = psutil.virtual_memory().total
+    except (OSError, KeyError, ValueError):
+        try:
+            octets = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # no /proc in this root
+        except (OSError, ValueError):
+            return None
+    return octets
 
 
 def control_group_limits() -> Iterator[tuple[int, str]]:

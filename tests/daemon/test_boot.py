@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from pybroker import paths
-from pybroker.daemon.boot import _ctl_command, _make_runtime_folder, raise_files_limit
+from pybroker.daemon import boot
+from pybroker.daemon.boot import _ctl_command, _make_runtime_folder, describe_codec, raise_files_limit
 from pybroker.daemon.config import Config
 from pybroker.daemon.start_error import StartError
 
@@ -74,3 +75,21 @@ def test_a_runtime_folder_that_somebody_else_made_is_refused(monkeypatch, tmp_pa
         _make_runtime_folder(config_with(tmp_path / "run" / "pybroker" / "a@b.sock"))
     assert caught.value.code == 77
     assert caught.value.text == f"the folder {folder} belongs to another user: give another --socket"
+
+
+def test_the_codec_in_c_needs_no_words(monkeypatch):
+    monkeypatch.setattr(boot, "CODEC", "C")
+    assert describe_codec() == "C"
+
+
+@pytest.mark.parametrize(
+    ("pure", "advice"),
+    [
+        ("", "for the one in C install gcc and python3-dev, then pybroker again"),
+        ("1", "the one in C runs without PYBROKER_PURE=1"),
+    ],
+)
+def test_the_codec_in_python_says_what_it_costs_and_how_to_have_the_other(monkeypatch, pure, advice):
+    monkeypatch.setattr(boot, "CODEC", "pure Python")
+    monkeypatch.setenv("PYBROKER_PURE", pure)
+    assert describe_codec() == f"pure Python, several times slower with small messages; {advice}"

@@ -14,6 +14,8 @@ import pika
 import pytest
 from daemon.running import WAIT_S, Running
 
+from pybroker.daemon import boot
+
 # Root may do everything; as root the daemon's code is loaded first, for nobody may not read it everywhere.
 AS_NOBODY = """
 import os, sys
@@ -72,6 +74,7 @@ def test_the_first_screen_says_where_everything_is(start):
     assert places["log"] == [str(daemon.folder / "data" / "log" / "test@here.log")]
     assert places["config file"] == [os.devnull]
     assert places["pid"] == [str(daemon.pid)]
+    assert places["codec"] == [boot.describe_codec()]
     assert places["next"][0].startswith(f"pybrokerctl --socket {daemon.socket} status")
 
 

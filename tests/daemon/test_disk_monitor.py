@@ -72,7 +72,7 @@ def test_d1_what_is_free_is_that_of_the_folder_s_partition_now(tmp_path, monkeyp
     machine = DiskMonitor(World().broker, tmp_path)
     machine.check()
     machine.check()
-    assert asked == [tmp_path, tmp_path]
+    assert asked == [str(tmp_path)] * 2
 
 
 def test_what_is_free_is_published(machine):

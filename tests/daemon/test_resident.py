@@ -1,5 +1,12 @@
 """What of a process is in memory."""
 
+import os
+import resource
+from pathlib import Path
+
+import psutil
+import pytest
+
 from pybroker.daemon import resident
 from pybroker.daemon.resident import Resident
 
@@ -12,32 +19,32 @@ class Spare:
         return self.octets
 
 
-STATUS = """\
-Name:\tpybroker
-VmPeak:\t  300000 kB
-VmRSS:\t   50000 kB
-RssAnon:\t   30000 kB
-RssFile:\t   19000 kB
-RssShmem:\t    1000 kB
-Threads:\t1
-"""
+@pytest.fixture
+def proc(tmp_path, monkeypatch):
+    """A /proc of our own: 12,500 pages are resident, 5,000 of them of files."""
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
+    folder = tmp_path / str(resident.PROCESS.pid)
+    folder.mkdir()
+    (folder / "statm").write_text("75000 12500 5000 1 0 9000 0\n")
+    # psutil reads that of a process which it was asked for before
+    monkeypatch.setattr(resident.PROCESS._proc, "_procfs_path", str(tmp_path))
+    return folder
 
 
-def test_files_and_shared_memory_are_code(tmp_path, monkeypatch):
-    monkeypatch.setattr(resident, "_STATUS", tmp_path / "status")
-    (tmp_path / "status").write_text(STATUS)
-    assert resident.measure(Spare(5)) == Resident(50_000 * 1024, 20_000 * 1024, 5)
+PAGE = resource.getpagesize()
 
 
-def test_more_spare_memory_than_there_is_lies_not_in_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(resident, "_STATUS", tmp_path / "status")
-    (tmp_path / "status").write_text(STATUS)
-    assert resident.measure(Spare(10**12)).unused == 30_000 * 1024
+def test_files_and_shared_memory_are_code(proc):
+    assert resident.measure(Spare(5)) == Resident(12_500 * PAGE, 5_000 * PAGE, 5)
 
 
-def test_without_proc_nothing_is_known(tmp_path, monkeypatch):
-    monkeypatch.setattr(resident, "_STATUS", tmp_path / "status")
-    assert resident.measure(Spare(5)) == Resident(0, 0, 0)
+def test_more_spare_memory_than_there_is_lies_not_in_memory(proc):
+    assert resident.measure(Spare(10**12)).unused == 7_500 * PAGE
+
+
+def test_without_proc_nothing_is_known(proc):
+    (proc / "statm").unlink()
+    assert (resident.measure(Spare(5)), resident.used_octets(), resident.open_files()) == (Resident(0, 0, 0), 0, None)
 
 
 def test_this_process_has_code():
@@ -45,7 +52,11 @@ def test_this_process_has_code():
     assert 0 < code < total
 
 
-def test_what_is_used_is_the_resident_set(tmp_path, monkeypatch):
+def test_what_is_used_is_the_resident_set():
     assert 0.5 < resident.used_octets() / resident.measure(Spare(0)).total < 2
-    monkeypatch.setattr(resident, "_STATM", tmp_path / "statm")
-    assert 0 == resident.used_octets()
+
+
+def test_open_files_are_counted():
+    before = resident.open_files()
+    with Path(os.devnull).open():
+        assert resident.open_files() == before + 1

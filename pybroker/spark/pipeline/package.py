@@ -3,8 +3,9 @@
 pybrokerctl pipeline package -o pybroker_spark.zip
 spark-submit --py-files pybroker_spark.zip run_job.py run all --warehouse /lake/pybroker --telemetry /lake/telemetry
 
-What it needs of others' and machines of a cluster lack goes with it, as far as that is Python alone: pamqp. Spark looks
-for sources before it looks into the archive, so the program registers the connector where it uses it.
+What it needs of others' and machines of a cluster lack goes with it, as far as that is Python alone: pamqp and
+platformdirs. Spark looks for sources before it looks into the archive, so the program registers the connector where it
+uses it.
 """
 
 import zipfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pamqp
+import platformdirs
 
 import pybroker
 from pybroker.spark.pipeline.failure import UNAVAILABLE, FailureError
@@ -62,8 +64,8 @@ def write_archive(output: Path) -> int:
         found = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         files |= {f"pybroker/{each.relative_to(root)}": each.read_bytes() for each in found}
     files[DISCOVERY[1]] = (root / DISCOVERY[0]).read_bytes()
-    theirs = Path(pamqp.__file__).parent
-    files |= {f"pamqp/{each.relative_to(theirs)}": each.read_bytes() for each in theirs.rglob("*.py")}
+    for theirs in (Path(pamqp.__file__).parent, Path(platformdirs.__file__).parent):
+        files |= {f"{theirs.name}/{each.relative_to(theirs)}": each.read_bytes() for each in theirs.rglob("*.py")}
     with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, octets in sorted(files.items()):
             archive.writestr(zipfile.ZipInfo(name, DATE), octets, zipfile.ZIP_DEFLATED)

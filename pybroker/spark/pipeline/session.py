@@ -92,6 +92,7 @@ def version_of(name: str) -> str | None:
 
 def memory_octets() -> int:
     """Return how much memory is to be had, by the kernel and by the control group; 0 if nobody says."""
+    # Without psutil: this also runs out of the zip (package.py), on machines that lack what is not Python alone.
     found = []
     with contextlib.suppress(OSError):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()

