@@ -8,13 +8,15 @@ from typing import Final, TextIO
 
 from pybroker.control import commands
 from pybroker.control.spec import Command, Field
-from pybrokerctl import terminal
+from pybrokerctl import absent, terminal
 from pybrokerctl.command_line import LOCAL_NAMES, PROGRAM, find
 from pybrokerctl.general import ABOUT, EVERYWHERE, further
 
 GENERAL_USAGE: Final = f"{PROGRAM} [--node <node>] [--timeout <timeout>] [--quiet] <command> [<command options>]"
 # Where the texts begin behind names; longer names have a line of their own.
 TEXT_COLUMN: Final = 33
+# How alike two names are, of 1, when nothing else can be meant.
+SURE: Final = 0.9
 
 
 def general_usage(stream: TextIO) -> str:
@@ -103,16 +105,26 @@ def flags_and_label(field: Field) -> str:
 
 
 def unknown_command(name: str, stream: TextIO) -> str:
-    """Return rabbitmqctl's text for a command that does not exist: the nearest one, or all of them."""
-    from difflib import get_close_matches  # noqa: PLC0415 - 8 ms, and only this needs it
+    """Return why a command does not exist, the names that come nearest, and how to get help."""
+    found = f"\nCommand '{name}' not found. \n"
+    names = " or ".join(f"'{near}'" for near in _nearest(name))
+    told = [explained] if (explained := absent.explain(name)) else [f"Did you mean {names}? "] * bool(names)
+    # Differs from RabbitMQ: it lists all commands, which push the sentence off the screen.
+    told.append(f"Use '{PROGRAM} help' to list all commands")
+    page = _Page(stream)
+    return found + "".join(f"{line}\n" for text in told for line in page.wrap(text))
 
-    longer = [f"'{other.replace('_', ' ', 1)}'" for other in commands.NAMES if other.startswith(f"{name}_")]
+
+def _nearest(name: str) -> list[str]:
+    """Return the commands that a name may stand for: those that it begins, or up to three that look like it."""
+    from difflib import SequenceMatcher, get_close_matches  # noqa: PLC0415 - 8 ms, and only this needs it
+
+    longer = [other.replace("_", " ", 1) for other in commands.NAMES if other.startswith(f"{name}_")]
     if longer:
-        return f"\nCommand '{name}' not found. \nDid you mean {', '.join(longer)}? \n"
-    near = get_close_matches(name, [*commands.NAMES, *LOCAL_NAMES], n=1, cutoff=0.75)
-    if near:
-        return f"\nCommand '{name}' not found. \nDid you mean '{near[0]}'? \n"
-    return f"\nCommand '{name}' not found. \n{general_usage(stream)}"
+        return longer
+    near = get_close_matches(name, [*commands.NAMES, *LOCAL_NAMES], n=3, cutoff=0.7)
+    # One that is all but the same is meant.
+    return near[:1] if near and SequenceMatcher(None, name, near[0]).ratio() > SURE else near
 
 
 class _Page:

@@ -49,7 +49,14 @@ def test_flags_are_shown_long_one_first():
 def test_a_miss_is_far_or_near():
     assert "Did you mean 'list_queues'?" in usage.unknown_command("list_queus", StringIO())
     assert "Did you mean 'version'?" in usage.unknown_command("versio", StringIO())
-    assert "Available commands:" in usage.unknown_command("xyz", StringIO())
+    # 150 lines would push the sentence off the screen.
+    expected = "\nCommand 'xyz' not found. \nUse 'pybrokerctl help' to list all commands\n"
+    assert expected == usage.unknown_command("xyz", StringIO())
+
+
+def test_names_that_are_equally_near_are_all_told():
+    told = usage.unknown_command("list_policy", StringIO())
+    assert "Did you mean 'set_policy' or 'list_policies'? \nUse 'pybrokerctl help' to list all commands\n" in told
 
 
 def test_pages_are_wrapped_at_the_width_of_a_terminal(monkeypatch):
@@ -69,4 +76,7 @@ def test_pages_are_wrapped_at_the_width_of_a_terminal(monkeypatch):
 
 def test_the_first_word_of_commands_names_them_all():
     told = usage.unknown_command("backup", StringIO())
-    assert told == "\nCommand 'backup' not found. \nDid you mean 'backup create', 'backup verify', 'backup restore'? \n"
+    assert told == (
+        "\nCommand 'backup' not found. \nDid you mean 'backup create' or 'backup verify' or 'backup restore'? \n"
+        "Use 'pybrokerctl help' to list all commands\n"
+    )
