@@ -38,7 +38,7 @@ def perform(call: Call) -> int:
     given = _ask_missing(call)
     args = command.parse(given)
     if command.warn is not None and not options.silent and (warning := command.warn(args)):
-        sys.stderr.write(f"warning: {warning}\n")
+        sys.stderr.write(f"warning: {cell.lines(warning)}\n")
     if call.idle_vhost is not None:
         _note(call, f"{command.name} is not scoped to a virtual host, so -p changes nothing")
     target = None
@@ -149,12 +149,13 @@ def _check_node(call: Call, connection: Connection) -> None:
 
 def _write(texts: Generator[str, None, int | None]) -> int:
     """Write each text at once: the first rows are to be seen while the last are not there yet. Return the exit code."""
+    on_terminal = sys.stdout.isatty()
     while True:
         try:
             text = next(texts)
         except StopIteration as end:
             return end.value or exit_codes.OK
-        sys.stdout.write(text)
+        sys.stdout.write(cell.drawn(text) if on_terminal else text)
         sys.stdout.flush()
 
 
@@ -217,7 +218,7 @@ def _progress(call: Call) -> Callable[[str], None]:
 
     def say(text: str) -> None:
         if call.options.talks:
-            sys.stdout.write(f"{text}\n")
+            sys.stdout.write(f"{cell.lines(text)}\n")
             sys.stdout.flush()
 
     return say
@@ -225,7 +226,7 @@ def _progress(call: Call) -> Callable[[str], None]:
 
 def _note(call: Call, text: str) -> None:
     if call.options.talks:
-        sys.stderr.write(f"note: {text}\n")
+        sys.stderr.write(f"note: {cell.lines(text)}\n")
 
 
 def _timed_out(call: Call, target: Target | None) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pybroker.control import commands
 from pybroker.control.spec import Refused
 from pybrokerctl.exit_codes import OK
+from pybrokerctl.render import cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,4 +46,4 @@ def show(whole: "Call", calls: "Iterable[tuple[str, dict[str, Any]]]") -> None:
 def _quoted(text: str) -> str:
     import json  # noqa: PLC0415 - one formatter of four
 
-    return json.dumps(text, ensure_ascii=False)
+    return cell.json_escaped(json.dumps(text, ensure_ascii=False))

@@ -4,6 +4,7 @@ import sys
 
 from pybroker.control.spec import Command
 from pybrokerctl import terminal
+from pybrokerctl.render import cell
 
 
 def is_asked(command: Command, *, yes: bool) -> bool:
@@ -15,7 +16,7 @@ def is_confirmed(what: str) -> bool:
     """Ask on stderr, so that what goes to stdout stays an answer. Raises KeyboardInterrupt at Ctrl-C and Ctrl-D."""
     import click  # noqa: PLC0415 - it costs as much as all the rest of a call
 
-    subject = what.strip().rstrip(".").rstrip()
+    subject = cell.lines(what).strip().rstrip(".").rstrip()
     try:
         return click.confirm(f"{subject}: are you sure?", err=True)
     except click.Abort:

@@ -5,14 +5,47 @@ Scripts search `[{"connection_name","NAME"}]` in client_properties, so the Erlan
 
 from collections.abc import Sequence
 from typing import Any, Final
+from unicodedata import category
 
-_C_ESCAPES: Final = {
-    code: {7: r"\a", 8: r"\b", 9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r"}.get(code, f"\\{code:03o}")
-    for code in [*range(32), *range(127, 160)]
-}
+# Categories of Unicode that show nothing but change how the rest is shown: what turns its direction or hides
+# (U+202E, U+2066, U+200B, ...), and what breaks lines (U+2028, U+2029).
+_STEERING: Final = frozenset({"Cf", "Zl", "Zp"})
+
+
+class _Escapes(dict[int, str]):
+    """A table for `str.translate` that learns what is beyond Latin-1 as it is met."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        self[code] = escape = _escape(code) if category(character) in _STEERING else character
+        return escape
+
+
+class _JsonEscapes(_Escapes):
+    def __missing__(self, code: int) -> str:
+        super().__missing__(code)
+        if category(chr(code)) in _STEERING and code >= 1 << 16:
+            high, low = divmod(code - (1 << 16), 1 << 10)
+            self[code] = f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+        return self[code]
+
+
+def _escape(code: int) -> str:
+    return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
+
+
+_C_ESCAPES: Final = _Escapes(
+    {
+        code: {7: r"\a", 8: r"\b", 9: r"\t", 10: r"\n", 11: r"\v", 12: r"\f", 13: r"\r"}.get(code, f"\\{code:03o}")
+        for code in [*range(32), *range(127, 160)]
+    }
+)
 # A text of several lines keeps them.
-_LINE_ESCAPES: Final = {code: escape for code, escape in _C_ESCAPES.items() if code not in {9, 10}}
-_TERM_ESCAPES: Final = {**_C_ESCAPES, 27: r"\e", 34: r"\"", 92: r"\\"}
+_LINE_ESCAPES: Final = _Escapes({code: escape for code, escape in _C_ESCAPES.items() if code not in {9, 10}})
+_TERM_ESCAPES: Final = _Escapes({**_C_ESCAPES, 27: r"\e", 34: r"\"", 92: r"\\"})
+# What was drawn has escape sequences of ours.
+_DRAWN_ESCAPES: Final = _Escapes({code: f"\\{code:03o}" for code in range(128, 160)})
+_JSON_ESCAPES: Final = _JsonEscapes({code: f"\\u{code:04x}" for code in range(127, 160)})
 
 
 def cell(value: Any, *, table: bool = False) -> str:
@@ -39,6 +72,16 @@ def cell(value: Any, *, table: bool = False) -> str:
 def lines(text: str) -> str:
     """Return a text of several lines as a terminal may show it: what else would steer the terminal, as in a cell."""
     return text.translate(_LINE_ESCAPES)
+
+
+def drawn(text: str) -> str:
+    """Return a text that was drawn for a terminal without what turns, hides or breaks it, whatever made it."""
+    return text if text.isascii() else text.translate(_DRAWN_ESCAPES)
+
+
+def json_escaped(text: str) -> str:
+    """Return a JSON text that means the same, with escapes for what would steer a terminal or break lines."""
+    return text.translate(_JSON_ESCAPES)
 
 
 def table_term(triples: Sequence[Sequence[Any]]) -> str:

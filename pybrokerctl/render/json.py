@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from json import dumps
 from typing import Any
 
-from pybrokerctl.render import Head, Rows, Value
+from pybrokerctl.render import Head, Rows, Value, cell
 
 
 def rows(head: Head, batches: Iterable[Rows]) -> Iterator[str]:
@@ -35,4 +35,5 @@ def error(text: str, node: str, facts: Mapping[str, Any] | None = None) -> str:
 
 
 def _compact(one: Any) -> str:
-    return dumps(one, separators=(",", ":"), ensure_ascii=False)
+    text = dumps(one, separators=(",", ":"), ensure_ascii=False)
+    return text if text.isascii() else cell.json_escaped(text)

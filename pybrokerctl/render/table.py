@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from pybrokerctl.render import Head, Rows, Value
-from pybrokerctl.render.cell import cell
+from pybrokerctl.render.cell import cell, lines
 
 
 def rows(head: Head, batches: Iterable[Rows]) -> Iterator[str]:
@@ -12,17 +12,17 @@ def rows(head: Head, batches: Iterable[Rows]) -> Iterator[str]:
     for batch in batches:
         if not batch:
             continue
-        lines = [] if shown else ["\t".join(head.columns)]
+        texts = [] if shown else ["\t".join(head.columns)]
         shown = True
-        lines += ["\t".join(_cells(head, row)) for row in batch]
-        yield "\n".join(lines) + "\n"
+        texts += ["\t".join(_cells(head, row)) for row in batch]
+        yield "\n".join(texts) + "\n"
 
 
 def value(answer: Value, node: str) -> Iterator[str]:
     """Yield a sentence as it is, a document as `key: value` lines, nothing for plain success."""
     del node
     if isinstance(answer, str):
-        yield answer + "\n"
+        yield lines(answer) + "\n"
     elif answer is not None:
         yield "".join(f"{key}: {cell(one)}\n" for key, one in answer.items())
 

@@ -1,11 +1,11 @@
 """A report as one HTML page that needs nothing else: no script, no font, no file; in the reader's light or dark."""
 
 from collections.abc import Iterator
-from html import escape
 from typing import Any, Final
 
 from pybrokerctl.render import cell
 from pybrokerctl.reports import plots
+from pybrokerctl.reports.markup import escape
 
 TITLES: Final = {
     "backlog": "Backlog: which queues grow, and who drains them",

@@ -6,8 +6,9 @@ Octets are shown in MiB. Nothing here is scaled by the browser but the whole.
 import math
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from html import escape
 from typing import Any, Final
+
+from pybrokerctl.reports.markup import escape
 
 WIDTH: Final = 1_080
 LINES_HEIGHT: Final = 300

@@ -20,3 +20,10 @@ def test_documents_sentences_success_and_refusals_are_one_object():
     assert loads("".join(json.value("done", "n"))) == {"result": "ok", "node": "n", "message": "done"}
     assert loads("".join(json.value(None, "n"))) == {"result": "ok", "node": "n"}
     assert loads(json.error("no", "n")) == {"result": "error", "node": "n", "message": "no"}
+
+
+def test_what_would_turn_or_break_a_line_is_escaped_and_means_the_same():
+    name = "ä\u202e\u2028\U000e0041\x9b"
+    text = "".join(json.rows(HEAD, [[[name, 1]]]))
+    assert r'"ä\u202e\u2028\udb40\udc41\u009b"' in text
+    assert loads(text) == [{"name": name, "n": 1}]

@@ -70,3 +70,12 @@ def test_verdicts_have_their_colour_and_a_report_without_rows_says_so():
     assert '<td class="bad">grows</td>' in text()
     assert '<td class="good">fine</td>' in text()
     assert "There is nothing to tell of." in Reader(text(rows=[])).texts
+
+
+def test_no_character_turns_or_breaks_what_follows():
+    steering = "q\u202egpj.exe\u2028\u2066"
+    row = [f"{one}{steering}" if isinstance(one, str) else one for one in REPORT["rows"][0]]
+    plots = [{**plot, "title": steering} for plot in REPORT["plots"]]
+    shown = text(rows=[row], advice=[steering], plots=plots, summary=[[steering, steering]])
+    assert not set(shown) & set("\u202e\u2028\u2066")
+    assert r"q\u202egpj.exe\u2028\u2066" in shown
