@@ -1,9 +1,11 @@
 """The data folder: made private, locked by one daemon at a time, and owned by one node name for good.
 
-Knows nothing of what is stored in it. `.lock` holds the process id of the daemon that has the lock; the lock itself is
-the kernel's (flock), so that a killed daemon leaves none. `node_id` holds the node's name.
+Knows nothing of what is stored in it. The lock is the kernel's (flock), so that a killed daemon leaves none. It is on
+the folder itself, because a file can be removed, and on `.lock`, which holds the process id of the daemon that has it.
+`node_id` holds the node's name.
 """
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -13,6 +15,8 @@ from pybroker.daemon.start_error import StartError, refused_by_system
 
 LOCK_FILE: Final = ".lock"
 NODE_FILE: Final = "node_id"
+# What a file system says, NFS for one, that cannot lock a folder; there the file's lock has to do.
+_FOLDERS_UNLOCKABLE: Final = frozenset((errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP))
 # What a freshly made file system holds (ext4), and what we leave if the first start is killed at once.
 _MAY_PRECEDE: Final = {"lost+found", LOCK_FILE, NODE_FILE + ".new"}
 
@@ -20,16 +24,16 @@ _MAY_PRECEDE: Final = {"lost+found", LOCK_FILE, NODE_FILE + ".new"}
 class DataFolder:
     """A locked data folder. The lock is held until `release` or the end of the process."""
 
-    __slots__ = ("_lock_fd", "node_name", "path")
+    __slots__ = ("_locks", "node_name", "path")
 
-    def __init__(self, path: Path, node_name: str, lock_fd: int) -> None:
+    def __init__(self, path: Path, node_name: str, locks: list[int]) -> None:
         self.path = path
         self.node_name = node_name
-        self._lock_fd = lock_fd
+        self._locks = locks
 
     def release(self) -> None:
-        """Give the lock back. The lock file stays: unlinking it would let two daemons lock two files of one name."""
-        os.close(self._lock_fd)
+        """Give the locks back. The lock file stays: unlinking it would let two daemons lock two files of one name."""
+        _close(self._locks)
 
 
 def claim_data_folder(path: Path, node_name: str, default_name: str) -> DataFolder:
@@ -42,14 +46,14 @@ def claim_data_folder(path: Path, node_name: str, default_name: str) -> DataFold
         StartError: the folder cannot be made or written, is in use, holds something else or another node's data.
 
     """
-    lock_fd = -1
+    locks: list[int] = []
     try:
         _make_private(path)
-        lock_fd = _lock(path)
-        return DataFolder(path, _settle_owner(path, node_name, default_name), lock_fd)
+        _lock_folder(path, locks)
+        _lock_file(path, locks)
+        return DataFolder(path, _settle_owner(path, node_name, default_name), locks)
     except (OSError, StartError) as error:
-        if lock_fd >= 0:
-            os.close(lock_fd)
+        _close(locks)
         if isinstance(error, StartError):
             raise
         raise refused_by_system(f"cannot use the data folder {path}", error) from None
@@ -88,22 +92,42 @@ def _make_private(path: Path) -> None:
         path.chmod(0o700)
 
 
-def _lock(path: Path) -> int:
-    fd = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _lock_folder(path: Path, locks: list[int]) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    locks.append(fd)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        holder = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"
-        os.close(fd)
-        raise StartError(
-            f"the data folder {path} is in use by another pybroker, process {holder}", os.EX_UNAVAILABLE
-        ) from None
-    except OSError:
-        os.close(fd)
-        raise
+        raise _in_use(path) from None
+    except OSError as error:
+        if error.errno not in _FOLDERS_UNLOCKABLE:
+            raise
+
+
+def _lock_file(path: Path, locks: list[int]) -> None:
+    fd = os.open(path / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    locks.append(fd)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _in_use(path) from None
     os.ftruncate(fd, 0)
     os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-    return fd
+
+
+def _in_use(path: Path) -> StartError:
+    """Return the refusal; the process is unknown where the file that names it was removed."""
+    try:
+        holder = (path / LOCK_FILE).read_text("ascii", "replace").strip()
+    except OSError:
+        holder = ""
+    text = f"the data folder {path} is in use by another pybroker, process {holder or 'unknown'}"
+    return StartError(text, os.EX_UNAVAILABLE)
+
+
+def _close(files: list[int]) -> None:
+    while files:
+        os.close(files.pop())
 
 
 def _read_node_name(path: Path) -> str:

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
 
@@ -89,6 +90,15 @@ def _capped(value: object) -> object:
     return value
 
 
+class LogFile(logging.FileHandler):
+    """A file that others than the daemon's user and group cannot read: names and addresses of clients are in it."""
+
+    def _open(self) -> TextIOWrapper:
+        """Open it, or make it; one that is there keeps the mode that somebody gave it."""
+        file = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        return TextIOWrapper(os.fdopen(file, "ab"), encoding=self.encoding, errors=self.errors)
+
+
 class Log:
     """Where the lines go. `reopen` follows a rotated file."""
 
@@ -111,7 +121,7 @@ class Log:
         """
         try:
             path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-            handler = logging.FileHandler(path, encoding="utf-8")
+            handler = LogFile(path, encoding="utf-8")
         except OSError as error:
             raise refused_by_system(f"cannot write the log {path}", error) from None
         self._file = handler

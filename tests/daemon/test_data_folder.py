@@ -1,3 +1,5 @@
+import errno
+import fcntl
 import os
 import stat
 import subprocess
@@ -86,6 +88,29 @@ def test_a_folder_in_use_is_refused_and_the_process_named(tmp_path):
     finally:
         holder.kill()
         holder.communicate(timeout=10)
+
+
+def test_without_its_lock_file_a_folder_in_use_is_refused(tmp_path):
+    holder = claim(tmp_path / "d")
+    (tmp_path / "d" / ".lock").unlink()
+    error = refusal(tmp_path / "d")
+    assert error.text == f"the data folder {tmp_path / 'd'} is in use by another pybroker, process unknown"
+    holder.release()
+    claim(tmp_path / "d").release()
+
+
+def test_where_folders_cannot_be_locked_the_file_is(tmp_path, monkeypatch):
+    flock = fcntl.flock
+
+    def only_files(fd, operation):
+        if stat.S_ISDIR(os.fstat(fd).st_mode):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        flock(fd, operation)
+
+    monkeypatch.setattr(fcntl, "flock", only_files)
+    holder = claim(tmp_path / "d")
+    assert "is in use by another pybroker" in refusal(tmp_path / "d").text
+    holder.release()
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path):

@@ -1,5 +1,7 @@
 import logging
+import os
 import re
+import stat
 
 import pytest
 
@@ -126,7 +128,20 @@ def test_a_file_that_cannot_be_written_is_one_sentence(log, tmp_path):
     assert caught.value.text.startswith(f"cannot write the log {tmp_path}/f/l.log: ")
 
 
+def test_others_cannot_read_the_file(log, tmp_path):
+    path = tmp_path / "l.log"
+    mask = os.umask(0)
+    try:
+        log.open_file(path, "info")
+        path.unlink()
+        log.reopen()
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
 def test_printable_text_is_kept_as_it_is():
+    assert quoted("right\u202eleft\u2028", 100) == r"right\u202eleft\u2028"
     assert quoted("Grüße, 世界 \\n", 100) == "Grüße, 世界 \\n"
 
 
