@@ -7,7 +7,7 @@ import sys
 import pytest
 from sources import ROOT, Source, imported_modules, report, sources
 
-NOUNS = ("run", "stretch", "message", "errors", "clock", "session", "version", "paths")
+NOUNS = ("run", "stretch", "message", "errors", "clock", "session", "version", "paths", "descriptors")
 
 # From the bottom up; the names of one row are strangers to each other. A module belongs to the longest name that fits.
 ROWS: tuple[tuple[str, ...], ...] = (
@@ -43,6 +43,7 @@ OSERROR_CATCHERS = (
     *GEVENT_LINE,
     "pybroker.store.disk",
     "pybroker.paths",
+    "pybroker.descriptors",
     "pybroker.client",
     "pybroker.spark",
     "pybrokerctl",

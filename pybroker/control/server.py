@@ -11,22 +11,22 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 from gevent import socket as gsocket
-from gevent.pool import Pool
-from gevent.server import StreamServer
+from gevent.pool import Group
 
+from pybroker import descriptors
 from pybroker.control import codec, commands
+from pybroker.control.answers import Answer, check_app, describe, error_line, listing
+from pybroker.control.callers import CALLERS_MAX, Caller, Callers, Identity
 from pybroker.control.spec import (
     EX_SOFTWARE,
     EX_UNAVAILABLE,
     EX_USAGE,
-    Column,
     Command,
     Controller,
     Early,
@@ -41,11 +41,12 @@ from pybroker.version import VERSION
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
 
-ROWS_PER_SLICE: Final = 200
-# An operator, his scripts, a few probes and some forgotten `less`: more than this is a loop gone wild.
-CALLERS_MAX: Final = 64
 # A caller that neither asks nor reads for this long is gone, or sits behind a pager he forgot.
 IDLE_S_MAX: Final = 600
+# When nobody can be let in now, how long until the next attempt.
+REST_S: Final = 0.05
+# Kept for an operator who comes when none is left: a socket, and what a command opens.
+DESCRIPTORS_KEPT: Final = 4
 # Twice what a slice takes, so that a listing has a third of the loop at most. Without events the loop's timers count in
 # milliseconds, with events a shorter pause lasts one pass: 100,000 rows beside 10,000 messages a second gave those a
 # p99 of 14 ms with 0.1 ms, and 7 ms with this (tests/bench/bench_control.py).
@@ -57,24 +58,10 @@ DISK_PAUSE_S_MAX: Final = 0.1
 PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
 
-# Yields octets to be sent, and returns those at which the caller knows that all is done.
-Answer: TypeAlias = Generator[bytes, None, bytes]
-
 # What a peer sends, line by line.
 Lines = Generator[bytes, None, None]
 
 log = logging.getLogger("pybroker")
-
-
-class Caller(NamedTuple):
-    """Who asks, as the kernel says (SO_PEERCRED)."""
-
-    pid: int
-    uid: int
-    gid: int
-
-    def __str__(self) -> str:
-        return f"uid {self.uid} (pid {self.pid})"
 
 
 class ControlServer:
@@ -84,78 +71,127 @@ class ControlServer:
         self.broker = broker
         self.path = Path(path)
         self.controller = controller
-        self._callers = Pool(CALLERS_MAX)
-        self._server: StreamServer | None = None
+        self._callers = Callers()
+        self._greenlets = Group()
+        self._listener: Any = None
+        self._reserve = descriptors.Reserve(DESCRIPTORS_KEPT)
         self._inode = 0
 
     def start(self) -> None:
         """Listen. Raises OSError when the path cannot be used, or another daemon answers on it."""
-        listener = _listen(self.path)
+        self._listener = _listen(self.path)
         self._inode = self.path.stat().st_ino
-        self._server = StreamServer(listener, self._serve, spawn=self._callers)
-        self._server.start()
+        self._reserve.fill()
+        self._greenlets.spawn(self._accept, self._listener)
 
     def stop(self) -> None:
         """Stop listening, let go of the callers, remove the socket's file if it is still ours."""
-        if self._server is None:
+        if self._listener is None:
             return
-        self._server.close()
-        self._server = None
         # A command may be what stops us: its greenlet ends by itself.
         current = gevent.getcurrent()
-        gevent.killall([caller for caller in self._callers if caller is not current], block=False)
+        gevent.killall([each for each in self._greenlets if each is not current], block=False)
+        self._listener.close()
+        self._listener = None
+        self._reserve.release()
         try:
             if self.path.stat().st_ino == self._inode:
                 self.path.unlink()
         except OSError:
             log.debug("the control socket %s was removed by somebody else", self.path)
 
-    def _serve(self, peer: gsocket.socket, _address: object) -> None:
-        """Talk to one caller until he leaves."""
+    # -- who is let in ------------------------------------------------------------------------------------------------
+
+    def _accept(self, listener: Any) -> None:
+        """Let callers in for ever, if need be in place of one that has nothing to ask."""
+        while self._listener is listener:
+            gsocket.wait_read(listener.fileno())
+            if self._listener is not listener:
+                return
+            if self._callers.full and not self._displace():
+                gevent.sleep(REST_S)
+                continue
+            try:
+                peer, _ = listener.accept()
+            except OSError as error:
+                if error.errno not in descriptors.NONE_LEFT or not (self._reserve.release() or self._displace()):
+                    log.debug("control: nobody can be let in: %s", error)
+                    gevent.sleep(REST_S)
+                continue
+            if peer.fileno() + DESCRIPTORS_KEPT >= descriptors.limit():
+                self._reserve.release()  # for what the command opens
+            caller = Caller(peer, _now_s())
+            self._callers.add(caller)
+            self._greenlets.spawn(self._serve, caller)
+
+    def _displace(self) -> bool:
+        """Let go of the caller that was idle longest; return whether there was one."""
+        caller = self._callers.longest_idle(_now_s())
+        if caller is None:
+            return False
+        self._callers.remove(caller)
+        if not caller.reading:
+            text = "closed because others called and this connection was idle"
+            with contextlib.suppress(OSError):
+                caller.socket.settimeout(0)
+                caller.socket.send(error_line(Refused(text, EX_UNAVAILABLE)))
+        with contextlib.suppress(OSError):
+            caller.socket.shutdown(socket.SHUT_RDWR)  # its greenlet notices, and closes it
+        gevent.sleep(0)
+        return True
+
+    # -- what is asked ------------------------------------------------------------------------------------------------
+
+    def _serve(self, caller: Caller) -> None:
+        """Talk to one caller until it leaves."""
+        peer = caller.socket
         peer.settimeout(IDLE_S_MAX)
         try:
-            caller = Caller(*PEERCRED.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size)))
+            identity = Identity(*PEERCRED.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEERCRED.size)))
             ours = os.geteuid()
-            if caller.uid not in {0, ours}:
-                text = f"the control socket serves root and the daemon's user (uid {ours}), not uid {caller.uid}"
-                peer.sendall(_error(Refused(text, EX_UNAVAILABLE)))
+            if identity.uid not in {0, ours}:
+                text = f"the control socket serves root and the daemon's user (uid {ours}), not uid {identity.uid}"
+                peer.sendall(error_line(Refused(text, EX_UNAVAILABLE)))
                 return
             greeting = {"node": self.broker.settings.node_name, "version": VERSION, "protocol": codec.PROTOCOL}
             peer.sendall(codec.encode(greeting))
-            lines = _lines(peer)
+            lines = _lines(caller)
             for line in lines:
-                self._answer(peer, line, caller, lines)
+                self._answer(caller, line, identity, lines)
         except OSError as error:
-            # He vanished, or stopped reading; whatever was asked for has been done or is not wanted any more.
+            # It vanished, or stopped reading; whatever was asked for has been done or is not wanted any more.
             log.debug("control: a caller is gone: %s", error)
         finally:
+            self._callers.remove(caller)
             peer.close()
+            if self._listener is not None:
+                self._reserve.fill()
 
-    def _answer(self, peer: gsocket.socket, line: bytes, caller: Caller, lines: Lines) -> None:
+    def _answer(self, caller: Caller, line: bytes, identity: Identity, lines: Lines) -> None:
         """Run one request, which may go on with more lines, and send its whole answer.
 
         Raises OSError when the peer is gone.
         """
         try:
-            for slice_ in self._run(line, caller, lines):
-                _send(peer, slice_)
+            for slice_ in self._run(line, identity, lines):
+                _send(caller, slice_)
                 gevent.sleep(SLICE_PAUSE_S)
         except _PeerGone as gone:
             raise gone.error from None
         except codec.BadLine as error:
-            peer.sendall(_error(Refused(str(error), EX_USAGE)))
+            caller.socket.sendall(error_line(Refused(str(error), EX_USAGE)))
         except Refused as refused:
-            peer.sendall(_error(refused))
+            caller.socket.sendall(error_line(refused))
         except AmqpError as error:
-            peer.sendall(_error(Refused(error.text, EX_UNAVAILABLE)))
+            caller.socket.sendall(error_line(Refused(error.text, EX_UNAVAILABLE)))
         except Exception as error:
             # A bug in one command, or a file it cannot open, must not end the daemon nor leave the operator without an
             # answer.
             log.exception("control: a command failed")
             text = f"the daemon failed at this command ({type(error).__name__}: {error}); its log tells more"
-            peer.sendall(_error(Refused(text, EX_SOFTWARE)))
+            caller.socket.sendall(error_line(Refused(text, EX_SOFTWARE)))
 
-    def _run(self, line: bytes, caller: Caller, lines: Lines) -> Iterator[bytes]:
+    def _run(self, line: bytes, caller: Identity, lines: Lines) -> Iterator[bytes]:
         """Yield the answer's octets, a slice of rows at a time. Raises Refused, BadLine, AmqpError."""
         if len(line) > codec.REQUEST_OCTETS_MAX:
             raise Refused(f"a request is longer than {codec.REQUEST_OCTETS_MAX} octets", EX_USAGE)
@@ -169,7 +205,7 @@ class ControlServer:
         answer = self._work(command, args, wants_progress, lines)
         yield (yield from answer if command.effect == "read" else self._recorded(answer, command, args, caller))
 
-    def _recorded(self, answer: Answer, command: Command, args: Any, caller: Caller) -> Answer:
+    def _recorded(self, answer: Answer, command: Command, args: Any, caller: Identity) -> Answer:
         """Yield an answer; what the command changes is laid to the caller, and the audit log has what came of it."""
         text = describe(command, args)
         log.info("control: %s runs %s", caller, text)
@@ -198,7 +234,7 @@ class ControlServer:
 
     def _work(self, command: Command, args: Any, wants_progress: bool, lines: Lines) -> Answer:
         """Run a command; yield its answer's octets, and return the last of them. Raises Refused, AmqpError, BadLine."""
-        _check_app(command, self.controller)
+        check_app(command, self.controller)
         before = self.broker.definitions.ticket
         node = Node(self.broker, self.controller, gevent.sleep)
         if command.takes_lines:
@@ -207,7 +243,7 @@ class ControlServer:
         result = command.run(node, args)
         if command.columns and not isinstance(result, dict):
             assert isinstance(result, Iterable)
-            return (yield from _listing(command.chosen(args), iter(result)))
+            return (yield from listing(command.chosen(args), iter(result)))
         if isinstance(result, Generator):
             result = yield from _working(result, wants_progress)
         self._await_disk(before)
@@ -234,12 +270,15 @@ class _PeerGone(Exception):
         self.error = error
 
 
-def _send(peer: gsocket.socket, octets: bytes) -> None:
+def _send(caller: Caller, octets: bytes) -> None:
     """Send a slice. Raises _PeerGone."""
+    caller.idle_since_s, caller.reading = _now_s(), True
     try:
-        peer.sendall(octets)
+        caller.socket.sendall(octets)
     except OSError as error:
         raise _PeerGone(error) from error
+    finally:
+        caller.idle_since_s, caller.reading = None, False
 
 
 def _working(work: Work, wants_progress: bool) -> Generator[bytes, None, Any]:
@@ -259,56 +298,6 @@ def _working(work: Work, wants_progress: bool) -> Generator[bytes, None, Any]:
         elif wants_progress and loop.now() - told_s >= PROGRESS_S:
             told_s = loop.now()
             yield codec.encode({"progress": list(step)})
-
-
-def describe(command: Command, args: Any) -> str:
-    """Return a command and its arguments for the log, secrets hidden."""
-    words = [command.name]
-    for field in command.fields():
-        value = getattr(args, field.name)
-        if value != field.default or field.required:
-            words.append(f"{field.name}={'***' if field.arg.secret else repr(value)}")
-    return " ".join(words)
-
-
-def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Answer:
-    """Yield header and rows, a slice at a time, return the end. What the first row refuses comes before the header."""
-    batch = list(islice(nouns, ROWS_PER_SLICE))
-    head = codec.encode({"columns": [column.name for column in columns]})
-    count = 0
-    while batch:
-        count += len(batch)
-        yield head + codec.encode_lines(_rows(columns, batch))
-        head = b""
-        batch = list(islice(nouns, ROWS_PER_SLICE))
-    return head + codec.encode({"end": count})
-
-
-def _rows(columns: Iterable[Column], nouns: Iterable[Any]) -> Iterator[list[Any]]:
-    if any(column.table for column in columns):
-        for noun in nouns:
-            yield [codec.table_triples(c.read(noun)) if c.table else c.read(noun) for c in columns]
-    else:
-        reads = [column.read for column in columns]
-        for noun in nouns:
-            yield [read(noun) for read in reads]
-
-
-def _error(refused: Refused) -> bytes:
-    facts = {"facts": refused.facts} if refused.facts else {}
-    return codec.encode({"error": {"text": refused.text, "exit_code": refused.exit_code, **facts}})
-
-
-def _check_app(command: Command, controller: Controller) -> None:
-    if command.app == "running" and controller.recovering is not None:
-        text = f"the node is starting: recovering its messages, {controller.recovering} %"
-        raise Refused(f"{text}. Wait for it with 'pybrokerctl await_startup'.", EX_UNAVAILABLE)
-    if command.app == "running" and not controller.app_running:
-        text = "this command requires the 'rabbit' app to be running on the target node."
-        raise Refused(f"{text} Start it with 'pybrokerctl start_app'.", EX_USAGE)
-    if command.app == "stopped" and controller.app_running:
-        text = "this command requires the 'rabbit' app to be stopped on the target node."
-        raise Refused(f"{text} Stop it with 'pybrokerctl stop_app'.", EX_USAGE)
 
 
 def _values(lines: Lines) -> Iterator[Any]:
@@ -333,10 +322,10 @@ def _values(lines: Lines) -> Iterator[Any]:
     raise codec.BadLine("the lines behind a request end with an object that has their number")
 
 
-def _lines(peer: gsocket.socket) -> Lines:
+def _lines(caller: Caller) -> Lines:
     """Yield request lines; one that is too long is yielded as it is so far, and is the last."""
     buffer = bytearray()
-    while data := peer.recv(65_536):
+    while data := _received(caller):
         buffer += data
         while (end := buffer.find(b"\n")) >= 0:
             line = bytes(buffer[:end])
@@ -346,6 +335,18 @@ def _lines(peer: gsocket.socket) -> Lines:
         if len(buffer) > codec.REQUEST_OCTETS_MAX:
             yield bytes(buffer)
             return
+
+
+def _now_s() -> float:
+    now_s: float = gevent.get_hub().loop.now()
+    return now_s
+
+
+def _received(caller: Caller) -> bytes:
+    caller.idle_since_s = _now_s()
+    octets: bytes = caller.socket.recv(65_536)
+    caller.idle_since_s = None
+    return octets
 
 
 def _listen(path: Path) -> gsocket.socket:

@@ -6,10 +6,10 @@ answered at once, so a flood gets its answers sooner, and nothing of ours. Knows
 
 import heapq
 import itertools
-import resource
 import socket
-import sys
 from typing import TYPE_CHECKING, Any, Final
+
+from pybroker import descriptors
 
 if TYPE_CHECKING:
     from pybroker.clock import Clock
@@ -75,5 +75,4 @@ class LateAnswers:
 
 def late_max() -> int:
     """Return how many sockets may wait: they must leave file descriptors for those who are let in."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return min(LATE_MAX, sys.maxsize if soft == resource.RLIM_INFINITY else soft // 8)
+    return min(LATE_MAX, descriptors.limit() // 8)

@@ -2,14 +2,13 @@
 
 import ipaddress
 import os
-import resource
 import socket
-import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
+from pybroker import descriptors
 from pybroker.amqp.session import AmqpSession
 from pybroker.core.alarm import FILES
 from pybroker.net.connection import Connection
@@ -93,7 +92,7 @@ class Server:
 
         Called about once a second: others open files as well, and no connection tells when there are enough again.
         """
-        lowest, limit = _lowest_free_file(), _files_limit()
+        lowest, limit = _lowest_free_file(), descriptors.limit()
         self._files_short = lowest >= files_max()
         if self._files_short:
             self.broker.alarms.set(
@@ -134,17 +133,12 @@ class Server:
 
 def _handshakes_max() -> int:
     """Return how many may be in their handshake: they must leave file descriptors for those who are through it."""
-    return min(HANDSHAKES_MAX, _files_limit() // 4)
-
-
-def _files_limit() -> int:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+    return min(HANDSHAKES_MAX, descriptors.limit() // 4)
 
 
 def files_max() -> int:
     """Return how many files may be open before nobody is let in: a tenth and a hundred are kept, as RabbitMQ does."""
-    limit = _files_limit()
+    limit = descriptors.limit()
     return limit - min(limit // 10 + 100, limit // 4)
 
 
@@ -153,7 +147,7 @@ def _lowest_free_file() -> int:
     try:
         number = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return _files_limit()
+        return descriptors.limit()
     os.close(number)
     return number
 

@@ -10,13 +10,18 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Final
+
+from pybroker import descriptors
 
 FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 # What a file system says that cannot reserve room.
 UNABLE: Final = frozenset((errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL))
 # Zeros are written in pieces of this size: as fast as larger ones, and small beside everything else in memory.
 FILL_OCTETS: Final = 1 << 20
+# How long to wait for a descriptor before the next attempt to open a file.
+PAUSE_S: Final = 0.05
 # What write_file writes first, until it is whole.
 NEW_SUFFIX: Final = ".new"
 
@@ -32,8 +37,13 @@ class DiskError(Exception):
 
     @property
     def full(self) -> bool:
-        """Tell whether there is no room: it goes by when space is made, which other errors do not."""
-        return self.errno in FULL
+        """Tell whether room or descriptors are short: that passes when some are freed, which other errors do not."""
+        return self.errno in FULL or self.lacks_descriptors
+
+    @property
+    def lacks_descriptors(self) -> bool:
+        """Tell whether no file can be opened until one is closed: nothing was written, and nothing is unknown."""
+        return self.errno in descriptors.NONE_LEFT
 
     def __str__(self) -> str:
         return f"cannot {self.operation} {self.name}: {os.strerror(self.errno)}"
@@ -198,6 +208,10 @@ class Disk:
                 os.close(file)
         self.rename(new, name)
         self.sync_folder()
+
+    def pause(self) -> None:
+        """Return after a moment: in the meantime somebody may close a file."""
+        Event().wait(PAUSE_S)
 
     def _path(self, name: str) -> Path:
         return self.root / name

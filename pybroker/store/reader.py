@@ -31,9 +31,15 @@ def fetch(
     complain: "Callable[[str], None]",
     done: "Fetched",
 ) -> None:
-    """Have messages read back, as `read_back` does; `done` is called once with what could be read, ascending by seq."""
+    """Have messages read back, as `read_back` does; `done` is called once with what could be read, ascending by seq.
+
+    A lack of descriptors passes, and what is merely not readable yet must not count as lost: reading is tried again.
+    """
 
     def read(result: Any) -> None:
+        if isinstance(result, DiskError) and result.lacks_descriptors:
+            files.submit(disk.pause, lambda _: submit())
+            return
         if isinstance(result, BaseException):
             result = ([], [f"messages cannot be read: {result}"])
         found, complaints = result
@@ -41,7 +47,10 @@ def fetch(
             complain(text)
         done(found)
 
-    files.submit(partial(read_back, disk, epoch, wanted, steady_ms), read)
+    def submit() -> None:
+        files.submit(partial(read_back, disk, epoch, wanted, steady_ms), read)
+
+    submit()
 
 
 def read_back(
@@ -50,6 +59,8 @@ def read_back(
     """Return the messages that are wanted, ascending by seq, and a sentence for each reason why some are not there.
 
     `steady_ms` is what the log's time is ahead of the clock's `now_ms`, in which runs know when they arrived.
+
+    Raises DiskError only where no file can be opened for lack of descriptors.
     """
     found: list[tuple[Run, range]] = []
     complaints: list[str] = []
@@ -62,6 +73,8 @@ def read_back(
             finally:
                 file.close()
         except (DiskError, fmt.FormatError) as error:
+            if isinstance(error, DiskError) and error.lacks_descriptors:
+                raise
             complaints.append(f"messages in segment {number:x} cannot be read: {error}")
             continue
         for run in {id(run): run for run, _ in runs}.values():

@@ -103,6 +103,8 @@ def open_definitions(disk: "Disk") -> Opened:
         try:
             file = RowFile(disk.root / NAME, state)
         except RowFileError as error:
+            if error.passing:
+                raise  # another program holds the file, or no descriptor is left: it is not damaged
             examined = examined._replace(state=None, faults=[str(error)])
         else:
             # A bad snapshot is only written anew: the file itself is whole.

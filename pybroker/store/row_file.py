@@ -26,7 +26,8 @@ WAL_OCTETS_MAX: Final = 4_194_304
 # Six parts of a key each, and SQLite before 3.32 has 999 parameters.
 KEYS_MAX: Final = 150
 
-_PASSING: Final = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# CANTOPEN: of a file that is open, this is about another one beside it, for which no descriptor is left.
+_PASSING: Final = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CANTOPEN}
 
 
 class RowFileError(Exception):
@@ -34,8 +35,7 @@ class RowFileError(Exception):
 
     def __init__(self, doing: str, error: sqlite3.Error) -> None:
         super().__init__(f"cannot {doing}: {error}")
-        code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        self.passing = code & 0xFF in _PASSING
+        self.passing = _code(error) in _PASSING
 
 
 class State(NamedTuple):
@@ -111,12 +111,21 @@ class RowFile:
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=FULL")
             self._connection.execute(f"PRAGMA journal_size_limit={WAL_OCTETS_MAX}")
-            # Half of a flipped header's effects show only when something is written.
-            self._connection.execute("BEGIN IMMEDIATE")
-            self._write_state(state)
-            self._connection.execute("COMMIT")
+            self._try_to_write()
         except sqlite3.Error as error:
             raise RowFileError(f"open {path}", error) from error
+
+    def _try_to_write(self) -> None:
+        """Write the state: half of a flipped header's effects show only then. A full disk is no damage."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._write_state(self.state)
+            self._connection.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_FULL:
+                raise
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
 
     @classmethod
     def create(cls, path: Path) -> "RowFile":
@@ -230,6 +239,12 @@ class RowFile:
 
     def _write_state(self, state: State) -> None:
         self._connection.execute(PUT_META, meta_row("state", json.dumps(state._asdict())))
+
+
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's primary result code."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
 
 
 def _by_kind(batch: Batch) -> Iterable[tuple[str, dict[Key, Value | None]]]:

@@ -1,11 +1,14 @@
+import tempfile
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from fakes import World
 
 from pybroker.control import codec, commands
-from pybroker.control.spec import Node, Progress
+from pybroker.control.server import ControlServer
+from pybroker.control.spec import Command, Node, Progress
 from pybroker.core.alarm import DISK, MEMORY
 from pybroker.net.listener import Listener
 
@@ -185,3 +188,30 @@ def operator(world: World) -> Operator:
 def peer(world: World) -> Any:
     """A client with channel 1 open."""
     return world.connect()
+
+
+@pytest.fixture
+def folder():
+    # pytest's own folders have names longer than a socket's path may be.
+    with tempfile.TemporaryDirectory(prefix="ctl") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def server(operator, folder):
+    server = ControlServer(operator.world.broker, folder / "c.sock", operator.daemon)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def add(monkeypatch):
+    """Put a command into the table, for one test."""
+
+    def add(command: Command) -> None:
+        load = commands.load
+        monkeypatch.setattr(commands, "KNOWN", {*commands.KNOWN, command.name})
+        monkeypatch.setattr(commands, "load", lambda name: command if name == command.name else load(name))
+
+    return add

@@ -3,17 +3,17 @@
 import logging
 import os
 import stat
-import tempfile
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 import gevent
 import pytest
 from gevent import socket
 
-from pybroker.control import codec, commands, server as server_module
-from pybroker.control.server import ControlServer, describe
-from pybroker.control.spec import Arg, Column, Command, Early, NoArgs, Progress
+from pybroker.control import codec, server as server_module
+from pybroker.control.answers import ROWS_PER_SLICE
+from pybroker.control.server import ControlServer
+from pybroker.control.spec import Column, Command, Early, NoArgs, Progress
 from pybroker.errors import NotFound
 from pybroker.store.memory import MemoryDefinitions
 
@@ -42,37 +42,10 @@ class Caller:
 
 
 @pytest.fixture
-def folder():
-    # pytest's own folders have names longer than a socket's path may be.
-    with tempfile.TemporaryDirectory(prefix="ctl") as name:
-        yield Path(name)
-
-
-@pytest.fixture
-def server(operator, folder):
-    server = ControlServer(operator.world.broker, folder / "c.sock", operator.daemon)
-    server.start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
 def caller(server):
     caller = Caller(server.path)
     assert caller.line()["protocol"] == 1
     return caller
-
-
-@pytest.fixture
-def add(monkeypatch):
-    """Put a command into the table, for one test."""
-
-    def add(command: Command) -> None:
-        load = commands.load
-        monkeypatch.setattr(commands, "KNOWN", {*commands.KNOWN, command.name})
-        monkeypatch.setattr(commands, "load", lambda name: command if name == command.name else load(name))
-
-    return add
 
 
 def listing(name: str, rows: Any, columns: tuple[Column, ...] = (Column("n", lambda n: n, "a number"),)) -> Command:
@@ -189,7 +162,7 @@ def test_a_listing_gives_way_to_others_after_each_slice(caller, add):
     rows = caller.ask("many")
     counter.kill()
     assert rows[-1] == {"end": 2_000}
-    assert turns >= 2_000 / server_module.ROWS_PER_SLICE
+    assert turns >= 2_000 / ROWS_PER_SLICE
 
 
 def test_what_nobody_reads_is_not_made(caller, add):
@@ -301,16 +274,6 @@ def test_changes_are_logged_without_secrets(caller, caplog):
     caller.ask("add_user", username="u", password="hush")
     told = [record.getMessage() for record in caplog.records if record.getMessage().startswith("control:")]
     assert told == [f"control: uid {os.geteuid()} (pid {os.getpid()}) runs add_user username='u' password=***"]
-
-
-def test_a_description_shows_what_was_given():
-    class Args(NamedTuple):
-        name: Annotated[str, Arg("a name")]
-        limit: Annotated[int, Arg("a limit", "--limit")] = 0
-
-    command = Command("x", "Tests", "Tests", Args, "write", lambda _node, _args: None)
-    assert describe(command, Args("n")) == "x name='n'"
-    assert describe(command, Args("n", 5)) == "x name='n' limit=5"
 
 
 def test_a_dead_nodes_socket_is_replaced_a_living_ones_is_not(server, operator, folder):

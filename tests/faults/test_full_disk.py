@@ -113,6 +113,40 @@ def test_a_disk_full_but_for_a_little_is_an_alarm_and_passes(broker, seed, publi
         judged(history, figures, publish_line)
 
 
+def test_a_node_starts_on_a_full_disk_and_goes_on_when_there_is_room(broker, seed, publish_line):
+    need_root()
+    ballast = broker.folder / "ballast"
+    history = History()
+    with tmpfs(broker.folder, DISK_OCTETS):
+        try:
+            broker.start()
+            broker.ctl("set_disk_free_limit", "1000")
+            declare(broker.address, *QUEUES)
+            publisher = Publisher(broker.address, history, 1, QUEUES, seed=seed, octets=(2_000, 20_000))
+            publisher.start()
+            wait_until(lambda: publisher.confirmed > 1_000, "load")
+            broker.kill()
+            publisher.cut()
+            history.fault(publisher.in_flight)
+            fill(ballast)
+            broker.start()
+            wait_until(lambda: alarmed(broker), "the alarm is seen", WAIT_S)
+            fill(ballast)
+            broker.kill()
+            broker.start()
+            assert "damaged" not in broker.log
+            assert [path.name for path in broker.data.glob("*damaged*")] == []
+            ballast.unlink()
+            broker.ctl("set_disk_free_limit", "1000")
+            wait_until(lambda: not alarmed(broker), "the alarm clears", WAIT_S)
+            declare(broker.address, "another")
+            drain(broker.address, history, *QUEUES)
+            broker.stop()
+        finally:
+            broker.clean_up()
+        judged(history, {"alarm_s": 0.0}, publish_line)
+
+
 def test_a_limit_of_file_sizes_is_a_full_disk_too(broker, seed, publish_line):
     unlimited = resource.RLIM_INFINITY
 

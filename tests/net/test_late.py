@@ -1,5 +1,7 @@
 """Late answers over real sockets: who is told when, what is left of a refused peer, and how many there may be."""
 
+import resource
+
 import gevent
 import pytest
 from gevent import socket
@@ -110,9 +112,9 @@ def test_there_are_so_many_and_the_next_due_is_answered_sooner(late, timer, cloc
 
 
 def test_they_leave_files_to_those_who_are_let_in(monkeypatch):
-    monkeypatch.setattr(module.resource, "getrlimit", lambda _: (800, 800))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (800, 800))
     assert module.late_max() == 100
-    monkeypatch.setattr(module.resource, "getrlimit", lambda _: (module.resource.RLIM_INFINITY,) * 2)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
     assert module.late_max() == module.LATE_MAX
 
 

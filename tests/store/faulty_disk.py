@@ -183,6 +183,9 @@ class FaultyDisk:
     def below(self, name: str) -> "FaultyDisk":
         return self.folders.setdefault(name, FaultyDisk(self.power))
 
+    def pause(self) -> None:
+        pass
+
     def names(self) -> list[str]:
         self._operation("names", "", counted=False)
         return sorted(self.files)

@@ -195,6 +195,22 @@ def test_on_a_full_disk_the_proof_waits_and_leaves_no_hole():
     assert ([1, 2], []) == (again.live(), again.recovered.reports)
 
 
+def test_without_a_descriptor_a_batch_waits_for_one():
+    disk = FaultyDisk()
+    node = Node(disk)
+    node.publish([b"one"])
+    disk.fail_next("create", errno.EMFILE, times=2)
+    disk.fail_next("sync_folder", errno.EMFILE)
+    node.commit()
+    assert ("", []) == (node.log.failed, node.completed)
+    assert node.log.full
+    for _ in range(4):
+        node.tick(1_000)
+    assert ("", "", [1]) == (node.log.failed, node.log.full, node.completed)
+    again = Node(disk.crash(random.Random(1)))
+    assert ([1], []) == (again.live(), again.recovered.reports)
+
+
 def test_a_proof_completes_no_ticket_for_the_second_time(disk):
     node = Node(disk)
     node.publish([b"a"])

@@ -1,5 +1,7 @@
 """Messages come back from segments; what does not is told of in a sentence."""
 
+import errno
+
 import pytest
 from store.faulty_disk import FaultyDisk
 from store.records import EPOCH, content, publish, run_of
@@ -105,3 +107,12 @@ def test_a_worker_that_breaks_leaves_nobody_waiting(disk, monkeypatch):
     worker.run()
     assert (got, len(told)) == ([[]], 1)
     assert told[0].startswith("messages cannot be read: ")
+
+
+def test_without_a_descriptor_reading_is_tried_again(disk):
+    files, complaints, came = InlineWorker(), [], []
+    disk.fail_next("open", errno.EMFILE, times=3)
+    fetch(files, disk, EPOCH, [wanted(1, 8, 3)], STEADY_MS, complaints.append, came.append)
+    files.run()
+    assert [bodies(found) for found in came] == [[content(b"%d" % seq) for seq in (8, 9, 10)]]
+    assert complaints == []

@@ -8,7 +8,7 @@ from store.definitions_folder import SAMPLE, Folder, changed_row
 
 from pybroker.store.disk import DiskError
 from pybroker.store.rescue import IDS_SKIPPED, NAME, NewerSchemaError
-from pybroker.store.row_file import meta_row
+from pybroker.store.row_file import RowFileError, meta_row
 
 MANY = {("queue", ("/", f"q{n}")): {"id": n, "arguments": {"x": "y" * 100}} for n in range(120)}
 FLIPS = 100
@@ -282,3 +282,16 @@ def test_many_reports_are_cut_short(folder):
     (folder.path / NAME).write_bytes(b"x")
     folder.open()
     assert "and 20 more" == folder.opened.reports[-1]
+
+
+def test_a_file_that_another_program_holds_is_not_set_aside(folder, monkeypatch):
+    monkeypatch.setattr("pybroker.store.row_file.BUSY_S", 0.01)
+    folder.open().put("vhost", ("one",), {})
+    folder.stop()
+    other = sqlite3.connect(folder.path / NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(RowFileError, match="database is locked"):
+        folder.open()
+    other.close()
+    assert damaged(folder) == []
+    assert folder.open().is_new is False

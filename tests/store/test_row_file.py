@@ -79,6 +79,14 @@ def test_a_full_disk_undoes_the_batch_and_goes_by(file):
     assert 10 == file.apply(Batch(many, 10)).changes
 
 
+def test_what_another_program_holds_is_not_taken_for_damaged(file, tmp_path, monkeypatch):
+    monkeypatch.setattr("pybroker.store.row_file.BUSY_S", 0.01)
+    file._connection.execute("BEGIN IMMEDIATE")
+    with pytest.raises(RowFileError) as caught:
+        RowFile(tmp_path / "d.sqlite", file.state)
+    assert caught.value.passing
+
+
 def test_a_failing_medium_does_not_go_by(file, tmp_path):
     with connect(tmp_path / "d.sqlite", write=True) as other:
         other.execute('DROP TABLE "queue"')

@@ -1,0 +1,70 @@
+"""Callers: the connections of the control socket, and which of them gives way to a newcomer.
+
+An operator must be let in whatever others forgot to close. Knows no socket.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from pybroker import descriptors
+
+# An operator, their scripts, a few probes and some forgotten `less`: more than this is a loop gone wild.
+CALLERS_MAX: Final = 64
+# Descriptors are for clients and files as well.
+DESCRIPTOR_PARTS: Final = 8
+# A caller that has just come, or just got its answer, is about to ask.
+IDLE_S_MIN: Final = 1.0
+
+
+class Identity(NamedTuple):
+    """Who asks, as the kernel says (SO_PEERCRED)."""
+
+    pid: int
+    uid: int
+    gid: int
+
+    def __str__(self) -> str:
+        return f"uid {self.uid} (pid {self.pid})"
+
+
+class Caller:
+    """One connection. `idle_since_s` is since when the node waits for it; None: the node works for it."""
+
+    __slots__ = ("idle_since_s", "reading", "socket")
+
+    def __init__(self, peer: Any, now_s: float) -> None:
+        self.socket = peer
+        self.idle_since_s: float | None = now_s
+        self.reading = False  # an answer is on its way, which it does not read
+
+
+class Callers:
+    """All of them, those that came first in front."""
+
+    __slots__ = ("_all",)
+
+    def __init__(self) -> None:
+        self._all: dict[Caller, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def full(self) -> bool:
+        """Tell whether another one is too many."""
+        return len(self._all) >= min(CALLERS_MAX, max(1, descriptors.limit() // DESCRIPTOR_PARTS))
+
+    def add(self, caller: Caller) -> None:
+        """Count a caller in."""
+        self._all[caller] = None
+
+    def remove(self, caller: Caller) -> None:
+        """Count a caller out, if it has not been."""
+        self._all.pop(caller, None)
+
+    def longest_idle(self, now_s: float) -> Caller | None:
+        """Return the caller that keeps the node waiting longest; None if all of them are served, or just were."""
+        idle = [caller for caller in self._all if caller.idle_since_s is not None]
+        oldest = min(idle, key=lambda caller: caller.idle_since_s or 0.0, default=None)
+        if oldest is None or now_s - (oldest.idle_since_s or 0.0) < IDLE_S_MIN:
+            return None
+        return oldest

@@ -1,0 +1,37 @@
+"""Descriptors that are kept for when none is left."""
+
+import os
+import resource
+import sys
+
+import pytest
+
+from pybroker import descriptors
+from pybroker.descriptors import Reserve
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Leave the process three descriptors."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 3, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_reserve_takes_what_there_is_and_gives_it_back(few):
+    reserve = Reserve(9)
+    reserve.fill()
+    assert len(reserve) == 3
+    with pytest.raises(OSError, match="Too many open files"):
+        os.open(os.devnull, os.O_RDONLY)
+    assert reserve.release()
+    os.close(os.open(os.devnull, os.O_RDONLY))
+    assert not reserve.release()
+
+
+def test_no_limit_is_very_much(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
+    assert descriptors.limit() == sys.maxsize
