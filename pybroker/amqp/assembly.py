@@ -32,13 +32,18 @@ class Assembly:
         self.body_octets = self.remaining = int.from_bytes(payload[4:12])
         self.parts.append(frame.frame(frame.HEADER, channel, payload))
 
-    def add(self, octets: bytes) -> bool:
-        """Take a whole body frame; False if that is more than the header announced."""
+    def add(self, octets: bytes, frame_octets_max: int) -> bool:
+        """Take a whole body frame; False if that is more than the header announced.
+
+        A peer may exceed `frame_octets_max` (0: not limited) by eight octets; what it sends on has no such leeway.
+        """
         size = len(octets) - frame.EMPTY_FRAME_OCTETS
         if size > self.remaining:
             return False
         self.remaining -= size
         if size:  # an empty frame is legal, and some clients cannot read one
+            if len(octets) > frame_octets_max > 0:
+                octets = frame.cut_body(octets, frame_octets_max)
             self.parts.append(octets)
             if len(self.parts) >= PARTS_MAX:
                 self.blocks.append(b"".join(self.parts))

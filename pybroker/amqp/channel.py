@@ -224,6 +224,8 @@ class AmqpChannel(ChannelState):
             raise UnexpectedFrame("expected method frame, got non method frame instead")
         if assembly.began:
             raise UnexpectedFrame("expected content body, got non content body frame instead", PUBLISH)
+        if not session.publishing:
+            session.first_published()  # its body, if it has one, is not read while there is an alarm
         class_id = int.from_bytes(payload[:2])
         if kind != frame.HEADER or payload[2:4] != b"\0\0":
             text = "expected content header for class 60, got non content header frame instead"
@@ -240,14 +242,16 @@ class AmqpChannel(ChannelState):
 
     def receive_body(self, octets: bytes) -> None:
         """Take a body frame, whole. Raises UnexpectedFrame (505) out of turn, or for more than was announced."""
-        assembly = self.assembly
+        assembly, session = self.assembly, self.session
         if assembly is None:
             raise UnexpectedFrame("expected method frame, got non method frame instead")
         if not assembly.began:
             text = "expected content header for class 60, got non content header frame instead"
             raise UnexpectedFrame(text, PUBLISH)
+        if not session.publishing:
+            session.first_published()  # an alarm holds up large messages as well, not only the next one
         # Differs from RabbitMQ: it never compares (CVE-2026-67235).
-        if not assembly.add(octets):
+        if not assembly.add(octets, session.frame_octets_max):
             raise UnexpectedFrame("content body is longer than its header said", PUBLISH)
         self._assembled(assembly)
 

@@ -123,8 +123,6 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     messages before that one are published.
     """
     session = channel.session
-    if not session.publishing:
-        session.first_published()
     vhost = channel.publisher.vhost
     if route.generation != vhost.generation or route.verdict != session.broker.users.generation:
         _resolve(channel, route)

@@ -13,7 +13,7 @@ from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import WORK_MAX, publish_event, share
 from pybroker.core.quota import check_channel
-from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed
+from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
 from pybroker.wire import frame
 from pybroker.wire.content import Event, scan
 from pybroker.wire.methods import decode_method
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # What a frame and an acknowledgement cost, in the units of `session.work`.
 METHOD_WORK: Final = 8
 ACK_WORK: Final = 4
+# The method of a frame that belongs to none.
+NOTHING: Final = (0, 0)
 # How much of a new chunk is joined to what was left of the last one: a frame and a small one behind it.
 JOIN_OCTETS: Final = 135_168
 
@@ -80,17 +82,17 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
     end = len(data)
     if session.state == "header":
         if end < 8:
-            if not frame.PROTOCOL_HEADER.startswith(data):
+            if not any(header.startswith(data) for header in frame.PROTOCOL_HEADERS):
                 _refuse_header(session)
                 return end
             return 0
-        if not data.startswith(frame.PROTOCOL_HEADER):
+        if not data.startswith(frame.PROTOCOL_HEADERS):
             _refuse_header(session)
             return end
         CONNECTION_METHODS["start"](session, None)
         position = 8
     message_max = session.broker.settings.message_octets_max
-    session.read_octets = 0
+    session.read_octets = session.portion_octets
     session.held_by = None
     if session.events:
         _apply_all(session)
@@ -124,6 +126,7 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
 
 def _refuse_header(session: "AmqpSession") -> None:
     """Answer a header that is not ours with the one we speak, and close (§4.2.2)."""
+    # Differs from RabbitMQ: it serves AMQP 0-8 as well.
     session.send(frame.PROTOCOL_HEADER)
     session.reason = "bad protocol header"
     session.state = "closed"
@@ -173,6 +176,10 @@ def _apply(session: "AmqpSession", event: Event) -> Event | None:
     assert channel is not None
     if channel.closing:
         return None
+    if not session.publishing:
+        session.first_published()
+        if session.throttle.blocked:
+            return event  # an alarm holds it
     try:
         return publish_event(channel, event)
     except AmqpError as error:
@@ -199,6 +206,7 @@ def _receive_frame(session: "AmqpSession", kind: int, number: int, payload: byte
         channel = _new_channel(session, number, payload if kind == frame.METHOD else b"")
     if channel.closing and not (kind == frame.METHOD and payload[:4] in (b"\0\x14\0\x28", b"\0\x14\0\x29")):
         return  # channel.close and channel.close-ok are all that counts after our channel.close
+    expected = NOTHING if channel.assembly is None else PUBLISH
     try:
         if kind != frame.METHOD or channel.assembly is not None:
             channel.receive_content(kind, payload)
@@ -207,7 +215,7 @@ def _receive_frame(session: "AmqpSession", kind: int, number: int, payload: byte
         else:
             _channel_method(channel, payload)
     except AmqpError as error:
-        method = (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4])) if kind == frame.METHOD else PUBLISH
+        method = (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4])) if kind == frame.METHOD else expected
         session.channel_failed(channel, error, method)
 
 
@@ -217,10 +225,11 @@ def _receive_body(session: "AmqpSession", number: int, octets: bytes) -> None:
     if channel is None:
         _receive_frame(session, frame.BODY, number, octets[7:-1])
     elif not channel.closing:
+        expected = NOTHING if channel.assembly is None else PUBLISH
         try:
             channel.receive_body(octets)
         except AmqpError as error:
-            session.channel_failed(channel, error, PUBLISH)
+            session.channel_failed(channel, error, expected)
 
 
 def _connection_method(session: "AmqpSession", payload: bytes) -> None:
@@ -247,6 +256,8 @@ def _connection_method(session: "AmqpSession", payload: bytes) -> None:
 
 def _new_channel(session: "AmqpSession", number: int, payload: bytes) -> AmqpChannel:
     # As in RabbitMQ channel_max limits how many are open, not their numbers; aiormq counts on that.
+    if not payload:
+        raise UnexpectedFrame("expected method frame, got non method frame instead")
     if payload[:4] != b"\0\x14\0\x0a":
         method = (int.from_bytes(payload[:2]), int.from_bytes(payload[2:4]))
         raise ChannelError("expected 'channel.open'", method)

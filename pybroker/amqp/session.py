@@ -316,10 +316,18 @@ class AmqpSession(SessionState):
         super().reading_resumed()
 
     def heed_alarms(self) -> None:
-        """Be blocked or go on as the alarms say, and tell a peer that wants to know, once (E9)."""
+        """Go on or be blocked as the alarms say, and tell a peer that wants to know, once (E9)."""
         if self.state != "running":
             return
         super().heed_alarms()
+        self._tell_blocked()
+
+    def first_published(self) -> None:
+        """Learn that it publishes, and tell it if an alarm blocks it for that."""
+        super().first_published()
+        self._tell_blocked()
+
+    def _tell_blocked(self) -> None:
         if self.throttle.blocked == self.told_blocked or self.capabilities.get("connection.blocked") is not True:
             return
         self.told_blocked = not self.told_blocked

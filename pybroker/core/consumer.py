@@ -61,7 +61,9 @@ class Consumer:
         if not channel.may_deliver or channel.session.outbox_full:
             return 0
         if self.no_ack:
-            return UNLIMITED
+            # It does not count against the channel's limit, but waits for it (RabbitMQ: rabbit_limiter.erl, can_send).
+            limit = channel.prefetch_global
+            return UNLIMITED if not limit or channel.unacked_consumed < limit else 0
         credit = self.prefetch - self.unacked if self.prefetch else UNLIMITED
         if channel.prefetch_global:
             credit = min(credit, channel.prefetch_global - channel.unacked_consumed)
@@ -77,6 +79,7 @@ class Consumer:
             channel.unacked.append(Batch(first_tag, self.queue, self, run, indexes, deliveries, now_ms))
             channel.unacked_consumed += n
             self.unacked += n
+            channel.last_served = self
         channel.session.queued(self.deliver(run, indexes, deliveries, first_tag))
 
     def take_all(self, entries: "list[Entry]", count: int, now_ms: int) -> None:
@@ -94,6 +97,7 @@ class Consumer:
         if not self.no_ack:
             channel.unacked_consumed += count
             self.unacked += count
+            channel.last_served = self
         channel.session.queued(octets)
 
     def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> int:

@@ -17,6 +17,7 @@ from pybroker.core.access import (
     strip_line_ends,
 )
 from pybroker.core.binding import Binding
+from pybroker.core.cause import because
 from pybroker.core.durable import forget_binding, forget_exchange, keep_binding, keep_exchange
 from pybroker.core.equivalence import assert_same_arguments, assert_same_field
 from pybroker.core.exchange import EXCHANGE_TYPES
@@ -165,6 +166,17 @@ def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused
         text = f"{describe('exchange', name, vhost.name)} in use"
         raise PreconditionFailed(text)
     _drop_exchanges(vhost, [exchange], asked=exchange)
+    vhost.bump()
+
+
+def drop_transient(vhost: "VHost") -> None:
+    """Delete all queues and exchanges that are not durable: the node stops serving, and they end with it."""
+    # Differs from RabbitMQ: transient messages in durable queues stay as long as the process does.
+    cause = because("transient: the node was stopped")
+    for queue in list(vhost.queues.values()):
+        if not queue.durable:
+            vhost.delete_queue(queue, cause)
+    _drop_exchanges(vhost, [exchange for exchange in vhost.exchanges.values() if not exchange.durable])
     vhost.bump()
 
 

@@ -52,7 +52,7 @@ def assert_equivalent(
 def assert_same_field(resource: str, key: str, current: Any, received: Any) -> None:
     """Compare one property of a redeclaration. Raises PreconditionFailed (406)."""
     if type(current) is not type(received) or current != received:
-        raise _inequivalent(resource, key, f"'{quoted(received)}'", f"'{quoted(current)}'")
+        raise _inequivalent(resource, key, _plain(received), _plain(current))
 
 
 def assert_same_arguments(resource: str, current: "Table", received: "Table", keys: tuple[str, ...]) -> None:
@@ -70,6 +70,10 @@ def assert_same_arguments(resource: str, current: "Table", received: "Table", ke
 
 def _inequivalent(resource: str, key: str, received: str, current: str) -> PreconditionFailed:
     return PreconditionFailed(f"inequivalent arg '{key}' for {resource}: received {received} but current is {current}")
+
+
+def _plain(value: Any) -> str:
+    return "none" if value is None else f"'{quoted(value)}'"
 
 
 def _typed(arguments: "Table", key: str) -> str:

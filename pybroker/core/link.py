@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     from pybroker.core.vhost import VHost
 
 
-# Who published not longer ago is taken for somebody who does.
-# Differs from RabbitMQ: an alarm blocks these at once (E9), not with their next publish: they are told before that.
+# A session that published so recently is expected to go on: while there is an alarm it is read in small portions until
+# it publishes again, so that a flood of all of them together fills no memory that is short already.
 PUBLISHING_MS: Final = 10_000
+ALARM_READ_OCTETS: Final = 4_096
 
 
 class SessionState(Session):
     """A session that can own exclusive queues. While `outbox_full` nothing is delivered to any of its channels.
 
     `throttle` has the reasons for which it is not read, and `readable` says that there are none. It is `publishing` if
-    it did so some seconds ago: an alarm blocks it at once then, any other one when it does (B4).
+    it did so some seconds ago, and since the last alarm was set: that one blocks it with the next publish (B4).
+    `portion_octets` is how much is read at a time until then, 0: as much as usual.
     """
 
     __slots__ = (
@@ -40,6 +42,7 @@ class SessionState(Session):
         "exclusive_queues",
         "id",
         "outbox_full",
+        "portion_octets",
         "published_ms",
         "publishing",
         "throttle",
@@ -58,6 +61,7 @@ class SessionState(Session):
         self.consumers = 0  # of all its channels
         self.publishing = False
         self.published_ms = 0  # when it began to be
+        self.portion_octets = 0
         self.throttle = Throttle()
         self.credit = Credit(self)
 
@@ -105,10 +109,11 @@ class SessionState(Session):
         self.mark_dirty()  # its driver looks at the end of the turn
 
     def first_published(self) -> None:
-        """Learn that it publishes, for the first time in some seconds."""
+        """Learn that it publishes, for the first time in some seconds or since an alarm was set, which blocks it."""
         self.publishing = True
         self.published_ms = self.broker.clock.now_ms
-        self.heed_alarms()
+        if self.broker.alarms:
+            self.stop_reading(RESOURCE)
 
     def forget_published(self, now_ms: int) -> None:
         """Take it for a consumer some seconds later: what drains the queues is not to be blocked for an old publish."""
@@ -116,13 +121,15 @@ class SessionState(Session):
             self.publishing = False
 
     def heed_alarms(self) -> None:
-        """Be blocked while there is an alarm, if it publishes; go on when there is none."""
+        """While there is an alarm, be blocked with the next publish; go on when there is none."""
         if not self.broker.alarms:
+            self.portion_octets = 0
             if self.throttle.blocked:
                 self.publishing = False
                 self.resume_reading(RESOURCE)
-        elif self.publishing:
-            self.stop_reading(RESOURCE)
+        elif self.publishing and not self.throttle.blocked:
+            self.publishing = False
+            self.read_octets = self.portion_octets = ALARM_READ_OCTETS
 
     def _describe(self, cause: object) -> str:
         """Return what operators read of a cause: `queue 'q' in vhost '/'`, `journal`, `peer`, `memory & disk`."""
@@ -141,6 +148,7 @@ class ChannelState:
     __slots__ = (
         "consumers",
         "lapsed",
+        "last_served",
         "may_deliver",
         "next_tag",
         "prefetch_global",
@@ -156,6 +164,7 @@ class ChannelState:
         self.unacked_consumed = 0
         self.lapsed: Lapsed | None = None  # deliveries that timed out, since there was one
         self.prefetch_global = 0
+        self.last_served: Consumer | None = None
         self.may_deliver = True
         self.consumers: dict[str, Consumer] = {}
 
@@ -205,7 +214,12 @@ class ChannelState:
 
     def resume_consumers(self) -> None:
         """Let consumers that waited for flow, credit or outbox be served again."""
-        for consumer in self.consumers.values():
+        consumers = list(self.consumers.values())
+        if self.prefetch_global and self.last_served in consumers:
+            # What the channel's limit leaves is for one after the other, not for the first ones again and again.
+            after = consumers.index(self.last_served) + 1
+            consumers = consumers[after:] + consumers[:after]
+        for consumer in consumers:
             if consumer.waiting:
                 consumer.resume()
 

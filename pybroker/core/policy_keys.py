@@ -76,8 +76,8 @@ KEYS: Final[dict[str, Key]] = {
     "dead-letter-exchange": Key(_text, "{} is not a valid dead letter exchange name"),
     "dead-letter-routing-key": Key(_routing_key, "{} is not a valid dead letter routing key"),
     "dead-letter-strategy": Key(_one_of("at-most-once", "at-least-once"), "{} is not a valid dead letter strategy"),
-    # Negative is unlimited, since RabbitMQ 4.0.
-    "delivery-limit": Key(lambda value: type(value) is int, "{} is not a valid delivery limit", lower_limit),
+    # Negative ones, unlimited since RabbitMQ 4.0, are none yet in 3.13 (rabbit_policies.erl, validate_policy0).
+    "delivery-limit": Key(_whole(), "{} is not a valid delivery limit", lower_limit),
     "expires": Key(_whole(1, EXPIRY_MS_MAX), "{} is not a valid queue expiry", min),
     "max-length": Key(_whole(), "{} is not a valid maximum length", min),
     "max-length-bytes": Key(_whole(), "{} is not a valid maximum length in bytes", min),

@@ -18,11 +18,11 @@ class Settings:
     cluster_name: str = "pybroker@localhost"
     product: str = "RabbitMQ"
     frame_octets_max: int = 131_072
-    frame_octets_max_initial: int = 8_192
+    frame_octets_max_initial: int = 4_096
     channel_max: int = 2_047
     heartbeat_s: int = 60
     handshake_timeout_ms: int = 10_000
-    message_octets_max: int = 16_777_216
+    message_octets_max: int = 134_217_728
     # Differs from RabbitMQ: it has no limit. One with all its consumers ends within some ten milliseconds.
     consumers_per_channel_max: int = 10_000  # 0: no limit, as with the next
     consumers_per_connection_max: int = 20_000

@@ -18,6 +18,7 @@ from pybroker.control.server import ControlServer
 from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
 from pybroker.core.cause import BROKER
+from pybroker.core.definitions import drop_transient
 from pybroker.daemon import custody, loading, reach, resident, total_memory
 from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.audit_log import AuditLog
@@ -159,6 +160,12 @@ class Daemon:
             raise Refused(error.text, error.code) from None
 
     def stop_app(self) -> None:
+        """Stop serving, and delete the queues and exchanges that are not durable, as RabbitMQ does."""
+        self._stop_serving()
+        for vhost in self.broker.vhosts.values():
+            drop_transient(vhost)
+
+    def _stop_serving(self) -> None:
         """Close the listeners and say goodbye to the clients; returns when their sockets are closed."""
         self.app_running = False
         for listener in self.broker.listeners:
@@ -300,7 +307,7 @@ class Daemon:
 
     def _close(self) -> None:
         if self.app_running:
-            self.stop_app()
+            self._stop_serving()
         if self.telemetry is not None:
             self.telemetry.stop()
         self.definitions.close()

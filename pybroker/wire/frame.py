@@ -26,6 +26,8 @@ HEAD_OCTETS: Final = 7
 EMPTY_FRAME_OCTETS: Final = 8
 
 PROTOCOL_HEADER: Final = b"AMQP\x00\x00\x09\x01"
+# The second is that of 0-9, which old clients send and speak 0-9-1 then (RabbitMQ: rabbit_reader.erl, handshake).
+PROTOCOL_HEADERS: Final = (PROTOCOL_HEADER, b"AMQP\x01\x01\x00\x09")
 HEARTBEAT_FRAME: Final = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 
 # Shortest payload of each known type: class and method; class, weight, body size and property flags are in properties.
@@ -67,6 +69,13 @@ def split_frame(octets: bytes, start: int, frame_octets_max: int) -> tuple[int, 
     if shortest is None or length < shortest or (kind == HEARTBEAT and length):
         raise unknown_frame(kind, octets[payload_start:payload_end])
     return kind, channel, payload_start, payload_end
+
+
+def cut_body(octets: bytes, frame_octets_max: int) -> bytes:
+    """Return a body frame that is longer than `frame_octets_max`, by less than half, as two that are not."""
+    channel, most = int.from_bytes(octets[1:3]), frame_octets_max - EMPTY_FRAME_OCTETS
+    payload = octets[HEAD_OCTETS:-1]
+    return frame(BODY, channel, payload[:most]) + frame(BODY, channel, payload[most:])
 
 
 def unknown_frame(kind: int, payload: bytes) -> FrameError:

@@ -44,7 +44,7 @@ class Table(dict[str, Any]):
         return type(self)(self)
 
     def __eq__(self, other: object) -> bool:
-        if not dict.__eq__(self, other):
+        if dict.__eq__(self, other) is not True:  # it may be NotImplemented, which is true
             return False
         return not isinstance(other, Table) or all(self.type_of(key) == other.type_of(key) for key in self)
 
@@ -71,7 +71,7 @@ class Array(list[Any]):
         return [letter_of(value, letter) for value, letter in zip(self, known, strict=True)]
 
     def __eq__(self, other: object) -> bool:
-        return list.__eq__(self, other) and (not isinstance(other, Array) or self.letters() == other.letters())
+        return list.__eq__(self, other) is True and (not isinstance(other, Array) or self.letters() == other.letters())
 
     def __ne__(self, other: object) -> bool:
         return not self == other

@@ -15,10 +15,18 @@ def test_it_is_the_frames_as_they_came_without_empty_ones_and_no_more_than_was_a
     head = b"\0\x3c\0\0" + (5).to_bytes(8) + b"\0\0"
     assembly.begin(1, head)
     first, empty, last = (frame(BODY, 1, octets) for octets in (b"abc", b"", b"de"))
-    assert [True, True] == [assembly.add(first), assembly.add(empty)]
-    assert (False, 2) == (assembly.add(frame(BODY, 1, b"def")), assembly.remaining)
-    assert (True, 0) == (assembly.add(last), assembly.remaining)
+    assert [True, True] == [assembly.add(first, 11), assembly.add(empty, 11)]
+    assert (False, 2) == (assembly.add(frame(BODY, 1, b"def"), 11), assembly.remaining)
+    assert (True, 0) == (assembly.add(last, 11), assembly.remaining)
     assert frame(HEADER, 1, head) + first + last == assembly.content()
+
+
+def test_a_body_frame_above_frame_max_is_cut():
+    assembly = Assembly(Route(1, names_of("", "q"), mandatory=False, immediate=False))
+    head = b"\0\x3c\0\0" + (6).to_bytes(8) + b"\0\0"
+    assembly.begin(1, head)
+    assert assembly.add(frame(BODY, 1, b"abcdef"), 12)
+    assert frame(HEADER, 1, head) + frame(BODY, 1, b"abcd") + frame(BODY, 1, b"ef") == assembly.content()
 
 
 def test_a_body_of_very_small_frames_is_not_kept_as_so_many_objects(peer):

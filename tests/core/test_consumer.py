@@ -31,11 +31,13 @@ def test_g15_credit_is_the_lower_of_its_own_and_the_channels(
     assert expected == reader.credit()
 
 
-def test_f39_without_acknowledgements_no_limit_counts():
+def test_f39_without_acknowledgements_its_own_limit_does_not_count_and_the_channels_does():
     reader = Bench().reader(prefetch=3, no_ack=True)
-    reader.channel.prefetch_global = 1
-    reader.channel.unacked_consumed = 9
+    reader.channel.prefetch_global = 9
+    reader.channel.unacked_consumed = 8
     assert UNLIMITED == reader.credit()
+    reader.channel.unacked_consumed = 9
+    assert 0 == reader.credit()
 
 
 @pytest.mark.parametrize("no_ack", [True, False])

@@ -16,7 +16,7 @@ GOOD = {
     "dead-letter-exchange": ["x", ""],
     "dead-letter-routing-key": ["k", "k" * 255],
     "dead-letter-strategy": ["at-most-once", "at-least-once"],
-    "delivery-limit": [0, 5, -1],
+    "delivery-limit": [0, 5],
     "expires": [1, 315_360_000_000],
     "federation-upstream": ["u"],
     "federation-upstream-pattern": ["^u"],
@@ -139,6 +139,7 @@ def test_keys_of_mirrored_queues_hang_together(definition, text):
         (None, "parse error while reading policy definition: null"),
         ({"b": [1], "a": {}}, '[{<<"a">>,#{}},{<<"b">>,[1]}] are not recognised policy settings'),
         ({"b": 1, "max-length": -1}, "-1 is not a valid maximum length"),
+        ({"delivery-limit": -1}, "-1 is not a valid delivery limit"),
     ],
 )
 def test_what_is_no_definition_is_refused(definition, text):

@@ -5,14 +5,14 @@ from pybroker.core.settings import MESSAGE_OCTETS_CEILING, Settings
 
 def test_defaults_are_rabbitmqs():
     settings = Settings()
-    assert (131_072, 8_192, 2_047, 60) == (
+    assert (131_072, 4_096, 2_047, 60) == (
         settings.frame_octets_max,
         settings.frame_octets_max_initial,
         settings.channel_max,
         settings.heartbeat_s,
     )
     assert settings.handshake_timeout_ms == 10_000
-    assert (16_777_216, 536_870_912) == (settings.message_octets_max, MESSAGE_OCTETS_CEILING)
+    assert (134_217_728, 536_870_912) == (settings.message_octets_max, MESSAGE_OCTETS_CEILING)
     assert ("/", "guest", "guest", ("administrator",), (".*", ".*", ".*")) == (
         settings.default_vhost,
         settings.default_user,

@@ -297,6 +297,26 @@ def test_the_app_stops_and_starts_again_on_the_same_port(start):
     assert first_method(socket.AF_INET, ("127.0.0.1", daemon.port))
 
 
+def test_what_is_transient_ends_with_the_app(start):
+    daemon = start()
+    connection = connected(daemon.port)
+    channel = connection.channel()
+    channel.queue_declare("transient")
+    channel.queue_declare("durable", durable=True)
+    channel.exchange_declare("transient", "fanout")
+    channel.exchange_declare("durable", "fanout", durable=True)
+    channel.queue_bind("durable", "transient")
+    channel.queue_bind("transient", "durable")
+    connection.close()
+    daemon.ctl("stop_app")
+    daemon.ctl("start_app")
+    assert daemon.ctl("-q", "list_queues", "name").split() == ["name", "durable"]
+    found = daemon.ctl("-q", "list_exchanges", "name").split()
+    assert ("durable" in found, "transient" in found) == (True, False)
+    bindings = daemon.ctl("-q", "list_bindings", "source_name", "destination_name").splitlines()
+    assert bindings == ["source_name\tdestination_name", "\tdurable"]
+
+
 def test_an_app_that_cannot_start_again_says_why_and_goes_on_waiting(start):
     daemon = start()
     daemon.ctl("stop_app")

@@ -4,7 +4,7 @@ import pytest
 from fakes import Basic, Channel, Connection, Queue, Tx, World
 
 from pybroker.core.alarm import DISK, FILES, MEMORY
-from pybroker.core.link import PUBLISHING_MS
+from pybroker.core.link import ALARM_READ_OCTETS, PUBLISHING_MS
 
 
 @pytest.fixture
@@ -38,12 +38,27 @@ def told(peer):
     return [getattr(method, "reason", "unblocked") for method in peer.take(0)]
 
 
-def test_b4_e2_who_has_published_is_blocked_at_once(world, peer):
+def blocked(world, peer, resource=MEMORY):
+    """Have an alarm block a peer: with its next publish."""
+    short(world, resource)
+    peer.publish("", "q", b"1")
+    assert ("blocked", False) == state(peer)
+
+
+def test_b4_e2_who_has_published_is_blocked_with_its_next_publish(world, peer):
     peer.publish("", "q", b"1")
     short(world)
+    assert ("blocking", True) == state(peer)
+    assert [] == told(peer)
+    # What it calls is answered meanwhile: Java's MemoryAlarms#flowControl gets and consumes here.
+    assert b"1" == peer.get("q").body
+    peer.consume("q", no_ack=True)
+    peer.publish("", "q", b"2")
     assert ("blocked", False) == state(peer)
     assert ["low on memory"] == told(peer)
+    assert [] == peer.bodies()
     well(world)
+    assert [b"2"] == peer.bodies()
     assert ("running", True) == state(peer)
     assert ["unblocked"] == told(peer)
 
@@ -55,7 +70,9 @@ def test_b4_who_has_not_is_blocking_until_it_does(world, peer):
     peer.publish("", "q", b"1")
     assert ("blocked", False) == state(peer)
     assert ["low on memory"] == told(peer)
-    # What blocked it was taken.
+    # What blocked it waits, as all that comes behind it.
+    assert 0 == world.vhost.queues["q"].messages_ready
+    well(world)
     assert 1 == world.vhost.queues["q"].messages_ready
 
 
@@ -102,8 +119,7 @@ def test_who_was_blocked_and_only_consumes_since_is_not_blocked_again(world, pee
 
 
 def test_e9_it_is_told_once_and_released_when_all_alarms_are_gone(world, peer):
-    peer.publish("", "q", b"1")
-    short(world, DISK)
+    blocked(world, peer, DISK)
     short(world, MEMORY)
     assert ["low on disk"] == told(peer)
     well(world, DISK)
@@ -123,9 +139,7 @@ def test_e9_both_reasons_are_named(world, peer):
 def test_e9_only_who_declared_the_capability_is_told(world):
     deaf = world.connect(capabilities={})
     deaf.declare("q")
-    deaf.publish("", "q", b"1")
-    short(world)
-    assert ("blocked", False) == state(deaf)
+    blocked(world, deaf)
     assert [] == told(deaf)
     well(world)
     assert ("running", True) == state(deaf)
@@ -142,9 +156,8 @@ def test_e9_flow_alone_tells_nobody(world, peer):
 
 # E8: both are told in one field.
 def test_e6_an_alarm_wins_over_flow_and_reading_waits_for_both(world, peer):
-    peer.publish("", "q", b"1")
+    blocked(world, peer)
     peer.session.stop_reading("journal")
-    short(world)
     assert ("blocked", False) == state(peer)
     well(world)
     assert ("flow", False) == state(peer)
@@ -181,8 +194,7 @@ def test_what_came_with_the_publish_waits(world, peer):
 def test_e3_a_blocked_peer_may_be_silent_and_hears_our_heartbeats(world):
     peer = world.connect(heartbeat_s=10)
     peer.declare("q")
-    peer.publish("", "q", b"1")
-    short(world)
+    blocked(world, peer)
     before = peer.heartbeats
     for _ in range(60):
         world.advance(1_000)
@@ -204,16 +216,14 @@ def test_a_blocked_peer_that_is_gone_is_noticed(world, peer):
         def flush(self):
             pass
 
-    peer.publish("", "q", b"1")
-    short(world)
+    blocked(world, peer)
     peer.session.link = Link()
     world.advance(1_000)
     assert peer.session.cut
 
 
 def test_who_is_told_to_close_is_read_again_for_its_answer(world, peer):
-    peer.publish("", "q", b"1")
-    short(world)
+    blocked(world, peer)
     peer.take(0)
     peer.session.close(320, "bye")
     world.run()
@@ -230,8 +240,7 @@ def test_e12_without_files_left_nobody_who_is_here_is_blocked(world, peer):
 
 
 def test_e7_what_it_was_is_remembered(world, peer):
-    peer.publish("", "q", b"1")
-    short(world, MEMORY)
+    blocked(world, peer)
     world.clock.advance(2_000)
     well(world)
     world.clock.advance(3_000)
@@ -245,21 +254,56 @@ def test_e7_what_it_was_is_remembered(world, peer):
     )
 
 
-def test_very_many_are_blocked_some_in_each_turn(world, monkeypatch):
+def test_very_many_are_told_of_an_alarm_some_in_each_turn(world, monkeypatch):
     monkeypatch.setattr("pybroker.core.ticks.TURN_SESSIONS_MAX", 2)
     peers = [world.connect() for _ in range(7)]
     peers[0].declare("q")
     for each in peers:
         each.publish("", "q", b"1")
+
+    def wary():
+        return sum(each.session.portion_octets > 0 for each in peers)
+
     world.broker.alarms.set(MEMORY, "")
-    assert 2 == sum(not each.session.readable for each in peers)
+    assert 2 == wary()
     world.run()
+    assert 7 == wary()
+    for each in peers:
+        each.publish("", "q", b"2")
     assert 7 == sum(not each.session.readable for each in peers)
     world.broker.alarms.clear(MEMORY)
     world.broker.alarms.set(DISK, "")
     world.run()
-    # The first two had been released meanwhile, and have not published since.
-    assert 5 == sum(not each.session.readable for each in peers)
+    # The first two had been released meanwhile, and what they had published was held again.
+    assert 7 == sum(not each.session.readable for each in peers)
     world.broker.alarms.clear(DISK)
     world.run()
     assert 7 == sum(each.session.readable for each in peers)
+    assert 0 == wary()
+
+
+def test_who_has_published_is_read_in_small_portions_until_it_is_blocked(world, peer):
+    reader = world.connect()
+    peer.publish("", "q", b"1")
+    short(world)
+    assert (ALARM_READ_OCTETS, 0) == (peer.session.read_octets, reader.session.read_octets)
+    peer.call(Basic.Qos())
+    assert ALARM_READ_OCTETS == peer.session.read_octets
+    well(world)
+    peer.call(Basic.Qos())
+    assert 0 == peer.session.read_octets
+
+
+def test_a_large_message_is_held_up_in_the_middle(world, peer):
+    # As in RabbitMQ, where any frame of a content blocks (rabbit_reader.erl, post_process_frame).
+    frames = peer.publish_frames("", "q", bytes(1_000_000))
+    peer.send(*frames[:3])
+    short(world)
+    assert ("blocking", True) == state(peer)
+    peer.send(*frames[3:5])
+    assert ("blocked", False) == state(peer)
+    assert ["low on memory"] == told(peer)
+    assert 0 == world.vhost.queues["q"].messages_ready
+    well(world)
+    peer.send(*frames[5:])
+    assert 1 == world.vhost.queues["q"].messages_ready

@@ -164,6 +164,24 @@ def test_a_history_that_a_client_wrote_counts_if_it_is_one(world, peer, deaths):
     assert (headers["x-last-death-queue"], headers.get("x-first-death-queue")) == ("q", None if is_one else "q")
 
 
+def test_equal_entries_that_a_client_sent_are_one(world, peer):
+    # Java's XDeathHeaderGrowth, after RabbitMQ's group_by_queue_and_reason.
+    declared(peer)
+    sent = [{"queue": queue, "reason": "expired", "note": i} for queue in ("a", "a", "b") for i in range(4)]
+    sent += [{"queue": "a", "reason": "rejected", "count": 7}, {"queue": "a", "reason": "rejected"}, {"queue": ["?"]}]
+    peer.publish("", "q", b"m", headers={"x-death": sent})
+    peer.get("q", no_ack=False)
+    peer.send(Basic.Reject(1, requeue=False))
+    found = peer.get("dead").headers["x-death"]
+    assert [(d["queue"], d.get("reason"), d["count"]) for d in found] == [
+        ("q", "rejected", 1),
+        ("a", "expired", 8),
+        ("b", "expired", 4),
+        ("a", "rejected", 7),
+        (["?"], None, 1),
+    ]
+
+
 def test_deaths_stand_newest_first(world, peer):
     peer.declare("dead")
     peer.declare("b", {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead", "x-message-ttl": 10})

@@ -34,7 +34,7 @@ def test_start_offers_rabbitmqs_mechanisms_capabilities_and_product(world):
     # E10: the list of capabilities is what clients decide by
     start = started(world).start
     assert (start.version_major, start.version_minor, start.locales) == (0, 9, "en_US")
-    assert sorted(start.mechanisms.split()) == ["AMQPLAIN", "PLAIN"]
+    assert start.mechanisms == "AMQPLAIN PLAIN"  # in this order, as RabbitMQ
     properties = start.server_properties
     assert {name for name, on in properties["capabilities"].items() if on is True} == SERVER_CAPABILITIES
     assert (properties["product"], properties["version"]) == ("RabbitMQ", "3.13.0")
@@ -61,6 +61,19 @@ def test_amqplain_logs_in(world):
     peer = started(world)
     table = b"\x05LOGINS\x00\x00\x00\x05guest\x08PASSWORDS\x00\x00\x00\x05guest"
     log_in(peer, "AMQPLAIN", table.decode("latin-1"))
+    assert isinstance(peer.next(0), Connection.Tune)
+
+
+@pytest.mark.parametrize("chunks", [[b"AMQP\x01\x01\x00\x09"], [b"AMQP\x01", b"\x01\x00\x09"]])
+def test_the_header_of_0_9_is_taken_for_0_9_1(world, chunks):
+    # py-amqp 1.4, and Celery 3 with it, send this one (RabbitMQ: rabbit_reader.erl, handshake).
+    peer = world.peer()
+    for chunk in chunks:
+        peer.send_octets(chunk)
+    world.run()
+    start = peer.next(0)
+    assert (start.version_major, start.version_minor) == (0, 9)
+    log_in(peer)
     assert isinstance(peer.next(0), Connection.Tune)
 
 

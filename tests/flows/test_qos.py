@@ -97,3 +97,58 @@ def test_g15_the_limit_holds_across_a_requeue(peer):
     peer.send(Basic.Nack(2, requeue=True))
     assert peer.bodies() == [b"1"]
     assert peer.take() == []
+
+
+def served(peer, acks: int) -> dict[str, int]:
+    """Acknowledge what comes, one by one; return how many deliveries each consumer got meanwhile."""
+    counts: dict[str, int] = {}
+    waiting = peer.take()
+    for _ in range(acks):
+        delivery = waiting.pop(0)
+        tag = delivery.method.consumer_tag
+        counts[tag] = counts.get(tag, 0) + 1
+        peer.send(Basic.Ack(delivery.method.delivery_tag))
+        waiting += peer.take()
+    return counts
+
+
+def test_g15_the_global_limit_goes_round_between_queues(peer):
+    for queue in "abc":
+        fill(peer, 40, queue)
+    peer.call(Basic.Qos(prefetch_count=2, global_=True))
+    for queue in "abc":
+        peer.consume(queue, queue)
+    counts = served(peer, 60)
+    assert set(counts) == {"a", "b", "c"}
+    assert max(counts.values()) - min(counts.values()) <= 2
+
+
+def test_g15_the_global_limit_goes_round_between_consumers_of_a_queue(peer):
+    fill(peer, 60)
+    peer.call(Basic.Qos(prefetch_count=1, global_=True))
+    for tag in ("a", "b", "c"):
+        peer.consume("q", tag)
+    assert served(peer, 45) == {"a": 15, "b": 15, "c": 15}
+
+
+def test_g15_who_has_nothing_to_get_is_passed_over(peer):
+    fill(peer, 40, "a")
+    peer.declare("empty")
+    fill(peer, 40, "b")
+    peer.call(Basic.Qos(prefetch_count=1, global_=True))
+    for queue in ("a", "empty", "b"):
+        peer.consume(queue, queue)
+    assert served(peer, 30) == {"a": 15, "b": 15}
+
+
+def test_g15_automatic_acknowledgement_waits_for_the_global_limit(peer):
+    # RabbitMQ: rabbit_limiter.erl, can_send is asked for these as well, and does not count them.
+    fill(peer, 10, "a")
+    fill(peer, 10, "b")
+    peer.call(Basic.Qos(prefetch_count=2, global_=True))
+    peer.consume("a", "counts")
+    assert len(peer.take()) == 2
+    peer.consume("b", "does not", no_ack=True)
+    assert peer.take() == []
+    peer.send(Basic.Cancel("counts", nowait=True), Basic.Ack(1))
+    assert [m.method.consumer_tag for m in peer.take()] == ["does not"] * 10

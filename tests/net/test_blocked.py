@@ -18,6 +18,8 @@ def test_e1_e4_a_blocked_publisher_is_not_read_and_a_consumer_goes_on(connect, s
     publisher.send(*publish())
     until(lambda: server.broker.published == 1)
     server.broker.alarms.set("memory", "too much")
+    publisher.send(*publish())
+    until(lambda: any(session.publishing for session in server.broker.sessions.values()))
     session = publisher_session(server)
     before = session.recv_octets
     for _ in range(100):
@@ -27,7 +29,7 @@ def test_e1_e4_a_blocked_publisher_is_not_read_and_a_consumer_goes_on(connect, s
     until(lambda: queue.acked == 1)
     assert (1, before) == (server.broker.published, session.recv_octets)
     server.broker.alarms.clear("memory")
-    until(lambda: server.broker.published == 101)
+    until(lambda: server.broker.published == 102)
 
 
 def publisher_session(server):

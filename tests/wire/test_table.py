@@ -212,3 +212,11 @@ class TestWhatCannotBeEncoded:
         items.append(items)
         with pytest.raises(ValueError, match="nested too deep"):
             encode_table({"k": items})
+
+
+@pytest.mark.parametrize("other", ["", "x", 0, None, [], {}, (), b""])
+def test_what_is_of_another_kind_is_not_equal(other):
+    assert (Table() == other) == (other == {})
+    assert (Array() == other) == (other == [])
+    assert Table({"a": 1}) != other
+    assert Array(["a"]) != other

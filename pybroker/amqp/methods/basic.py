@@ -1,7 +1,7 @@
 """Class basic (AMQP §1.8), but for publish (`amqp/publishing.py`) and deliver (`amqp/consumer.py`)."""
 
 import secrets
-from base64 import urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
@@ -102,7 +102,8 @@ def _consume_replies(channel: "AmqpChannel", method: Any) -> None:
     if channel.reply_consumer is not None:
         raise PreconditionFailed("reply consumer already set")
     tag = method.consumer_tag or "amq.ctag-" + _random()
-    key = "g" + _random() + "." + _random()
+    # Two parts in base64 with their padding, as RabbitMQ's: php-amqplib tells such names by the `==` at their end.
+    key = ".".join(b64encode(secrets.token_bytes(16)).decode() for _ in range(2))
     channel.reply_consumer = (tag, key)
     channel.session.broker.reply_consumers[key] = channel
     if not method.nowait:

@@ -13,6 +13,7 @@ from pybroker.core import coming
 from pybroker.core.login import LOCAL_ONLY, Verdict
 from pybroker.core.permissions import check_vhost
 from pybroker.core.quota import check_connection
+from pybroker.core.settings import MESSAGE_OCTETS_CEILING
 from pybroker.errors import (
     AccessRefused,
     AmqpError,
@@ -23,6 +24,7 @@ from pybroker.errors import (
     ResourceError,
 )
 from pybroker.version import RABBITMQ_VERSION, VERSION
+from pybroker.wire.frame import EMPTY_FRAME_OCTETS
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table, decode_table
 
@@ -213,7 +215,8 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
     check_vhost(session.user, vhost.name)
     session.enter(vhost)
     session.state = "running"
-    maximum = session.frame_octets_max or broker.settings.message_octets_max
+    # Without the leeway that the frame path allows: what is scanned is passed on as it is.
+    maximum = session.frame_octets_max - EMPTY_FRAME_OCTETS if session.frame_octets_max else MESSAGE_OCTETS_CEILING
     session.scan_octets_max = min(maximum, broker.settings.message_octets_max)
     session.send_method(0, make_method(commands.Connection.OpenOk))
     log.info(

@@ -266,12 +266,31 @@ def _deaths(headers: Table) -> list[dict[str, Any]]:
     return [death for death in deaths if isinstance(death, dict)] if isinstance(deaths, list) else []
 
 
+def _merged(deaths: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one entry for each queue and reason, in order: a client may have sent several, or some without a count.
+
+    The first of equals stands for all; without a count it gets how many these are, as in RabbitMQ before 3.13.
+    """
+    equals: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for death in deaths:
+        equals.setdefault((repr(death.get("queue")), repr(death.get("reason"))), []).append(death)
+    merged = []
+    for first, *others in equals.values():
+        if "count" in first:
+            merged.append(first)
+        else:
+            counted = Table(first)
+            counted["count"], counted.types["count"] = 1 + len(others), "l"
+            merged.append(counted)
+    return merged
+
+
 def _with_death(
     old: Table, queue: "Queue", reason: str, died: Names, carbon: list[str], expiration: str | None
 ) -> Table:
     """Return the headers with this death in front: one entry for each (queue, reason), counted."""
     headers = Table(old)
-    deaths = _deaths(old)
+    deaths = _merged(_deaths(old))
     for which in ("last",) if deaths else ("first", "last"):
         for what, value in (("exchange", died.exchange), ("queue", queue.name), ("reason", reason)):
             headers[f"x-{which}-death-{what}"] = value

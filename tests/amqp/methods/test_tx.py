@@ -59,7 +59,7 @@ def test_one_message_of_the_largest_size_may_be_published_in_a_transaction(world
     # Its frames come on top: alone it is above the limit of a transaction, and a second one is too many.
     peer.declare("q")
     peer.call(Tx.Select())
-    body = bytes(world.broker.settings.message_octets_max)
+    body = bytes(TX_OCTETS_MAX)
     peer.publish("", "q", body)
     assert isinstance(peer.call(Tx.Commit()), Tx.CommitOk)
     assert peer.get("q").body == body
