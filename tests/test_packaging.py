@@ -251,7 +251,8 @@ def test_the_wheel_has_manual_pages_units_configuration_and_completions(built):
 def test_shell_scripts_are_well_formed():
     assert run("sh", "-n", "etc/setup.sh").returncode == 0
     assert run("sh", "-n", "etc/wheels.sh").returncode == 0
-    assert run("bash", "-n", ".ci/run").returncode == 0
+    for script in (".ci/run", "tests/fresh_machine.sh"):
+        assert run("bash", "-n", script).returncode == 0
     assert os.access(ROOT / ".ci/run", os.X_OK)
 
 
