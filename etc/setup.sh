@@ -112,8 +112,7 @@ case ${1:-} in
         shift
         install test
         cd "$root"
-        # Each group (tests/conftest.py) stays in one process, and all of Spark's tests are one.
-        exec "$venv/bin/python" -m pytest -n logical --dist loadgroup "$@"
+        exec "$venv/bin/python" -m pytest -n logical "$@"
         ;;
     install)
         case ${2:-run} in

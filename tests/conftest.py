@@ -1,11 +1,11 @@
 """What all tests share: nothing below the gevent line ever switches greenlets, and no example has to be in time.
 
-Several processes run them at once (pytest-xdist). Tests of one group stay in one process: all of Spark's, for a virtual
-machine costs ten seconds and half a gigabyte, and those of a module that start a broker together.
+Several processes run them at once (pytest-xdist), file by file.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import greenlet
 import pytest
@@ -18,17 +18,32 @@ settings.load_profile("patient")
 # Each call of the broker is atomic, which is why it needs no locks: a switch in the middle of one would be a race.
 ATOMIC = frozenset({"wire", "store", "core", "amqp", "flows", "fuzz"})
 TESTS = Path(__file__).resolve().parent
-# Fixtures of these last longer than a test: each process would make its own.
-SHARED = frozenset({"module", "package"})
+# The folders with the longest tests: these begin, so that no process is left with one of them at the end.
+LONGEST = ("spark", "faults", "ctl", "daemon", "interop", "client")
+
+
+def folder_of(path: str) -> str:
+    """Return the first folder below tests/ of a path, or of a test's id."""
+    return path.partition("tests/")[2].partition("/")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep a file's tests in one process, for they may share a broker, and all of Spark's, which share a JVM."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if folder_of(nodeid) == "spark" else nodeid.partition("::")[0]
+
+    config.option.loadscopereorder = False
+    return Scheduling(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests into groups."""
-    for item in items:
-        if "spark" in item.fixturenames or item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        elif any(fixture.scope in SHARED for found in item._fixtureinfo.name2fixturedefs.values() for fixture in found):
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(TESTS).as_posix()))
+    """Put the longest to the front."""
+    places = {folder: place for place, folder in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(folder_of(item.nodeid), len(places)))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -93,7 +93,7 @@ def declared(*extras: str) -> set[str]:
     """Return the modules that an installation with these extras brings along."""
     project = PROJECT["project"]
     lines = project["dependencies"] + [line for extra in extras for line in project["optional-dependencies"][extra]]
-    modules = {"google-re2": "re2", "google-crc32c": "google_crc32c", "argon2-cffi": "argon2"}
+    modules = {"google-re2": "re2", "google-crc32c": "google_crc32c", "argon2-cffi": "argon2", "pytest-xdist": "xdist"}
     names = {re.split(r"[<>=~\[ ]", line)[0].lower() for line in lines}
     return {modules.get(name, name) for name in names}
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 WAIT_S = 20.0
@@ -39,6 +40,13 @@ class Running:
     def log(self) -> str:
         paths = (self.folder / "data" / "log").glob("*.log")
         return "".join(path.read_text() for path in paths if not path.name.endswith("-audit.log"))
+
+    def wait_for_log(self, text: str) -> None:
+        """Wait until the log contains a text: some lines are written behind an answer."""
+        deadline = time.monotonic() + WAIT_S
+        while text not in self.log:
+            assert time.monotonic() < deadline, f"no {text!r} in: {self.log}"
+            time.sleep(0.05)
 
     def ctl(self, *words: str, expected: int = 0) -> str:
         """Run pybrokerctl on this daemon; return all it wrote."""

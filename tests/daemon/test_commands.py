@@ -34,7 +34,7 @@ def test_the_log_can_be_read_and_made_to_say_more(running):
     assert running.ctl("-q", "log_location").strip().endswith("/data/log/test@here.log")
     running.ctl("set_log_level", "debug")
     running.ctl("check_port_connectivity")
-    assert "[debug]" in running.log
+    running.wait_for_log("[debug]")
     running.ctl("set_log_level", "info")
     assert document(running, "environment")["log.file.level"] == {"value": "info", "source": "pybrokerctl"}
 

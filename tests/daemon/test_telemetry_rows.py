@@ -1,5 +1,6 @@
 """What the rows say, read off a broker in the test's hand."""
 
+import psutil
 import pytest
 from fakes import World
 
@@ -81,9 +82,9 @@ def test_a_loss_names_where_it_happened(world):
 
 
 def test_a_node_without_a_descriptor_left_is_told_of_all_the_same(world, monkeypatch):
-    def refuse(_path):
+    def refuse(_process):
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(rows.Path, "iterdir", refuse)
+    monkeypatch.setattr(psutil.Process, "num_fds", refuse)
     row = rows.of_node(world.broker, 7)
     assert (row["fds"], row["loop_lag_ms"]) == (None, 7)

@@ -29,7 +29,8 @@ def need_strace(pid: int) -> None:
     """Skip the test, with the reason, where calls of process `pid` cannot be injected into."""
     if not shutil.which("strace"):
         pytest.skip("not installed: strace")
-    if os.geteuid() and Path("/proc/sys/kernel/yama/ptrace_scope").read_text().strip() != "0":
+    scope = Path("/proc/sys/kernel/yama/ptrace_scope")
+    if os.geteuid() and scope.exists() and scope.read_text().strip() != "0":
         pytest.skip(f"process {pid} may not be traced: kernel.yama.ptrace_scope")
 
 

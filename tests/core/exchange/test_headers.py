@@ -131,9 +131,10 @@ RICH = st.dictionaries(
 def test_many_bindings_made_and_taken_away_match_as_each_alone_does(bindings, messages):
     vhost = new_vhost()
     h = exchange(vhost, "h", "headers")
+    queues = [queue(vhost, f"q{number}") for number in range(5)]
     patterns = []
     for at, (mode, wanted, stays) in enumerate(bindings):
-        found = queue(vhost, f"q{at % 5}")
+        found = queues[at % 5]
         arguments = decode_table(encode_table({"x-match": mode, **wanted}))[0]
         binding = Binding(h, found, "", arguments)
         added = h.add(binding)
