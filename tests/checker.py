@@ -3,6 +3,30 @@
 A message is known by queue, publisher and number, and its body carries the last two with a hash. What was confirmed may
 not be lost; what was not may appear or not, once. Nothing here knows a socket or a file: the load clients write the
 history down (`tests/faults/load.py`), a recovered store is compared by `compare`.
+
+Which acknowledgements are promised
+-----------------------------------
+The broker settles a message in memory at once and writes that down with the next batch of the log. An acknowledgement
+is *recorded*, and its message never comes back, from the first of these answers on:
+
+1. tx.commit-ok, for what was acknowledged in that transaction;
+2. the confirm of a persistent message to a durable queue that was published behind the ack on the same connection, be
+   it on another channel: octets of one connection take effect in order, its record is in the same batch or in a later
+   one, and batches are completed in order;
+3. tx.commit-ok of a transaction on the same connection that was committed behind the ack, if such a message was
+   published or acknowledged in it;
+4. queue.delete-ok of a durable queue, for all that was in it.
+
+Another connection's confirm says as much if that client published because of an answer to something that was sent
+behind the ack on the ack's connection.
+
+An ack is *heard* when anything sent behind it on its channel was answered: qos-ok, declare-ok, close-ok, the confirm of
+a transient message. It may be in memory alone then. An orderly stop (exit code 0) records what was heard before it; a
+crash may forget it, about 200 ms back, longer while the disk is full. Of an ack that was not even heard nothing is
+promised.
+
+What is not recorded may come back after a fault, with the flag `redelivered`, and only then. A transaction whose
+commit-ok did not come has taken effect as a whole or not at all. Requeued and rejected messages are nobody's promise.
 """
 
 import json
@@ -59,7 +83,12 @@ def read_body(octets: bytes) -> tuple[int, int] | None:
 
 @dataclass
 class Verdict:
-    """What a history amounts to. `void` says why nothing follows from it, if so: it is no success then."""
+    """What a history amounts to. `void` says why nothing follows from it, if so: it is no success then.
+
+    `returned` had their acks recorded and came back, `torn` are transactions of which a part took effect, `undone`
+    definitions whose change was answered, and is not so. `recorded` are acks that are promised, `stops` those of the
+    `faults` that were orderly, `segments` how many the log has begun.
+    """
 
     n: int = 0
     confirmed: int = 0
@@ -71,15 +100,22 @@ class Verdict:
     duplicate: int = 0
     reordered: int = 0
     corrupt: int = 0
+    returned: int = 0
+    torn: int = 0
+    undone: int = 0
+    recorded: int = 0
+    transactions: int = 0
     faults: int = 0
+    stops: int = 0
     in_flight: int = 0
+    segments: int = 0
     void: str = ""
     examples: list[str] = field(default_factory=list)
 
     @property
     def bad(self) -> dict[str, int]:
         """Return the broken promises by kind, empty if there are none."""
-        kinds = ("lost", "phantom", "duplicate", "reordered", "corrupt")
+        kinds = ("lost", "phantom", "duplicate", "reordered", "corrupt", "returned", "torn", "undone")
         return {kind: getattr(self, kind) for kind in kinds if getattr(self, kind)}
 
     def count(self, kind: str, what: object) -> None:
@@ -130,17 +166,41 @@ class History:
         """Note that a consumer's ack is about to be sent."""
         self.events.append(("ack", key, None))
 
+    def heard(self, keys: Iterable[Key]) -> None:
+        """Note that the broker has the acks of these, if only in memory: it answered what was sent behind them."""
+        self.events.append(("heard", tuple(keys), None))
+
     def certain(self, keys: Iterable[Key]) -> None:
-        """Note that the broker has recorded the acks of these: it confirmed what was sent behind them."""
+        """Note that the broker has recorded the acks of these: see above, which answers say so."""
         self.events.append(("certain", tuple(keys), None))
 
-    def fault(self, in_flight: int) -> None:
-        """Note that all connections are gone, with so many publishes unconfirmed."""
-        self.events.append(("fault", in_flight, None))
+    def commit(self, who: object, published: Iterable[Key], acked: Iterable[Key]) -> None:
+        """Note that tx.commit is about to be sent; `who` has no other one open."""
+        self.events.append(("commit", who, (tuple(published), tuple(acked))))
+
+    def committed(self, who: object) -> None:
+        """Note tx.commit-ok: what was published is confirmed, what was acked is recorded."""
+        self.events.append(("committed", who, None))
+
+    def fault(self, in_flight: int, *, orderly: bool = False) -> None:
+        """Note that all connections are gone, with so many publishes unconfirmed, by a crash or an orderly stop."""
+        self.events.append(("fault", in_flight, orderly))
 
     def judge(self, remaining: Collection[Key] = (), *, confirmed_min: int = 1, fault_wanted: bool = True) -> Verdict:
         """Return the verdict, when all queues have been drained but for `remaining`."""
         return _Judge(self.events).verdict(frozenset(remaining), confirmed_min, fault_wanted)
+
+
+class _Open(NamedTuple):
+    """A transaction whose commit-ok never came. Of `vanished` nothing follows if it is not seen again.
+
+    These are publishes that were delivered and acked since, and acked ones whose own publish was never confirmed.
+    """
+
+    published: tuple[Key, ...]
+    acked: tuple[Key, ...]
+    at: int
+    vanished: frozenset[Key]
 
 
 class _Judge:
@@ -151,12 +211,15 @@ class _Judge:
         self.published: set[Key] = set()
         self.confirmed: set[Key] = set()
         self.nacked: set[Key] = set()
-        self.seen: set[Key] = set()
+        self.seen: dict[Key, int] = {}  # when it was delivered last
         self.held: set[Key] = set()  # delivered since the last fault: nothing but a fault gives them back
         self.acked: set[Key] = set()
+        self.heard: set[Key] = set()
         self.recorded: set[Key] = set()
         self.newest: dict[tuple[object, str, int], int] = {}
-        for kind, what, more in list(events):
+        self.commits: dict[object, tuple[tuple[Key, ...], tuple[Key, ...]]] = {}
+        self.open: list[_Open] = []
+        for self.at, (kind, what, more) in enumerate(list(events)):
             getattr(self, f"_{kind}")(what, more)
 
     def verdict(self, remaining: frozenset[Key], confirmed_min: int, fault_wanted: bool) -> Verdict:
@@ -166,15 +229,30 @@ class _Judge:
         for key in sorted(remaining - self.published):
             out.count("phantom", key)
         for key in sorted(remaining & self.recorded):
-            out.count("duplicate", key)
+            out.count("returned", key)
+        for each in self.open:
+            self._judge_open(each, remaining)
         out.n, out.confirmed = len(self.published), len(self.confirmed)
         out.uncertain = len(self.published - self.confirmed)
-        out.nacked = len(self.nacked)
+        out.nacked, out.recorded = len(self.nacked), len(self.recorded)
         if len(self.confirmed) < confirmed_min:
             out.void = f"{len(self.confirmed)} confirms, {confirmed_min} are the least that says anything"
         elif fault_wanted and not out.in_flight:
             out.void = "no fault came while a publish was unconfirmed"
         return out
+
+    def _judge_open(self, each: _Open, remaining: frozenset[Key]) -> None:
+        """Find out of a transaction that was cut short whether it took effect, and whether all of it says the same."""
+
+        def there(keys: Iterable[Key]) -> set[Key]:
+            return {key for key in keys if self.seen.get(key, -1) > each.at or key in remaining}
+
+        copies, originals = there(each.published), there(each.acked)
+        missing = set(each.published) - copies - each.vanished
+        took = copies | (set(each.acked) - originals - each.vanished)
+        if took and (missing or originals):
+            told = f"took effect: {sorted(took)[:3]}, did not: {sorted(missing | originals)[:3]}"
+            self.out.count("torn", f"of {len(each.published)} publishes and {len(each.acked)} acks {told}")
 
     def _publish(self, key: Key, _: object) -> None:
         self.published.add(key)
@@ -188,32 +266,57 @@ class _Judge:
     def _ack(self, key: Key, _: object) -> None:
         self.acked.add(key)
 
+    def _heard(self, keys: tuple[Key, ...], _: object) -> None:
+        self.heard.update(keys)
+
     def _certain(self, keys: tuple[Key, ...], _: object) -> None:
         self.recorded.update(keys)
 
-    def _fault(self, in_flight: int, _: object) -> None:
+    def _commit(self, who: object, both: tuple[tuple[Key, ...], tuple[Key, ...]]) -> None:
+        self.commits[who] = both
+        self.published.update(both[0])
+        self.acked.update(both[1])
+
+    def _committed(self, who: object, _: object) -> None:
+        published, acked = self.commits.pop(who)
+        self.confirmed.update(published)
+        self.recorded.update(acked)
+        self.out.transactions += 1
+
+    def _fault(self, in_flight: int, orderly: bool | None) -> None:
         self.out.faults += 1
+        self.out.stops += bool(orderly)
         self.out.in_flight += in_flight
         self.held.clear()
+        if orderly:
+            self.recorded |= self.heard
+        self.heard.clear()
+        for published, acked in self.commits.values():
+            vanished = (self.acked & set(published)) | (set(acked) - self.confirmed)
+            self.open.append(_Open(published, acked, self.at, frozenset(vanished)))
+        self.commits.clear()
 
     def _deliver(self, key: Key | None, more: tuple[object, bool]) -> None:
         consumer, redelivered = more
         if key is None:
             self.out.count("corrupt", f"a body at {consumer}")
-        elif key not in self.published:
+            return
+        if key not in self.published:
             self.out.count("phantom", key)
-        elif key in self.seen:
-            if key in self.held or key in self.recorded or not redelivered:
-                self.out.count("duplicate", key)
+            return
+        if key in self.recorded:
+            self.out.count("returned", key)
+        elif key in self.seen and (key in self.held or not redelivered):
+            self.out.count("duplicate", key)
+        if key in self.seen:
             self.out.redelivered += 1
-            self.held.add(key)
         else:
-            self.seen.add(key)
-            self.held.add(key)
             line = (consumer, key.queue, key.publisher)
             if self.newest.get(line, -1) > key.number:
                 self.out.count("reordered", key)
             self.newest[line] = key.number
+        self.seen[key] = self.at
+        self.held.add(key)
 
 
 def compare(

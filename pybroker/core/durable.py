@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.core.access import RESERVED
 from pybroker.core.chore import Chore
 from pybroker.core.permissions import CONFIGURE, READ, WRITE
-from pybroker.core.queue import ttl_eras
 from pybroker.wire.table import encode_table
 
 if TYPE_CHECKING:
@@ -84,7 +83,6 @@ def keep_queue(queue: "Queue") -> None:
         "type": queue.type,
         **_arguments(queue.arguments),
         "user": queue.user,
-        **ttl_eras.to_row(queue),
     }
     queue.vhost.broker.definitions.put("queue", (queue.vhost.name, queue.name), value)
 

@@ -16,7 +16,6 @@ from pybroker.core.exchange import EXCHANGE_TYPES
 from pybroker.core.limits import QueueLimits
 from pybroker.core.password import check_hash
 from pybroker.core.permissions import CONFIGURE, READ, WRITE, Permission, TopicPermission
-from pybroker.core.queue import ttl_eras
 from pybroker.core.queue.queue import Queue
 from pybroker.core.quota import checked_user_limits
 from pybroker.core.users import User
@@ -125,9 +124,7 @@ def _queue(broker: "Broker", key: "Key", value: "Value") -> None:
         limits=limits,
         user=value["user"],
     )
-    queue.ttl_eras = None
     broker.policies.apply(queue)
-    ttl_eras.restored(queue, value)
     # Its time of disuse begins anew, as in RabbitMQ.
     queue.touch()
 

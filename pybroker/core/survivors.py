@@ -8,8 +8,6 @@ from array import array
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core import durable
-from pybroker.core.queue import ttl_eras
 from pybroker.core.queue.behind import Away
 
 if TYPE_CHECKING:
@@ -32,16 +30,8 @@ def durable_queues(broker: "Broker") -> "dict[int, Queue]":
     return {queue.id: queue for queue in every if queue.durable}
 
 
-def skip_eras(queues: "dict[int, Queue]", found: "Recovered") -> None:
-    """Have no message to come get a seq of a TTL era that is over: those that had them did not reach the disk."""
-    found.next_seq = max(found.next_seq, ttl_eras.next_seq(queues.values()))
-
-
 def restore(queues: "dict[int, Queue]", found: "Recovered") -> int:
     """Give each queue what the log has for it; return how many messages these are."""
-    for queue in queues.values():
-        if ttl_eras.close_open(queue, found.next_seq):
-            durable.keep_queue(queue)
     deliveries: dict[int, list[tuple[int, int, int]]] = {}
     for queue_id, first, last, times in found.redelivered:
         deliveries.setdefault(queue_id, []).append((first, last, times))

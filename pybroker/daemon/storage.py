@@ -80,7 +80,6 @@ class Storage:
             known = survivors.durable_queues(broker)
             found = self._in_files(Recovery(disk, known.keys(), self._progressed).run)
             broker.next_queue = max(broker.next_queue, found.next_queue_id)
-            survivors.skip_eras(known, found)
             self._journal_thread = ThreadWorker("journal", self._turn)
             journal = Journal(
                 disk, self._journal_thread, self._files, broker.clock, self._turn, broker.definitions, found

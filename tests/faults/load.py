@@ -22,6 +22,7 @@ WAIT_S = 30.0
 TICK_S = 0.05
 METHOD, HEADER, BODY = 1, 2, 3
 BASIC_ACK, BASIC_NACK, BASIC_DELIVER = b"\0\x3c\0\x50", b"\0\x3c\0\x78", b"\0\x3c\0\x3c"
+QOS_OK = b"\0\x3c\0\x0b"
 CHANNEL_CLOSE, CONNECTION_CLOSE = b"\0\x14\0\x28", b"\0\x0a\0\x32"
 FANOUT = "amq.fanout"  # stands for all of FANOUT_QUEUES, which the test binds to it
 FANOUT_QUEUES = ("k0", "k1")
@@ -57,7 +58,7 @@ def ready(address: tuple[str, int], *queues: str) -> list[int]:
     return [reply.message_count for reply in replies]
 
 
-class _Client(threading.Thread):
+class Client(threading.Thread):
     """A connection and the thread that reads it; `stop` ends it in order, a broker that dies ends it too."""
 
     def __init__(self, address: tuple[str, int], history: History, name: str, seed: int) -> None:
@@ -124,7 +125,7 @@ class _Client(threading.Thread):
         del peer.received[:at]
 
 
-class Publisher(_Client):
+class Publisher(Client):
     """Publishes numbered messages to queues in turn, with at most `window` of them unconfirmed."""
 
     def __init__(
@@ -208,8 +209,63 @@ class Publisher(_Client):
             waiting.popleft()
 
 
-class Consumer(_Client):
-    """Acks what it gets, most of it at once; `greedy` keeps nothing back. Marks prove which acks are recorded."""
+class Receiver(Client):
+    """A connection that consumes from one queue: `pending` are tag and message of what came and was not answered."""
+
+    def __init__(
+        self, address: tuple[str, int], history: History, name: str, queue: str, seed: int, prefetch: int
+    ) -> None:
+        super().__init__(address, history, name, seed)
+        self.queue, self.prefetch = queue, prefetch
+        self.who = object()  # each connection is somebody else: order is promised to one consumer
+        self.pending: deque[tuple[int, Key | None]] = deque()
+        self.received = 0
+        self.last_at = time.monotonic()
+        self.head: tuple[int, bool] = (0, False)
+        self.body = bytearray()
+        self.left = 0
+
+    def subscribe(self) -> None:
+        """Consume, when what belongs before it has been said."""
+        self.peer.call(commands.Basic.Qos(0, self.prefetch, False), commands.Basic.QosOk)
+        self.peer.send(commands.Basic.Consume(queue=self.queue, nowait=True))
+
+    def receive(self) -> list[tuple[int, bytes]]:
+        """Take what comes within a tick; return the methods that are no deliveries: channel, payload."""
+        before, others = self.received, []
+        for kind, channel, payload in self.frames():
+            if kind == METHOD and payload[:4] == BASIC_DELIVER:
+                tag, redelivered = struct.unpack_from(">Q?", payload, 5 + payload[4])
+                self.head = tag, redelivered
+            elif kind == METHOD:
+                others.append((channel, payload))
+            elif kind == HEADER:
+                self.body.clear()
+                self.left = struct.unpack_from(">Q", payload, 4)[0]
+            elif kind == BODY:
+                self.body += payload
+                self.left -= len(payload)
+                if not self.left:
+                    self._delivered()
+        if self.received != before:
+            self.last_at = time.monotonic()
+        return others
+
+    def _delivered(self) -> None:
+        tag, redelivered = self.head
+        named = read_body(bytes(self.body))
+        key = Key(self.queue, *named) if named else None
+        self.history.deliver(key, self.who, redelivered=redelivered)
+        self.pending.append((tag, key))
+        self.received += 1
+
+
+class Consumer(Receiver):
+    """Acks what it gets, most of it at once; `greedy` keeps nothing back. Marks prove which acks are recorded.
+
+    A mark is a persistent message of its own channel: its confirm says so (`checker.py`: 2). A basic.qos behind the
+    acks on theirs says that they are heard.
+    """
 
     def __init__(
         self,
@@ -221,55 +277,29 @@ class Consumer(_Client):
         marks: bool = True,
         seed: int = 0,
     ) -> None:
-        super().__init__(address, history, f"consumer of {queue}", seed)
-        self.queue, self.greedy, self.marks = queue, greedy, marks
-        self.who = object()  # each connection is somebody else: order is promised to one consumer
-        self.pending: deque[tuple[int, Key | None]] = deque()
+        super().__init__(address, history, f"consumer of {queue}", queue, seed, 1_000)
+        self.greedy, self.marks = greedy, marks
         self.unproven: list[Key] = []
         self.proving: list[Key] = []
-        self.received = 0
-        self.last_at = time.monotonic()
-        self.head: tuple[int, bool] = (0, False)
-        self.body = bytearray()
-        self.left = 0
+        self.unheard: list[Key] = []
+        self.hearing: list[Key] = []
         self.peer.call(commands.Confirm.Select(), commands.Confirm.SelectOk, channel=2)
-        self.peer.call(commands.Basic.Qos(0, 1_000, False), commands.Basic.QosOk)
-        self.peer.send(commands.Basic.Consume(queue=queue, nowait=True))
+        self.subscribe()
 
     def work(self) -> None:
         while not self.stopping.is_set():
-            before = self.received
-            for kind, channel, payload in self.frames():
-                self._read(kind, channel, payload)
-            if self.received != before:
-                self.last_at = time.monotonic()
+            for channel, payload in self.receive():
+                self._answered(channel, payload[:4])
             self._ack()
 
-    def _read(self, kind: int, channel: int, payload: bytes) -> None:
-        if kind == METHOD and payload[:4] == BASIC_DELIVER:
-            at = 5 + payload[4]
-            tag, redelivered = struct.unpack_from(">Q?", payload, at)
-            self.head = tag, redelivered
-        elif kind == METHOD and channel == 2 and payload[:4] in {BASIC_ACK, BASIC_NACK}:
-            if payload[:4] == BASIC_ACK:
+    def _answered(self, channel: int, method: bytes) -> None:
+        if channel == 2 and method in {BASIC_ACK, BASIC_NACK}:
+            if method == BASIC_ACK:
                 self.history.certain(self.proving)
             self.proving = []
-        elif kind == HEADER:
-            self.body.clear()
-            self.left = struct.unpack_from(">Q", payload, 4)[0]
-        elif kind == BODY:
-            self.body += payload
-            self.left -= len(payload)
-            if not self.left:
-                self._delivered()
-
-    def _delivered(self) -> None:
-        tag, redelivered = self.head
-        named = read_body(bytes(self.body))
-        key = Key(self.queue, *named) if named else None
-        self.history.deliver(key, self.who, redelivered=redelivered)
-        self.pending.append((tag, key))
-        self.received += 1
+        elif method == QOS_OK:
+            self.history.heard(self.hearing)
+            self.hearing = []
 
     def _ack(self) -> None:
         count = len(self.pending)
@@ -282,10 +312,14 @@ class Consumer(_Client):
             if key is not None:
                 self.history.ack(key)
                 self.unproven.append(key)
+                self.unheard.append(key)
         self.peer.send(commands.Basic.Ack(tag, multiple=True))
         if self.marks and self.unproven and not self.proving:
             self.proving, self.unproven = self.unproven, []
             self.peer.publish("", MARKS, b"m", PERSISTENT, channel=2)
+        if self.marks and not self.hearing:
+            self.hearing, self.unheard = self.unheard, []
+            self.peer.send(commands.Basic.Qos(0, self.prefetch, False))
 
 
 def drain(address: tuple[str, int], history: History, *queues: str, seconds: float = WAIT_S) -> int:

@@ -80,8 +80,8 @@ def test_f13_an_operators_limits_hold_for_what_waits(world, peer, queue_type):
     limited(world, {"max-length": 2})
     rule(world, {"max-length": 3, "message-ttl": 90_000})
     assert [b"3", b"4"] == bodies(peer, "q")
-    limited(world, {"message-ttl": 1_000})
     fill(peer, "q")
+    limited(world, {"message-ttl": 1_000})
     world.advance(1_000)
     assert [] == bodies(peer, "q")
 

@@ -1,5 +1,4 @@
-"""Message TTL and queue TTL (F32). Due times are computed, never stored: from a message's arrival, and the TTL that was
-in force then (`ttl_eras`).
+"""Message TTL and queue TTL (F32). Due times are computed, never stored, so that a changed limit acts at once.
 
 As in RabbitMQ only the head of each level is looked at: a message behind a longer-lived one waits for it.
 Unacknowledged messages do not expire; returned ones do at once.
@@ -8,7 +7,7 @@ Unacknowledged messages do not expire; returned ones do at once.
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.cause import because
-from pybroker.core.queue import away, dead_letter, ttl_eras
+from pybroker.core.queue import away, dead_letter
 
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
@@ -23,8 +22,7 @@ DELETION_COST: Final = 16
 
 def ttl_ms(queue: "Queue", run: "Run") -> int | None:
     """Return the lower of the queue's and the message's TTL, None if neither is set."""
-    of_queue = queue.limits.message_ttl_ms if not queue.ttl_eras else ttl_eras.in_force(queue, run.first_seq)
-    of_message = run.traits.ttl_ms
+    of_queue, of_message = queue.limits.message_ttl_ms, run.traits.ttl_ms
     if of_queue is None:
         return of_message
     return of_queue if of_message is None else min(of_queue, of_message)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pybroker.core.limits import QueueLimits
     from pybroker.core.link import SessionState
     from pybroker.core.publish import Receipt
-    from pybroker.core.queue.ttl_eras import Eras
     from pybroker.core.unacked import Batch
     from pybroker.core.vhost import VHost
     from pybroker.wire.table import Table
@@ -82,7 +81,6 @@ class Queue:
         "rejecting",
         "timed",
         "timer_ms",
-        "ttl_eras",
         "type",
         "unreadable",
         "user",
@@ -102,13 +100,16 @@ class Queue:
         limits: "QueueLimits",
         user: str = "",
     ) -> None:
-        self.vhost, self.name = vhost, name
+        self.vhost = vhost
         self.id = vhost.broker.next_queue
         vhost.broker.next_queue += 1
+        self.name = name
         self.durable, self.auto_delete = durable, auto_delete
-        self.owner, self.exclusive = owner, owner is not None
+        self.exclusive = owner is not None
+        self.owner = owner
         self.arguments = arguments
-        self.type, self.user = limits.queue_type, user
+        self.type = limits.queue_type
+        self.user = user
         self.levels: list[Level] = [Level()]
         self.consumers = Consumers(single_active=limits.single_active_consumer)
         self.deleted = self.awake = False
@@ -119,7 +120,6 @@ class Queue:
         self.waiting: deque[Callable[[], None]] | None = None  # gets, until a head that is away is back
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
         self.timed = False  # a message may have a TTL
-        self.ttl_eras: Eras | None = ()  # message TTLs that were in force before; None: not restored yet
         self.timer_ms = 0  # when the timer is to look at the head; 0: not set
         self.overdue = False  # heads that are due wait for the next turn: nothing is delivered before
         self.refused_origin = 0  # no_local: the session whose own messages are not enqueued; 0: none

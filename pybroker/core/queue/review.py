@@ -1,4 +1,4 @@
-"""Review: a queue that gets other limits, and the messages that wait in it: too many of them, they leave.
+"""Review: a queue that gets other limits, and the messages that wait in it: too many of them, or too old, they leave.
 
 That may be a million, or a hundred thousand queues. So a share of them goes in each turn, here for what is too much,
 in `expiry` for what is too old.
@@ -7,9 +7,8 @@ in `expiry` for what is too old.
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core import durable
 from pybroker.core.chore import Chore
-from pybroker.core.queue import expiry, overflow, ttl_eras
+from pybroker.core.queue import expiry, overflow
 
 if TYPE_CHECKING:
     from pybroker.core.limits import QueueLimits
@@ -59,16 +58,12 @@ class Reviews(Chore):
 
 
 def relimit(queue: "Queue", limits: "QueueLimits") -> None:
-    """Give a queue other limits. Those of its length count at once; a message TTL does for what comes from now on."""
+    """Give a queue other limits, which count at once, also for what waits in it."""
     broker = queue.vhost.broker
-    bounded, ttl_ms = queue.bounded, queue.limits.message_ttl_ms
+    bounded = queue.bounded
     if not queue.messages:
         queue.timed = False  # what had a time of its own has gone
     queue.set_limits(limits)
-    if limits.message_ttl_ms != ttl_ms:
-        ttl_eras.changed(queue, ttl_ms)
-        if queue.ttl_eras is not None:  # None: a start
-            durable.keep_queue(queue)
     if limits.expires_ms is None:
         queue.expires_at_ms = 0
     else:
