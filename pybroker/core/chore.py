@@ -18,8 +18,8 @@ class Chore:
     def wake(self) -> None:
         """Ask the pump for a share of the next turn."""
         if not self.awake:
-            self.awake = True
             self._turn.queues.append(self)
+            self.awake = True
             if not self._turn.woken:
                 self._turn.wake()
 

@@ -50,6 +50,13 @@ def restore(queues: "dict[int, Queue]", found: "Recovered") -> int:
     return count
 
 
+def losses(queues: "dict[int, Queue]", found: "Recovered") -> "Iterator[str]":
+    """Give a sentence for each queue that has lost messages with a segment that is missing."""
+    for missing in found.missing:
+        for queue_id, count in missing.live.items():
+            yield f"{queues[queue_id]!r} has lost {count} messages with the segment {missing.name}, which is missing"
+
+
 def _with_all_others(delivered: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Return the same with all other messages, delivered once."""
     full: list[tuple[int, int, int]] = []

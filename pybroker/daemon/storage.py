@@ -17,10 +17,12 @@ from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
 from pybroker.net.turn import LoopTurn
 from pybroker.store import page_log
 from pybroker.store.disk import Disk, DiskError
-from pybroker.store.format import VersionError
-from pybroker.store.group import log_folder, open_log
+from pybroker.store.format import VersionError, segment_number
+from pybroker.store.group import PARTS, log_folder, open_log
 from pybroker.store.journal import QUIET_MS, Journal
+from pybroker.store.newest import NAME as NEWEST
 from pybroker.store.page_log import PageLog
+from pybroker.store.quarantine import QUARANTINE
 from pybroker.store.recovery import Recovery
 
 if TYPE_CHECKING:
@@ -53,6 +55,7 @@ class Storage:
         on_full: "Callable[[str], None]",
     ) -> None:
         self._data = Disk(folder)
+        self._late = ""
         self._broker = broker
         self._notifier = notifier
         self._on_failed = on_failed
@@ -74,15 +77,16 @@ class Storage:
         """
         broker = self._broker
         try:
+            aside = self._log_without_definitions()
             disk = open_log(self._data)
             self._files = ThreadWorker("files", self._turn)
             pages = self._empty_pages()
             known = survivors.durable_queues(broker)
-            found = self._in_files(Recovery(disk, known.keys(), self._progressed).run)
+            found = self._in_files(Recovery(disk, known.keys(), self._progressed, self._data).run)
             broker.next_queue = max(broker.next_queue, found.next_queue_id)
             self._journal_thread = ThreadWorker("journal", self._turn)
             journal = Journal(
-                disk, self._journal_thread, self._files, broker.clock, self._turn, broker.definitions, found
+                disk, self._journal_thread, self._files, broker.clock, self._turn, broker.definitions, found, self._data
             )
         except (OSError, DiskError, VersionError) as error:
             self._stop_threads()
@@ -91,18 +95,39 @@ class Storage:
         journal.on_failed = self._failed
         journal.on_full = self._on_full
         journal.on_unreadable = self._unreadable
+        journal.reader.on_late = self._late_told
         self.journal = broker.log = journal
         broker.pages = PageLog(pages, self._files, self._unreadable)
         count = survivors.restore(known, found)
         if found.cut:
             log.info("%s", found.cut)
-        for report in found.reports:
+        for report in (*aside, *found.reports, *survivors.losses(known, found)):
             self._unreadable(report)
         if count:
             log.info("recovered %d messages", count)
             # What was clean is no more: a consumer may have seen any of them before the next stop.
             journal.commit_nothing()
         self._ticker = gevent.spawn(self._tick)
+
+    def _log_without_definitions(self) -> list[str]:
+        """Move a log aside whose definitions are all gone: no queue is known, so that all of it would be given up.
+
+        Return a sentence about it, if it was so.
+        """
+        log_disk = open_log(self._data)
+        if not self._broker.definitions.is_new or not any(map(segment_number, log_disk.names())):
+            return []
+        place = f"{QUARANTINE}/{PARTS[0]}.{self._broker.clock.timestamp_ms}"
+        self._data.below(QUARANTINE)
+        self._data.rename(PARTS[0], place)
+        self._data.sync_folder()
+        if NEWEST in self._data.names():
+            self._data.unlink(NEWEST)
+        text = (
+            f"all definitions are missing, and with them the queues of the messages in the log: it is kept as {place}; "
+            "to have them back, stop the node, restore the definitions and move the log back"
+        )
+        return [text]
 
     def _empty_pages(self) -> Disk:
         """Return the folder for pages; nothing in it is of this life (F21, F33)."""
@@ -160,14 +185,31 @@ class Storage:
         while True:
             gevent.sleep(QUIET_MS / 1000)
             clock.refresh()
-            journal.tick()
+            try:
+                journal.tick()
+                if self._broker.pages is not None:
+                    self._broker.pages.reader.tick(clock.now_ms)
+            except Exception:
+                # A bug, or memory is short: without ticks quiet batches and a full disk would wait for ever.
+                log.exception("the log's tick failed")
 
     # -- what the log says ---------------------------------------------------------------------------------------------
 
     def _failed(self, text: str) -> None:
-        log.critical("the log cannot be written, the node stops: %s", text)
-        self._broker.log_failed(text)
-        self._on_failed()
+        try:
+            log.critical("the log cannot be written, the node stops: %s", text)
+            self._broker.log_failed(text)
+        finally:
+            self._on_failed()
+
+    def _late_told(self, text: str) -> None:
+        self._broker.withdraw_notice(self._late)
+        self._late = text
+        if text:
+            log.error("%s", text)
+            self._broker.notice(text)
+        else:
+            log.info("messages can be read again")
 
     def _unreadable(self, text: str) -> None:
         log.error("%s", text)

@@ -6,7 +6,9 @@ microseconds more for each commit. None of them touches the broker's objects.
 
 import logging
 import os
+import time
 from collections import deque
+from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread, get_native_id
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 # How long a clean stop waits for what a thread still has to bring to the disk.
 CLOSE_S_MAX: Final = 30.0
+# How long after it found no memory for a result a thread tries again to hand it over.
+AGAIN_S: Final = 0.05
 # Of a thread that steps back (Linux: a thread has its own).
 NICE: Final = 10
 
@@ -42,8 +46,8 @@ class ThreadWorker(Worker):
 
     def submit(self, job: Job, done: Done) -> None:
         """Have `job` run in the thread."""
-        self._turn.linger.working += 1
         self._jobs.put((job, done))
+        self._turn.linger.working += 1
 
     def step_back(self) -> None:
         """Have the thread run when others leave it time: a flood of passwords must not take a core from the loop."""
@@ -67,20 +71,38 @@ class ThreadWorker(Worker):
                 result = job()
             except Exception as error:  # noqa: BLE001 - whatever it is, the hub has to know
                 result = error
-            self._results.append((done, result))
-            self._async.send()
+            self._hand_over(done, result)
+
+    def _hand_over(self, done: Done, result: Any) -> None:
+        """Give a result to the hub. Without it somebody would wait for ever: while memory is short it is kept."""
+        _until_there_is_memory(lambda: self._results.append((done, result)))
+        _until_there_is_memory(self._async.send)
 
     def _collect(self) -> None:
         turn = self._turn
         turn.clock.refresh()
         turn.reading = True
         results = self._results
-        while results:
-            done, result = results.popleft()
-            turn.linger.working -= 1
-            try:
-                done(result)
-            except Exception:
-                # A bug in what follows one job must not keep the results of the others.
-                log.exception("what follows a job of the thread %s failed", self._thread.name)
-        turn.after_reading()
+        try:
+            while results:
+                done, result = results.popleft()
+                turn.linger.working -= 1
+                try:
+                    done(result)
+                except Exception:
+                    # A bug in what follows one job must not keep the results of the others.
+                    log.exception("what follows a job of the thread %s failed", self._thread.name)
+        finally:
+            if results:
+                self._async.send()
+            turn.after_reading()
+
+
+def _until_there_is_memory(step: Callable[[], object]) -> None:
+    while True:
+        try:
+            step()
+        except MemoryError:
+            time.sleep(AGAIN_S)
+        else:
+            return

@@ -90,8 +90,8 @@ class LoopTurn(Turn):
 
     def _schedule(self) -> None:
         if not self._scheduled:
-            self._scheduled = True
             self._loop.run_callback(self._on_callback)
+            self._scheduled = True
 
     def _on_callback(self) -> None:
         self._scheduled = False
@@ -99,7 +99,16 @@ class LoopTurn(Turn):
             self.run()
 
     def run(self) -> None:
-        """End the turn."""
+        """End the turn. Whatever goes wrong in it, there is a next one: else nobody would be answered any more."""
+        try:
+            self._run()
+        finally:
+            self.woken = bool(self.queues or self.sessions)
+            if self.woken:
+                self._come_back()
+            self.set_timer()
+
+    def _run(self) -> None:
         broker = self.broker
         assert broker is not None
         self.clock.refresh()
@@ -129,10 +138,6 @@ class LoopTurn(Turn):
                 break
         if self._held:
             self._release()
-        self.woken = bool(self.queues or self.sessions)
-        if self.woken:
-            self._come_back()
-        self.set_timer()
 
     def _come_back(self) -> None:
         """Go on with what is left, when the sockets have had their turn: gevent runs fifty call backs before that."""
@@ -144,7 +149,11 @@ class LoopTurn(Turn):
         self.reading = True
         behind, self._behind = self._behind, []
         for connection in behind:
-            connection.go_on()
+            try:
+                connection.go_on()
+            except Exception:
+                # A bug in one of them; the others have something to say, too.
+                log.exception("going on failed")
         self.reading = False
         self.run()
 
@@ -155,26 +164,36 @@ class LoopTurn(Turn):
 
     def _flush(self) -> None:
         sessions, self.sessions = self.sessions, []
-        for session in sessions:
-            session.dirty = False
-            if session.link is not None:
-                try:
-                    session.link.flush()
-                except Exception:
-                    # A bug in the end of one session: the others of this turn still have something to say.
-                    log.exception("sending failed")
+        left = iter(sessions)
+        try:
+            for session in left:
+                session.dirty = False
+                if session.link is not None:
+                    try:
+                        session.link.flush()
+                    except Exception:
+                        # A bug in the end of one session: the others of this turn still have something to say.
+                        log.exception("sending failed")
+        finally:
+            self.sessions += left
 
     def hold(self, connection: "Connection") -> None:
         """Read this publisher again when its queue's consumers have caught up, or a little in a moment."""
         self._held.append(connection)
         if self._pause is None:
-            self._pause = self._loop.timer(HOLD_S)
-            self._pause.start(self._on_pause)
+            pause = self._loop.timer(HOLD_S)
+            pause.start(self._on_pause)
+            self._pause = pause
 
     def _release(self) -> None:
         held, self._held = self._held, []
         for connection in held:
-            if not connection.release():
+            try:
+                released = connection.release()
+            except Exception:
+                log.exception("reading on failed")
+                released = False
+            if not released:
                 self._held.append(connection)
 
     def _on_pause(self) -> None:
@@ -194,10 +213,11 @@ class LoopTurn(Turn):
             self._timer.stop()
             self._timer.close()
             self._timer = None
-        self._due_ms = due_ms
         if due_ms:
-            self._timer = self._loop.timer(max(0, due_ms - self.clock.now_ms) / 1000)
-            self._timer.start(self._on_timer)
+            timer = self._loop.timer(max(0, due_ms - self.clock.now_ms) / 1000)
+            timer.start(self._on_timer)
+            self._timer = timer
+        self._due_ms = due_ms
 
     def _on_timer(self) -> None:
         assert self.broker is not None

@@ -20,6 +20,7 @@ from pybroker.store import format as fmt
 from pybroker.store.checkpoint import checkpoint_name
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.group import PARTS, log_folder, open_log
+from pybroker.store.newest import Newest
 from pybroker.store.rescue import NAME as DEFINITIONS, examine, open_definitions
 from pybroker.store.snapshot import NAME as SNAPSHOT, write_snapshot
 
@@ -112,12 +113,16 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
             (fmt.segment_name(number), used or source.size_of(fmt.segment_name(number)))
             for number, used in moment.segments
         ]
+        open_ones = {fmt.segment_name(number) for number, used in moment.segments if used}
         name = checkpoint_name(moment.ticket)
         names.append((name, source.size_of(name)))
         total = sum(octets for _, octets in names)
         done = 0
         for name, octets in names:
-            copied, crc = yield from _taken(_written(copy, name, _first(source, name, octets)), done, total)
+            parts = _first(source, name, octets)
+            if name in open_ones:
+                parts = _ended(parts, octets)
+            copied, crc = yield from _taken(_written(copy, name, parts), done, total)
             if copied != octets:
                 raise BackupError(f"{name} ends after {copied} of {octets} octets")
             done += octets
@@ -164,7 +169,7 @@ def restore(folder: "Path", data: "Path") -> Work:
             _compare(file, octets, crc)
             done += octets
         log.sync_folder()
-        root.sync_folder()
+        Newest(root).write(max([fmt.segment_number(name) or 0 for name in log.names()], default=0))
         open_definitions(root).file.close()
         finished = True
     finally:
@@ -213,6 +218,13 @@ def _first(disk: Disk, name: str, octets: int) -> Iterator[bytes]:
             yield disk.read_at(file, at, min(COPY_OCTETS, octets - at))
     finally:
         disk.close(file)
+
+
+def _ended(parts: Iterator[bytes], octets: int) -> Iterator[bytes]:
+    """Yield the octets of a segment that is still written, ending here: so its header says, else its end is missed."""
+    first = next(parts, b"")
+    yield fmt.of_size(first[: fmt.HEADER_OCTETS], octets) + first[fmt.HEADER_OCTETS :]
+    yield from parts
 
 
 def _written(target: Disk, name: str, parts: Iterator[bytes]) -> Iterator[bytes]:

@@ -14,6 +14,7 @@ from pybroker.store.proof import Proof
 from pybroker.store.row_file import Batch, RowFileError, checked
 from pybroker.store.rows import Sum
 from pybroker.store.snapshot import write_snapshot
+from pybroker.store.worker import reason
 
 if TYPE_CHECKING:
     from pybroker.clock import Clock
@@ -107,8 +108,13 @@ class Catalogue(Definitions):
         assert len(key) == len(KINDS[kind].columns)
         for part in key:
             part.encode()  # raises ValueError here, where it ends a command, and not later, where it would end the node
-        self._gathered[kind, key] = value
-        return self._count()
+        try:
+            self._gathered[kind, key] = value
+            return self._count()
+        except Exception as error:
+            # Made, and not to be kept: it would be gone with the next start, and what relies on it.
+            self._fail(error)
+            raise
 
     def _count(self) -> int:
         self.ticket += 1
@@ -122,9 +128,12 @@ class Catalogue(Definitions):
         """Hand over what was gathered, unless a batch is being written: then it follows that one."""
         if self._busy or self._retry or self._closed or self.failed or not (self._gathered or self._clear):
             return
-        batch = Batch(self._gathered, self.ticket, self._clear)
-        self._gathered, self._clear = {}, False
-        self._submit(partial(self._apply, batch), partial(self._applied, batch))
+        try:
+            batch = Batch(self._gathered, self.ticket, self._clear)
+            self._submit(partial(self._apply, batch), partial(self._applied, batch))
+            self._gathered, self._clear = {}, False
+        except Exception as error:  # noqa: BLE001 - what is not handed over must not be completed by what follows
+            self._fail(error)
 
     def tick(self) -> None:
         """Try again what a full disk refused; make a snapshot when one is due."""
@@ -157,13 +166,16 @@ class Catalogue(Definitions):
             self._submit(self._close, lambda _: stopped())
 
     def _submit(self, job: Callable[[], Any], done: Callable[[Any], None]) -> None:
-        self._busy = True
         self._worker.submit(job, partial(self._done, done))
+        self._busy = True
 
     def _done(self, done: Callable[[Any], None], result: Any) -> None:
         self._busy = False
-        done(result)
-        self._go_on()
+        try:
+            done(result)
+            self._go_on()
+        except Exception as error:  # noqa: BLE001 - nobody knows which of the changes that follow were made
+            self._fail(error)
 
     def _applied(self, batch: Batch, result: Any) -> None:
         if isinstance(result, Exception):
@@ -199,8 +211,9 @@ class Catalogue(Definitions):
             self._snapshot_changes = result
 
     def _fail(self, error: Exception) -> None:
-        self.failed = str(error) or type(error).__name__
-        self.on_failed(self.failed)
+        if not self.failed:
+            self.failed = reason(error)
+            self.on_failed(self.failed)
 
     def _tell(self, trouble: str) -> None:
         if trouble != self._trouble:

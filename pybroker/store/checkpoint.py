@@ -2,17 +2,23 @@
 
 One file for each, `ckpt.` and the ticket in 16 hexadecimal digits; the two newest are kept. Little-endian:
 
-    magic "pbckpt" | version u16 | ticket u64 | next seq u64 | clean u8 | 0 * 3 | epoch u32 | segments u32 |
+    magic "pbckpt" | version u16 | ticket u64 | next seq u64 | clean u8 | 0 * 3 | epoch u32 | settled u32 |
     redelivered u32 |
-    segments * (number u64 | queues u32 | 0 u32 | queues * (queue id u64 | n u32 | 0 u32 | n * (first u64, last u64))) |
-    redelivered * (queue id u64 | first seq u64 | last seq u64 | deliveries u64) | crc u32, CRC-32C of all before it
+    settled * (number u64 | queues u32 | 0 u32 | queues * (queue id u64 | n u32 | 0 u32 | n * (first u64, last u64))) |
+    redelivered * (queue id u64 | first seq u64 | last seq u64 | deliveries u64) |
+    next number u64 | segments u32 | 0 u32 |                                                   (from version 2 on)
+    segments * (number u64 | first ticket u64 | last ticket u64 | first seq u64 | sealed u8 | 0 * 3 | queues u32 |
+                queues * (queue id u64 | live u64)) |
+    crc u32, CRC-32C of all before it
 
-A checkpoint that is missing or damaged costs time at a start, never data: more of the segments is read.
+One that is missing or damaged costs time at a start, never data: more of the segments is read. Version 2 also says
+which segments there are, and how many messages live in each of them: by that a start knows what is missing. One whose
+number is `next_number` or above was begun later; one below that is not listed had been given up.
 """
 
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google_crc32c import value
 
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
     from pybroker.store.disk import Disk
 
 MAGIC: Final = b"pbckpt"
-VERSION: Final = 1
+VERSION: Final = 2
 PREFIX: Final = "ckpt."
 
 EPOCH_AT: Final = 28
@@ -34,7 +40,21 @@ _HEAD: Final = Struct("<6sHQQB3xIII")
 _SEGMENT: Final = Struct("<QI4x")
 _QUEUE: Final = Struct("<QI4x")
 _REDELIVERED: Final = Struct("<QQQQ")
+_LIST: Final = Struct("<QI4x")
+_LISTED: Final = Struct("<QQQQB3xI")
+_LIVE: Final = Struct("<QQ")
 _CRC: Final = Struct("<I")
+
+
+class Listed(NamedTuple):
+    """One segment that there was: its batches from first to last so far, and how many messages live, by queue."""
+
+    number: int
+    first_ticket: int
+    last_ticket: int
+    first_seq: int
+    sealed: bool
+    live: dict[int, int]
 
 
 @dataclass(slots=True)
@@ -45,6 +65,9 @@ class Checkpoint:
 
     `clean`: written by a stop, nothing comes after it; then `redelivered` has the messages that had been delivered
     before, as (queue id, first seq, last seq, deliveries).
+
+    `listed` has the segments below `next_number` that there were, by number. One of version 1 has no list, which
+    `next_number` 0 says.
     """
 
     epoch: int
@@ -53,6 +76,8 @@ class Checkpoint:
     clean: bool = False
     settled: "dict[int, dict[int, array[int]]]" = field(default_factory=dict)
     redelivered: list[tuple[int, int, int, int]] = field(default_factory=list)
+    next_number: int = 0
+    listed: dict[int, Listed] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """Return the octets of the file."""
@@ -63,6 +88,10 @@ class Checkpoint:
             for queue_id, pairs in queues.items():
                 parts += (_QUEUE.pack(queue_id, len(pairs) // 2), little(pairs))
         parts += [_REDELIVERED.pack(*each) for each in self.redelivered]
+        parts.append(_LIST.pack(self.next_number, len(self.listed)))
+        for *head, live in self.listed.values():
+            parts.append(_LISTED.pack(*head, len(live)))
+            parts += [_LIVE.pack(*each) for each in live.items()]
         octets = b"".join(parts)
         return octets + _CRC.pack(value(octets))
 
@@ -75,7 +104,7 @@ class Checkpoint:
         if value(body) != _CRC.unpack(octets[-4:])[0]:
             raise FormatError("the checkpoint is damaged")
         _, version, ticket, next_seq, clean, epoch, segments, redelivered = _HEAD.unpack_from(body)
-        check_version(version)
+        check_version(version, VERSION)
         made = cls(epoch, ticket, next_seq, bool(clean))
         at = _HEAD.size
         for _ in range(segments):
@@ -90,7 +119,20 @@ class Checkpoint:
         for _ in range(redelivered):
             made.redelivered.append(_REDELIVERED.unpack_from(body, at))
             at += _REDELIVERED.size
+        if version > 1:
+            made._decode_list(body, at)
         return made
+
+    def _decode_list(self, body: bytes, at: int) -> None:
+        self.next_number, segments = _LIST.unpack_from(body, at)
+        at += _LIST.size
+        for _ in range(segments):
+            number, first_ticket, last_ticket, first_seq, sealed, queues = _LISTED.unpack_from(body, at)
+            at += _LISTED.size
+            end = at + queues * _LIVE.size
+            live = dict(_LIVE.iter_unpack(body[at:end]))
+            self.listed[number] = Listed(number, first_ticket, last_ticket, first_seq, bool(sealed), live)
+            at = end
 
 
 def checkpoint_name(ticket: int) -> str:

@@ -10,7 +10,6 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Event
 from typing import Final
 
 from pybroker import descriptors
@@ -20,8 +19,6 @@ FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 UNABLE: Final = frozenset((errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL))
 # Zeros are written in pieces of this size: as fast as larger ones, and small beside everything else in memory.
 FILL_OCTETS: Final = 1 << 20
-# How long to wait for a descriptor before the next attempt to open a file.
-PAUSE_S: Final = 0.05
 # What write_file writes first, until it is whole.
 NEW_SUFFIX: Final = ".new"
 
@@ -37,13 +34,18 @@ class DiskError(Exception):
 
     @property
     def full(self) -> bool:
-        """Tell whether room or descriptors are short: that passes when some are freed, which other errors do not."""
-        return self.errno in FULL or self.lacks_descriptors
+        """Tell whether there is no room: it goes by when space is made, which other errors do not."""
+        return self.errno in FULL
 
     @property
     def lacks_descriptors(self) -> bool:
         """Tell whether no file can be opened until one is closed: nothing was written, and nothing is unknown."""
         return self.errno in descriptors.NONE_LEFT
+
+    @property
+    def missing(self) -> bool:
+        """Tell whether there is no such file."""
+        return self.errno == errno.ENOENT
 
     def __str__(self) -> str:
         return f"cannot {self.operation} {self.name}: {os.strerror(self.errno)}"
@@ -98,12 +100,12 @@ class Disk:
             if lasting:
                 with _told("sync", path):
                     os.fsync(file)
-        except DiskError:
+            self._names[file] = path
+        except BaseException:
             os.close(file)
             with contextlib.suppress(OSError):
                 path.unlink()
             raise
-        self._names[file] = path
         return file
 
     def open(self, name: str, write: bool = False) -> int:
@@ -123,6 +125,11 @@ class Disk:
         """Return the file's length in octets."""
         with self._told("measure", file):
             return os.fstat(file).st_size
+
+    def links(self, file: int) -> int:
+        """Return how many names an open file has: without any it is gone as soon as it is closed."""
+        with self._told("measure", file):
+            return os.fstat(file).st_nlink
 
     def write_at(self, file: int, offset: int, octets: bytes) -> None:
         """Write all of `octets`."""
@@ -208,10 +215,6 @@ class Disk:
                 os.close(file)
         self.rename(new, name)
         self.sync_folder()
-
-    def pause(self) -> None:
-        """Return after a moment: in the meantime somebody may close a file."""
-        Event().wait(PAUSE_S)
 
     def _path(self, name: str) -> Path:
         return self.root / name

@@ -121,10 +121,10 @@ class SegmentHeader(NamedTuple):
         return cls(epoch, number, size, created_ms)
 
 
-def check_version(version: int) -> None:
-    """Raise VersionError if this program cannot read what has this version."""
-    if version > VERSION:
-        raise VersionError(f"the log has version {version}, this program reads up to {VERSION}: start a newer one")
+def check_version(version: int, known: int = VERSION) -> None:
+    """Raise VersionError if this program, which knows versions up to `known`, cannot read what has this version."""
+    if version > known:
+        raise VersionError(f"the log has version {version}, this program reads up to {known}: start a newer one")
 
 
 class Batch(NamedTuple):
@@ -164,6 +164,14 @@ def segment_number(name: str) -> int | None:
 def segment_header(number: int, epoch: int, size: int, created_ms: int = 0) -> bytes:
     """Return the first octets of a segment."""
     return SegmentHeader(epoch, number, size, created_ms).encode()
+
+
+def of_size(header: bytes, size: int) -> bytes:
+    """Return the header of a segment that is not as large as it was made any more; a damaged one as it is."""
+    try:
+        return SegmentHeader.decode(header)._replace(size=size).encode()
+    except FormatError:
+        return header
 
 
 def seed(epoch: int, number: int) -> int:

@@ -53,8 +53,9 @@ class Gathered:
             if appends:
                 run_, start_, stop_, ids = appends[-1]
                 if run_ is run and stop_ == start and ids == queue_ids:
-                    start = start_
-                    appends.pop()
+                    appends[-1] = (run, start_, stop, queue_ids)
+                    self.octets += octets
+                    return octets
         else:
             octets = run.octets if len(indexes) == run.count else sum(map(len, run.take(indexes)))
             self._grown = (None, 0, 0) if start else (run, stop, octets)
@@ -96,8 +97,10 @@ class Gathered:
         return room + sum(16 + 8 * len(pairs) for pairs in (*self.settles.values(), *self.returned.values()))
 
     def encode(self, ticket: int, segment: "Segment", ledger: "Ledger", steady_ms: int) -> bytes:
-        """Return the batch's octets, to be written at the segment's end. The ledger counts what is in them."""
+        """Return the batch's octets, to be written at the segment's end. The ledger counts what is in them, last."""
         seed = segment.seed
+        published: list[tuple[Target, Run, range]] = []
+        groups: list[tuple[int, int, array[int]]] = []
         records: list[bytes] = []
         at = segment.used + fmt.BATCH_RECORD_OCTETS
         segment.name_again()
@@ -118,18 +121,21 @@ class Gathered:
             record = fmt.publish(set_id, run, indexes, run.arrived_ms + steady_ms, seed)
             records.append(record)
             at += len(record)
-            segment.publish(target, run, indexes)
+            published.append((target, run, indexes))
         if self.settles or self.returned:
             groups = [(queue_id, 0, normalized(pairs)) for queue_id, pairs in self.settles.items()]
             groups += [(queue_id, times, normalized(pairs)) for (queue_id, times), pairs in self.returned.items()]
             records.append(fmt.settle(groups, seed))
-            for queue_id, deliveries, pairs in groups:
-                if deliveries:
-                    ledger.give_back(queue_id, deliveries, pairs)
-                else:
-                    ledger.settle(queue_id, pairs)
         body = b"".join(records)
-        return fmt.batch_header(ticket, segment.newest_ms, len(records), len(body), seed) + body
+        octets = fmt.batch_header(ticket, segment.newest_ms, len(records), len(body), seed) + body
+        for target, run, indexes in published:
+            segment.publish(target, run, indexes)
+        for queue_id, deliveries, pairs in groups:
+            if deliveries:
+                ledger.give_back(queue_id, deliveries, pairs)
+            else:
+                ledger.settle(queue_id, pairs)
+        return octets
 
 
 def _add(pairs: "array[int]", run: "Run", indexes: range) -> None:

@@ -5,21 +5,25 @@ A batch is the unit of atomicity: the next one is written only after the one bef
 is followed by another was complete. What belongs together (a transaction; a dead letter and its original's settling)
 is appended in one call and cannot be parted, because a batch is closed only between two calls.
 
+From `append` until the ticket completes nothing may go wrong unnoticed: what is half gathered, or thrown away, would be
+claimed by the next ticket. So any exception on the way ends the log, as a failed sync does (`_ends_the_log`).
+
 This is the hub's side: it orders and counts, and does no I/O. The octets are `format`'s, the files `writer`'s, what is
 live the `ledger`'s, and checkpoints, footers and unlinking are `upkeep`'s.
 """
 
 from collections import deque
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.gathered import Gathered
-from pybroker.store.ledger import Ledger, Segment
 from pybroker.store.log import Log
-from pybroker.store.reader import fetch
+from pybroker.store.newest import Newest
+from pybroker.store.reader import Reader
 from pybroker.store.upkeep import Upkeep
+from pybroker.store.worker import reason
 from pybroker.store.writer import Batch, Writer
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from pybroker.session import Turn
     from pybroker.store.definitions import Definitions
     from pybroker.store.disk import Disk
+    from pybroker.store.ledger import Ledger
     from pybroker.store.log import Fetched
     from pybroker.store.recovery import Recovered
     from pybroker.store.worker import Worker
@@ -49,10 +54,28 @@ SEGMENT_OCTETS_MAX: Final = 67_108_864
 SEGMENT_PARTS: Final = 32
 
 
+P = ParamSpec("P")
+
+
+def _ends_the_log(
+    step: "Callable[Concatenate[Journal, P], None]",
+) -> "Callable[Concatenate[Journal, P], None]":
+    """Have an exception in a step end the log: nobody knows which of its changes were made."""
+
+    @wraps(step)
+    def guarded(self: "Journal", /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            step(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever it is, no ticket may complete behind it
+            self.fail(error)
+
+    return guarded
+
+
 class Journal(Log):
     """Invariants: tickets are batches; they complete in order; what is gathered has ticket `last_ticket + 1`.
 
-    `on_completed` and `on_failed` tell the broker. A ticket completes when its batch is on disk and so are the
+    `on_completed` and `on_failed` tell the broker. A ticket completes when its batch is on disk, which comes after the
     definitions that were made before it: a message that is confirmed always has its queue.
     """
 
@@ -61,13 +84,14 @@ class Journal(Log):
         "_files",
         "_forgotten",
         "_full_since_ms",
-        "_gated",
         "_gathered",
         "_journal",
         "_proven",
         "_quiet_ms",
         "_sealed",
+        "_sealed_seq",
         "_steady_ms",
+        "_told",
         "_wanted",
         "_writer",
         "_writing",
@@ -81,6 +105,7 @@ class Journal(Log):
         "on_failed",
         "on_full",
         "on_unreadable",
+        "reader",
         "turn",
         "upkeep",
     )
@@ -94,7 +119,9 @@ class Journal(Log):
         turn: "Turn",
         definitions: "Definitions",
         recovered: "Recovered",
+        root: "Disk | None" = None,
     ) -> None:
+        """Go on with what a start found. `root` is the data folder, if it is not the log's own."""
         super().__init__()
         self._disk = disk
         self._journal = journal
@@ -107,23 +134,27 @@ class Journal(Log):
         self.on_full: Callable[[str], None] = _nobody
         self.on_unreadable: Callable[[str], None] = _nobody
         self.ledger: Ledger = recovered.ledger
+        self.ledger.on_broken = self._unreadable
         self.epoch = recovered.epoch
         self.next_seq = self.safe_seq = recovered.next_seq
+        self._sealed_seq = recovered.next_seq  # all below are in batches that were closed
         self.last_ticket = self.completed = self._proven = recovered.ticket
         # Time in the log never goes back, also if the system's clock does (data-model.md: steady wall).
         self._steady_ms = max(clock.timestamp_ms, recovered.newest_ms) - clock.now_ms
         self.full = ""
         self._full_since_ms = 0
+        self._told = False  # that it failed
         self._gathered = Gathered()
         self._wanted = False
         self._quiet_ms = 0
         self._sealed: deque[Batch] = deque()
         self._writing = False
-        self._gated: deque[Batch] = deque()
         self._forgotten: deque[tuple[int, int, int]] = deque()  # tickets of definitions and log, and a queue's id
-        self._writer = Writer(disk, self.epoch)
+        self._writer = Writer(disk, self.epoch, Newest(root or disk))
+        self.reader = Reader(files, disk, self.epoch)
+        self.reader.on_unreadable = self._unreadable
         segment_octets = min(SEGMENT_OCTETS_MAX, max(SEGMENT_OCTETS_MIN, disk.free_octets() // SEGMENT_PARTS))
-        self.upkeep = Upkeep(self, disk, files, segment_octets, recovered.checkpoints)
+        self.upkeep = Upkeep(self, disk, files, segment_octets, recovered)
         self.uncommitted_octets_max = self.upkeep.reserve_octets // 2
 
     # -- what the core does --------------------------------------------------------------------------------------------
@@ -136,7 +167,11 @@ class Journal(Log):
     def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
         """Gather messages for the next batch; return its ticket."""
         gathered = self._gathered
-        self.uncommitted_octets += gathered.append(run, indexes, queue_ids)
+        try:
+            self.uncommitted_octets += gathered.append(run, indexes, queue_ids)
+        except Exception as error:
+            self.fail(error)
+            raise
         if gathered.octets >= EAGER_OCTETS and not self._wanted:
             self.want(self.last_ticket + 1)
         return self.last_ticket + 1
@@ -144,22 +179,35 @@ class Journal(Log):
     def want(self, ticket: int) -> None:
         """Commit what is gathered at the end of this turn."""
         if ticket > self.last_ticket and not self._wanted:
-            self._wanted = True
             if not self.turn.woken:
                 self.turn.wake()
+            self._wanted = True
 
     def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
         """Gather what a queue has done with."""
-        self._gathered.settle(queue_id, run, indexes)
+        try:
+            self._gathered.settle(queue_id, run, indexes)
+        except Exception as error:
+            self.fail(error)
+            raise
 
     def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int) -> None:
         """Gather how often messages were delivered that came back."""
-        self._gathered.give_back(queue_id, run, indexes, deliveries)
+        try:
+            self._gathered.give_back(queue_id, run, indexes, deliveries)
+        except Exception as error:
+            self.fail(error)
+            raise
 
     def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
         """Gather what a queue has done with, by seqs."""
-        self._gathered.settle_seqs(queue_id, first, last)
+        try:
+            self._gathered.settle_seqs(queue_id, first, last)
+        except Exception as error:
+            self.fail(error)
+            raise
 
+    @_ends_the_log
     def forget_queue(self, queue_id: int) -> None:
         """Let a queue's messages go once its deletion is on disk: until then a crash brings back both, or none.
 
@@ -175,25 +223,29 @@ class Journal(Log):
             mine = part.between(first, last)
             if mine.count:
                 wanted.append((segment.number, segment.index, mine))
-        fetch(self._files, self._disk, self.epoch, wanted, self._steady_ms, self.on_unreadable, done)
+        self.reader.fetch(wanted, self._steady_ms, done)
+
+    def _unreadable(self, text: str) -> None:
+        self.on_unreadable(text)
 
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def turn_ended(self) -> None:
         """Hand what is wanted to the disk."""
-        if self._wanted and (not self._writing or self._gathered.octets >= BATCH_OCTETS):
+        if self._wanted and (not self._sealed or self._gathered.octets >= BATCH_OCTETS):
             self.commit()
 
+    @_ends_the_log
     def commit(self) -> None:
         """Close the batch that gathers, if there is anything in it, and have it written."""
-        if self._gathered:
+        if self._gathered and not self.failed:
             self._seal()
         self._write_next()
 
     def _seal(self) -> None:
         gathered, self._gathered = self._gathered, self._gathered.following()
         self._wanted = False
-        segment, creates = self._segment_for(gathered.room)
+        segment, creates = self.upkeep.segment_for(gathered.room, self._sealed_seq)
         self.last_ticket += 1
         segment.newest_ms = self.clock.now_ms + self._steady_ms
         octets = gathered.encode(self.last_ticket, segment, self.ledger, self._steady_ms)
@@ -202,46 +254,40 @@ class Journal(Log):
         segment.used += len(octets)
         segment.first_ticket = segment.first_ticket or batch.ticket
         segment.last_ticket = batch.ticket
+        self._sealed_seq = batch.next_seq
         self._sealed.append(batch)
         self.upkeep.sealed(batch)
 
+    @_ends_the_log
     def commit_nothing(self) -> None:
         """Write an empty batch, for its ticket."""
+        if self.failed:
+            return
         self._seal()
         self._write_next()
 
-    def _segment_for(self, room: int) -> tuple[Segment, bool]:
-        """Return the segment that takes a batch of up to `room` octets, and whether it is new."""
-        segments = self.ledger.segments
-        if segments and not segments[-1].sealed and segments[-1].used + room <= segments[-1].size:
-            return segments[-1], False
-        number = segments[-1].number + 1 if segments else 1
-        number = max(number, self.upkeep.next_number)
-        size = max(self.upkeep.segment_octets, fmt.HEADER_OCTETS + room)
-        segment = Segment(number, fmt.seed(self.epoch, number), self.safe_first_seq(), size, fmt.HEADER_OCTETS)
-        if segments and not segments[-1].sealed:
-            self.upkeep.rolled(segments[-1])
-        self.ledger.add(segment)
-        self.upkeep.next_number = number + 1
-        self.upkeep.begun()
-        return segment, True
-
-    def safe_first_seq(self) -> int:
-        """Return the lowest seq that may come next: all below are in batches that were closed."""
-        if self._sealed:
-            return self._sealed[-1].next_seq
-        return self.safe_seq
-
     def _write_next(self) -> None:
+        """Write the oldest batch, once the definitions are on disk that were made before it.
+
+        Not earlier: after a crash a batch counts as a whole, and one that moves a message to a queue that is not there
+        would only take it away.
+        """
         if self._writing or self.failed or self.full or not self._sealed:
             return
-        self._writing = True
         batch = self._sealed[0]
+        if batch.definitions_ticket > self.definitions.completed:
+            return
         self._journal.submit(partial(self._writer.write, batch), partial(self._written, batch))
+        self._writing = True
 
+    @_ends_the_log
     def _written(self, batch: Batch, error: "BaseException | None") -> None:
         self._writing = False
         self._quiet_ms = self.clock.now_ms
+        if self.failed:
+            return
+        if isinstance(error, DiskError) and error.lacks_descriptors:
+            return  # the next tick tries again
         if isinstance(error, DiskError) and error.full:
             # Nothing is lost: the batch is written when there is room again, and everything behind it.
             self.full = str(error)
@@ -250,12 +296,16 @@ class Journal(Log):
             self.upkeep.disk_is_full(self.full)
             return
         if error is not None:
-            self.fail(str(error))
+            self.fail(error)
             return
         self._sealed.popleft()
-        batch.octets = b""  # it may wait for definitions; its octets need not
-        self._gated.append(batch)
-        self.gate_moved()
+        self._forget_queues()
+        self.safe_seq = batch.next_seq
+        self.uncommitted_octets -= batch.content_octets
+        if batch.ticket > self.completed:
+            self.completed = batch.ticket
+            self.upkeep.completed(batch.ticket)
+            self.on_completed(batch.ticket)
         if self._wanted or self._gathered.octets >= EAGER_OCTETS:
             self.commit()
         else:
@@ -267,35 +317,34 @@ class Journal(Log):
             (segment,) = (each for each in self.ledger.segments if each.number == batch.number)
             segment.size = batch.create = segment.used
 
+    @_ends_the_log
     def gate_moved(self) -> None:
-        """Complete what is on disk, and whose definitions are too."""
+        """Go on with what waited for definitions."""
+        self._forget_queues()
+        self._write_next()
+
+    def _forget_queues(self) -> None:
         on_disk = self.definitions.completed
         while self._forgotten and self._forgotten[0][0] <= on_disk and self._forgotten[0][1] <= self.last_ticket:
             self.ledger.forget_queue(self._forgotten.popleft()[2])
-        completed = 0
-        while self._gated and self._gated[0].definitions_ticket <= on_disk:
-            batch = self._gated.popleft()
-            self.safe_seq = batch.next_seq
-            self.uncommitted_octets -= batch.content_octets
-            completed = batch.ticket
-        if completed > self.completed:
-            self.completed = completed
-            self.upkeep.completed(completed)
-            self.on_completed(completed)
 
+    @_ends_the_log
     def tick(self) -> None:
         """Write what nobody waits for, prove the last batch when it is quiet. Called every `QUIET_MS`."""
         now_ms = self.clock.now_ms
+        self.reader.tick(now_ms)
         if self.failed:
+            self._tell_failed()  # if memory was too short for that
             return
         if self.full:
             if now_ms - self._full_since_ms >= FULL_RETRY_MS:
                 self._full_since_ms = now_ms
                 self._try_again()
             return
-        if self._gathered:
-            if not self._writing:
-                self.commit()
+        if self._sealed:
+            self._write_next()
+        elif self._gathered:
+            self.commit()
         elif self._proven < self.last_ticket == self.completed and now_ms - self._quiet_ms >= QUIET_MS:
             self._prove()
         self.upkeep.tick(now_ms)
@@ -314,16 +363,23 @@ class Journal(Log):
         octets = fmt.proven(self.last_ticket, segment.seed)
         # In line with the batches: on a full disk it waits as they do, and no hole stays where it was to be.
         batch = Batch(segment.number, 0, segment.used, octets)
-        batch.promise(self.last_ticket, self.safe_seq, 0, 0)
+        batch.promise(self.last_ticket, self._sealed_seq, 0, 0)
         segment.used += len(octets)
         self._sealed.append(batch)
         self._write_next()
 
-    def fail(self, text: str) -> None:
+    def fail(self, error: BaseException) -> None:
         """Stop for good: after an error nobody knows what is on disk, and a second sync would say that all is well."""
-        if not self.failed:
-            self.failed = text
-            self.on_failed(text)
+        self.failed = self.failed or reason(error)
+        self._tell_failed()
+
+    def _tell_failed(self) -> None:
+        if not self._told:
+            self._told = True
+            try:
+                self.on_failed(self.failed)
+            except MemoryError:
+                self._told = False
 
     def close(
         self, redelivered: list[tuple[int, int, int, int]], done: "Callable[[BaseException | None], None]"
@@ -334,7 +390,7 @@ class Journal(Log):
             # Nobody was promised what is still here, and a checkpoint would claim to be the end of it.
             done(None)
             return
-        if self._sealed or self._writing or self._gated:
+        if self._sealed or self._writing:
             # The definitions' thread may be the one that is waited for.
             self._journal.submit(lambda: None, lambda _: self.close(redelivered, done))
             return

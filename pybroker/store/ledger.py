@@ -7,15 +7,17 @@ stands in the segments themselves.
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pybroker.store.checkpoint import Listed
 from pybroker.store.returned import highest, joined
 from pybroker.store.settled import Settled, ranges
 from pybroker.stretch import Stretch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pybroker.run import Run
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 INDEX_EVERY_OCTETS: Final = 4_096
 # How often targets are named in a segment at least, while they are used: one damaged record is not to cost them all.
 NAME_EVERY_OCTETS: Final = 1_048_576
+# So many queues that were forgotten last are remembered: of them alone nothing need be counted when it is settled.
+FORGOTTEN_MAX: Final = 4_096
 
 
 class Target(NamedTuple):
@@ -57,16 +61,20 @@ class Index:
 class Segment:
     """One segment file as the hub knows it.
 
-    Its messages have seqs from `first_seq` up to the next segment's. `stretches` says by target what was published; it
-    is kept until the footer is on disk, as are `sets`, the targets' numbers, and `targets`, those named lately.
-    `last_ticket` is the last batch in it, of `newest_ms` in steady wall time. `used` octets of `size` are written.
-    `seed` is what the crc of each of its records begins from.
+    Its messages have seqs from `first_seq` to `last_seq`, which is below the next segment's first; 0: it has none.
+    `stretches` says by target what was published; it is kept until the footer is on disk, as are `sets`, the targets'
+    numbers, and `targets`, those named lately. `last_ticket` is the last batch in it, of `newest_ms` in steady wall
+    time. `used` octets of `size` are written. `seed` is what the crc of each of its records begins from. `kept`: what
+    is counted of it is wrong, so it stays; `dead`: the newest checkpoint says that nothing in it is live.
     """
 
     __slots__ = (
+        "dead",
         "first_seq",
         "first_ticket",
         "index",
+        "kept",
+        "last_seq",
         "last_ticket",
         "live",
         "name_at",
@@ -88,6 +96,7 @@ class Segment:
         self.number = number
         self.seed = seed
         self.first_seq = first_seq
+        self.last_seq = 0
         self.first_ticket = 0
         self.last_ticket = 0
         self.newest_ms = 0
@@ -102,7 +111,7 @@ class Segment:
         self.name_at = used
         self.stretches: dict[Target, Stretch] = {}
         self.index = Index()
-        self.sealed = False
+        self.sealed = self.dead = self.kept = False
 
     def name_again(self) -> None:
         """Have targets named when they are next used, if that was a while ago: twice as far each time, to a limit."""
@@ -122,6 +131,7 @@ class Segment:
         if stretch is None:
             stretch = self.stretches[target] = Stretch()
         first = run.first_seq + indexes.start
+        self.last_seq = max(self.last_seq, first + n - 1)
         if run.body_size >= 0:
             stretch.add(first, n, run.body_size)
         else:
@@ -137,12 +147,13 @@ class Segment:
         self.published += n * len(queue_ids)
         self.live += n * len(queue_ids)
 
-    def settle(self, queue_id: int, first: int, last: int) -> None:
-        """Count seqs as settled; of a queue that was forgotten nothing is live."""
-        left = self.pairs.get(queue_id)
-        if left is None:
-            return
+    def settle(self, queue_id: int, first: int, last: int) -> bool:
+        """Count seqs as settled. Return whether they can be: so many of this queue live between these seqs."""
+        left = self.pairs.get(queue_id, 0)
         n = last - first + 1
+        if n > left or first < self.first_seq or last > self.last_seq:
+            self.kept = True
+            return False
         self.live -= n
         if left == n:
             # Its ranges stay: without them a restart would bring the messages back.
@@ -153,6 +164,7 @@ class Segment:
         if ranges is None:
             ranges = self.settled[queue_id] = Settled()
         ranges.add(first, last)
+        return True
 
     def unsettled(self, queue_id: int, first: int, last: int) -> "Iterable[tuple[int, int]]":
         """Give the parts of a seq range that a queue has not settled."""
@@ -170,15 +182,21 @@ class Segment:
 
 
 class Ledger:
-    """Segments in the order of their seqs; the last one is being written, if there is any."""
+    """Segments in the order of their seqs; the last one is being written, if there is any.
 
-    __slots__ = ("_first_seqs", "returned", "segments")
+    `on_broken` is told what cannot be: the counts decide what is unlinked, so the operator must know.
+    """
+
+    __slots__ = ("_first_seqs", "_forgotten", "_forgotten_first", "on_broken", "returned", "segments")
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []
         # What came back to queues that count it, by queue: (first seq, last seq) -> deliveries. The highest is right.
         self.returned: dict[int, dict[tuple[int, int], int]] = {}
         self._first_seqs: list[int] = []
+        self._forgotten: set[int] = set()
+        self._forgotten_first: deque[int] = deque()
+        self.on_broken: Callable[[str], None] = _nobody
 
     def add(self, segment: Segment) -> None:
         """Append a segment, whose seqs are above all others."""
@@ -205,10 +223,19 @@ class Ledger:
             at += 1
 
     def settle(self, queue_id: int, pairs: "array[int]") -> None:
-        """Count seq ranges (first, last, first, last ...) of a queue as settled."""
+        """Count seq ranges (first, last, first, last ...) of a queue as settled; of one forgotten nothing is live."""
+        if queue_id in self._forgotten:
+            return
         for first, last in ranges(pairs):
+            counted = 0
             for segment, start, end in self.locate(first, last):
-                segment.settle(queue_id, start, end)
+                if segment.settle(queue_id, start, end):
+                    counted += end - start + 1
+            if counted != last - first + 1:
+                self.on_broken(
+                    f"the log counts wrong: messages {first} to {last} of queue {queue_id} are settled, but "
+                    f"{last - first + 1 - counted} of them are in no segment; what may have them is kept"
+                )
 
     def forget_queue(self, queue_id: int) -> None:
         """Count nothing of a queue as live any more."""
@@ -216,6 +243,10 @@ class Ledger:
             segment.live -= segment.pairs.pop(queue_id, 0)
             segment.settled.pop(queue_id, None)
         self.returned.pop(queue_id, None)
+        self._forgotten.add(queue_id)
+        self._forgotten_first.append(queue_id)
+        if len(self._forgotten_first) > FORGOTTEN_MAX:
+            self._forgotten.discard(self._forgotten_first.popleft())
 
     def give_back(self, queue_id: int, deliveries: int, pairs: "array[int]") -> None:
         """Note how often messages were delivered that came back to a queue."""
@@ -247,6 +278,27 @@ class Ledger:
             if segment.settled
         }
 
+    def listed(self) -> dict[int, Listed]:
+        """Return what a checkpoint says of the segments that there are, by number. The dicts are copies."""
+        return {
+            each.number: Listed(
+                each.number,
+                each.first_ticket,
+                each.last_ticket,
+                each.first_seq,
+                each.sealed,
+                {queue_id: live for queue_id, live in each.pairs.items() if live},
+            )
+            for each in self.segments
+        }
+
+
+class Missing(NamedTuple):
+    """A segment that should be there and is not; `live` says how many messages were in it, by queue, if it is known."""
+
+    name: str
+    live: dict[int, int]
+
 
 @dataclass(slots=True)
 class Recovered:
@@ -256,7 +308,8 @@ class Recovered:
     kill may leave a message whose queue was not on disk yet, and that is not to become another queue's.
 
     `redelivered` has messages that had been delivered before: (queue, first, last, deliveries); after a clean stop all
-    of them, else those of queues that limit it.
+    of them, else those of queues that limit it. `next_number` is what the next segment gets. `missing` are segments
+    that should be there.
     """
 
     ledger: Ledger = field(default_factory=Ledger)
@@ -271,3 +324,9 @@ class Recovered:
     queues: dict[int, list[tuple[int, bool, Stretch]]] = field(default_factory=dict)
     reports: list[str] = field(default_factory=list)
     cut: str = ""
+    next_number: int = 1
+    missing: list[Missing] = field(default_factory=list)
+
+
+def _nobody(_: str) -> None:
+    """Tell nobody: whoever wants to know puts something else in its place."""

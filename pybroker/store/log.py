@@ -4,10 +4,13 @@
 `completed` grows when one of them is on disk.
 """
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from pybroker.errors import AmqpError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pybroker.run import Run
     from pybroker.stretch import Stretch
@@ -51,6 +54,24 @@ class Log:
     def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
         """Record that messages of `run` reached these durable queues; return the ticket to wait for, 0: nothing to."""
         raise NotImplementedError
+
+    @contextmanager
+    def together(self) -> "Iterator[None]":
+        """Have the calls of a block stand or fall together: they are in one batch, as all of one turn's call are.
+
+        If a bug, or want of memory, breaks the block off, half of them must not be committed: the log ends. An
+        AmqpError is the peer's fault, and raised before anything is changed.
+        """
+        try:
+            yield
+        except AmqpError:
+            raise
+        except Exception as error:
+            self.fail(error)
+            raise
+
+    def fail(self, error: BaseException) -> None:
+        """Stop for good: nothing completes any more."""
 
     def want(self, ticket: int) -> None:
         """Learn that somebody waits for `ticket`: it is committed at the end of this turn, not when it suits."""

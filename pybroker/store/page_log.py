@@ -16,7 +16,8 @@ from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.epoch import draw
 from pybroker.store.ledger import Index
-from pybroker.store.reader import fetch, first_seq
+from pybroker.store.reader import Reader, first_seq
+from pybroker.store.worker import reason
 from pybroker.stretch import Stretch
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class Page:
 class PageLog:
     """One page is gathered, by `page_out`, and written, by `commit`, at a time; `writing` says that one is on its way.
 
-    `pages` are files, and `octets` theirs. `keep_free_octets` of the disk are not used. `on_unreadable` tells the
-    operator.
+    `pages` are files, and `octets` theirs. `keep_free_octets` of the disk are not used. `on_unreadable` and the reader
+    tell the operator.
     """
 
     __slots__ = (
@@ -74,6 +75,7 @@ class PageLog:
         "octets",
         "on_unreadable",
         "pages",
+        "reader",
         "writing",
     )
 
@@ -82,6 +84,8 @@ class PageLog:
         self._files = files
         self._epoch = draw()  # no page is read by another life of the node
         self.on_unreadable = on_unreadable
+        self.reader = Reader(files, disk, self._epoch)
+        self.reader.on_unreadable = on_unreadable
         self.keep_free_octets = 0
         self.pages = self.octets = 0
         self.writing: Page | None = None
@@ -121,14 +125,13 @@ class PageLog:
         if page is None:
             done("")
             return
-        self._gathered = []
         gathered.sort(key=first_seq)
 
         def written(result: Any) -> None:
             self.writing = None
             if isinstance(result, BaseException):
                 page.lost = True
-                done(str(result))
+                done(reason(result))
                 return
             page.index, page.octets = result
             self.pages += 1
@@ -138,8 +141,12 @@ class PageLog:
             gathered.clear()
             done("")
 
-        free_octets = self.keep_free_octets
-        self._files.submit(partial(_write, self._disk, self._epoch, page.number, gathered, free_octets), written)
+        job = partial(_write, self._disk, self._epoch, page.number, gathered, self.keep_free_octets)
+        self._gathered = []
+        try:
+            self._files.submit(job, written)
+        except MemoryError as error:
+            written(error)
 
     def fetch(self, parts: "list[tuple[Page, Stretch]]", done: "Fetched") -> None:
         """Read messages back, from pages that are not released before `done` was called with what could be read."""
@@ -147,13 +154,13 @@ class PageLog:
         for page, stretch in parts:
             by_page.setdefault(page, Stretch()).extend(stretch)
         wanted = [(page.number, page.index, stretch) for page, stretch in by_page.items()]
-        fetch(self._files, self._disk, self._epoch, wanted, 0, self.on_unreadable, done)
+        self.reader.fetch(wanted, 0, done)
 
     def unlink(self, page: Page) -> None:
         """Give the file of a page back: what is being read of it is read before."""
+        self._files.submit(partial(self._disk.unlink, fmt.segment_name(page.number)), self._unlinked)
         self.pages -= 1
         self.octets -= page.octets
-        self._files.submit(partial(self._disk.unlink, fmt.segment_name(page.number)), self._unlinked)
 
     def _unlinked(self, error: "BaseException | None") -> None:
         if error is not None:

@@ -1,5 +1,6 @@
 """Quarantine: the folder beside the log where octets are kept that are damaged. Nobody reads them again but people."""
 
+import json
 from typing import TYPE_CHECKING, Final
 
 from pybroker.store import format as fmt
@@ -7,6 +8,7 @@ from pybroker.store.disk import DiskError
 
 if TYPE_CHECKING:
     from pybroker.store.disk import Disk
+    from pybroker.store.ledger import Missing
     from pybroker.store.scan import Damaged
     from pybroker.store.segment import SegmentFile
 
@@ -33,3 +35,26 @@ def quarantine(disk: "Disk", file: "SegmentFile", damaged: "Damaged") -> str:
         f"the log is damaged: segment {file.number:x}, {damaged.octets} octets at {damaged.offset}, "
         f"{fmt.TYPE_NAMES[damaged.type]}: {what}{kept}"
     )
+
+
+def keep_aside(disk: "Disk", name: str) -> str:
+    """Move a whole file into quarantine; return a clause that says where it is. Raises DiskError."""
+    aside = disk.below(QUARANTINE)
+    octets = disk.read_file(name)
+    aside.write_file(name, octets)
+    disk.unlink(name)
+    disk.sync_folder()
+    return f", kept as {QUARANTINE}/{name}"
+
+
+def note_missing(disk: "Disk", missing: "Missing") -> str:
+    """Keep a note of what was in a segment that is missing; return a sentence."""
+    name = f"missing.{missing.name}.json"
+    try:
+        disk.below(QUARANTINE).write_file(name, json.dumps({"segment": missing.name, "live": missing.live}).encode())
+    except DiskError as error:
+        noted = f", which is not noted: {error}"
+    else:
+        noted = f", noted in {QUARANTINE}/{name}"
+    what = f"{sum(missing.live.values())} messages" if missing.live else "nobody knows how many messages"
+    return f"the log is damaged: segment {missing.name} is missing, and {what} that were in it{noted}"

@@ -1,11 +1,16 @@
-"""Reader: messages read back from segments, in the files thread."""
+"""Reader: messages read back from segments, in the files thread.
+
+What is damaged or missing is told and left out. What cannot be read only now (no descriptor is free, memory is short,
+the disk does not answer) is asked for again: it is not lost, and a queue waits for it.
+"""
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.segment import SegmentFile
+from pybroker.store.worker import reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,37 +25,60 @@ if TYPE_CHECKING:
 
     # For each segment: its number, where its records are, and the messages that are wanted of it.
     Wanted = list[tuple[int, Index, Stretch]]
+    Job = Callable[[], tuple[list[tuple[Run, range]], list[str]]]
+
+# How long after a read that failed the same is tried again.
+RETRY_MS: Final = 1_000
 
 
-def fetch(
-    files: "Worker",
-    disk: "Disk",
-    epoch: int,
-    wanted: "Wanted",
-    steady_ms: int,
-    complain: "Callable[[str], None]",
-    done: "Fetched",
-) -> None:
-    """Have messages read back, as `read_back` does; `done` is called once with what could be read, ascending by seq.
+class Reader:
+    """Reads the segments of one log, with this epoch.
 
-    A lack of descriptors passes, and what is merely not readable yet must not count as lost: reading is tried again.
+    `on_unreadable` is told why messages are left out, `on_late` why they come later; of an empty text when they came.
     """
 
-    def read(result: Any) -> None:
-        if isinstance(result, DiskError) and result.lacks_descriptors:
-            files.submit(disk.pause, lambda _: submit())
-            return
+    __slots__ = ("_disk", "_epoch", "_files", "_late", "_tried_ms", "_waiting", "on_late", "on_unreadable")
+
+    def __init__(self, files: "Worker", disk: "Disk", epoch: int) -> None:
+        self._files = files
+        self._disk = disk
+        self._epoch = epoch
+        self._waiting: list[tuple[Job, Fetched]] = []
+        self._tried_ms = 0
+        self._late = ""
+        self.on_late: Callable[[str], None] = _nobody
+        self.on_unreadable: Callable[[str], None] = _nobody
+
+    def fetch(self, wanted: "Wanted", steady_ms: int, done: "Fetched") -> None:
+        """Have messages read back, as `read_back` does; `done` is called once with what is there, ascending by seq."""
+        self._submit(partial(read_back, self._disk, self._epoch, wanted, steady_ms), done)
+
+    def _submit(self, job: "Job", done: "Fetched") -> None:
+        self._files.submit(job, partial(self._read, job, done))
+
+    def _read(self, job: "Job", done: "Fetched", result: Any) -> None:
         if isinstance(result, BaseException):
-            result = ([], [f"messages cannot be read: {result}"])
+            self._waiting.append((job, done))
+            self._tell(f"messages cannot be read now, which is tried again each second: {reason(result)}")
+            return
+        self._tell("")
         found, complaints = result
         for text in complaints:
-            complain(text)
+            self.on_unreadable(text)
         done(found)
 
-    def submit() -> None:
-        files.submit(partial(read_back, disk, epoch, wanted, steady_ms), read)
+    def _tell(self, late: str) -> None:
+        if late != self._late:
+            self._late = late
+            self.on_late(late)
 
-    submit()
+    def tick(self, now_ms: int) -> None:
+        """Try again what failed."""
+        if self._waiting and now_ms - self._tried_ms >= RETRY_MS:
+            self._tried_ms = now_ms
+            while self._waiting:
+                self._submit(*self._waiting[-1])
+                self._waiting.pop()
 
 
 def read_back(
@@ -58,9 +86,8 @@ def read_back(
 ) -> "tuple[list[tuple[Run, range]], list[str]]":
     """Return the messages that are wanted, ascending by seq, and a sentence for each reason why some are not there.
 
-    `steady_ms` is what the log's time is ahead of the clock's `now_ms`, in which runs know when they arrived.
-
-    Raises DiskError only where no file can be opened for lack of descriptors.
+    `steady_ms` is what the log's time is ahead of the clock's `now_ms`, in which runs know when they arrived. Raises
+    DiskError: they may be there, but cannot be read now.
     """
     found: list[tuple[Run, range]] = []
     complaints: list[str] = []
@@ -68,15 +95,18 @@ def read_back(
         damages: list[Damaged] = []
         try:
             file = SegmentFile(disk, number, epoch)
-            try:
-                runs = file.read_publishes(stretch, index, damages.append)
-            finally:
-                file.close()
-        except (DiskError, fmt.FormatError) as error:
-            if isinstance(error, DiskError) and error.lacks_descriptors:
+        except DiskError as error:
+            if not error.missing:
                 raise
+            complaints.append(f"{stretch.count} messages are lost: {error}")
+            continue
+        except fmt.FormatError as error:
             complaints.append(f"messages in segment {number:x} cannot be read: {error}")
             continue
+        try:
+            runs = file.read_publishes(stretch, index, damages.append)
+        finally:
+            file.close()
         for run in {id(run): run for run, _ in runs}.values():
             run.arrived_ms -= steady_ms
         missing = stretch.count - sum(len(indexes) for _, indexes in runs)
@@ -91,3 +121,7 @@ def read_back(
 def first_seq(part: "tuple[Run, range]") -> int:
     """Return the seq that messages of a run begin with."""
     return part[0].first_seq + part[1].start
+
+
+def _nobody(_: str) -> None:
+    """Tell nobody: whoever wants to know puts something else in its place."""

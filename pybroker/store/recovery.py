@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Final
 from pybroker.store import epoch as epochs, format as fmt
 from pybroker.store.checkpoint import Checkpoint, checkpoint_name
 from pybroker.store.disk import NEW_SUFFIX, DiskError
+from pybroker.store.expected import Expected
 from pybroker.store.footer import Footer
-from pybroker.store.ledger import Index, Recovered, Segment, Target
-from pybroker.store.quarantine import quarantine
+from pybroker.store.ledger import Recovered, Segment, Target
+from pybroker.store.newest import Newest
+from pybroker.store.quarantine import keep_aside, quarantine
+from pybroker.store.reading import UNKNOWN, BatchRead, SegmentRead
 from pybroker.store.scan import Damaged
 from pybroker.store.segment import SegmentFile, seal_segment, segment_number
 from pybroker.store.settled import Settled, ranges
@@ -28,81 +31,31 @@ if TYPE_CHECKING:
 
 __all__ = ["Recovered", "Recovery"]
 
-# How many records a batch has whose head is damaged.
-_UNKNOWN: Final = -1
 # No ticket is above it.
 _ALL: Final = (1 << 64) - 1
 
 
-class _Batch:
-    """A batch as it is read: what is in it counts when it is known to be complete."""
-
-    __slots__ = ("damaged", "guessed", "left", "offset", "publishes", "segment", "settles", "ticket")
-
-    def __init__(self, segment: "_Found", ticket: int, offset: int, records: int) -> None:
-        self.segment = segment
-        self.ticket = ticket
-        self.offset = offset
-        self.left = records  # that are still to come
-        self.guessed = records < 0  # its head is damaged: all is in it up to the next head
-        self.damaged: list[Damaged] = []
-        self.publishes: list[tuple[int, int, list[tuple[int, int, int]]]] = []  # offset, set, messages
-        self.settles: list[tuple[int, int, array[int]]] = []
-
-    @property
-    def whole(self) -> bool:
-        """Tell whether all of it was found, and sound."""
-        return self.left <= 0 and not self.damaged and not self.guessed
-
-    @property
-    def unreadable(self) -> bool:
-        """Tell whether nothing sound is in it, so that it may be no batch at all."""
-        return self.guessed and self.left + len(self.damaged) == _UNKNOWN
-
-
-class _Found:
-    """One segment file as it was found."""
-
-    __slots__ = (
-        "end",
-        "file",
-        "first_ticket",
-        "footed",
-        "index",
-        "last_ticket",
-        "newest_ms",
-        "number",
-        "sets",
-        "starts",
-        "stretches",
-        "targets",
-    )
-
-    def __init__(self, number: int, file: SegmentFile) -> None:
-        self.number = number
-        self.file = file
-        self.footed = False
-        self.stretches: dict[Target, Stretch] = {}
-        # Messages by the number of their set, which may be told behind them, and the offset of the first ones.
-        self.sets: dict[int, Stretch] = {}
-        self.starts: dict[int, int] = {}
-        self.targets: dict[int, Target] = {}
-        self.index = Index()
-        self.first_ticket = self.last_ticket = self.newest_ms = 0
-        self.end = fmt.HEADER_OCTETS
-
-
 class Recovery:
-    """One start's look at a log. `known` are the ids of the queues that exist; what others had is gone with them."""
+    """One start's look at a log. `known` are the ids of the queues that exist; what others had is gone with them.
 
-    def __init__(self, disk: "Disk", known: "Collection[int]", progress: "Callable[[int, int], None]") -> None:
+    `root` is the data folder, if it is not the log's own.
+    """
+
+    def __init__(
+        self,
+        disk: "Disk",
+        known: "Collection[int]",
+        progress: "Callable[[int, int], None]",
+        root: "Disk | None" = None,
+    ) -> None:
         self._disk = disk
+        self._newest = Newest(root or disk)
         self._known = known
         self._progress = progress
         self._found = Recovered()
-        self._segments: list[_Found] = []
+        self._segments: list[SegmentRead] = []
         self._settles: list[tuple[int, int, array[int]]] = []
-        self._pending: _Batch | None = None
+        self._pending: BatchRead | None = None
         self._proven = 0
         self._last = 0  # the ticket read last: the next is one more, whatever a checkpoint knows already
 
@@ -112,13 +65,18 @@ class Recovery:
         self._remove_scraps()
         found.epoch, told, valid, complaints = epochs.find(self._disk)
         found.reports += complaints
-        base = valid[0] if valid else self._begin_log()
+        base = valid[0] if valid else Checkpoint(found.epoch)
+        expected = Expected(self._disk, self._newest, base, found)
         found.checkpoints = [each.ticket for each in valid]
         found.ticket = base.ticket
         # What nobody can read is kept, whatever it is: it does not look like the end of anything.
         self._proven = base.ticket if told else _ALL
         found.next_seq = max(1, base.next_seq)
-        names = [name for name in self._disk.names() if segment_number(name) is not None]
+        names = expected.names()
+        if names and not valid:
+            found.reports.append(
+                "all checkpoints of the log are missing or damaged: messages that were acknowledged may come again"
+            )
         for at, name in enumerate(names):
             self._progress(at, len(names))
             self._read(name, base)
@@ -127,22 +85,30 @@ class Recovery:
         if last and not last.footed and (last.file.short or self._last < base.ticket):
             self._lost_end(last)
         found.ticket = max(found.ticket, base.ticket)
-        self._seal()
+        lost = expected.compare(
+            {segment.number for segment in self._segments},
+            {segment.number for segment in self._segments if segment.last_ticket},
+        )
+        self._seal(base)
         self._count(base)
+        expected.report(lost, self._settles, self._known)
+        if not valid:
+            self._begin_log()
         found.clean = base.clean and base.ticket == found.ticket
         found.redelivered = base.redelivered if found.clean else found.ledger.redelivered()
         self._progress(len(names), len(names))
         return found
 
-    def _begin_log(self) -> "Checkpoint":
-        """Write the checkpoint of a log in which nothing is settled, so that not only its segments know the epoch."""
-        begun = Checkpoint(self._found.epoch)
+    def _begin_log(self) -> None:
+        """Write a first checkpoint, so that not only segments know the epoch, and a start that there were some."""
+        found, ledger = self._found, self._found.ledger
+        begun = Checkpoint(found.epoch, found.ticket, found.next_seq, settled=ledger.settled())
+        begun.redelivered, begun.next_number, begun.listed = ledger.redelivered(), found.next_number, ledger.listed()
         try:
             self._disk.write_file(checkpoint_name(begun.ticket), begun.encode())
         except DiskError as error:
             if not error.full:
                 raise
-        return begun
 
     def _remove_scraps(self) -> None:
         """Remove what a kill left half made."""
@@ -158,7 +124,7 @@ class Recovery:
         file = SegmentFile(self._disk, number, self._found.epoch)
         if file.complaint:
             self._found.reports.append(file.complaint)
-        segment = _Found(number, file)
+        segment = SegmentRead(number, file)
         self._segments.append(segment)
         footer = file.read_footer()
         if footer is not None:
@@ -181,7 +147,7 @@ class Recovery:
             else:
                 self._take(segment, record, base)
 
-    def _take(self, segment: _Found, record: "Record", base: "Checkpoint") -> None:
+    def _take(self, segment: SegmentRead, record: "Record", base: "Checkpoint") -> None:
         kind, payload = record.type, record.payload
         segment.end = record.offset + fmt.RECORD_OCTETS + len(payload)
         if kind == fmt.BATCH:
@@ -203,7 +169,7 @@ class Recovery:
         batch = self._pending
         if batch is None or batch.segment is not segment or (batch.left <= 0 and not batch.guessed):
             # The head of this batch is damaged; a batch's ticket is one more than that of the one before.
-            batch = self._begin(segment, self._last + 1, record.offset, _UNKNOWN)
+            batch = self._begin(segment, self._last + 1, record.offset, UNKNOWN)
         batch.left -= 1
         if kind == fmt.TARGETS:
             targets = fmt.decode_targets(payload)
@@ -213,34 +179,34 @@ class Recovery:
         elif kind == fmt.SETTLE and batch.ticket > base.ticket:
             batch.settles += fmt.decode_settle(payload)
 
-    def _begin(self, segment: _Found, ticket: int, offset: int, records: int) -> _Batch:
+    def _begin(self, segment: SegmentRead, ticket: int, offset: int, records: int) -> BatchRead:
         if self._pending is not None:
             self._flush(self._pending)
         self._last = ticket
         self._ticket(ticket)
         segment.first_ticket = segment.first_ticket or ticket
         segment.last_ticket = max(segment.last_ticket, ticket)
-        self._pending = _Batch(segment, ticket, offset, records)
+        self._pending = BatchRead(segment, ticket, offset, records)
         return self._pending
 
     def _ticket(self, ticket: int) -> None:
         self._found.ticket = max(self._found.ticket, ticket)
 
-    def _follows(self, segment: _Found, ticket: int) -> None:
+    def _follows(self, segment: SegmentRead, ticket: int) -> None:
         """Learn a segment's first ticket: it goes on where the one before ended, if that has not lost its end."""
         before = self._segments[-2] if len(self._segments) > 1 else None
         if before and before.number + 1 == segment.number and not before.footed and ticket > self._last + 1:
             self._lost_end(before)
 
-    def _lost_end(self, segment: _Found) -> None:
+    def _lost_end(self, segment: SegmentRead) -> None:
         name = segment.file.name
         self._found.reports.append(f"segment {name} is damaged: its end is missing, and the messages that were in it")
 
-    def _damage(self, segment: _Found, damaged: Damaged) -> None:
+    def _damage(self, segment: SegmentRead, damaged: Damaged) -> None:
         """Keep damage for the batch it lies in; behind a whole one it is the beginning of another."""
         batch = self._pending
         if batch is None or batch.whole or batch.segment is not segment:
-            batch = self._begin(segment, self._last + 1, damaged.offset, _UNKNOWN)
+            batch = self._begin(segment, self._last + 1, damaged.offset, UNKNOWN)
         batch.left -= 1
         batch.damaged.append(damaged)
         segment.end = damaged.offset + damaged.octets
@@ -259,7 +225,7 @@ class Recovery:
             self._forget(batch)
             self._pending = None
 
-    def _flush(self, batch: _Batch) -> None:
+    def _flush(self, batch: BatchRead) -> None:
         """Let a batch count that is complete, but for what is damaged in it."""
         segment = batch.segment
         for offset, set_id, messages in batch.publishes:
@@ -283,6 +249,9 @@ class Recovery:
             return
         if batch.whole or batch.ticket <= self._proven:
             self._flush(batch)
+            if not batch.segment.footed:
+                # Its sync may have failed: the system shows it all the same, and would let a later sync pass.
+                batch.segment.file.write_again(batch.offset, batch.segment.end)
             return
         segment = batch.segment
         self._found.cut = (
@@ -292,7 +261,7 @@ class Recovery:
         segment.file.cut(batch.offset, segment.end)
         self._forget(batch)
 
-    def _forget(self, batch: _Batch) -> None:
+    def _forget(self, batch: BatchRead) -> None:
         """Let a batch never have been, nor its ticket, so that the next one has it: a gap tells that one is missing."""
         segment = batch.segment
         segment.end = batch.offset
@@ -300,7 +269,7 @@ class Recovery:
         if segment.last_ticket < segment.first_ticket:
             segment.first_ticket = segment.last_ticket = 0
 
-    def _address(self, segment: _Found) -> None:
+    def _address(self, segment: SegmentRead) -> None:
         """Find out where messages went whose set was named anywhere in the segment."""
         for set_id, stretch in segment.sets.items():
             target = segment.targets.get(set_id)
@@ -312,12 +281,12 @@ class Recovery:
             else:
                 segment.stretches[target] = stretch
 
-    def _quarantine(self, segment: _Found, damaged: Damaged) -> None:
+    def _quarantine(self, segment: SegmentRead, damaged: Damaged) -> None:
         self._found.reports.append(quarantine(self._disk, segment.file, damaged))
 
     # -- what lives ----------------------------------------------------------------------------------------------------
 
-    def _seal(self) -> None:
+    def _seal(self, base: "Checkpoint") -> None:
         """Give every segment its footer: the next start need not read it again. One without a batch goes."""
         for segment in self._segments:
             segment.file.close()
@@ -326,7 +295,12 @@ class Recovery:
             self._address(segment)
             if not segment.last_ticket:
                 # It would have a start believe that something is missing, once the one before it is gone.
-                self._disk.unlink(segment.file.name)
+                if segment.number in base.listed or segment.file.complaint:
+                    self._found.reports.append(
+                        f"segment {segment.file.name} has no batch any more{keep_aside(self._disk, segment.file.name)}"
+                    )
+                else:
+                    self._disk.unlink(segment.file.name)
                 continue
             try:
                 tickets = segment.first_ticket, segment.last_ticket
@@ -354,11 +328,14 @@ class Recovery:
             }
             segment.newest_ms = each.newest_ms
             found.newest_ms = max(found.newest_ms, each.newest_ms)
+            segment.last_seq = max(
+                [stretch.last_seq for stretch in each.stretches.values() if stretch.count], default=0
+            )
             ledger.add(segment)
             there = (*each.stretches.values(), *each.sets.values())
             next_seq = max([next_seq, *[stretch.last_seq + 1 for stretch in there if stretch.count]])
         found.next_seq = max(found.next_seq, next_seq)
-        if not base.clean:
+        if not (base.clean and base.ticket == found.ticket):
             for queue_id, first, last, deliveries in base.redelivered:
                 ledger.give_back(queue_id, deliveries, array("Q", (first, last)))
         for queue_id, deliveries, pairs in self._settles:

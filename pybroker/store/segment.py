@@ -6,6 +6,7 @@ DiskError.
 
 import errno
 from bisect import bisect_left, bisect_right
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from pybroker.store import format as fmt
@@ -146,6 +147,19 @@ class SegmentFile:
         """Tell whether the file lost its end: one without a footer is as long as it was made."""
         return self.header is not None and self.size < self.header.size
 
+    def write_again(self, start: int, stop: int) -> None:
+        """Have octets written that are read here, and on disk when this returns. Raises DiskError."""
+        file = self._disk.open(self.name, write=True)
+        try:
+            for at in range(start, min(stop, self.size), READ_OCTETS):
+                self._disk.write_at(file, at, self.read(at, min(READ_OCTETS, min(stop, self.size) - at)))
+            self._disk.sync(file)
+        except DiskError as error:
+            if not error.full:
+                raise
+        finally:
+            self._disk.close(file)
+
     def cut(self, start: int, stop: int) -> None:
         """Let there be nothing from `start` to `stop`, the last that is written; on disk when this returns.
 
@@ -207,7 +221,8 @@ def seal_segment(disk: "Disk", number: int, seed: int, used: int, footer: Footer
 
     The file is cut only when the footer is on disk: then one that is shorter than it was made has lost something.
     A crash may leave the footer torn: damage behind the last batch, of a segment without a footer, has no data in it.
-    Raises DiskError; on a full disk the segment ends after `used` octets all the same, which makes room.
+    Raises DiskError; the segment ends after `used` octets all the same, and its header says so: on a full disk that
+    makes room.
     """
     octets = fmt.record(fmt.FOOTER, footer.encode(), seed) + fmt.trailer(used)
     file = disk.open(fmt.segment_name(number), write=True)
@@ -215,6 +230,9 @@ def seal_segment(disk: "Disk", number: int, seed: int, used: int, footer: Footer
         try:
             disk.write_at(file, used, octets)
         except DiskError:
+            with suppress(DiskError):
+                disk.write_at(file, 0, fmt.of_size(disk.read_at(file, 0, fmt.HEADER_OCTETS), used))
+                disk.sync(file)
             disk.truncate(file, used)
             raise
         disk.sync(file)

@@ -1,35 +1,33 @@
 """Upkeep: what keeps the log short and its start quick. Checkpoints, footers, unlinking, the next file, the reserve.
 
 All of it is done in the files thread, none of it is needed for the promise: a missing footer or checkpoint costs time
-at the next start, never data. A segment goes only when nothing in it is live and two checkpoints lie behind it: until
-then its settles are the only proof that older messages are gone (data-model.md: Unlinking and compaction).
+at the next start, never data. A segment goes only when the newest checkpoint says that nothing in it is live, and the
+one before lies behind it too: until then its settles are the only proof that older messages are gone.
 """
 
+import errno
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.store import format as fmt
 from pybroker.store.checkpoint import Checkpoint, write_checkpoint
 from pybroker.store.compaction import Compacted, compact
-from pybroker.store.disk import NEW_SUFFIX, DiskError
+from pybroker.store.disk import DiskError
+from pybroker.store.file_jobs import FileJobs
 from pybroker.store.footer import Footer
-from pybroker.store.log import UNCOMMITTED_OCTETS_MAX
+from pybroker.store.ledger import Segment
+from pybroker.store.reserve import OCTETS_MAX as RESERVE_MAX, Reserve, remove
 from pybroker.store.segment import seal_segment
-from pybroker.store.writer import PREPARED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.store.disk import Disk
     from pybroker.store.journal import Journal
-    from pybroker.store.ledger import Segment
+    from pybroker.store.ledger import Recovered
     from pybroker.store.worker import Worker
     from pybroker.store.writer import Batch
 
-# Kept so that what is in flight, settles, and the checkpoints that free segments can be written on a full disk. What is
-# in flight stands before the settles of all that was drained since: without room for it nothing would ever be unlinked.
-RESERVE: Final = "reserve"
-RESERVE_OCTETS_MAX: Final = 2 * UNCOMMITTED_OCTETS_MAX
 # The first segment's size; each further one has twice its forerunner's, so that an idle node's folder stays small.
 FIRST_OCTETS: Final = 4_194_304
 # A checkpoint is written this often while something changes, and sooner while segments wait for it to be unlinked.
@@ -39,6 +37,8 @@ CHECKPOINTS: Final = 2
 # A segment with less than this part of its pairs live is written anew; a small one is not worth it.
 COMPACT_PARTS: Final = 0.3
 COMPACT_OCTETS: Final = 1_048_576
+# How often it is looked whether all segments are still there.
+LOOK_MS: Final = 5_000
 
 
 class Upkeep:
@@ -53,14 +53,14 @@ class Upkeep:
         "_compacting",
         "_disk",
         "_due",
-        "_files",
         "_footers",
         "_held",
+        "_jobs",
         "_journal",
+        "_look_ms",
+        "_lost",
         "_pending",
-        "_preparing",
         "_reserve",
-        "_reserve_ms",
         "_settled",
         "_started",
         "_writing",
@@ -73,45 +73,60 @@ class Upkeep:
     )
 
     def __init__(
-        self, journal: "Journal", disk: "Disk", files: "Worker", largest_octets: int, checkpoints: list[int]
+        self, journal: "Journal", disk: "Disk", files: "Worker", largest_octets: int, recovered: "Recovered"
     ) -> None:
         self._journal = journal
         self._disk = disk
-        self._files = files
+        self._jobs = FileJobs(files, journal.fail)
         self.largest_octets = largest_octets
         self.segment_octets = min(FIRST_OCTETS, largest_octets)
-        self.checkpoints = checkpoints[:CHECKPOINTS]
-        segments = journal.ledger.segments
-        self.next_number = segments[-1].number + 1 if segments else 1
+        self.checkpoints = recovered.checkpoints[:CHECKPOINTS]
+        self.next_number = recovered.next_number
         self.unlinked = self.compacted = 0
         self._compacting = False
         self._settled: tuple[int, list[Callable[[], None]]] | None = None  # what to do when this ticket is completed
         self._checkpoint_ms = journal.clock.now_ms
-        self._due = False
+        self._due = bool(recovered.missing)  # they are not to be missed again
+        self._look_ms = journal.clock.now_ms
+        self._lost: set[int] = set()  # segments whose files were taken away
         self._pending: Checkpoint | None = None  # waits until its ticket is completed
         self._writing = False
         self._footers: list[Segment] = []
         self._held: list[int] = []  # tickets of checkpoints that somebody copies
-        self._reserve = RESERVE in disk.names()
-        self._reserve_ms = 0
-        self._preparing = False
+        self._reserve = Reserve(disk, self._jobs, self._has_room, self._trouble)
         self._started = False
         self._closed = False
 
     @property
     def reserve_octets(self) -> int:
         """Return the reserve's size: twice what may be in flight, whose records need more room than their contents."""
-        return min(RESERVE_OCTETS_MAX, 2 * self.largest_octets)
+        return min(RESERVE_MAX, 2 * self.largest_octets)
 
-    # -- what the journal tells ----------------------------------------------------------------------------------------
+    # -- what the journal asks and tells -------------------------------------------------------------------------------
 
-    def begun(self) -> None:
-        """Learn that a segment was begun: the next one is made ready, twice as large."""
+    def segment_for(self, room: int, first_seq: int) -> tuple[Segment, bool]:
+        """Return the segment that takes a batch of up to `room` octets, and whether it is new: from `first_seq` on."""
+        ledger = self._journal.ledger
+        last = ledger.segments[-1] if ledger.segments else None
+        if last is not None and not last.sealed and last.used + room <= last.size:
+            return last, False
+        number = self.next_number
+        size = max(self.segment_octets, fmt.HEADER_OCTETS + room)
+        segment = Segment(number, fmt.seed(self._journal.epoch, number), first_seq, size, fmt.HEADER_OCTETS)
+        if last is not None and not last.sealed:
+            self.rolled(last)
+        ledger.add(segment)
+        self.next_number = number + 1
+        self._begun()
+        return segment, True
+
+    def _begun(self) -> None:
+        """Have the next one made ready, twice as large."""
         self.segment_octets = min(2 * self.segment_octets, self.largest_octets)
-        self._prepare()
+        self._reserve.prepare(self.segment_octets)
         if not self._started:
             self._started = True
-            self._keep_reserve()
+            self._reserve.keep(self.reserve_octets, self.segment_octets)
 
     def rolled(self, segment: "Segment") -> None:
         """Learn that nothing more is written to a segment: it gets its footer, and the log a checkpoint."""
@@ -127,11 +142,12 @@ class Upkeep:
     def completed(self, ticket: int) -> None:
         """Learn that batches are on disk."""
         while self._footers and self._footers[0].last_ticket <= ticket:
-            segment = self._footers.pop(0)
+            segment = self._footers[0]
             tickets = segment.first_ticket, segment.last_ticket
             footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
             job = partial(seal_segment, self._disk, segment.number, segment.seed, segment.used, footer)
-            self._files.submit(job, partial(self._footed, segment))
+            self._jobs.submit(job, partial(self._footed, segment))
+            self._footers.pop(0)
         if self._pending is not None and self._pending.ticket <= ticket:
             self._write(self._pending)
         self._go_on(ticket)
@@ -141,7 +157,12 @@ class Upkeep:
         if self._closed:
             return
         journal = self._journal
-        waiting = any(segment.sealed and not segment.live for segment in journal.ledger.segments)
+        self._jobs.tick()
+        if now_ms - self._look_ms >= LOOK_MS:
+            self._look_ms = now_ms
+            self._look()
+        segments = journal.ledger.segments
+        waiting = any(segment.sealed and not segment.live and not segment.kept for segment in segments)
         since_ms = now_ms - self._checkpoint_ms
         newest = self.checkpoints[0] if self.checkpoints else 0
         changed = journal.last_ticket > newest
@@ -155,29 +176,38 @@ class Upkeep:
                 return
             self._take(journal.last_ticket, journal.safe_seq)
             self.completed(journal.completed)
-        if self._started and not self._reserve and now_ms - self._reserve_ms >= UNLINK_MS:
-            self._reserve_ms = now_ms
-            self._keep_reserve()
+        if self._started:
+            self._reserve.keep_again(self.reserve_octets, self.segment_octets, now_ms)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def _take(self, ticket: int, next_seq: int) -> None:
+        redelivered = self._journal.ledger.redelivered()
+        self._pending = self._checkpoint(ticket, next_seq, redelivered, clean=False)
         self._due = False
         self._checkpoint_ms = self._journal.clock.now_ms
-        self._pending = Checkpoint(
+
+    def _checkpoint(
+        self, ticket: int, next_seq: int, redelivered: list[tuple[int, int, int, int]], *, clean: bool
+    ) -> Checkpoint:
+        """Return what the ledger says now."""
+        ledger = self._journal.ledger
+        return Checkpoint(
             self._journal.epoch,
             ticket,
             next_seq,
-            clean=False,
-            settled=self._journal.ledger.settled(),
-            redelivered=self._journal.ledger.redelivered(),
+            clean,
+            ledger.settled(),
+            redelivered,
+            self.next_number,
+            ledger.listed(),
         )
 
     def _write(self, checkpoint: Checkpoint) -> None:
-        self._pending = None
-        self._writing = True
         keep = self.checkpoints[: CHECKPOINTS - 1] + self._held
-        self._files.submit(partial(write_checkpoint, self._disk, checkpoint, keep), partial(self._written, checkpoint))
+        self._jobs.submit(partial(write_checkpoint, self._disk, checkpoint, keep), partial(self._written, checkpoint))
+        self._writing = True
+        self._pending = None
 
     def _written(self, checkpoint: Checkpoint, error: "BaseException | None") -> None:
         self._writing = False
@@ -185,6 +215,9 @@ class Upkeep:
             self._trouble(error)
             return
         self.checkpoints = [checkpoint.ticket, *self.checkpoints[: CHECKPOINTS - 1]]
+        for segment in self._journal.ledger.segments:
+            listed = checkpoint.listed.get(segment.number)
+            segment.dead = listed is not None and listed.sealed and not listed.live
         self.unlink()
 
     def close(
@@ -197,30 +230,33 @@ class Upkeep:
         if segments and not segments[-1].sealed:
             self.rolled(segments[-1])
             self.completed(journal.completed)
-        settled = journal.ledger.settled()
-        checkpoint = Checkpoint(journal.epoch, journal.completed, journal.next_seq, True, settled, redelivered)
+        checkpoint = self._checkpoint(journal.completed, journal.next_seq, redelivered, clean=True)
         keep = [ticket for ticket in self.checkpoints if ticket != checkpoint.ticket][: CHECKPOINTS - 1]
-        self._files.submit(partial(write_checkpoint, self._disk, checkpoint, keep), done)
+        self._jobs.submit(partial(write_checkpoint, self._disk, checkpoint, keep), done)
 
     # -- segments ------------------------------------------------------------------------------------------------------
 
     def _footed(self, segment: "Segment", error: "BaseException | None") -> None:
         if error is not None:
-            self._trouble(error)
+            gone = isinstance(error, DiskError) and error.missing and segment not in self._journal.ledger.segments
+            if not gone:
+                self._trouble(error)
             return
         segment.stretches = {}
         segment.targets = segment.sets = {}
 
     def unlink(self) -> None:
-        """Have the segments unlinked that nobody needs: nothing in them is live, two checkpoints are behind them."""
+        """Have the segments unlinked that nobody needs: as of the newest checkpoint nothing in them is live."""
         if self._held or len(self.checkpoints) < CHECKPOINTS or self._settled is not None:
             return
         journal = self._journal
         behind = self.checkpoints[CHECKPOINTS - 1]
-        segments = [each for each in journal.ledger.segments if each.sealed and each.last_ticket <= behind]
-        dead = [segment for segment in segments if not segment.live]
-        # What settled them may be in a batch that is being written: without that they would have to come back.
-        self._settled = journal.last_ticket, [partial(self._unlink, dead), *self._compact(segments)]
+        segments = [
+            each for each in journal.ledger.segments if each.sealed and each.last_ticket <= behind and not each.kept
+        ]
+        self._unlink([segment for segment in segments if segment.dead])
+        # What settled the rest may be in a batch that is being written: without that it would have to come back.
+        self._settled = journal.last_ticket, list(self._compact(segments))
         self._go_on(journal.completed)
 
     def _go_on(self, ticket: int) -> None:
@@ -232,19 +268,21 @@ class Upkeep:
                     job()
 
     def _unlink(self, dead: "list[Segment]") -> None:
+        if dead:
+            names = [fmt.segment_name(segment.number) for segment in dead]
+            self._jobs.submit(partial(remove, self._disk, names), self._done)
+            self.unlinked += len(dead)
         for segment in dead:
             # From now on no checkpoint speaks of it, and the folder is synced before the next one is written.
             self._journal.ledger.remove(segment)
-        if dead:
-            self.unlinked += len(dead)
-            names = [fmt.segment_name(segment.number) for segment in dead]
-            self._files.submit(partial(_unlink, self._disk, names), self._done)
 
     def _compact(self, segments: "list[Segment]") -> "Iterator[Callable[[], None]]":
         """Yield the compaction of one segment in which little is live: what reads messages waits for it."""
         if self._compacting:
             return
         for segment in segments:
+            if segment.dead:
+                continue
             small = segment.used < COMPACT_OCTETS or segment.live >= COMPACT_PARTS * segment.published
             if small or segment.stretches or not segment.live:
                 continue
@@ -255,8 +293,8 @@ class Upkeep:
             return
 
     def _start_compaction(self, segment: "Segment", job: "Callable[[], Compacted]") -> None:
+        self._jobs.submit(job, partial(self._compacted, segment))
         self._compacting = True
-        self._files.submit(job, partial(self._compacted, segment))
 
     def _compacted(self, segment: "Segment", result: "Compacted | BaseException") -> None:
         self._compacting = False
@@ -289,39 +327,42 @@ class Upkeep:
     def release(self, ticket: int) -> None:
         """Let go what `hold` kept."""
         self._held.remove(ticket)
-        self.unlink()
+        try:
+            self.unlink()
+        except Exception as error:  # noqa: BLE001 - as everything that changes the log
+            self._journal.fail(error)
 
-    # -- files ahead of time -------------------------------------------------------------------------------------------
+    # -- what is missing -----------------------------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
-        if not self._preparing:
-            self._preparing = True
-            self._files.submit(partial(_prepare, self._disk, self.segment_octets), self._prepared)
+    def _look(self) -> None:
+        """Look whether somebody took a segment's file away: what is read from it later would be missed too late."""
+        journal = self._journal
+        there = [each for each in journal.ledger.segments if 0 < each.first_ticket <= journal.completed]
+        names = {fmt.segment_name(each.number): each for each in there if each.number not in self._lost}
+        if names:
+            self._jobs.submit(partial(_absent, self._disk, list(names)), partial(self._looked, names))
 
-    def _prepared(self, error: "BaseException | None") -> None:
-        self._preparing = False
-        if error is not None:
-            self._trouble(error)
-        elif self._reserve:
-            self._journal.on_full("")
+    def _looked(self, names: "dict[str, Segment]", absent: "list[str] | BaseException") -> None:
+        if isinstance(absent, BaseException):
+            self._trouble(absent)
+            return
+        for name in absent:
+            segment = names[name]
+            if not segment.sealed:
+                raise DiskError("write to", name, errno.ENOENT)
+            self._lost.add(segment.number)
+            self._journal.on_unreadable(
+                f"segment {name} was removed while the node runs: {segment.live} messages in it are lost unless it is "
+                "put back"
+            )
 
-    def _keep_reserve(self) -> None:
-        self._files.submit(partial(_make_reserve, self._disk, self.reserve_octets), self._reserved)
-
-    def _reserved(self, error: "BaseException | None") -> None:
-        self._reserve = error is None
-        if error is None:
-            self._prepare()
-        else:
-            self._trouble(error)
+    def _has_room(self) -> None:
+        self._journal.on_full("")
 
     def disk_is_full(self, text: str) -> None:
         """Give the reserve away: what is in flight, and the settles that make room, can be written."""
         self._journal.on_full(text)
-        if self._reserve:
-            self._reserve = False
-            self._reserve_ms = self._journal.clock.now_ms
-            self._files.submit(partial(_unlink, self._disk, [RESERVE, PREPARED]), self._done)
+        self._reserve.give_away(self._journal.clock.now_ms)
 
     def _done(self, error: "BaseException | None") -> None:
         if error is not None:
@@ -335,7 +376,7 @@ class Upkeep:
         if isinstance(error, DiskError) and error.full:
             self.disk_is_full(str(error))
         else:
-            self._journal.fail(str(error))
+            self._journal.fail(error)
 
     def status(self) -> dict[str, Any]:
         """Return figures for `log status`."""
@@ -343,40 +384,10 @@ class Upkeep:
             "checkpoints": list(self.checkpoints),
             "unlinked": self.unlinked,
             "compacted": self.compacted,
-            "reserve": self._reserve,
+            "reserve": self._reserve.there,
         }
 
 
-def _unlink(disk: "Disk", names: list[str]) -> None:
+def _absent(disk: "Disk", names: list[str]) -> list[str]:
     there = set(disk.names())
-    for name in names:
-        if name in there:
-            disk.unlink(name)
-    disk.sync_folder()
-
-
-def _prepare(disk: "Disk", octets: int) -> None:
-    if PREPARED not in disk.names():
-        _create_whole(disk, PREPARED, octets)
-
-
-def _make_reserve(disk: "Disk", octets: int) -> None:
-    if RESERVE in disk.names():
-        file = disk.open(RESERVE)
-        size = disk.size(file)
-        disk.close(file)
-        if size >= octets:
-            return
-        disk.unlink(RESERVE)  # of a start with less room
-    # What is in it nobody reads: a disk that takes a second for a sync would keep a stop waiting for a minute.
-    _create_whole(disk, RESERVE, octets, lasting=False)
-
-
-def _create_whole(disk: "Disk", name: str, octets: int, *, lasting: bool = True) -> None:
-    """Make a file of zeros under its name when it is complete."""
-    part = name + NEW_SUFFIX
-    if part in disk.names():
-        disk.unlink(part)
-    disk.close(disk.create(part, octets, lasting=lasting))
-    disk.rename(part, name)
-    disk.sync_folder()
+    return [name for name in names if name not in there]

@@ -13,6 +13,11 @@ Job: TypeAlias = Callable[[], Any]
 Done: TypeAlias = Callable[[Any], None]
 
 
+def reason(error: BaseException) -> str:
+    """Return why a job ended with this error: never empty, as the text of a MemoryError is."""
+    return str(error) or type(error).__name__
+
+
 class Worker:
     """Jobs run one after the other, elsewhere; `done` runs on the hub, in the same order."""
 

@@ -12,6 +12,7 @@ from pybroker.store.disk import NEW_SUFFIX, DiskError
 
 if TYPE_CHECKING:
     from pybroker.store.disk import Disk
+    from pybroker.store.newest import Newest
 
 # A file of zeros, of the usual size, that becomes the next segment.
 PREPARED: Final = "prepared"
@@ -53,23 +54,33 @@ class Batch:
 class Writer:
     """Used by the journal thread alone: writes one segment of the log with this epoch at a time."""
 
-    __slots__ = ("_disk", "_epoch", "_file", "_number")
+    __slots__ = ("_disk", "_epoch", "_file", "_newest", "_number")
 
-    def __init__(self, disk: "Disk", epoch: int) -> None:
+    def __init__(self, disk: "Disk", epoch: int, newest: "Newest") -> None:
         self._disk = disk
         self._epoch = epoch
+        self._newest = newest
         self._file = -1
         self._number = 0
 
     def write(self, batch: Batch) -> None:
-        """Write and sync. Raises DiskError: if it is `full` the same batch may be tried again."""
+        """Write and sync. Raises DiskError: if it is `full` or `lacks_descriptors` the same batch may be tried again.
+
+        A file that has lost its name would be gone with the process: what is written to it is not on disk.
+        """
         if batch.number != self._number:
             self._make(batch)
-        self._disk.write_at(self._file, batch.offset, batch.octets)
-        self._disk.sync(self._file)
+        disk, file = self._disk, self._file
+        disk.write_at(file, batch.offset, batch.octets)
+        disk.sync(file)
+        if not disk.links(file):
+            raise DiskError("write", fmt.segment_name(batch.number), errno.ENOENT)
 
     def _make(self, batch: Batch) -> None:
-        """Make the segment's file, of the prepared one if that is large enough; named once its head is on disk."""
+        """Make the segment's file, of the prepared one if that is large enough; named once its head is on disk.
+
+        And noted once it has its name: from then on a start misses it.
+        """
         assert batch.create, "a segment that is there is the one that is being written"
         disk = self._disk
         name = fmt.segment_name(batch.number)
@@ -84,7 +95,8 @@ class Writer:
             disk.sync(file)
             disk.rename(made, name)
             disk.sync_folder()
-        except DiskError:
+            self._newest.write(batch.number)
+        except BaseException:
             disk.close(file)
             raise
         self.close()

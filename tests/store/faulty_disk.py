@@ -183,9 +183,6 @@ class FaultyDisk:
     def below(self, name: str) -> "FaultyDisk":
         return self.folders.setdefault(name, FaultyDisk(self.power))
 
-    def pause(self) -> None:
-        pass
-
     def names(self) -> list[str]:
         self._operation("names", "", counted=False)
         return sorted(self.files)
@@ -214,6 +211,9 @@ class FaultyDisk:
 
     def size(self, file: int) -> int:
         return len(self._open[file][1].seen)
+
+    def links(self, file: int) -> int:
+        return sum(each is self._open[file][1] for each in self.files.values())
 
     def write_at(self, file: int, offset: int, octets: bytes) -> None:
         name, content, _ = self._changing("write_at", file)

@@ -8,7 +8,7 @@ from store.faulty_disk import FaultyDisk
 from store.records import EPOCH
 
 from pybroker.store import checkpoint as checkpoints
-from pybroker.store.checkpoint import Checkpoint, checkpoint_name, checkpoint_ticket, newest, write_checkpoint
+from pybroker.store.checkpoint import Checkpoint, Listed, checkpoint_name, checkpoint_ticket, newest, write_checkpoint
 from pybroker.store.format import FormatError, VersionError
 
 U64 = st.integers(0, (1 << 64) - 1)
@@ -20,6 +20,8 @@ SAMPLE = Checkpoint(
     True,
     {1: {5: array("Q", [1, 7]), 6: array("Q", [2, 2, 5, 9])}, 3: {}},
     [(5, 8, 9, 2), (6, 20, 20, 1)],
+    4,
+    {1: Listed(1, 1, 5, 1, sealed=True, live={5: 3, 6: 1}), 3: Listed(3, 6, 9, 20, sealed=False, live={})},
 )
 
 
@@ -30,9 +32,14 @@ SAMPLE = Checkpoint(
     st.booleans(),
     st.dictionaries(U64, st.dictionaries(U64, PAIRS, max_size=3), max_size=3),
     st.lists(st.tuples(U64, U64, U64, U64), max_size=5),
+    U64,
+    st.lists(st.builds(Listed, U64, U64, U64, U64, st.booleans(), st.dictionaries(U64, U64, max_size=3)), max_size=3),
 )
-def test_a_checkpoint_is_read_as_it_was_written(epoch, ticket, next_seq, clean, settled, redelivered):
-    checkpoint = Checkpoint(epoch, ticket, next_seq, clean, settled, redelivered)
+def test_a_checkpoint_is_read_as_it_was_written(
+    epoch, ticket, next_seq, clean, settled, redelivered, next_number, segments
+):
+    listed = {each.number: each for each in segments}
+    checkpoint = Checkpoint(epoch, ticket, next_seq, clean, settled, redelivered, next_number, listed)
     assert Checkpoint.decode(checkpoint.encode()) == checkpoint
 
 
@@ -57,12 +64,12 @@ def test_every_cut_is_found():
 
 def test_a_newer_version_is_refused_and_not_left_out(monkeypatch):
     disk = FaultyDisk()
-    monkeypatch.setattr(checkpoints, "VERSION", 2)
+    monkeypatch.setattr(checkpoints, "VERSION", 3)
     write_checkpoint(disk, SAMPLE, [])
     monkeypatch.undo()
     with pytest.raises(VersionError) as raised:
         newest(disk)
-    assert str(raised.value) == "the log has version 2, this program reads up to 1: start a newer one"
+    assert str(raised.value) == "the log has version 3, this program reads up to 2: start a newer one"
 
 
 @given(U64)

@@ -121,6 +121,7 @@ def test_what_is_not_settled_is_found_however_scattered_it_is(rng, count, first,
         patch.setattr(settleds, "JOIN_BELOW", 6)
         segment = Segment(1, SEED, 0, 1_000, 64)
         segment.count((1,), 200)
+        segment.last_seq = 199
         gone = rng.sample(range(200), count)
         for seq in gone:
             segment.settle(1, seq, seq)

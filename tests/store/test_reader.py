@@ -7,8 +7,9 @@ from store.faulty_disk import FaultyDisk
 from store.records import EPOCH, content, publish, run_of
 
 from pybroker.store import format as fmt
+from pybroker.store.disk import DiskError
 from pybroker.store.ledger import Index
-from pybroker.store.reader import fetch, read_back
+from pybroker.store.reader import RETRY_MS, Reader, read_back
 from pybroker.store.worker import InlineWorker
 from pybroker.stretch import Stretch
 
@@ -74,45 +75,69 @@ def test_what_is_in_no_record_is_told_of(disk):
     assert complaints == ["4 messages in segment 1 cannot be read: damaged: not found"]
 
 
-def test_a_segment_that_cannot_be_read_does_not_keep_the_others(disk):
+def test_a_segment_that_is_missing_does_not_keep_the_others(disk):
     disk.unlink(fmt.segment_name(1))
     found, complaints = read_back(disk, EPOCH, [wanted(1, 5, 1), wanted(2, 11, 10)], STEADY_MS)
     assert len(bodies(found)) == 10
-    assert complaints == [
-        "messages in segment 1 cannot be read: cannot open seg.0000000000000001: No such file or directory"
-    ]
+    assert complaints == ["1 messages are lost: cannot open seg.0000000000000001: No such file or directory"]
 
 
 def test_no_file_stays_open(disk):
-    disk.fail_next("read_at", 5, times=1)
     read_back(disk, EPOCH, [wanted(1, 5, 1), wanted(2, 11, 10), wanted(3, 50, 1)], STEADY_MS)
+    disk.fail_next("read_at", errno.ENOMEM, times=1)
+    with pytest.raises(DiskError):
+        read_back(disk, EPOCH, [wanted(1, 5, 1)], STEADY_MS)
     assert disk._open == {}
+
+
+class Reading:
+    def __init__(self, disk):
+        self.worker, self.told, self.late, self.got = InlineWorker(), [], [], []
+        self.reader = Reader(self.worker, disk, EPOCH)
+        self.reader.on_unreadable, self.reader.on_late = self.told.append, self.late.append
+
+    def fetch(self, *parts):
+        self.reader.fetch(list(parts), STEADY_MS, self.got.append)
 
 
 @pytest.mark.parametrize("number", [1, 9])
 def test_who_asked_is_answered_once_and_the_operator_told(disk, number):
-    worker, told, got = InlineWorker(), [], []
-    fetch(worker, disk, EPOCH, [wanted(2, 11, 1), wanted(number, 1, 1)], STEADY_MS, told.append, got.append)
-    assert got == []
-    worker.run()
+    reading = Reading(disk)
+    reading.fetch(wanted(2, 11, 1), wanted(number, 1, 1))
+    assert reading.got == []
+    reading.worker.run()
     there = [content(b"1")] if number == 1 else []
-    assert [bodies(each) for each in got] == [[*there, content(b"11")]]
-    assert len(told) == (number == 9)
+    assert [bodies(each) for each in reading.got] == [[*there, content(b"11")]]
+    assert len(reading.told) == (number == 9)
+    assert reading.late == []
 
 
-def test_a_worker_that_breaks_leaves_nobody_waiting(disk, monkeypatch):
-    monkeypatch.setattr("pybroker.store.reader.SegmentFile", None)
-    worker, told, got = InlineWorker(), [], []
-    fetch(worker, disk, EPOCH, [wanted(2, 11, 1)], STEADY_MS, told.append, got.append)
-    worker.run()
-    assert (got, len(told)) == ([[]], 1)
-    assert told[0].startswith("messages cannot be read: ")
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EACCES])
+def test_what_cannot_be_read_now_is_not_lost_but_late(disk, number):
+    reading = Reading(disk)
+    disk.fail_next("open", number, times=2)
+    reading.fetch(wanted(2, 11, 1))
+    reading.worker.run()
+    for now_ms in (RETRY_MS, RETRY_MS + 100):
+        reading.reader.tick(now_ms)
+        reading.worker.run()
+    assert (reading.got, reading.told, len(reading.late)) == ([], [], 1)
+    reading.reader.tick(2 * RETRY_MS)
+    reading.worker.run()
+    assert [bodies(each) for each in reading.got] == [[content(b"11")]]
+    assert reading.late[1:] == [""]
 
 
-def test_without_a_descriptor_reading_is_tried_again(disk):
-    files, complaints, came = InlineWorker(), [], []
-    disk.fail_next("open", errno.EMFILE, times=3)
-    fetch(files, disk, EPOCH, [wanted(1, 8, 3)], STEADY_MS, complaints.append, came.append)
-    files.run()
-    assert [bodies(found) for found in came] == [[content(b"%d" % seq) for seq in (8, 9, 10)]]
-    assert complaints == []
+def test_memory_that_is_short_loses_nothing(disk, monkeypatch):
+    def short(*_):
+        raise MemoryError
+
+    reading = Reading(disk)
+    monkeypatch.setattr("pybroker.store.reader.SegmentFile", short)
+    reading.fetch(wanted(2, 11, 1))
+    reading.worker.run()
+    monkeypatch.undo()
+    assert reading.late == ["messages cannot be read now, which is tried again each second: MemoryError"]
+    reading.reader.tick(RETRY_MS)
+    reading.worker.run()
+    assert [bodies(each) for each in reading.got] == [[content(b"11")]]

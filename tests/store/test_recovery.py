@@ -8,9 +8,10 @@ from journals import Node, open_segment
 from store.faulty_disk import FaultyDisk
 
 from pybroker.store import format as fmt
-from pybroker.store.checkpoint import Checkpoint, write_checkpoint
+from pybroker.store.checkpoint import Checkpoint, checkpoint_name, write_checkpoint
 from pybroker.store.disk import DiskError
 from pybroker.store.epoch import find
+from pybroker.store.newest import NAME as NEWEST
 from pybroker.store.quarantine import QUARANTINE
 from pybroker.store.recovery import Recovery
 
@@ -136,6 +137,8 @@ def test_every_octet_of_a_batch_that_another_follows_is_reported_if_it_is_damage
     for octet in range(start, end):
         broken = FaultyDisk()
         broken.write_file(FIRST, whole)
+        for name in (checkpoint_name(0), NEWEST):
+            broken.write_file(name, disk.read_file(name))
         broken.flip(FIRST, 8 * octet + octet % 8)
         found = recover(broken)
         assert seqs(found) in ([1, 3, 4], [1, 2, 3, 4])

@@ -38,6 +38,7 @@ def test_what_is_settled_is_not_told(returned, settled):
     for number, first in enumerate((1, 12, 25), 1):
         segment = Segment(number, 0, first, 1 << 26, 64)
         segment.pairs[1] = segment.live = 100
+        segment.last_seq = (11, 24, 40)[number - 1]
         ledger.add(segment)
     for pair, times in returned.items():
         ledger.give_back(1, times, array("Q", pair))

@@ -9,6 +9,7 @@ from store.records import EPOCH
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
+from pybroker.store.newest import NAME as NEWEST, Newest
 from pybroker.store.segment import SegmentFile
 from pybroker.store.writer import PREPARED, Batch, Writer
 
@@ -22,7 +23,7 @@ def disk():
 
 
 def test_a_batch_makes_its_segment_and_is_on_disk(disk):
-    writer = Writer(disk, EPOCH)
+    writer = Writer(disk, EPOCH, Newest(disk))
     writer.write(Batch(1, 10_000, AT, b"first"))
     writer.write(Batch(1, 0, AT + 5, b"second"))
     for seed in range(20):
@@ -33,10 +34,11 @@ def test_a_batch_makes_its_segment_and_is_on_disk(disk):
 
 
 def test_the_next_segment_is_another_file(disk):
-    writer = Writer(disk, EPOCH)
+    writer = Writer(disk, EPOCH, Newest(disk))
     writer.write(Batch(1, 10_000, AT, b"first"))
     writer.write(Batch(2, 20_000, AT, b"second"))
-    assert disk.names() == [FIRST, SECOND]
+    assert disk.names() == [NEWEST, FIRST, SECOND]
+    assert Newest(disk).read() == 2
     assert disk.read_file(SECOND)[AT : AT + 6] == b"second"
     writer.close()
     writer.close()
@@ -44,15 +46,15 @@ def test_the_next_segment_is_another_file(disk):
 
 def test_a_prepared_file_that_is_large_enough_is_taken(disk):
     disk.close(disk.create(PREPARED, 20_000))
-    Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
-    assert disk.names() == [FIRST]
+    Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
+    assert disk.names() == [NEWEST, FIRST]
     assert SegmentFile(disk, 1, EPOCH).header.size == len(disk.read_file(FIRST)) == 20_000
 
 
 def test_a_prepared_file_that_is_too_small_makes_room(disk):
     disk.close(disk.create(PREPARED, 5_000))
-    Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
-    assert disk.names() == [FIRST]
+    Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
+    assert disk.names() == [NEWEST, FIRST]
     assert len(disk.read_file(FIRST)) == 10_000
 
 
@@ -68,8 +70,8 @@ def test_a_prepared_file_that_goes_meanwhile_is_none(disk, monkeypatch):
         return there
 
     monkeypatch.setattr(disk, "names", seen_and_gone)
-    Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
-    assert disk.names() == [FIRST]
+    Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
+    assert disk.names() == [NEWEST, FIRST]
 
 
 @pytest.mark.parametrize("prepared", [False, True])
@@ -77,7 +79,7 @@ def test_a_prepared_file_that_goes_meanwhile_is_none(disk, monkeypatch):
 def test_a_full_disk_lets_the_same_batch_be_tried_again(disk, prepared, operation):
     if prepared:
         disk.close(disk.create(PREPARED, 20_000))
-    writer = Writer(disk, EPOCH)
+    writer = Writer(disk, EPOCH, Newest(disk))
     batch = Batch(1, 10_000, AT, b"first")
     if not (prepared and operation == "create"):
         disk.fail_next(operation, errno.ENOSPC, times=3)
@@ -96,7 +98,7 @@ def test_a_full_disk_lets_the_same_batch_be_tried_again(disk, prepared, operatio
 def test_a_file_that_could_not_be_made_whole_leaves_no_segment(disk):
     disk.power.capacity = 5_000
     with pytest.raises(DiskError) as raised:
-        Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
+        Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
     assert raised.value.full
     assert [name for name in disk.names() if fmt.segment_number(name) is not None] == []
 
@@ -112,7 +114,7 @@ def test_a_segment_that_has_its_name_has_its_head():
                 disk.sync_folder()
             disk.crash_at(disk.power.operations + operation)
             try:
-                Writer(disk, EPOCH).write(Batch(1, 10_000, AT, b"first"))
+                Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
             except PowerLoss:
                 for seed in range(20):
                     crashed = disk.crash(random.Random(seed))

@@ -29,15 +29,16 @@ def tx_commit(channel: "AmqpChannel", _method: commands.Tx.Commit) -> None:
     log = channel.session.broker.log
     ticket = 0
     # One call, so one batch of the log: after a crash there is all of it or nothing.
-    for route, contents, queues in transaction.publishes:
-        ticket = max(ticket, commit_publish(channel, route, contents, queues))
-    for what, batches in transaction.acks:
-        if what == "ack":
-            channel.settle(batches)
-        else:
-            channel.give_back(batches, requeue=what == "requeue")
-        if what != "requeue" and any(batch.queue.durable and batch.run.traits.persistent for batch in batches):
-            ticket = max(ticket, log.ticket)
+    with log.together():
+        for route, contents, queues in transaction.publishes:
+            ticket = max(ticket, commit_publish(channel, route, contents, queues))
+        for what, batches in transaction.acks:
+            if what == "ack":
+                channel.settle(batches)
+            else:
+                channel.give_back(batches, requeue=what == "requeue")
+            if what != "requeue" and any(batch.queue.durable and batch.run.traits.persistent for batch in batches):
+                ticket = max(ticket, log.ticket)
     if ticket:
         log.want(ticket)
     channel.send_when(make_method(commands.Tx.CommitOk), log, ticket)

@@ -175,8 +175,11 @@ class Departures(Chore):
         if letter is not None and letter.targets:
             # Copy and original in one call, so in one batch of the log: after a crash there is the one or the other.
             run = single_run(broker, letter.names, message, letter.octets, letter.traits)
-            enqueue(broker.log, run, range(1), letter.targets, NO_RECEIPT)
-        queue.forget(message.run, range(message.index, message.index + 1))
+            with broker.log.together():
+                enqueue(broker.log, run, range(1), letter.targets, NO_RECEIPT)
+                queue.forget(message.run, range(message.index, message.index + 1))
+        else:
+            queue.forget(message.run, range(message.index, message.index + 1))
         return cost
 
 

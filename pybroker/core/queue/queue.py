@@ -248,9 +248,9 @@ class Queue:
     def wake(self) -> None:
         """Ask the pump for a delivery at the end of this turn."""
         if not self.awake and not self.deleted:
-            self.awake = True
             turn = self.vhost.broker.turn
             turn.queues.append(self)
+            self.awake = True
             if not turn.woken:
                 turn.wake()
 

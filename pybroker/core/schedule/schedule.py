@@ -134,17 +134,18 @@ class Schedule(Queue):
             self._look_at(now_ms + HOLD_MS)
             return
         done = on_time = 0
-        for each in due:
-            shelved = shelf.take(each.seq, each.size)
-            if shelved is None:
-                break
-            self._release.add(*shelved)
-            self._settle(each, shelved)
-            done += 1
-            on_time += each.agenda is self.times
-        self.times.drop(on_time)
-        self.delays.drop(done - on_time)
-        self._release.end()
+        with broker.log.together():
+            for each in due:
+                shelved = shelf.take(each.seq, each.size)
+                if shelved is None:
+                    break
+                self._release.add(*shelved)
+                self._settle(each, shelved)
+                done += 1
+                on_time += each.agenda is self.times
+            self.times.drop(on_time)
+            self.delays.drop(done - on_time)
+            self._release.end()
         if done < len(due):
             more = shelf.read_ahead(urgent=True) or more
         self._count()
@@ -203,9 +204,9 @@ class Schedule(Queue):
     def wake(self) -> None:
         """Ask the pump for a share of the next turn; what was deleted is forgotten in shares as well."""
         if not self.awake:
-            self.awake = True
             turn = self.vhost.broker.turn
             turn.queues.append(self)
+            self.awake = True
             if not turn.woken:
                 turn.wake()
 
