@@ -54,6 +54,7 @@ class DefinitionsStorage:
             raise StartError(f"cannot open the definitions: {error}", os.EX_IOERR) from None
         self._thread: ThreadWorker | None = ThreadWorker("definitions", turn)
         self.catalogue = Catalogue(self._opened, disk, self._thread, clock)
+        self._thread.on_error = self.catalogue.fail
 
     def restore(self, broker: "Broker") -> None:
         """Give a broker that was made with `catalogue` what was kept, and tell the operator what was amiss."""

@@ -26,7 +26,7 @@ from pybroker.store.quarantine import QUARANTINE
 from pybroker.store.recovery import Recovery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from pybroker.core.broker import Broker
@@ -77,11 +77,11 @@ class Storage:
         """
         broker = self._broker
         try:
-            aside = self._log_without_definitions()
+            known = survivors.durable_queues(broker)
+            aside = self._log_without_definitions(known)
             disk = open_log(self._data)
             self._files = ThreadWorker("files", self._turn)
             pages = self._empty_pages()
-            known = survivors.durable_queues(broker)
             found = self._in_files(Recovery(disk, known.keys(), self._progressed, self._data).run)
             broker.next_queue = max(broker.next_queue, found.next_queue_id)
             self._journal_thread = ThreadWorker("journal", self._turn)
@@ -96,6 +96,8 @@ class Storage:
         journal.on_full = self._on_full
         journal.on_unreadable = self._unreadable
         journal.reader.on_late = self._late_told
+        self._journal_thread.on_error = journal.fail
+        self._files.on_error = self._files_failed
         self.journal = broker.log = journal
         broker.pages = PageLog(pages, self._files, self._unreadable)
         count = survivors.restore(known, found)
@@ -109,13 +111,13 @@ class Storage:
             journal.commit_nothing()
         self._ticker = gevent.spawn(self._tick)
 
-    def _log_without_definitions(self) -> list[str]:
+    def _log_without_definitions(self, known: "Collection[int]") -> list[str]:
         """Move a log aside whose definitions are all gone: no queue is known, so that all of it would be given up.
 
         Return a sentence about it, if it was so.
         """
-        log_disk = open_log(self._data)
-        if not self._broker.definitions.is_new or not any(map(segment_number, log_disk.names())):
+        lost = self._broker.definitions.is_new and not known
+        if not lost or not any(map(segment_number, open_log(self._data).names())):
             return []
         place = f"{QUARANTINE}/{PARTS[0]}.{self._broker.clock.timestamp_ms}"
         self._data.below(QUARANTINE)
@@ -201,6 +203,11 @@ class Storage:
             self._broker.log_failed(text)
         finally:
             self._on_failed()
+
+    def _files_failed(self, error: Exception) -> None:
+        """Stop if memory is so short that nobody knows what should have followed a job."""
+        if isinstance(error, MemoryError) and self.journal is not None:
+            self.journal.fail(error)
 
     def _late_told(self, text: str) -> None:
         self._broker.withdraw_notice(self._late)

@@ -31,14 +31,18 @@ log = logging.getLogger("pybroker")
 
 
 class ThreadWorker(Worker):
-    """One thread. What its jobs return is handled on the hub, at the loop's next round, and ends a turn."""
+    """One thread. What its jobs return is handled on the hub, at the loop's next round, and ends a turn.
 
-    __slots__ = ("_async", "_jobs", "_results", "_thread", "_turn")
+    `on_error` is told what went wrong in that: whoever waits for what should have followed must not wait for ever.
+    """
+
+    __slots__ = ("_async", "_jobs", "_results", "_thread", "_turn", "on_error")
 
     def __init__(self, name: str, turn: "LoopTurn") -> None:
         self._turn = turn
         self._jobs: SimpleQueue[tuple[Job, Done] | None] = SimpleQueue()
         self._results: deque[tuple[Done, Any]] = deque()
+        self.on_error: Callable[[Exception], None] = _ignore
         self._async: Any = gevent.get_hub().loop.async_()
         self._async.start(self._collect)
         self._thread = Thread(target=self._work, name=name, daemon=True)
@@ -89,13 +93,18 @@ class ThreadWorker(Worker):
                 turn.linger.working -= 1
                 try:
                     done(result)
-                except Exception:
+                except Exception as error:
                     # A bug in what follows one job must not keep the results of the others.
+                    self.on_error(error)
                     log.exception("what follows a job of the thread %s failed", self._thread.name)
         finally:
             if results:
                 self._async.send()
             turn.after_reading()
+
+
+def _ignore(_: Exception) -> None:
+    """Do nothing: whoever cares has put something else in its place."""
 
 
 def _until_there_is_memory(step: Callable[[], object]) -> None:

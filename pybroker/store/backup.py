@@ -12,6 +12,7 @@ last, so that what has none is no backup.
 
 import json
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from google_crc32c import extend, value as crc32c
@@ -223,7 +224,9 @@ def _first(disk: Disk, name: str, octets: int) -> Iterator[bytes]:
 def _ended(parts: Iterator[bytes], octets: int) -> Iterator[bytes]:
     """Yield the octets of a segment that is still written, ending here: so its header says, else its end is missed."""
     first = next(parts, b"")
-    yield fmt.of_size(first[: fmt.HEADER_OCTETS], octets) + first[fmt.HEADER_OCTETS :]
+    with suppress(fmt.FormatError):  # what is damaged is copied as it is
+        first = fmt.of_size(first[: fmt.HEADER_OCTETS], octets) + first[fmt.HEADER_OCTETS :]
+    yield first
     yield from parts
 
 

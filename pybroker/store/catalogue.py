@@ -113,7 +113,7 @@ class Catalogue(Definitions):
             return self._count()
         except Exception as error:
             # Made, and not to be kept: it would be gone with the next start, and what relies on it.
-            self._fail(error)
+            self.fail(error)
             raise
 
     def _count(self) -> int:
@@ -133,7 +133,7 @@ class Catalogue(Definitions):
             self._submit(partial(self._apply, batch), partial(self._applied, batch))
             self._gathered, self._clear = {}, False
         except Exception as error:  # noqa: BLE001 - what is not handed over must not be completed by what follows
-            self._fail(error)
+            self.fail(error)
 
     def tick(self) -> None:
         """Try again what a full disk refused; make a snapshot when one is due."""
@@ -175,7 +175,7 @@ class Catalogue(Definitions):
             done(result)
             self._go_on()
         except Exception as error:  # noqa: BLE001 - nobody knows which of the changes that follow were made
-            self._fail(error)
+            self.fail(error)
 
     def _applied(self, batch: Batch, result: Any) -> None:
         if isinstance(result, Exception):
@@ -185,7 +185,7 @@ class Catalogue(Definitions):
                 self._retry = self._refused = True
                 self._tell(str(result))
             else:
-                self._fail(result)
+                self.fail(result)
             return
         if self._refused:
             self._refused = False
@@ -205,12 +205,13 @@ class Catalogue(Definitions):
         if isinstance(result, DiskError):
             self._tell(f"{result}; the definitions themselves are safe")
         elif isinstance(result, Exception):
-            self._fail(result)
+            self.fail(result)
         else:
             self._tell("")
             self._snapshot_changes = result
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
+        """Stop for good: what was made and is not on disk would be missed by all that relies on it."""
         if not self.failed:
             self.failed = reason(error)
             self.on_failed(self.failed)

@@ -167,11 +167,8 @@ def segment_header(number: int, epoch: int, size: int, created_ms: int = 0) -> b
 
 
 def of_size(header: bytes, size: int) -> bytes:
-    """Return the header of a segment that is not as large as it was made any more; a damaged one as it is."""
-    try:
-        return SegmentHeader.decode(header)._replace(size=size).encode()
-    except FormatError:
-        return header
+    """Return the header of a segment that is not as large any more as it was made. Raises FormatError."""
+    return SegmentHeader.decode(header)._replace(size=size).encode()
 
 
 def seed(epoch: int, number: int) -> int:
@@ -204,8 +201,8 @@ def decode_batch(payload: bytes) -> Batch:
 
 def targets(set_id: int, priority: int, timed: bool, queue_ids: tuple[int, ...], seed: int) -> bytes:
     """Return the record that says what `set_id` stands for in this segment."""
-    payload = _TARGETS.pack(set_id, priority, timed, 0, len(queue_ids)) + little(array("Q", queue_ids))
-    return record(TARGETS, payload, seed)
+    head = _TARGETS.pack(set_id, priority, timed, 0, len(queue_ids))
+    return record(TARGETS, head + little(array("Q", queue_ids)), seed)
 
 
 def decode_targets(payload: bytes) -> Targets:

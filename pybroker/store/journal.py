@@ -356,8 +356,7 @@ class Journal(Log):
 
     def _prove(self) -> None:
         """Write down that the last batch is on disk: a torn tail and a damaged one can be told apart from then on."""
-        segment = self.ledger.segments[-1]
-        self._proven = self.last_ticket
+        segment, self._proven = self.ledger.segments[-1], self.last_ticket
         if segment.sealed or segment.used + fmt.PROVEN_RECORD_OCTETS > segment.size:
             return
         octets = fmt.proven(self.last_ticket, segment.seed)

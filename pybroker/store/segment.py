@@ -230,7 +230,7 @@ def seal_segment(disk: "Disk", number: int, seed: int, used: int, footer: Footer
         try:
             disk.write_at(file, used, octets)
         except DiskError:
-            with suppress(DiskError):
+            with suppress(DiskError, fmt.FormatError):
                 disk.write_at(file, 0, fmt.of_size(disk.read_at(file, 0, fmt.HEADER_OCTETS), used))
                 disk.sync(file)
             disk.truncate(file, used)

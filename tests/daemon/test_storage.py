@@ -76,6 +76,7 @@ def test_a_message_whose_queue_was_not_on_disk_yet_does_not_become_another_queue
     ticket = node.publish(b"x")
     node.wait_for(lambda: node.broker.log.completed >= ticket)
     again = Node(tmp_path)
+    again.broker.definitions.is_new = False
     del again.broker.vhosts["/"].queues["q"]
     again.broker.next_queue = lost
     again.storage.open()

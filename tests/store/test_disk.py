@@ -158,7 +158,7 @@ def test_errors_are_sentences(tmp_path):
 
 @pytest.mark.parametrize(
     ("number", "full"),
-    [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EFBIG, True), (errno.EMFILE, True), (errno.EIO, False)],
+    [(errno.ENOSPC, True), (errno.EDQUOT, True), (errno.EFBIG, True), (errno.EMFILE, False), (errno.EIO, False)],
 )
 def test_full_is_told_from_broken(number, full):
     assert DiskError("write", "a", number).full is full

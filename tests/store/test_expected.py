@@ -1,0 +1,174 @@
+"""What is missing at a start is said: a segment, the newest one, the first one, all of them, the checkpoints."""
+
+import json
+
+import pytest
+from faulty_disk import FaultyDisk
+from journals import Node
+
+from pybroker.store.checkpoint import checkpoint_ticket
+from pybroker.store.format import segment_number
+from pybroker.store.newest import NAME, Newest
+from pybroker.store.quarantine import QUARANTINE
+
+
+def segments(disk):
+    return [name for name in disk.names() if segment_number(name) is not None]
+
+
+@pytest.fixture
+def disk():
+    """A log of four segments with one message each for queue 1; the second is settled."""
+    disk = FaultyDisk()
+    node = Node(disk, largest=2_000)
+    runs = []
+    for _ in range(4):
+        runs.append(node.publish([bytes(1_500)]))
+        node.commit()
+    node.settle(runs[1])
+    node.commit()
+    node.tick(61_000)
+    return disk
+
+
+def reports(disk):
+    return Node(disk).recovered.reports
+
+
+def test_nothing_is_said_of_a_log_that_has_all(disk):
+    assert ([], []) == (reports(disk), reports(disk))
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_segment_with_live_messages_is_missed(disk, at):
+    name = segments(disk)[at]
+    disk.unlink(name)
+    found = Node(disk).recovered
+    assert [(name, {1: 1})] == [tuple(each) for each in found.missing]
+    (report,) = found.reports
+    note = f"missing.{name}.json"
+    assert f"segment {name} is missing, and 1 messages that were in it, noted in {QUARANTINE}/{note}" in report
+    noted = json.loads(disk.below(QUARANTINE).read_file(note))
+    assert {"segment": name, "live": {"1": 1}} == noted
+
+
+def test_one_in_which_nothing_lived_may_have_been_given_up(disk):
+    assert "seg.0000000000000002" not in segments(disk)
+    assert [] == reports(disk)
+
+
+def test_it_is_missed_once(disk):
+    disk.unlink(segments(disk)[0])
+    node = Node(disk)
+    node.publish([b"more"])
+    node.tick()
+    node.tick()
+    assert [] == reports(disk)
+
+
+def test_what_was_settled_since_the_checkpoint_is_not_missed(disk):
+    node = Node(disk)
+    node.log.settle_seqs(1, 1, 1)
+    node.commit()
+    disk.unlink(segments(disk)[0])
+    assert [] == reports(disk)
+
+
+def test_the_newest_is_missed_behind_a_kill(disk):
+    node = Node(disk, largest=2_000)
+    node.publish([bytes(1_500)])
+    node.commit()
+    name = segments(disk)[-1]
+    disk.unlink(name)
+    (report,) = reports(disk)
+    assert f"segment {name} is missing, and nobody knows how many messages" in report
+
+
+def test_a_whole_log_is_missed(disk):
+    for name in disk.names():
+        if name != NAME:
+            disk.unlink(name)
+    assert ["segment seg.0000000000000004 is missing" in report for report in reports(disk)] == [True]
+
+
+def test_all_checkpoints_are_missed(disk):
+    for name in disk.names():
+        if checkpoint_ticket(name) is not None:
+            disk.unlink(name)
+    assert [
+        "all checkpoints of the log are missing or damaged: messages that were acknowledged may come again"
+    ] == reports(disk)
+    assert [] == reports(disk)
+
+
+def test_the_number_of_the_newest_is_missed_and_noted_again(disk):
+    disk.unlink(NAME)
+    (report,) = reports(disk)
+    assert report.startswith("log.newest is missing or damaged")
+    assert 4 == Newest(disk).read()
+    assert [] == reports(disk)
+
+
+def test_a_segment_that_had_been_given_up_is_none_when_it_is_back(disk):
+    first = segments(disk)[0]
+    octets = disk.read_file(first)
+    node = Node(disk)
+    node.log.settle_seqs(1, 1, 1)
+    for _ in range(4):
+        node.publish([b"more"])
+        node.tick()
+        node.tick(61_000)
+    assert first not in segments(disk)
+    disk.write_file(first, octets)
+    found = Node(disk)
+    assert [f"segment {first} had been given up long ago and is back, kept as quarantine/{first}"] == (
+        found.recovered.reports
+    )
+    assert 1 not in found.live()
+    assert octets == disk.below(QUARANTINE).read_file(first)
+
+
+def test_an_empty_file_is_as_good_as_none_and_kept(disk):
+    name = segments(disk)[0]
+    file = disk.open(name, write=True)
+    disk.truncate(file, 0)
+    found = Node(disk).recovered
+    assert [(name, {1: 1})] == [tuple(each) for each in found.missing]
+    assert name in disk.below(QUARANTINE).names()
+
+
+def test_while_the_node_runs_a_sealed_segment_is_missed_once(disk):
+    node = Node(disk)
+    node.publish([b"more"])
+    node.commit()
+    name = segments(disk)[0]
+    disk.unlink(name)
+    for _ in range(3):
+        node.tick(5_000)
+    assert [f"segment {name} was removed while the node runs: 1 messages in it are lost unless it is put back"] == (
+        node.unreadable
+    )
+    assert [] == node.failed
+
+
+def test_while_the_node_runs_the_open_segment_is_missed_without_a_publish(disk):
+    node = Node(disk)
+    node.publish([b"more"])
+    node.commit()
+    disk.unlink(segments(disk)[-1])
+    node.tick(5_000)
+    node.tick(5_000)
+    assert 1 == len(node.failed)
+
+
+@pytest.mark.parametrize("first", [1, 5, 50])
+def test_a_settle_that_cannot_be_is_told_and_takes_nothing(disk, first):
+    """Of a message that was settled before, of one that is in no segment."""
+    node = Node(disk)
+    node.log.settle_seqs(1, 1, 1)
+    node.commit()
+    node.log.settle_seqs(1, first, first)
+    node.commit()
+    assert 1 == len(node.unreadable)
+    assert "the log counts wrong" in node.unreadable[0]
+    assert 0 <= min(segment.live for segment in node.log.ledger.segments)
