@@ -40,6 +40,8 @@ def queue(vhost: VHost, name: str, arguments: Table | None = None, **properties:
     options = {"durable": True, "auto_delete": False, "owner": None, **properties}
     made = Queue(vhost, name, arguments=arguments, limits=queue_limits(arguments, queue_type_of(arguments)), **options)
     vhost.queues[name] = made
+    if made.owner is not None:
+        made.owner.exclusive_queues[made] = None
     return made
 
 
@@ -86,12 +88,13 @@ def refused(call, *arguments, **options):
 
 def session(*, alive=True):
     """Return an owner of exclusive queues; its peer may have gone unnoticed."""
-    owner = SimpleNamespace(gone=[], queues=[])
+    owner = SimpleNamespace(gone=[], queues=[], exclusive_queues={}, name="owner")
 
     def peer_gone(reason):
         owner.gone.append(reason)
         for q in owner.queues:
             q.vhost.queues.pop(q.name)
+            q.deleted = True
 
     owner.peer_alive = lambda: alive
     owner.peer_gone = peer_gone

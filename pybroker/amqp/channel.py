@@ -3,6 +3,7 @@
 What each method does stands in `amqp/methods/`; what a publish becomes in `amqp/publishing.py`.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pamqp import commands
@@ -15,6 +16,7 @@ from pybroker.core.cause import because
 from pybroker.core.lapsed import TAG_MAX
 from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
+from pybroker.core.removal_steps import remove_unused
 from pybroker.core.trace import Party
 from pybroker.errors import AmqpError, InternalError, PreconditionFailed, UnexpectedFrame
 from pybroker.wire import frame
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from pybroker.core.confirm import ConfirmLine
     from pybroker.core.lapsed import Lapsed
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.removal import Removal
     from pybroker.core.transaction import Transaction
     from pybroker.core.unacked import Batch
 
@@ -151,6 +154,13 @@ class AmqpChannel(ChannelState):
         ticket = definitions.ticket
         reply.source, reply.ticket = definitions, ticket if ticket > before else 0
         self.advance()
+
+    def send_when_over(self, method: "base.Frame", removal: "Removal", before: int) -> None:
+        """Do that when something is gone with all that hung on it."""
+        if removal.is_over:
+            self.send_defined(method, before)
+        else:
+            removal.call_backs.append(partial(self.release, self.reserve(method), before))
 
     def wait_for(self, say: "Say", source: "Source", ticket: int) -> "Reply":
         """Keep the place of a reply, and say it when `source` has completed `ticket`. Raises InternalError (541)."""
@@ -343,8 +353,8 @@ class AmqpChannel(ChannelState):
         """Let go of everything: consumers, unacknowledged messages, an open transaction, routes. Idempotent."""
         queues, batches = self.leave()
         give_back(batches, requeue=True)
-        for queue in queues:
-            queue.consumer_left(because("auto-delete: the channel of its last consumer was closed", self.session))
+        cause = because("auto-delete: the channel of its last consumer was closed", self.session)
+        self.session.broker.removals.start(partial(remove_unused, queues, cause), cause)
 
     def leave(self) -> "tuple[dict[Queue, None], list[Batch]]":
         """Do the same, but return the queues that lost a consumer, and what is to go back, for the caller to tell them.

@@ -13,6 +13,7 @@ from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import WORK_MAX, publish_event, share
 from pybroker.core.quota import check_channel
+from pybroker.core.removal import StillLeavingError
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
 from pybroker.wire import frame
 from pybroker.wire.content import Event, scan
@@ -115,6 +116,11 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
                 _receive_body(session, number, data[position : stop + 1])
             else:
                 _receive_frame(session, kind, number, data[start:stop])
+        except StillLeavingError as error:
+            # Its name can be used again soon: the method is read once more then, and what is behind it waits.
+            session.wait_for(error.removal)
+            session.behind = True
+            break
         except AmqpError as error:
             session.fail(error)
         position = stop + 1

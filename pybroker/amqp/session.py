@@ -5,7 +5,7 @@ ones close the channel, hard ones the connection (AMQP §4.8.1).
 """
 
 import logging
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import base, commands
@@ -15,6 +15,7 @@ from pybroker.amqp.consumer_timeout import GRACE_MS
 from pybroker.core import coming
 from pybroker.core.cause import because
 from pybroker.core.link import SessionState, give_back
+from pybroker.core.removal_steps import remove_owned
 from pybroker.core.throttle import PEER
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.publish import Route
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.removal import Removal
     from pybroker.core.unacked import Batch
     from pybroker.errors import AmqpError
     from pybroker.wire.content import Event
@@ -228,8 +230,8 @@ class AmqpSession(SessionState):
             self.readable = True
             self.reading_resumed()
 
-    def end_channels(self, why: str) -> None:
-        """Requeue what is unacknowledged and delete what is exclusive: before anybody else's next declare (F42)."""
+    def end_channels(self, why: str) -> "Removal":
+        """Requeue what is unacknowledged and delete what is exclusive; what is declared again goes first (F42)."""
         channels, self.channels = self.channels, {}
         if channels:
             self.count_channels(-len(channels))
@@ -245,10 +247,10 @@ class AmqpSession(SessionState):
         self.events.clear()
         self.confirming.clear()
         give_back(batches, requeue=True)
-        for queue in queues:
-            queue.consumer_left(because(f"auto-delete: the connection of its last consumer ended: {why}", self))
-        for queue in list(self.exclusive_queues):
-            queue.vhost.delete_queue(queue, because(f"exclusive: its connection ended: {why}", self))
+        exclusive, self.exclusive_queues = list(self.exclusive_queues), {}
+        unused_cause = because(f"auto-delete: the connection of its last consumer ended: {why}", self)
+        cause = because(f"exclusive: its connection ended: {why}", self)
+        return self.broker.removals.start(partial(remove_owned, queues, unused_cause, exclusive), cause)
 
     def finish(self, reason: str) -> None:
         """Have the socket closed as soon as the output is written."""

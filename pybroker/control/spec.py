@@ -194,6 +194,10 @@ class Controller(Protocol):
         """Try to connect to a listener (port 0: `host` is a path); return what stood against it, if anything."""
 
 
+# Between two looks at what goes on in shares.
+WAIT_S: Final = 0.01
+
+
 class Node(NamedTuple):
     """What a command runs on: the broker, the daemon around it, and a pause (in seconds) in which others go on.
 
@@ -211,6 +215,11 @@ class Node(NamedTuple):
     def name(self) -> str:
         """Return the node's name."""
         return self.broker.settings.node_name
+
+    def wait(self, over: Sequence[None]) -> None:
+        """Return when something was put there; others go on meanwhile."""
+        while not over:
+            self.pause(WAIT_S)
 
     def tell(self, message: str, **facts: Any) -> dict[str, Any]:
         """Return a document that people are shown the `message` of, and programs the whole."""

@@ -4,6 +4,7 @@ It does no I/O: the daemon calls `tick` and runs `timers`, sessions call everyth
 """
 
 import logging
+from functools import partial
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,8 @@ from pybroker.core.queue.dead_letter import Departures
 from pybroker.core.queue.remains import Remains
 from pybroker.core.queue.review import Reviews
 from pybroker.core.quota import VHOST_LIMITS, VHOST_LIMITS_COMPONENT
+from pybroker.core.removal import Removals
+from pybroker.core.removal_steps import close_sessions, remove_vhost
 from pybroker.core.ticks import Ticks
 from pybroker.core.timers import Timers
 from pybroker.core.trace import Traces
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
     from pybroker.core.link import SessionState
     from pybroker.core.losses import Losses
     from pybroker.core.publish import Route
+    from pybroker.core.removal import Removal, Steps
     from pybroker.core.settings import Settings
     from pybroker.store.definitions import Definitions
     from pybroker.store.log import Log
@@ -82,6 +86,8 @@ class Broker:
         self.notices: list[str] = []  # what an operator must know and the log said
         self.departures = Departures(turn)
         self.remains = Remains(turn)
+        self.removals = Removals(self)
+        self.leaving: set[str] = set()  # virtual hosts that are not gone yet with all they had
         self.backlogs = Backlogs(turn)
         self.reviews = Reviews(turn)
         self.policies = Policies(self)
@@ -138,6 +144,8 @@ class Broker:
         """Create a virtual host with RabbitMQ's exchanges; an existing one is returned as it is."""
         vhost = self.vhosts.get(name)
         if vhost is None:
+            if name in self.leaving:
+                self.removals.finish()
             vhost = self.make_vhost(name, description, tags, default_queue_type)
             durable.keep_vhost(vhost)
             telling.vhost_created(vhost)
@@ -166,35 +174,34 @@ class Broker:
             settings.cluster_name = self._cluster_name
             settings.set_at_run_time.pop(name, None)
 
-    def delete_vhost(self, name: str) -> None:
-        """Delete a virtual host with everything in it; its connections are closed with 320."""
+    def delete_vhost(self, name: str, call_back: "Callable[[], None] | None" = None) -> None:
+        """Delete a virtual host with everything in it; its connections are closed with 320. Call back in the end."""
         vhost = self.vhosts.pop(name)
         vhost.bump()
-        for session in list(vhost.sessions):
-            session.close(320, f"vhost '{name}' is deleted")
-        cause = self.events.cause()
-        cause = cause._replace(why=f"its virtual host is deleted: {cause.why}")
-        for queue in list(vhost.queues.values()):
-            vhost.delete_queue(queue, cause)
-        for exchange in vhost.exchanges.values():
-            exchange.discard()
-        durable.forget_vhost(vhost)
-        telling.vhost_deleted(vhost)
-        vhost.exchanges.clear()
-        self.parameters.forget_vhost(name)
-        self.users.forget_vhost(name)
+        self.leaving.add(name)
 
-    def delete_user(self, name: str) -> None:
-        """Delete a user; his connections are closed with 320. Raises NoSuchUserError."""
+        def over() -> None:
+            self.leaving.discard(name)
+            if call_back is not None:
+                call_back()
+
+        self.removals.start(partial(remove_vhost, vhost, f"vhost '{name}' is deleted"), self.events.cause(), over)
+
+    def delete_user(self, name: str, call_back: "Callable[[], None] | None" = None) -> None:
+        """Delete a user; his connections are closed with 320. Call back in the end. Raises NoSuchUserError."""
         user = self.users.named(name)
         self.users.delete(name)
-        for session in list(user.sessions):
-            session.close(320, f"user '{name}' is deleted")
+
+        def steps(_removal: "Removal") -> "Steps":
+            return close_sessions(user.sessions, f"user '{name}' is deleted")
+
+        self.removals.start(steps, self.events.cause(), call_back)
 
     def reset(self) -> None:
         """Become a fresh node: no definitions but the default ones, no messages. Sessions have been closed before."""
         for name in list(self.vhosts):
             self.delete_vhost(name)
+        self.removals.finish()
         self.definitions.clear()
         self.users = Users(self.definitions)
         self.users.tell = self.events.tell

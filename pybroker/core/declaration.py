@@ -14,12 +14,14 @@ from pybroker.core.arguments import (
     queue_limits,
     queue_type_of,
 )
+from pybroker.core.cause import because
 from pybroker.core.durable import keep_queue
 from pybroker.core.equivalence import assert_equivalent
 from pybroker.core.permissions import CONFIGURE, check
 from pybroker.core.policies import STRATEGY, warn_of_dead_letters
 from pybroker.core.queue.queue import Queue
 from pybroker.core.quota import check_queue
+from pybroker.core.removal import StillLeavingError
 from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ def check_queue_declare(
     With None the caller makes it. What the vhost declares by default is put into the arguments (F43). F3, F4, F7, F8,
     F10, F23, F28, F42.
 
-    Raises AccessRefused (403), ResourceLocked (405), PreconditionFailed (406).
+    Raises AccessRefused (403), ResourceLocked (405), PreconditionFailed (406); StillLeavingError.
     """
     durable, exclusive, auto_delete, arguments = asked
     name = strip_line_ends(name)
@@ -60,14 +62,18 @@ def check_queue_declare(
     durable = durable and not exclusive
     owner = session if exclusive else None
     queue = vhost.queues.get(name)
-    if queue is not None and exclusive and queue.owner is not None and queue.owner is not session:
+    if queue is not None and queue.owner is not None and queue.owner is not session:
         # Differs from RabbitMQ (F42): an owner whose peer has gone unnoticed goes first, its exclusive queues with it.
-        if not queue.owner.peer_alive():
+        if exclusive and not queue.owner.peer_alive():
             queue.owner.peer_gone("its exclusive queue is declared anew")
+        if not queue.deleted and queue not in queue.owner.exclusive_queues:
+            vhost.delete_queue(queue, because("exclusive: its connection ended", queue.owner))
         queue = vhost.queues.get(name)
     if queue is not None:
         assert_equivalent(queue, durable=durable, auto_delete=auto_delete, owner=owner, arguments=arguments)
         return name, queue
+    if ("queue", name) in vhost.leaving:
+        raise StillLeavingError(vhost.leaving["queue", name])
     check_queue(vhost, name)
     check_link(vhost, user, "queue", name, arguments, DEAD_LETTER_EXCHANGE)
     queue_type = check_declare_arguments(vhost, name, arguments)
@@ -79,6 +85,8 @@ def create_queue(
     vhost: "VHost", user: "User | None", session: "SessionState | None", name: str, asked: QueueProperties
 ) -> Queue:
     """Make a queue that has been checked; one that is durable, and not exclusive (F7), is kept."""
+    if ("queue", name) in vhost.leaving:
+        vhost.broker.removals.finish()
     owner = session if asked.exclusive else None
     queue = vhost.queues[name] = Queue(
         vhost,

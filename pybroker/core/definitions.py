@@ -4,6 +4,7 @@ Works on a VHost: `exchanges`, `queues`, and `bound`, the bindings by what they 
 route bumps the vhost's generation. How messages take these ways is `router.py`.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core import telling
@@ -18,12 +19,14 @@ from pybroker.core.access import (
 )
 from pybroker.core.binding import Binding
 from pybroker.core.cause import because
-from pybroker.core.durable import forget_binding, forget_exchange, keep_binding, keep_exchange
+from pybroker.core.durable import keep_binding, keep_exchange
 from pybroker.core.equivalence import assert_same_arguments, assert_same_field
 from pybroker.core.exchange import EXCHANGE_TYPES
 from pybroker.core.exchange.default import DefaultExchange
 from pybroker.core.exchange.exchange import ALTERNATE, Exchange
 from pybroker.core.permissions import CONFIGURE, READ, WRITE, check, check_topic
+from pybroker.core.removal import StillLeavingError
+from pybroker.core.removal_steps import drop_bindings, drop_exchanges
 from pybroker.core.terms import describe
 from pybroker.errors import AccessRefused, CommandInvalid, PreconditionFailed
 from pybroker.wire.table import Table
@@ -31,7 +34,7 @@ from pybroker.wire.table import Table
 if TYPE_CHECKING:
     from pybroker.core.binding import Destination
     from pybroker.core.link import SessionState
-    from pybroker.core.queue.queue import Queue
+    from pybroker.core.removal import Removal
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
 
@@ -83,7 +86,8 @@ def declare_exchange(
 ) -> Exchange:
     """Make an exchange, or find it and compare [exchange.declare].
 
-    Raises CommandInvalid (503: unknown type), AccessRefused (403), NotFound (404: passive), PreconditionFailed (406).
+    Raises CommandInvalid (503: unknown type), AccessRefused (403), NotFound (404: passive), PreconditionFailed (406);
+    StillLeavingError.
     """
     name = strip_line_ends(name)
     if passive:
@@ -97,6 +101,8 @@ def declare_exchange(
     check(user, vhost.name, CONFIGURE, "exchange", name)
     exchange = vhost.exchanges.get(name)
     if exchange is None:
+        if ("exchange", name) in vhost.leaving:
+            raise StillLeavingError(vhost.leaving["exchange", name])
         check_reserved("exchange", name)
         check_link(vhost, user, "exchange", name, arguments, ALTERNATE)
         exchange_type.validate(arguments)
@@ -132,6 +138,8 @@ def create_exchange(
     arguments: Table,
 ) -> Exchange:
     """Make an exchange that has been checked; a durable one is kept."""
+    if ("exchange", name) in vhost.leaving:
+        vhost.broker.removals.finish()
     exchange = vhost.exchanges[name] = exchange_type(
         vhost,
         name,
@@ -148,7 +156,7 @@ def create_exchange(
     return exchange
 
 
-def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused: bool) -> None:
+def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused: bool) -> "Removal":
     """Delete an exchange with all its bindings; one that is not there is no fault [exchange.delete].
 
     Raises AccessRefused (403); PreconditionFailed (406): `exchange 'x' in vhost '/' in use`.
@@ -160,13 +168,12 @@ def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused
         raise AccessRefused(text)
     check(user, vhost.name, CONFIGURE, "exchange", name)
     exchange = vhost.exchanges.get(name)
-    if exchange is None:
-        return
-    if if_unused and exchange.in_use:
+    if exchange is not None and if_unused and exchange.in_use:
         text = f"{describe('exchange', name, vhost.name)} in use"
         raise PreconditionFailed(text)
-    _drop_exchanges(vhost, [exchange], asked=exchange)
-    vhost.bump()
+    broker = vhost.broker
+    gone = [] if exchange is None else [exchange]
+    return broker.removals.start(partial(drop_exchanges, vhost, gone, exchange), broker.events.cause())
 
 
 def drop_transient(vhost: "VHost") -> None:
@@ -176,8 +183,11 @@ def drop_transient(vhost: "VHost") -> None:
     for queue in list(vhost.queues.values()):
         if not queue.durable:
             vhost.delete_queue(queue, cause)
-    _drop_exchanges(vhost, [exchange for exchange in vhost.exchanges.values() if not exchange.durable])
-    vhost.bump()
+    removals = vhost.broker.removals
+    for exchange in list(vhost.exchanges.values()):
+        if not exchange.durable:
+            removals.start(partial(drop_exchanges, vhost, [exchange], exchange), cause)
+    removals.finish()
 
 
 # -- bindings ---------------------------------------------------------------------------------------------------------
@@ -230,8 +240,8 @@ def unbind(
     destination_name: str,
     routing_key: str,
     arguments: Table,
-) -> None:
-    """Take a binding away; one that is not there is no fault [queue.unbind], [rmq exchange.unbind].
+) -> "Removal":
+    """Take a binding away, and what it leaves unused; one that is not there is no fault [queue.unbind].
 
     Raises AccessRefused (403), ResourceLocked (405).
     """
@@ -239,67 +249,20 @@ def unbind(
     _check_binding(vhost, user, source_name, kind, destination_name, routing_key)
     source = vhost.exchanges.get(source_name)
     destination = _find_destination(vhost, kind, destination_name)
-    if source is None or destination is None:
-        return
-    binding = vhost.bound.get(destination, {}).get(Binding(source, destination, routing_key, arguments).key)
-    if binding is None:
-        return
-    if not isinstance(destination, Exchange):
+    binding = None
+    if source is not None and destination is not None:
+        binding = vhost.bound.get(destination, {}).get(Binding(source, destination, routing_key, arguments).key)
+    if binding is not None and not isinstance(destination, Exchange):
+        assert destination is not None
         check_exclusive_access(destination, session)
-    _drop_bindings(vhost, [binding])
-    vhost.bump()
-
-
-def remove_queue_bindings(queue: "Queue") -> None:
-    """Take all bindings of a queue that goes; auto-delete exchanges that lose their last binding go with it."""
-    vhost = queue.vhost
-    bound = vhost.bound.get(queue)
-    if bound:
-        _drop_bindings(vhost, list(bound.values()))
-        vhost.bump()
+    broker = vhost.broker
+    gone = [] if binding is None else [binding]
+    return broker.removals.start(partial(drop_bindings, vhost, gone), broker.events.cause())
 
 
 def binding_count(destination: "Destination") -> int:
     """Return the number of bindings that lead to a queue or exchange, without the default exchange's implicit ones."""
     return len(destination.vhost.bound.get(destination, ()))
-
-
-def _drop_bindings(vhost: "VHost", bindings: list[Binding]) -> None:
-    """Detach bindings, then delete the auto-delete exchanges that were left without any."""
-    _drop_exchanges(vhost, _detach(vhost, bindings))
-
-
-def _detach(vhost: "VHost", bindings: list[Binding]) -> list[Exchange]:
-    """Detach bindings at both ends; return the auto-delete exchanges that have none left."""
-    unused: dict[Exchange, None] = {}
-    for binding in bindings:
-        source = binding.source
-        source.remove(binding)
-        forget_binding(binding)
-        telling.binding_deleted(binding)
-        bound = vhost.bound.get(binding.destination)
-        if bound is not None:
-            bound.pop(binding.key, None)
-            if not bound:
-                del vhost.bound[binding.destination]
-        if source.auto_delete and not source.in_use:
-            unused[source] = None
-    return list(unused)
-
-
-def _drop_exchanges(vhost: "VHost", exchanges: list[Exchange], asked: Exchange | None = None) -> None:
-    """Delete exchanges with their bindings, and what this leaves unused: a loop, since a chain may be of any length."""
-    while exchanges:
-        exchange = exchanges.pop()
-        if vhost.exchanges.get(exchange.name) is not exchange:
-            continue
-        del vhost.exchanges[exchange.name]
-        forget_exchange(exchange)
-        exchange.discard()
-        telling.exchange_deleted(exchange, asked=exchange is asked)
-        # Those that leave it first: an exchange that goes was not "left without bindings" by its own deletion.
-        _detach(vhost, list(exchange.bindings()))
-        exchanges.extend(_detach(vhost, list(vhost.bound.get(exchange, {}).values())))
 
 
 def _check_binding(

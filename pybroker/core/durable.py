@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pybroker.core.binding import Binding
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.removal import Removal
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
     from pybroker.session import Turn
@@ -66,10 +67,10 @@ def keep_exchange(exchange: "Exchange") -> None:
     exchange.vhost.broker.definitions.put("exchange", (exchange.vhost.name, exchange.name), value)
 
 
-def forget_exchange(exchange: "Exchange") -> None:
+def forget_exchange(exchange: "Exchange", removal: "Removal") -> None:
     """Forget an exchange that is deleted; its bindings go one by one."""
     if exchange.durable and not _predeclared(exchange):
-        exchange.vhost.broker.definitions.remove("exchange", (exchange.vhost.name, exchange.name))
+        removal.rows["exchange", (exchange.vhost.name, exchange.name)] = None
 
 
 def keep_queue(queue: "Queue") -> None:
@@ -87,10 +88,10 @@ def keep_queue(queue: "Queue") -> None:
     queue.vhost.broker.definitions.put("queue", (queue.vhost.name, queue.name), value)
 
 
-def forget_queue(queue: "Queue") -> None:
+def forget_queue(queue: "Queue", removal: "Removal") -> None:
     """Forget a queue that is deleted."""
     if queue.durable:
-        queue.vhost.broker.definitions.remove("queue", (queue.vhost.name, queue.name))
+        removal.rows["queue", (queue.vhost.name, queue.name)] = None
 
 
 def keep_binding(binding: "Binding") -> None:
@@ -103,10 +104,18 @@ def keep_binding(binding: "Binding") -> None:
     binding.source.vhost.broker.definitions.put("binding", _binding_key(binding), value)
 
 
-def forget_binding(binding: "Binding") -> None:
-    """Forget a binding that is taken away, or that one of its ends takes along."""
-    if binding.durable:
-        binding.source.vhost.broker.definitions.remove("binding", _binding_key(binding))
+def forget_binding(binding: "Binding", removal: "Removal") -> None:
+    """Forget a binding that is taken away, or that one of its ends takes along: with the first end, if both go."""
+    if not binding.durable:
+        return
+    row = ("binding", _binding_key(binding))
+    removal.rows[row] = None
+    destination, vhost = binding.destination, binding.source.vhost
+    for end in (("exchange", binding.source.name), (destination.kind, destination.name)):
+        if end in vhost.leaving:
+            vhost.leaving[end].rows[row] = None
+        else:
+            removal.by_end.setdefault((vhost, end), []).append(row)
 
 
 # -- virtual hosts and what is told of the whole node -----------------------------------------------------------------
@@ -124,13 +133,9 @@ def keep_vhost(vhost: "VHost") -> None:
     vhost.broker.definitions.put("vhost", (vhost.name,), value)
 
 
-def forget_vhost(vhost: "VHost") -> None:
-    """Forget a virtual host that is deleted, with its exchanges; its queues have gone one by one."""
-    for exchange in vhost.exchanges.values():
-        for binding in exchange.bindings():
-            forget_binding(binding)
-        forget_exchange(exchange)
-    vhost.broker.definitions.remove("vhost", (vhost.name,))
+def forget_vhost(vhost: "VHost", removal: "Removal") -> None:
+    """Forget a virtual host that is deleted; its queues and exchanges have gone one by one."""
+    removal.rows["vhost", (vhost.name,)] = None
 
 
 def is_cluster_name(value: Any) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pybroker.core.consumer import Consumer
     from pybroker.core.lapsed import Lapsed
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.removal import Removal
     from pybroker.core.trace import Party
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
@@ -103,6 +104,11 @@ class SessionState(Session):
         if self.throttle.resume(cause, self.broker.clock.now_ms):
             self.readable = True
             self.reading_resumed()
+
+    def wait_for(self, removal: "Removal") -> None:
+        """Have nothing read from the peer until something is gone with all that hung on it."""
+        self.stop_reading(removal)
+        removal.call_backs.append(partial(self.resume_reading, removal))
 
     def reading_resumed(self) -> None:
         """Learn that the peer is read again."""

@@ -126,11 +126,12 @@ class Parameters:
         if known is not None:
             known.changed(vhost_name, name, value)
 
-    def forget_vhost(self, vhost_name: str) -> None:
-        """Forget all that was set of a virtual host that is deleted; nothing is left there to apply that to."""
+    def forget_vhost(self, vhost_name: str) -> Iterator[None]:
+        """Forget all that was set of a deleted virtual host, step by step; nothing is left there to apply that to."""
         for vhost, component in [key for key in self._values if key[0] == vhost_name]:
             for name in list(self._values[vhost, component]):
                 self.clear(vhost, component, name)
+                yield
             del self._values[vhost, component]
 
     def _known(self, component: str) -> Component:

@@ -40,6 +40,8 @@ def route(
     """
     found: Destinations = {}
     exchange.find(routing_keys, headers, arrival, found)
+    if vhost.leaving:
+        found = _staying(vhost, found)
     if found and not exchange.exchanges_bound:
         return Routed(tuple(found), exchange.dynamic)  # type: ignore[arg-type]  # no binding leads to an exchange
     if not found and exchange.alternate is None:
@@ -87,6 +89,17 @@ def _walk(
         exchange = waiting.pop()
         found = {}
         exchange.find(routing_keys, headers, arrival, found)
+        if vhost.leaving:
+            found = _staying(vhost, found)
+
+
+def _staying(vhost: "VHost", found: Destinations) -> Destinations:
+    """Return what was found without queues and exchanges that are deleted: their bindings go some at a time."""
+    return {
+        each: 1
+        for each in found
+        if (vhost.exchanges.get(each.name) is each if isinstance(each, Exchange) else not each.deleted)
+    }
 
 
 def _count_missing(vhost: "VHost", exchange: Exchange) -> None:

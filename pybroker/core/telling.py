@@ -150,14 +150,10 @@ def _of_vhost(vhost: "VHost") -> dict[str, Any]:
 
 
 def vhost_deleted(vhost: "VHost") -> None:
-    """Tell that a virtual host is gone, with its exchanges and what is left of their bindings."""
+    """Tell that a virtual host is gone."""
     events = vhost.broker.events
     if not events.wanted:
         return
-    for exchange in list(vhost.exchanges.values()):
-        for binding in list(exchange.bindings()):
-            binding_deleted(binding)
-        exchange_deleted(exchange, asked=True)
     events.emit("vhost.deleted", {"name": vhost.name}, events.cause())
     facts = {"name": vhost.name, "node": vhost.broker.settings.node_name}
     events.emit("vhost.down", facts, because("its virtual host is deleted"))

@@ -237,11 +237,13 @@ class Users:
                 self.tell("topic.permission.deleted", {"user": name, "vhost": vhost_name, "exchange": key[1]})
         self._changed(user)
 
-    def forget_vhost(self, vhost_name: str) -> None:
-        """Take all permissions of a vhost that is being deleted."""
-        for user in self._users.values():
-            self.clear_permissions(user.name, vhost_name)
-            self.clear_topic_permissions(user.name, vhost_name)
+    def forget_vhost(self, vhost_name: str) -> "Iterator[None]":
+        """Take all permissions of a vhost that is being deleted, user by user."""
+        for user in list(self._users.values()):
+            if self._users.get(user.name) is user:
+                self.clear_permissions(user.name, vhost_name)
+                self.clear_topic_permissions(user.name, vhost_name)
+            yield
 
     def _keep(self, user: User) -> None:
         user.known_password = None

@@ -1,17 +1,21 @@
 """A virtual host: a name space of exchanges, queues and bindings. Not a unit of storage (data-model.md)."""
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pybroker.core import coming, durable, telling
+from pybroker.core import durable, telling
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.core.binding import Binding, BindingKey, Destination
     from pybroker.core.broker import Broker
     from pybroker.core.cause import Cause
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.link import SessionState
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.removal import Removal
     from pybroker.core.schedule.schedule import Schedule
 
 log = logging.getLogger("pybroker")
@@ -30,6 +34,7 @@ class VHost:
         "description",
         "exchanges",
         "generation",
+        "leaving",
         "name",
         "protected",
         "queues",
@@ -58,6 +63,7 @@ class VHost:
         self.schedules: dict[Schedule, None] = {}  # of its delayed message exchanges
         self.sessions: dict[SessionState, None] = {}  # that have entered it
         self.bound: dict[Destination, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
+        self.leaving: dict[tuple[str, str], Removal] = {}  # by kind and name: what is not gone yet with all it had
         self.protected = False  # from delete_vhost
         self.generation = 0
         self.unroutable_ae_missing = 0
@@ -92,34 +98,26 @@ class VHost:
         self.tracing = on
         self.bump()
 
-    def delete_queue(self, queue: "Queue", cause: "Cause | None" = None) -> int:
-        """Remove a queue, its bindings and its messages; tell its consumers. Return how many messages were ready.
+    def delete_queue(
+        self, queue: "Queue", cause: "Cause | None" = None, call_back: "Callable[[], None] | None" = None
+    ) -> int:
+        """Remove a queue and its messages; return how many were ready. Call back when its bindings are gone too.
 
-        Without a `cause` it is who asks for what happens now.
+        Its consumers are told. Without a `cause` it is who asks for what happens now.
         """
-        from pybroker.core.definitions import remove_queue_bindings  # noqa: PLC0415 - definitions know this class
+        from pybroker.core.removal_steps import remove_queue  # noqa: PLC0415 - they know this class
 
         if queue.deleted:
             return 0
+        broker = self.broker
         queue.deleted = True
         del self.queues[queue.name]
-        self.broker.timers.forget(queue)
-        events = self.broker.events
-        events.taking_along, before = cause or events.cause(), events.taking_along
+        self.bump()
+        broker.timers.forget(queue)
+        if queue.owner is not None:
+            queue.owner.exclusive_queues.pop(queue, None)
         messages = queue.messages
-        try:
-            remove_queue_bindings(queue)
-            durable.forget_queue(queue)
-            self.bump()
-            if queue.owner is not None:
-                queue.owner.exclusive_queues.pop(queue, None)
-            for consumer in queue.consumers:
-                queue.consumers.remove(consumer)
-                consumer.cancelled_by_server()
-                coming.consumer_deleted(consumer)
-            telling.queue_deleted(queue, events.taking_along, messages)
-        finally:
-            # A bug here must not have all that is deleted from now on laid to this cause.
-            events.taking_along = before
         queue.messages_unacknowledged = queue.octets_unacknowledged = 0
-        return queue.purge()
+        count = queue.purge()
+        broker.removals.start(partial(remove_queue, queue, messages), cause or broker.events.cause(), call_back)
+        return count

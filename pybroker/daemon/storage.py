@@ -166,6 +166,7 @@ class Storage:
         journal, self.journal = self.journal, None
         if journal is not None and not journal.failed:
             ended = Event()
+            self._broker.removals.finish()
             self._broker.remains.finish()
             journal.close(survivors.redelivered(self._broker), lambda _: ended.set())
             if not ended.wait(CLOSE_S_MAX):

@@ -4,7 +4,7 @@ It orders and counts, and does no I/O: the file is `row_file.py`'s, and all that
 changes one row twice before it is written is written once. A second after the last change, and at the end, a snapshot.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -97,6 +97,11 @@ class Catalogue(Definitions):
     def remove(self, kind: str, key: "Key") -> int:
         """Forget a row, if there is one; return the ticket to wait for."""
         return self._gather(kind, key, None)
+
+    def remove_all(self, rows: "Iterable[tuple[str, Key]]") -> int:
+        """Forget rows that were put; return the ticket to wait for. A hundred thousand are some milliseconds."""
+        self._gathered.update(dict.fromkeys(rows))
+        return self._count()
 
     def clear(self) -> int:
         """Forget all rows; return the ticket to wait for."""

@@ -7,7 +7,7 @@ loop turn is one transaction, and `completed` grows when it is on disk. What a r
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 Key: TypeAlias = tuple[str, ...]
 # Plain JSON values. Whoever hands one over does not change it any more.
@@ -65,6 +65,13 @@ class Definitions:
     def remove(self, kind: str, key: Key) -> int:
         """Forget a row, if there is one; return the ticket to wait for, 0: nothing to."""
         raise NotImplementedError
+
+    def remove_all(self, rows: "Iterable[tuple[str, Key]]") -> int:
+        """Forget rows, of kind and key, that were put, in one transaction; return the ticket to wait for."""
+        ticket = 0
+        for kind, key in rows:
+            ticket = self.remove(kind, key)
+        return ticket
 
     def clear(self) -> int:
         """Forget all rows; return the ticket to wait for, 0: nothing to."""

@@ -8,7 +8,6 @@ from pybroker.core.definitions import (
     binding_count,
     delete_exchange,
     find_exchange,
-    remove_queue_bindings,
     unbind,
 )
 from pybroker.errors import AccessRefused, CommandInvalid, PreconditionFailed
@@ -269,12 +268,11 @@ def test_a_queue_that_goes_takes_its_bindings_along():
             link(vhost, source, "other", "k")
     assert binding_count(q) == 5
     generation = vhost.generation
-    remove_queue_bindings(q)
+    vhost.delete_queue(q)
     assert (binding_count(q), binding_count(other)) == (0, 4)
     assert "once" not in vhost.exchanges
     assert vhost.generation > generation
     assert reached(vhost, "amq.topic", "k") == ["other"]
-    remove_queue_bindings(q)
 
 
 def test_every_change_of_a_route_bumps_the_generation():
@@ -329,7 +327,8 @@ def test_a_chain_of_ten_thousand_auto_delete_exchanges_falls_without_a_stack():
     for at in range(count - 1):
         link(vhost, f"x{at}", f"x:x{at + 1}")
     link(vhost, f"x{count - 1}", "q")
-    remove_queue_bindings(q)
+    vhost.delete_queue(q)
+    vhost.broker.removals.finish()
     assert len(vhost.exchanges) == 8
     assert vhost.bound == {}
 

@@ -89,6 +89,15 @@ def test_a_turns_changes_are_one_batch(folder):
     assert [3] == folder.completed
 
 
+def test_very_many_rows_are_removed_in_one_batch(folder):
+    folder.fill(SAMPLE)
+    before = folder.catalogue.ticket
+    assert before + 1 == folder.catalogue.remove_all(list(SAMPLE))
+    folder.stop()
+    folder.open()
+    assert {} == folder.rows
+
+
 def test_a_name_that_is_no_text_is_refused_before_it_can_do_harm(folder):
     with pytest.raises(ValueError, match="surrogates not allowed"):
         folder.catalogue.put("user", ("\udcff",), {})

@@ -31,6 +31,8 @@ from pybroker.wire.table import Table, decode_table
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
 
+# How long a peer that closes may have to wait until all that it leaves is gone.
+REMOVAL_MS_MAX: Final = 3_600_000
 CAPABILITIES: Final = (
     "publisher_confirms",
     "exchange_exchange_bindings",
@@ -231,10 +233,23 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
 
 def connection_close(session: "AmqpSession", _method: commands.Connection.Close) -> None:
     """Close at the peer's wish: everything is given back first, so the answer means it is done [connection.close]."""
-    session.end_channels("closed by the client")
+    removal = session.end_channels("closed by the client")
     session.reason = session.reason or "closed by the client"
-    session.send_method(0, make_method(commands.Connection.CloseOk))
-    session.finish("closed by the client")
+    if removal.is_over:
+        _closed(session)
+        return
+    session.state = "closing"
+    session.closing = True
+    session.deadline_ms = session.broker.clock.now_ms + REMOVAL_MS_MAX
+    session.wait_for(removal)
+    removal.call_backs.append(partial(_closed, session))
+
+
+def _closed(session: "AmqpSession") -> None:
+    """Answer that all of it is done, unless the peer went meanwhile."""
+    if session.state != "closed":
+        session.send_method(0, make_method(commands.Connection.CloseOk))
+        session.finish("closed by the client")
 
 
 def connection_close_ok(session: "AmqpSession", _method: commands.Connection.CloseOk) -> None:

@@ -35,9 +35,10 @@ def exchange_declare(channel: "AmqpChannel", method: Any) -> None:
 def exchange_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete an exchange [exchange.delete]."""
     before = channel.session.broker.definitions.ticket
-    delete_exchange(channel.publisher.vhost, channel.session.user, method.exchange, if_unused=method.if_unused)
+    vhost, user = channel.publisher.vhost, channel.session.user
+    removal = delete_exchange(vhost, user, method.exchange, if_unused=method.if_unused)
     if not method.nowait:
-        channel.send_defined(make_method(commands.Exchange.DeleteOk), before)
+        channel.send_when_over(make_method(commands.Exchange.DeleteOk), removal, before)
 
 
 def exchange_bind(channel: "AmqpChannel", method: Any) -> None:
@@ -51,9 +52,9 @@ def exchange_bind(channel: "AmqpChannel", method: Any) -> None:
 def exchange_unbind(channel: "AmqpChannel", method: Any) -> None:
     """Take such a binding away [rmq exchange.unbind]."""
     before = channel.session.broker.definitions.ticket
-    unbind(*_ends(channel, method))
+    removal = unbind(*_ends(channel, method))
     if not method.nowait:
-        channel.send_defined(make_method(commands.Exchange.UnbindOk), before)
+        channel.send_when_over(make_method(commands.Exchange.UnbindOk), removal, before)
 
 
 def _ends(channel: "AmqpChannel", method: Any) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """Class queue (AMQP §1.7). An empty name means the queue the channel declared last (F5)."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
@@ -80,8 +81,9 @@ def queue_unbind(channel: "AmqpChannel", method: Any) -> None:
     session = channel.session
     before = session.broker.definitions.ticket
     queue, key = _queue_and_key(channel, method.queue, method.routing_key)
-    unbind(channel.publisher.vhost, session.user, session, method.exchange, "queue", queue, key, method.arguments)
-    channel.send_defined(make_method(commands.Queue.UnbindOk), before)
+    where = (method.exchange, "queue", queue, key, method.arguments)
+    removal = unbind(channel.publisher.vhost, session.user, session, *where)
+    channel.send_when_over(make_method(commands.Queue.UnbindOk), removal, before)
 
 
 def _queue_and_key(channel: "AmqpChannel", name: str, key: str) -> tuple[str, str]:
@@ -119,15 +121,11 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
         if method.if_unused and queue.in_use:
             raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' in use")
         count = queue.messages_ready
+    if queue is None:
+        if not method.nowait:
+            channel.send_defined(make_method(commands.Queue.DeleteOk, message_count=0), before)
+        return
     # The reply goes first: py-amqp takes a basic.cancel for a consumer of this channel before delete-ok for an error.
-    place = None
-    if not method.nowait:
-        answer = make_method(commands.Queue.DeleteOk, message_count=count)
-        if queue is not None and queue.durable:
-            place = channel.reserve(answer)
-        else:
-            channel.send(answer)
-    if queue is not None:
-        vhost.delete_queue(queue)
-    if place is not None:
-        channel.release(place, before)
+    answer = make_method(commands.Queue.DeleteOk, message_count=count)
+    call_back = None if method.nowait else partial(channel.release, channel.reserve(answer), before)
+    vhost.delete_queue(queue, call_back=call_back)

@@ -1,5 +1,6 @@
 """delete_queue: remove a queue and its messages."""
 
+from functools import partial
 from typing import Annotated, NamedTuple
 
 from pybroker.control.lookup import find_queue, find_vhost
@@ -25,7 +26,10 @@ def run(node: Node, args: Args) -> str:
         raise Refused("The queue is not empty", EX_USAGE)
     if args.if_unused and queue.in_use:
         raise Refused("The queue is in use", EX_USAGE)
-    return f"Queue was successfully deleted with {vhost.delete_queue(queue)} ready messages"
+    over: list[None] = []
+    count = vhost.delete_queue(queue, call_back=partial(over.append, None))
+    node.wait(over)
+    return f"Queue was successfully deleted with {count} ready messages"
 
 
 def banner(args: Args) -> str:

@@ -1,5 +1,6 @@
 """delete_user: remove a user and close his connections."""
 
+from functools import partial
 from typing import Annotated, NamedTuple
 
 from pybroker.control.lookup import find_user
@@ -14,7 +15,9 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> None:
     """Remove the user; his connections are closed with 320. Raises Refused."""
-    node.broker.delete_user(find_user(node.broker, args.username).name)
+    over: list[None] = []
+    node.broker.delete_user(find_user(node.broker, args.username).name, partial(over.append, None))
+    node.wait(over)
 
 
 COMMAND = Command(

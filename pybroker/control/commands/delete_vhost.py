@@ -1,5 +1,6 @@
 """delete_vhost: remove a virtual host with everything in it."""
 
+from functools import partial
 from typing import Annotated, NamedTuple
 
 from pybroker.control.lookup import find_vhost
@@ -18,7 +19,9 @@ def run(node: Node, args: Args) -> None:
     if vhost.protected:
         text = "Cannot delete this virtual host: it is protected from deletion."
         raise Refused(f"{text} To lift the protection, inspect and update its metadata")
-    node.broker.delete_vhost(vhost.name)
+    over: list[None] = []
+    node.broker.delete_vhost(vhost.name, partial(over.append, None))
+    node.wait(over)
 
 
 COMMAND = Command(
