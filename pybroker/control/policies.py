@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.lookup import find_vhost
 from pybroker.control.spec import EX_UNAVAILABLE, Arg, Column, Node, Progress, Refused, VHostArg
+from pybroker.control.words import counted
 
 if TYPE_CHECKING:
     from pybroker.core.policy import Policy
@@ -14,6 +15,8 @@ NOT_SET = "Parameter does not exist"
 
 # A change that reaches a hundred thousand queues takes some hundred turns.
 PAUSE_S = 0.01
+# Looked at in one turn.
+SHARE_QUEUES = 512
 
 PriorityArg = Annotated[int, Arg("where several policies fit, the one with the highest priority counts", "--priority")]
 ApplyToArg = Annotated[
@@ -26,6 +29,11 @@ ApplyToArg = Annotated[
 ]
 
 
+DryRunArg = Annotated[
+    bool, Arg("change nothing; say which queues it would apply to, and how many of their messages go", "--dry-run")
+]
+
+
 class SetArgs(NamedTuple):
     """A policy."""
 
@@ -35,6 +43,7 @@ class SetArgs(NamedTuple):
     priority: PriorityArg = 0
     apply_to: ApplyToArg = "all"
     vhost: VHostArg = "/"
+    dry_run: DryRunArg = False
 
 
 class ClearArgs(NamedTuple):
@@ -42,6 +51,7 @@ class ClearArgs(NamedTuple):
 
     name: Annotated[str, Arg("name of the policy")]
     vhost: VHostArg = "/"
+    dry_run: DryRunArg = False
 
 
 class VHostArgs(NamedTuple):
@@ -72,18 +82,25 @@ def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress,
         "priority": args.priority,
         "apply-to": args.apply_to,
     }
+    if args.dry_run:
+        return (yield from _tried(node, vhost.name, component, args.name, value))
     set_parameter(node, vhost.name, component, args.name, value)
     yield from _in_force(node, vhost.name)
     idle = node.broker.policies.without_effect(value["definition"])
     return f"kept, but without effect here: {', '.join(idle)}" if idle else None
 
 
-def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progress, None, None]:
+def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progress, None, str | None]:
     """Clear a policy; done when all that it fitted is under what is left. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
+    if args.dry_run:
+        if args.name not in node.broker.parameters.of(vhost.name, component):
+            raise Refused(NOT_SET, EX_UNAVAILABLE)
+        return (yield from _tried(node, vhost.name, component, args.name, None))
     if not node.broker.parameters.clear(vhost.name, component, args.name):
         raise Refused(NOT_SET, EX_UNAVAILABLE)
     yield from _in_force(node, vhost.name)
+    return None
 
 
 def set_parameter(node: Node, vhost_name: str, component: str, name: str, value: Any) -> None:
@@ -92,6 +109,26 @@ def set_parameter(node: Node, vhost_name: str, component: str, name: str, value:
         node.broker.parameters.set(vhost_name, component, name, value)
     except ValueError as error:
         raise Refused(str(error), EX_UNAVAILABLE) from None
+
+
+def _tried(node: Node, vhost_name: str, component: str, name: str, value: Any) -> Generator[Progress, None, str]:
+    """Return what a change would do to the queues of a virtual host. Raises Refused: it cannot be."""
+    if value is not None:
+        try:
+            node.broker.parameters.components[component].check(vhost_name, name, value)
+        except ValueError as error:
+            raise Refused(str(error), EX_UNAVAILABLE) from None
+    total = len(node.broker.vhosts[vhost_name].queues)
+    changed, tally = 0, node.broker.policies.tally()
+    for done, drop in enumerate(node.broker.policies.planned(vhost_name, [(component, name, value)])):
+        if drop is not None:
+            changed += 1
+            tally.add(drop.queue.name, drop.messages)
+        if not done % SHARE_QUEUES:
+            yield Progress(done, total)
+            node.pause(PAUSE_S)
+    drops = f"it would drop or dead-letter {tally}" if tally.messages else "no message would be dropped"
+    return f"Nothing was changed. It would be in force for {counted(changed, 'queue')}; {drops}"
 
 
 def _in_force(node: Node, vhost_name: str) -> Generator[Progress, None, None]:

@@ -5,6 +5,7 @@ business, what new limits mean for the messages that wait is `queue/review.py`'s
 """
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +15,7 @@ from pybroker.core.exchange.exchange import ALTERNATE, Exchange
 from pybroker.core.limits import OVERFLOWS
 from pybroker.core.parameters import Component
 from pybroker.core.policy import OPERATOR, UNRULED, USER, Applied, Policy, check
+from pybroker.core.policy_drops import Drop, Tally, planned, surplus
 from pybroker.core.policy_keys import Definition, without_effect
 from pybroker.core.queue.review import relimit
 
@@ -33,7 +35,7 @@ NONE: Final[tuple[Policy, ...]] = ()
 class Policies(Chore):
     """As a chore it goes over what there is in virtual hosts whose policies changed, a share in each turn."""
 
-    __slots__ = ("_applied", "_broker", "_lists", "_told", "_waiting")
+    __slots__ = ("_applied", "_broker", "_drops", "_lists", "_told", "_waiting")
 
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.turn)
@@ -42,6 +44,7 @@ class Policies(Chore):
         self._applied: dict[tuple[Policy | None, Policy | None], Applied] = {}
         self._waiting: dict[str, deque[Exchange | Queue]] = {}
         self._told: set[str] = set()
+        self._drops: dict[str, Tally] = {}
         for component in (USER, OPERATOR):
             known = Component(
                 partial(_check, operator=component == OPERATOR),
@@ -68,6 +71,14 @@ class Policies(Chore):
         """Return the keys of a definition that nothing here looks at."""
         return without_effect(definition)
 
+    def planned(self, vhost_name: str, changes: Iterable[tuple[str, str, Any]]) -> Iterator[Drop | None]:
+        """Yield for each queue what changes (component, name, value or None) would do to it: None, nothing."""
+        return planned(self._broker, vhost_name, changes)
+
+    def tally(self) -> Tally:
+        """Return what counts drops of several queues."""
+        return Tally()
+
     # -- what is under them -------------------------------------------------------------------------------------------
 
     def apply(self, noun: "Exchange | Queue") -> bool:
@@ -81,6 +92,8 @@ class Policies(Chore):
         else:
             limits = applied.limits(noun.arguments, noun.type)
             if limits != noun.limits:
+                if noun.messages_ready:
+                    self._drops.setdefault(noun.vhost.name, Tally()).add(noun.name, surplus(noun, limits))
                 relimit(noun, limits)
             warn_of_dead_letters(noun)
         return True
@@ -144,8 +157,15 @@ class Policies(Chore):
                     decreed.policy_applied(noun, before)
             if not nouns:
                 del self._waiting[vhost_name]
+                self._tell_drops(vhost_name)
         if self._waiting:
             self.wake()
+
+    def _tell_drops(self, vhost_name: str) -> None:
+        drops = self._drops.pop(vhost_name, None)
+        if drops is not None and drops.messages:
+            what = "dropped, or sent to their dead letter exchanges"
+            self._broker.info(f"policies of vhost '{vhost_name}' changed: {drops} are over their limits now and {what}")
 
     def _warn(self, policy: Policy) -> None:
         """Say once of each key that it does nothing here."""

@@ -3,12 +3,19 @@
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control import documents
+from pybroker.control.policies import PAUSE_S, SHARE_QUEUES
 from pybroker.control.spec import Arg, Column, Command, Node, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pybroker.core.transfer.plan import Change
+
+
+# The two components that policies are parameters of.
+USER, OPERATOR = "policy", "operator_policy"
+# The member of a policy's row that says how many messages wait that would be dropped, or dead-lettered, at once.
+DROPS = "messages dropped"
 
 
 class Args(NamedTuple):
@@ -39,19 +46,58 @@ def run(node: Node, args: Args) -> "Iterator[Row]":
     outcome = documents.finish(node.broker.transfer.planned(document, node.pause))
     if outcome.faults:
         raise Refused(outcome.fault_text, facts={"faults": list(outcome.faults)})
+    drops = _drops(node, outcome.changes)
     for change in outcome.changes:
         yield from _rows(change)
+        policy = _policy(change)
+        if policy is not None and (messages := drops.get(policy[:3])):
+            yield _row(change, DROPS, None, messages)
 
 
 def _rows(change: "Change") -> "Iterator[Row]":
-    value = change.item.value
-    vhost = value.get("vhost", "")
+    if not change.differences:
+        yield _row(change, "", change.reason or None, None)
+    for difference in change.differences:
+        yield _row(change, difference.field, difference.now, difference.wanted)
+
+
+def _row(change: "Change", member: str, now: Any, wanted: Any) -> Row:
     key = [part for name, part in zip(_NAMED[change.item.section], change.item.key, strict=False) if name]
     name = " ".join(part or "''" for part in key)
-    if not change.differences:
-        yield Row(change.action, change.item.section, vhost, name, "", change.reason or None, None)
-    for difference in change.differences:
-        yield Row(change.action, change.item.section, vhost, name, difference.field, difference.now, difference.wanted)
+    return Row(change.action, change.item.section, change.item.value.get("vhost", ""), name, member, now, wanted)
+
+
+def _policy(change: "Change") -> tuple[str, str, str, Any] | None:
+    """Return virtual host, component, name and value of a policy that would be made or changed."""
+    value, section = change.item.value, change.item.section
+    if change.action not in {"create", "update"}:
+        return None
+    if section == "policies":
+        fields = ("pattern", "definition", "priority", "apply-to")
+        return value["vhost"], USER, value["name"], {field: value[field] for field in fields}
+    if section == "parameters" and value["component"] == OPERATOR:
+        return value["vhost"], OPERATOR, value["name"], value["value"]
+    return None
+
+
+def _drops(node: Node, changes: "Iterable[Change]") -> dict[tuple[str, str, str], int]:
+    """Return how many messages would go at once, by the policy that would be in force for their queues."""
+    policies = [policy for policy in map(_policy, changes) if policy is not None]
+    found: dict[tuple[str, str, str], int] = {}
+    for vhost in {policy[0] for policy in policies} & node.broker.vhosts.keys():
+        given = [policy[1:] for policy in policies if policy[0] == vhost]
+        names = {(component, name) for component, name, _ in given}
+        for done, drop in enumerate(node.broker.policies.planned(vhost, given)):
+            if not done % SHARE_QUEUES:
+                node.pause(PAUSE_S)
+            if drop is None or not drop.messages:
+                continue
+            for component, policy in ((USER, drop.applied.user), (OPERATOR, drop.applied.operator)):
+                if policy is not None and (component, policy.name) in names:
+                    key = vhost, component, policy.name
+                    found[key] = found.get(key, 0) + drop.messages
+                    break
+    return found
 
 
 # Which parts of an item's key are its name; the virtual host has its own column.

@@ -50,3 +50,16 @@ def test_what_cannot_be_imported_is_no_plan(operator):
 
 def test_into_one_virtual_host(operator):
     assert "/" == plan(operator, ["queues", [{"name": "q"}]], vhost="/")[0][2]
+
+
+def test_messages_that_a_policy_would_drop_are_told_of(operator, peer):
+    peer.declare("q")
+    for _ in range(3):
+        peer.publish("", "q", b"x")
+    policy = {"vhost": "/", "name": "p", "pattern": "^q", "definition": {"max-length": 1}, "priority": 0}
+    rows = plan(operator, ["policies", [{**policy, "apply-to": "all"}]])
+    assert ["create", "policies", "/", "p", "messages dropped", None, 2] in rows
+    value = {"pattern": "^q", "definition": {"max-length": 2}, "priority": 0, "apply-to": "all"}
+    rows = plan(operator, ["parameters", [{"vhost": "/", "component": "operator_policy", "name": "o", "value": value}]])
+    assert ["create", "parameters", "/", "operator_policy o", "messages dropped", None, 1] in rows
+    assert operator.world.vhost.queues["q"].messages == 3

@@ -91,3 +91,31 @@ def test_keys_without_effect_are_taken_and_said_to_have_none(operator):
     said = operator.ask("set_policy", **GIVEN | {"definition": definition})
     assert "kept, but without effect here: ha-mode, ha-sync-mode" == said
     assert '{"ha-mode":"all","ha-sync-mode":"automatic","max-length":5}' == operator.list("list_policies")[0][4]
+
+
+def test_a_trial_says_what_would_be_dropped_and_changes_nothing(operator, peer):
+    peer.declare("q1")
+    peer.declare("other")
+    for _ in range(3):
+        peer.publish("", "q1", b"x")
+    given = {"name": "p", "pattern": "^q", "definition": '{"max-length":1}'}
+    text = "Nothing was changed. It would be in force for 1 queue; "
+    drops = "it would drop or dead-letter 2 messages of 1 queue: 'q1' 2"
+    assert operator.ask("set_policy", **given, dry_run=True) == text + drops
+    assert (operator.list("list_policies"), operator.world.vhost.queues["q1"].messages) == ([], 3)
+    given["definition"] = '{"message-ttl":1}'
+    assert operator.ask("set_policy", **given, dry_run=True) == text + "no message would be dropped"
+    with pytest.raises(Refused):
+        operator.ask("set_policy", **{**given, "definition": '{"nope":1}'}, dry_run=True)
+
+
+def test_to_clear_one_can_be_tried_too(operator, peer):
+    peer.declare("q")
+    operator.ask("set_policy", name="low", pattern="^q", definition='{"max-length":1}', priority=-1)
+    operator.ask("set_policy", name="p", pattern="^q", definition='{"max-length":5}')
+    for _ in range(3):
+        peer.publish("", "q", b"x")
+    assert "2 messages of 1 queue: 'q' 2" in operator.ask("clear_policy", name="p", dry_run=True)
+    assert len(operator.list("list_policies")) == 2
+    with pytest.raises(Refused, match="Parameter does not exist"):
+        operator.ask("clear_policy", name="nope", dry_run=True)
