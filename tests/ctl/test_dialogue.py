@@ -136,3 +136,12 @@ def test_a_pipe_closed_by_its_reader_is_no_fault(daemon, formatter):
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (141, "")
     assert len(done.stdout.splitlines()) == 1
+
+
+def test_without_terminals_these_are_skipped_with_the_reason(monkeypatch):
+    def refuse():
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(os, "openpty", refuse)
+    with pytest.raises(pytest.skip.Exception, match="no pseudo-terminals here"):
+        Typist("ping")

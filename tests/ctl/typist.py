@@ -11,6 +11,8 @@ import termios
 import time
 from typing import Self
 
+import pytest
+
 # Makes the terminal the one from which Ctrl-C comes, and becomes Python with the words given.
 LAUNCH = """
 import fcntl, os, sys, termios
@@ -28,7 +30,10 @@ class Typist:
 
     def __init__(self, *words: str, columns: int = 80, lines: int = 24, **environment: str) -> None:
         self.seen = ""
-        self._end, other = os.openpty()
+        try:
+            self._end, other = os.openpty()
+        except OSError as error:
+            pytest.skip(f"no pseudo-terminals here: {error}")
         self.resize(columns, lines)
         inherited = {key: value for key, value in os.environ.items() if key not in {"COLUMNS", "LINES", "NO_COLOR"}}
         self.process = subprocess.Popen(
