@@ -22,7 +22,7 @@ class Client:
     def __init__(self, address: Any) -> None:
         family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
         self.sock = socket.socket(family, socket.SOCK_STREAM)
-        self.sock.settimeout(5)
+        self.sock.settimeout(30)
         self.sock.connect(address)
         self.octets = b""
 
