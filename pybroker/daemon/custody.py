@@ -30,8 +30,10 @@ def hold(
         yield Progress(0, 0)
     ticket, segments = held
     try:
-        while not upkeep.checkpoints or upkeep.checkpoints[0] < ticket:
+        while not (written := upkeep.is_held(ticket)):
             _check(journal)
+            if written is None:
+                raise Refused("the log cannot be held: its checkpoint could not be written; try again", os.EX_TEMPFAIL)
             pause(POLL_S)
             yield Progress(0, 0)
         plan: dict[str, Any] = {"node": node, "data_dir": str(folder), "ticket": ticket, "segments": segments}

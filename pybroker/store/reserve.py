@@ -8,7 +8,7 @@ the settles of all that was drained since: without room for it nothing would eve
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pybroker.store.disk import NEW_SUFFIX
+from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.log import UNCOMMITTED_OCTETS_MAX
 from pybroker.store.writer import PREPARED
 
@@ -91,10 +91,12 @@ class Reserve:
 
 def remove(disk: "Disk", names: list[str]) -> None:
     """Remove those of these files that are there; on disk when this returns. Raises DiskError."""
-    there = set(disk.names())
     for name in names:
-        if name in there:
+        try:
             disk.unlink(name)
+        except DiskError as error:
+            if not error.missing:  # the journal's thread may just have taken what was prepared
+                raise
     disk.sync_folder()
 
 

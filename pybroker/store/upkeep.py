@@ -92,7 +92,8 @@ class Upkeep:
         self._pending: Checkpoint | None = None  # waits until its ticket is completed
         self._writing = False
         self._footers: list[Segment] = []
-        self._held: list[int] = []  # tickets of checkpoints that somebody copies
+        # Tickets of checkpoints that somebody copies, and whether they are on disk; None: they could not be written.
+        self._held: dict[int, bool | None] = {}
         self._reserve = Reserve(disk, self._jobs, self._has_room, self._trouble)
         self._started = False
         self._closed = False
@@ -204,13 +205,15 @@ class Upkeep:
         )
 
     def _write(self, checkpoint: Checkpoint) -> None:
-        keep = self.checkpoints[: CHECKPOINTS - 1] + self._held
+        keep = [*self.checkpoints[: CHECKPOINTS - 1], *self._held]
         self._jobs.submit(partial(write_checkpoint, self._disk, checkpoint, keep), partial(self._written, checkpoint))
         self._writing = True
         self._pending = None
 
     def _written(self, checkpoint: Checkpoint, error: "BaseException | None") -> None:
         self._writing = False
+        if checkpoint.ticket in self._held:
+            self._held[checkpoint.ticket] = True if error is None else None
         if error is not None:
             self._trouble(error)
             return
@@ -321,12 +324,16 @@ class Upkeep:
         self._due = True
         self._journal.commit_nothing()
         ticket = self._journal.last_ticket
-        self._held.append(ticket)
+        self._held[ticket] = False
         return ticket, [(each.number, 0 if each.sealed else each.used) for each in self._journal.ledger.segments]
+
+    def is_held(self, ticket: int) -> bool | None:
+        """Return whether the checkpoint of `hold` is on disk; None if it never will be."""
+        return self._held[ticket]
 
     def release(self, ticket: int) -> None:
         """Let go what `hold` kept."""
-        self._held.remove(ticket)
+        del self._held[ticket]
         try:
             self.unlink()
         except Exception as error:  # noqa: BLE001 - as everything that changes the log
