@@ -78,6 +78,8 @@ class Expected:
         elif self._noted and self._noted not in there:
             # Without a list (version 1, or no checkpoint is left) this one should be there all the same.
             lost.append(Listed(self._noted, 0, 0, 0, sealed=False, live={}))
+            if not there:
+                found.reports.append(f"the log is missing: it had segments up to {segment_name(self._noted)}")
         # A last one without a batch goes. That is noted before it does, else the next start would miss it.
         newest = max([base.next_number - 1, *read, *(each.number for each in lost), 0])
         found.next_number = newest + 1

@@ -71,9 +71,6 @@ def found(broker, *queues):
     return places
 
 
-@pytest.mark.xfail(
-    strict=True, reason="issue 15, A: a batch is written while it waits at the gate, and half of it counts after a kill"
-)
 @pytest.mark.parametrize(("old", "move"), [("old", move_in_a_transaction), ("dying", reject_to_the_dead_letter_queue)])
 def test_a_message_on_its_way_to_a_queue_that_is_not_on_disk_yet_is_in_one_of_them_after_a_kill(broker, old, move):
     broker.start()

@@ -16,7 +16,6 @@ def kills(folder, number, seed):
     return total, {"restart_p99_s": round(sorted(starts_s)[int(len(starts_s) * 0.99)], 3)}
 
 
-@pytest.mark.xfail(strict=False, reason="issue 15, A1: a segment rolls while a batch waits for definitions")
 def test_what_was_answered_outlives_a_few_kills(tmp_path, seed, publish_line):
     total, figures = kills(tmp_path, 3, seed)
     publish_line(total, **figures)

@@ -34,7 +34,6 @@ def cuts(memory, number, seed, seconds):
     return total, {"start_p50_s": round(sorted(starts_s)[len(starts_s) // 2], 3)}
 
 
-@pytest.mark.xfail(strict=False, reason="issue 15, A1: a segment rolls while a batch waits for definitions")
 def test_what_was_answered_outlives_a_power_cut(memory, seed, publish_line):
     total, figures = cuts(memory, 2, seed, 60)
     publish_line(total, **figures)

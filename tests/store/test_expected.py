@@ -88,7 +88,9 @@ def test_a_whole_log_is_missed(disk):
     for name in disk.names():
         if name != NAME:
             disk.unlink(name)
-    assert ["segment seg.0000000000000004 is missing" in report for report in reports(disk)] == [True]
+    first, second = reports(disk)
+    assert first == "the log is missing: it had segments up to seg.0000000000000004"
+    assert "segment seg.0000000000000004 is missing" in second
 
 
 def test_all_checkpoints_are_missed(disk):
