@@ -26,6 +26,9 @@ class Args(NamedTuple):
         str | None,
         Arg("take what is in virtual hosts alone, and into this one, which exists", "-p --vhost", names="vhost"),
     ] = None
+    skip_unsupported: Annotated[bool, Arg("as import_definitions would with the same option", "--skip-unsupported")] = (
+        False
+    )
 
 
 class Row(NamedTuple):
@@ -43,7 +46,9 @@ class Row(NamedTuple):
 def run(node: Node, args: Args) -> "Iterator[Row]":
     """Yield what would be done. Raises Refused: nothing would be, since something in it cannot be."""
     document = documents.read(node, args.vhost)
-    outcome = documents.finish(node.broker.transfer.planned(document, node.pause))
+    outcome = documents.finish(
+        node.broker.transfer.planned(document, node.pause, skip_unsupported=args.skip_unsupported)
+    )
     if outcome.faults:
         raise Refused(outcome.fault_text, facts={"faults": list(outcome.faults)})
     drops = _drops(node, outcome.changes)

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 TOLD_MAX = 20
 
 
+SkipUnsupportedArg = Annotated[
+    bool,
+    Arg(
+        "leave out queues, exchanges, policies and bindings that this node cannot have, and say which",
+        "--skip-unsupported",
+    ),
+]
+
+
 class Args(NamedTuple):
     """Where from, and where to."""
 
@@ -26,6 +35,7 @@ class Args(NamedTuple):
         str | None,
         Arg("take what is in virtual hosts alone, and into this one, which exists", "-p --vhost", names="vhost"),
     ] = None
+    skip_unsupported: SkipUnsupportedArg = False
 
 
 def check(args: Args) -> None:
@@ -38,7 +48,8 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     # Differs from RabbitMQ: its command ends when the import begins.
     transfer = node.broker.transfer
     document = documents.read(node, args.vhost)
-    work = transfer.imported(document, node.pause, skip_if_unchanged=args.skip_if_unchanged)
+    skips = {"skip_if_unchanged": args.skip_if_unchanged, "skip_unsupported": args.skip_unsupported}
+    work = transfer.imported(document, node.pause, **skips)
     outcome = yield from progress_of(work)
     if outcome.faults:
         raise Refused(outcome.fault_text, facts={"faults": list(outcome.faults)})

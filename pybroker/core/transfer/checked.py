@@ -33,16 +33,21 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.wire.table import Table
 
+# Whose items may be of a kind that is not built here: the rest of a document makes sense without them.
+OPTIONAL: Final = frozenset({"exchanges", "queues", "bindings", "policies", "parameters"})
 NO_INTERNAL: Final = "exports of RabbitMQ leave internal exchanges out"
 
 
 class Checker:
     """Goes through a document once. `changes` are those that can be made, `faults` why others cannot.
 
-    `counts` has how many changes there are of each action.
+    `counts` has how many changes there are of each action. With `skip_unsupported` what cannot be made here is left
+    out with a warning, and so are the bindings of that.
     """
 
-    def __init__(self, broker: "Broker", document: Document) -> None:
+    def __init__(self, broker: "Broker", document: Document, *, skip_unsupported: bool = False) -> None:
+        self._skip_unsupported = skip_unsupported
+        self._left_out: set[tuple[str, str, str]] = set()
         self._broker = broker
         self._document = document
         self._present = Present(broker)
@@ -52,6 +57,7 @@ class Checker:
         self.changes: list[Change] = []
         self.counts: dict[str, int] = {}
         self.faults: list[str] = list(document.faults)
+        self.unsupported = 0  # of the faults: what could be left out
         self.warnings: dict[str, None] = dict(document.warnings)
 
     def run(self) -> Iterator[None]:
@@ -64,17 +70,35 @@ class Checker:
             try:
                 change = self._look(item)
             except Fault as fault:
-                self.faults.append(f"{item.label}: {fault}")
+                self._refuse(item, str(fault))
             except AmqpError as error:
-                self.faults.append(error.text if item.label in error.text else f"{item.label}: {error.text}")
+                self._refuse(item, error.text)
             except ValueError as error:
                 # A parameter's validation tells of itself in lines.
-                self.faults.append(f"{item.label}: {' '.join(str(error).split())}")
+                self._refuse(item, " ".join(str(error).split()))
             else:
                 if change is not None:
                     self._take(change)
             yield
         self._check_limits()
+
+    def _refuse(self, item: Item, text: str) -> None:
+        unsupported = item.section in OPTIONAL and self._has_owner(item)
+        if unsupported and self._skip_unsupported:
+            if item.section in {"exchanges", "queues"}:
+                self._left_out.add((item.section, item.value["vhost"], item.value["name"]))
+            self.warnings[f"{item.label} is left out: {text}"] = None
+            self._take(Change(SKIP, item, (), text))
+        else:
+            self.unsupported += unsupported
+            self.faults.append(text if item.label in text else f"{item.label}: {text}")
+
+    def _has_owner(self, item: Item) -> bool:
+        try:
+            self._check_owner(item)
+        except Fault:
+            return False
+        return True
 
     def _take(self, change: Change) -> None:
         self.changes.append(change)
@@ -122,6 +146,8 @@ class Checker:
 
     def _is_there(self, kind: str, vhost_name: str, name: str) -> bool:
         """Tell whether a queue or exchange is there now, or will be."""
+        if (f"{kind}s", vhost_name, name) in self._left_out:
+            return False
         vhost = self._broker.vhosts.get(vhost_name)
         if vhost is not None and name in (vhost.queues if kind == "queue" else vhost.exchanges):
             return True

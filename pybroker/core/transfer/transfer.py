@@ -47,11 +47,15 @@ class Outcome(NamedTuple):
     warnings: tuple[str, ...] = ()
     unchanged: bool = False
     stopped: str = ""
+    unsupported: int = 0  # of the faults: what could be left out
 
     @property
     def fault_text(self) -> str:
         """Return what is wrong, for people."""
-        return bulleted("The definitions cannot be imported, and nothing was changed", self.faults)
+        text = bulleted("The definitions cannot be imported, and nothing was changed", self.faults)
+        if self.unsupported:
+            text += f"\n--skip-unsupported leaves out {self.unsupported} of these that the node cannot have"
+        return text
 
     @property
     def text(self) -> str:
@@ -101,13 +105,15 @@ class Transfer:
         """Return a document to be read; one of a single virtual host goes into that."""
         return Document(vhost_name)
 
-    def planned(self, document: Document, pause: Pause) -> Work[Outcome]:
+    def planned(self, document: Document, pause: Pause, *, skip_unsupported: bool = False) -> Work[Outcome]:
         """Return what an import would do, and what is wrong with it."""
-        checker = Checker(self._broker, document)
+        checker = Checker(self._broker, document, skip_unsupported=skip_unsupported)
         yield from self._in_shares(checker.run(), 0, len(document), pause)
         return _outcome(checker)
 
-    def imported(self, document: Document, pause: Pause, *, skip_if_unchanged: bool = False) -> Work[Outcome]:
+    def imported(
+        self, document: Document, pause: Pause, *, skip_if_unchanged: bool = False, skip_unsupported: bool = False
+    ) -> Work[Outcome]:
         """Import, and empty the document; return what was done, without the changes.
 
         It is on disk when the definitions' ticket is complete.
@@ -119,14 +125,14 @@ class Transfer:
             if self._broker.parameters.globals.get(_hash_name(document)) == content:
                 return Outcome(unchanged=True)
         with _without_collections(len(document)):
-            outcome = yield from self._made(document, pause)
+            outcome = yield from self._made(document, pause, skip_unsupported=skip_unsupported)
         if content and not outcome.faults and not outcome.stopped:
             self._broker.parameters.set_global(_hash_name(document), content)
         return outcome
 
-    def _made(self, document: Document, pause: Pause) -> Work[Outcome]:
+    def _made(self, document: Document, pause: Pause, *, skip_unsupported: bool) -> Work[Outcome]:
         count = len(document)
-        checker = Checker(self._broker, document)
+        checker = Checker(self._broker, document, skip_unsupported=skip_unsupported)
         yield from self._in_shares(checker.run(), 0, 3 * count, pause)
         outcome = _outcome(checker)
         if outcome.faults:
@@ -176,7 +182,8 @@ class Transfer:
 
 
 def _outcome(checker: Checker) -> Outcome:
-    return Outcome(checker.changes, checker.counts, tuple(checker.faults), tuple(checker.warnings))
+    faults, warnings = tuple(checker.faults), tuple(checker.warnings)
+    return Outcome(checker.changes, checker.counts, faults, warnings, unsupported=checker.unsupported)
 
 
 @contextmanager

@@ -59,3 +59,44 @@ def test_another_format_is_refused(operator):
 def test_banners():
     assert 'Importing definitions in JSON from a file at "{file}" ...' == banner(Args("f"))
     assert "Importing definitions in JSON from standard input ..." == banner(Args()) == banner(Args("-"))
+
+
+STREAM = {"vhost": "/", "name": "s", "durable": True, "arguments": {"x-queue-type": "stream"}}
+UNSUPPORTED = [
+    ["exchanges", [{"vhost": "/", "name": "x", "type": "x-jms-topic"}]],
+    ["queues", [QUEUE, STREAM]],
+    ["policies", [{"vhost": "/", "name": "p", "pattern": "", "definition": {"nope": 1}}]],
+    [
+        "bindings",
+        [
+            {"vhost": "/", "source": source, "destination": name, "destination_type": "queue", "routing_key": ""}
+            for source, name in (("amq.direct", "s"), ("amq.direct", "q"), ("x", "q"))
+        ],
+    ],
+]
+
+
+def test_what_the_node_cannot_have_blocks_the_import_unless_it_is_left_out(operator):
+    operator.lines = list(UNSUPPORTED)
+    with pytest.raises(Refused) as refused:
+        operator.ask("import_definitions")
+    assert "\n--skip-unsupported leaves out 4 of these that the node cannot have" in refused.value.text
+    assert {} == operator.world.vhost.queues
+    operator.lines = list(UNSUPPORTED)
+    answer = operator.ask("import_definitions", skip_unsupported=True)
+    assert (answer["create"], answer["skip"]) == (2, 5)
+    assert ["q"] == list(operator.world.vhost.queues)
+    for text in ("exchange 'x'", "queue 's'", "policy 'p'", "to queue 's'", "from exchange 'x'"):
+        assert any(text in warning and "is left out: " in warning for warning in answer["warnings"]), text
+
+
+def test_the_plan_leaves_the_same_out(operator):
+    operator.lines = list(UNSUPPORTED)
+    rows = operator.list("definitions_plan", skip_unsupported=True)
+    assert [row[0] for row in rows].count("skip") == 5
+
+
+def test_what_has_no_owner_is_a_fault_all_the_same(operator):
+    operator.lines = [["queues", [{**STREAM, "vhost": "nowhere"}]]]
+    with pytest.raises(Refused, match="there is no virtual host 'nowhere'"):
+        operator.ask("import_definitions", skip_unsupported=True)
