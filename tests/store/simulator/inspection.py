@@ -1,0 +1,175 @@
+"""Inspection: a start on the files that a crash leaves, and the comparison of what it finds with the model."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from journals import body
+
+from pybroker.clock import FakeClock
+from pybroker.session import Turn
+from pybroker.store.disk import DiskError
+from pybroker.store.group import open_log
+from pybroker.store.journal import Journal
+from pybroker.store.memory import MemoryDefinitions
+from pybroker.store.proof import read_proof
+from pybroker.store.recovery import Recovery
+from pybroker.store.rows import queue_ids
+from pybroker.store.snapshot import read_snapshots
+from pybroker.store.worker import InlineWorker
+from pybroker.stretch import Stretch
+from simulator.violation import Violation
+
+if TYPE_CHECKING:
+    from pybroker.store.definitions import Definitions
+    from pybroker.store.recovery import Recovered
+    from pybroker.store.worker import Worker
+    from simulator.disk import SimulatedDisk
+    from simulator.model import Model
+    from simulator.rows import Rows
+
+
+class Findings(NamedTuple):
+    """What a start found: `seqs` that live by queue, `told` how often which were delivered before."""
+
+    recovered: "Recovered"
+    rows: dict[tuple[str, Any], Any]
+    ids: dict[int, str]
+    seqs: dict[int, list[int]]
+    told: dict[tuple[int, int], int]
+
+
+def rows_of(rows: "Rows") -> dict[tuple[str, Any], Any]:
+    """Return definitions by kind and key."""
+    return {key: row.value for key, row in rows.rows.items()}
+
+
+def ids_of(rows: dict[tuple[str, Any], Any]) -> dict[int, str]:
+    """Return the names of the queues by their ids."""
+    by_kind: dict[str, Any] = {"queue": {}, "exchange": {}}
+    for (kind, key), value in rows.items():
+        if kind in by_kind:
+            by_kind[kind][key] = value
+    assert len(set(queue_ids(by_kind))) == len(queue_ids(by_kind)), "an id is used twice"
+    return {value["id"]: key[1] for key, value in by_kind["queue"].items()}
+
+
+def recovery(data: "SimulatedDisk", ids: dict[int, str]) -> Recovery:
+    """Return the look that a start takes at the log of a data folder."""
+    return Recovery(open_log(data), set(ids), lambda done, of: None, data)
+
+
+def journal(
+    data: "SimulatedDisk",
+    threads: "tuple[Worker, Worker]",
+    clock: FakeClock,
+    turn: Turn,
+    definitions: "Definitions",
+    found: "Recovered",
+) -> Journal:
+    """Return the log of a data folder as recovery found it; `threads` are the journal's and the files'."""
+    return Journal(open_log(data), *threads, clock, turn, definitions, found, data)
+
+
+def findings(rows: "Rows", recovered: "Recovered") -> Findings:
+    """Return what a start found in plain words. Raises Violation for what does not fit together."""
+    found = rows_of(rows)
+    seqs: dict[int, list[int]] = {}
+    for queue_id, parts in recovered.queues.items():
+        mine = seqs[queue_id] = []
+        for _, _, stretch in parts:
+            before = 0
+            for first, count, _ in stretch.ranges():
+                if first <= before:
+                    raise Violation("order", f"queue {queue_id}: message {first} comes after {before}")
+                before = first + count - 1
+                mine.extend(range(first, first + count))
+    told = {}
+    for queue_id, first, last, times in recovered.redelivered:
+        for seq in range(first, last + 1):
+            told[queue_id, seq] = times
+    return Findings(recovered, found, ids_of(found), seqs, told)
+
+
+def check_ledger(found: Findings) -> None:
+    """See whether the segments' counts are what lives."""
+    counts: dict[int, int] = {}
+    for segment in found.recovered.ledger.segments:
+        if (
+            segment.live < 0
+            or segment.live != sum(segment.pairs.values())
+            or min(segment.pairs.values(), default=0) < 0
+        ):
+            raise Violation("live", f"segment {segment.number}: {segment.live} live, by queue {segment.pairs}")
+        for queue_id, count in segment.pairs.items():
+            counts[queue_id] = counts.get(queue_id, 0) + count
+    for queue_id, seqs in found.seqs.items():
+        if counts.get(queue_id, 0) != len(seqs):
+            raise Violation("live", f"queue {queue_id}: {counts.get(queue_id)} counted, {len(seqs)} there")
+
+
+def check_definition_files(model: "Model", disk: "SimulatedDisk", rows: "Rows", *, closely: bool) -> None:
+    """See whether a start would believe the file of the definitions, and the snapshots are what they say."""
+    changes = rows.state.changes
+    if read_proof(disk) > changes:
+        raise Violation("proof", f"change {read_proof(disk)} is proven, the file has {changes}")
+    if not closely:
+        return
+    snapshots, faults = read_snapshots(disk)
+    if faults:
+        raise Violation("snapshot", "; ".join(faults.values()))
+    for snapshot in snapshots:
+        if snapshot.changes > changes:
+            raise Violation("snapshot", f"{snapshot.name} is as of {snapshot.changes}, the file of {changes}")
+        if snapshot.changes >= model.base_ticket:
+            model.check_rows({key: row.value for key, row in snapshot.rows().items()}, snapshot.changes, 0)
+
+
+def read_all(model: "Model", data: "SimulatedDisk", found: Findings) -> None:
+    """Read every message that lives."""
+    files = InlineWorker()
+    log = journal(data, (InlineWorker(), files), FakeClock(), Turn(), MemoryDefinitions(), found.recovered)
+    complaints: list[str] = []
+    log.on_unreadable = complaints.append
+    wanted = Stretch()
+    for seq in sorted({seq for seqs in found.seqs.values() for seq in seqs}):
+        wanted.add(seq, 1, 0)
+    if not wanted.count:
+        return
+    got: list[Any] = []
+    log.fetch(0, wanted, got.extend)
+    files.run()
+    bodies = {run.first_seq + at: body(run.content(at)) for run, indexes in got for at in indexes}
+    if complaints or len(bodies) != wanted.count:
+        raise Violation("unreadable", f"{len(bodies)} of {wanted.count} can be read: {complaints}")
+    for queue_id, seqs in found.seqs.items():
+        for seq in seqs:
+            if bodies[seq] != model.queues[queue_id][seq].body:
+                raise Violation("phantom", f"message {seq} of queue {queue_id} has another body")
+
+
+def inspect(
+    model: "Model", disk: "SimulatedDisk", rows: "Rows", completed: int, defined: int, *, closely: bool, read: bool
+) -> Findings:
+    """Start on these files, and compare; `closely`: the snapshots too, `read`: all messages. Raises Violation."""
+    check_definition_files(model, disk, rows, closely=closely)
+    found_rows = rows_of(rows)
+    model.check_rows(found_rows, rows.state.changes, defined)
+    try:
+        recovered = recovery(disk, ids_of(found_rows)).run()
+    except DiskError as error:
+        raise Violation("start", str(error)) from error
+    found = findings(rows, recovered)
+    compare(model, found, completed)
+    if read:
+        read_all(model, disk, found)
+    return found
+
+
+def compare(model: "Model", found: Findings, completed: int) -> None:
+    """Compare what a start found with the model. Raises Violation."""
+    if found.recovered.reports:
+        raise Violation("report", "; ".join(found.recovered.reports))
+    known = set(found.ids)
+    model.check(known, found.seqs, completed)
+    if not found.recovered.clean:
+        model.check_returns(known, found.told, completed)
+    check_ledger(found)

@@ -1,0 +1,51 @@
+"""Invariants: what is true of a running node at any moment between two calls."""
+
+from typing import TYPE_CHECKING
+
+from simulator.violation import Violation
+
+if TYPE_CHECKING:
+    from pybroker.store.journal import Journal
+    from simulator.model import Model
+    from simulator.node import Node
+    from simulator.traffic import Traffic
+
+
+def check_running(node: "Node", model: "Model", traffic: "Traffic | None") -> None:
+    """Raise Violation if something is wrong with a node: with its counts too, while no error has left them in doubt."""
+    log, fault = node.log, node.fault
+    if node.ended and not fault.hit:
+        raise Violation("ended", f"the node ends without an error: {node.failures}")
+    if log is None:
+        return
+    if log.completed > log.last_ticket:
+        raise Violation("confirmed", f"ticket {log.completed} is completed, {log.last_ticket} was the last")
+    if log.failed and not node.failures:
+        raise Violation("silent failure", log.failed)
+    for text in node.unreadable:
+        # A page that stays is gone with the next start.
+        if not fault.hit or (fault.shortage and not text.startswith("a page cannot be removed")):
+            raise Violation("damage", text)
+    if log.failed or log.ticket or traffic is None or not traffic.clean or fault.hit:
+        return
+    counts = _counted(log)
+    for queue_id, messages in model.queues.items():
+        if queue_id not in model.deleted:
+            expected = sum(message.there for message in messages.values())
+            if counts.get(queue_id, 0) != expected:
+                raise Violation("live", f"queue {queue_id}: {counts.get(queue_id, 0)} counted, {expected} there")
+
+
+def _counted(log: "Journal") -> dict[int, int]:
+    """Return how many messages the log counts as live, by queue."""
+    counts: dict[int, int] = {}
+    for segment in log.ledger.segments:
+        live = 0
+        for queue_id, count in segment.pairs.items():
+            live += count
+            counts[queue_id] = counts.get(queue_id, 0) + count
+            if count < 0:
+                raise Violation("live", f"segment {segment.number}: {count} of queue {queue_id}")
+        if live != segment.live:
+            raise Violation("live", f"segment {segment.number}: {segment.live}, by queue {segment.pairs}")
+    return counts

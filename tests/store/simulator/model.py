@@ -1,0 +1,205 @@
+"""Model: in plain words what the clients were told, and what a start must therefore find.
+
+A call is what the core does in one go. It has a ticket of the log; one that ended with an exception has none that
+counts: it may be on disk or not, but as a whole.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from simulator.violation import Violation
+
+NEVER = 1 << 62
+
+
+def limited(queue_id: int) -> bool:
+    """Tell whether the queue with this id counts deliveries."""
+    return queue_id % 2 == 0
+
+
+Key = tuple[str, tuple[str, ...]]
+
+
+class Call:
+    """`ticket` of its batch: NEVER until that is known. `raised`: it ended with an exception."""
+
+    __slots__ = ("raised", "ticket")
+
+    def __init__(self, ticket: int = NEVER) -> None:
+        self.ticket = ticket
+        self.raised = False
+
+
+BEFORE = Call(0)
+
+
+class Message:
+    """One message in one queue; in the log because of the call `appended`, gone because of `settled`."""
+
+    __slots__ = ("appended", "body", "index", "returns", "run", "settled")
+
+    def __init__(self, body: bytes, appended: Call, run: Any = None, index: int = 0) -> None:
+        self.body = body
+        self.appended = appended
+        self.settled: Call | None = None
+        self.returns: list[tuple[Call, int]] = []
+        self.run = run
+        self.index = index
+
+    @property
+    def there(self) -> bool:
+        """Tell whether its queue has it, as far as the core knows."""
+        return self.settled is None and not self.appended.raised
+
+    @property
+    def deliveries(self) -> int:
+        return max((times for _, times in self.returns), default=0)
+
+
+class Model:
+    """`queues`: id -> seq -> message, those of this life and what the last start found. `names`: of queues, by id.
+
+    `changes`: of definitions in this life, as (ticket, key, value), behind `base`, the rows that the start found.
+    """
+
+    def __init__(self) -> None:
+        self.queues: dict[int, dict[int, Message]] = {}
+        self.names: dict[int, str] = {}
+        self.deleted: set[int] = set()
+        self.base: dict[Key, Any] = {}
+        self.base_ticket = 0
+        self.changes: list[tuple[int, Key, Any]] = []
+        self.doubtful: set[Key] = set()
+        self._rows: tuple[int, int, dict[Key, Any]] = (-1, -1, {})
+
+    @contextmanager
+    def call(self) -> Iterator[Call]:
+        """Note what a call does, also if it raises."""
+        call = Call()
+        try:
+            yield call
+        except BaseException:
+            call.raised = True
+            raise
+
+    def live(self, queue_id: int) -> list[int]:
+        """Return the seqs in a queue, ascending."""
+        return sorted(seq for seq, message in self.queues[queue_id].items() if message.there)
+
+    # -- definitions ---------------------------------------------------------------------------------------------------
+
+    def rows_upto(self, ticket: int) -> dict[Key, Any]:
+        """Return all rows as of a ticket of the definitions."""
+        if self._rows[:2] != (ticket, len(self.changes)):
+            rows = dict(self.base)
+            for at, key, value in self.changes:
+                if at <= ticket:
+                    rows.pop(key, None)
+                    if value is not None:
+                        rows[key] = value
+            self._rows = ticket, len(self.changes), rows
+        return self._rows[2]
+
+    def check_rows(self, rows: dict[Key, Any], upto: int, completed: int) -> None:
+        """Compare what a start finds with what was declared."""
+        if upto < completed:
+            raise Violation("definitions", f"found as of change {upto}, change {completed} had been promised")
+        expected = self.rows_upto(upto)
+        if rows == expected:
+            return
+        for key in sorted(rows.keys() | expected.keys()):
+            if rows.get(key) != expected.get(key) and key not in self.doubtful:
+                text = f"as of {upto}: {key} is {rows.get(key)}, not {expected.get(key)}"
+                raise Violation("definitions", text)
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    def check(self, known: set[int], found: dict[int, list[int]], completed: int) -> None:
+        """Compare what lives for the queues `known` with what was promised when `completed` was the last ticket."""
+        seen: dict[object, set[bool]] = {}
+        for queue_id, messages in self.queues.items():
+            if queue_id not in known:
+                self._check_unknown(queue_id, completed)
+                continue
+            there = set(found.get(queue_id, ()))
+            if phantoms := there - messages.keys():
+                raise Violation("phantom", f"queue {queue_id} has {sorted(phantoms)[:5]}, which never were there")
+            for seq, message in messages.items():
+                self._check_one(queue_id, seq, message, seq in there, completed, seen)
+        if strange := found.keys() - self.queues.keys():
+            raise Violation("phantom", f"messages in queues {sorted(strange)}, which never were declared")
+        self._check_order(seen, completed)
+
+    def _check_unknown(self, queue_id: int, completed: int) -> None:
+        """A message that is confirmed always has its queue, unless that was deleted."""
+        if queue_id in self.deleted:
+            return
+        for seq, message in self.queues[queue_id].items():
+            if message.there and message.appended.ticket <= completed:
+                raise Violation("lost", f"message {seq} of queue {queue_id}, which is not there")
+
+    def _check_one(
+        self, queue_id: int, seq: int, message: Message, there: bool, completed: int, seen: dict[object, set[bool]]
+    ) -> None:
+        appended, settled = message.appended, message.settled
+        sure = appended.ticket <= completed and not appended.raised
+        if settled is None:
+            if sure:
+                if not there:
+                    text = f"message {seq} of queue {queue_id}, batch {appended.ticket} of {completed} completed"
+                    raise Violation("lost", text)
+            else:
+                seen.setdefault(appended if appended.raised else appended.ticket, set()).add(there)
+        elif settled.ticket <= completed and not settled.raised:
+            if there:
+                text = f"message {seq} of queue {queue_id}, settled by batch {settled.ticket} of {completed} completed"
+                raise Violation("returned", text)
+        elif sure:
+            seen.setdefault(settled if settled.raised else settled.ticket, set()).add(not there)
+
+    @staticmethod
+    def _check_order(seen: dict[object, set[bool]], completed: int) -> None:
+        """Nothing of a batch is on disk without all of it, and none without those before it."""
+        absent = NEVER
+        for ticket in sorted(each for each in seen if isinstance(each, int)):
+            if len(seen[ticket]) > 1:
+                raise Violation("half", f"batch {ticket} is there in part, {completed} are completed")
+            if True not in seen[ticket]:
+                absent = min(absent, ticket)
+            elif ticket > absent:
+                raise Violation("order", f"batch {ticket} is there without batch {absent}")
+        for call, both in seen.items():
+            if isinstance(call, Call) and len(both) > 1:
+                raise Violation("torn call", "a call that ended with an exception is there in part")
+
+    def check_returns(self, known: set[int], told: dict[tuple[int, int], int], completed: int) -> None:
+        """Compare how often messages had been delivered with what was promised."""
+        for queue_id in known & self.queues.keys():
+            for seq, message in self.queues[queue_id].items():
+                if not message.returns or message.settled is not None:
+                    continue
+                low = max([n for call, n in message.returns if call.ticket <= completed and not call.raised], default=0)
+                if not low <= told.get((queue_id, seq), 0) <= message.deliveries:
+                    text = f"message {seq} of queue {queue_id}: {told.get((queue_id, seq), 0)}, not {low}"
+                    raise Violation("deliveries", f"{text} to {message.deliveries}")
+
+    def begin(
+        self,
+        rows: dict[Key, Any],
+        ticket: int,
+        ids: dict[int, str],
+        found: dict[int, list[int]],
+        told: dict[tuple[int, int], int],
+    ) -> None:
+        """Go on with what a start has found."""
+        before = self.queues
+        self.base, self.base_ticket, self.changes, self.doubtful = dict(rows), ticket, [], set()
+        self._rows = (-1, -1, {})
+        self.names, self.deleted = ids, set()
+        self.queues = {queue_id: {} for queue_id in sorted(ids)}
+        for queue_id, seqs in found.items():
+            for seq in seqs:
+                made = self.queues[queue_id][seq] = Message(before[queue_id][seq].body, BEFORE)
+                if limited(queue_id) and told.get((queue_id, seq)):
+                    made.returns.append((BEFORE, told[queue_id, seq]))

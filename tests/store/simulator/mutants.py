@@ -1,0 +1,193 @@
+"""Mutants: faults planted into the store as it is imported, each of which the simulator has to find.
+
+A mutant is text of one module that is replaced. Where the store was changed so that a text is not found any more, the
+mutant is to be planted anew.
+"""
+
+import importlib.util
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pybroker
+
+STORE = Path(pybroker.__file__).parent / "store"
+
+
+class Mutant(NamedTuple):
+    """In `module` of store/, `old` becomes `new`; `why` says what that breaks.
+
+    `only`: the dimensions in which that shows soonest.
+    """
+
+    module: str
+    old: str
+    new: str
+    why: str
+    only: str = "kill,power,stop,backup"
+
+
+MUTANTS = {
+    "stale_first_seq": Mutant(
+        "journal",
+        "self.upkeep.segment_for(gathered.room, self._sealed_seq)",
+        "self.upkeep.segment_for(gathered.room, self.safe_seq)",
+        "a segment that begins while batches wait for definitions or the disk takes over seqs of the one before",
+    ),
+    "thrown_away": Mutant(
+        "journal",
+        "        try:\n            step(self, *args, **kwargs)\n        except Exception as error:  # noqa: BLE001 - "
+        "whatever it is, no ticket may complete behind it\n            self.fail(error)\n",
+        "        step(self, *args, **kwargs)\n",
+        "an exception amid a batch throws it away, and the ticket of the next one confirms it",
+        only="line,submit",
+    ),
+    "half_gathered": Mutant(
+        "journal",
+        "            self.uncommitted_octets += gathered.append(run, indexes, queue_ids)\n"
+        "        except Exception as error:\n            self.fail(error)\n            raise\n",
+        "            self.uncommitted_octets += gathered.append(run, indexes, queue_ids)\n"
+        "        except ZeroDivisionError:\n            raise\n",
+        "half of a call that ended with an exception is written",
+        only="line",
+    ),
+    "no_sync": Mutant(
+        "writer",
+        "        disk.sync(file)\n        if not",
+        "        if not",
+        "a batch is confirmed before it is on disk",
+    ),
+    "no_folder_sync": Mutant(
+        "writer",
+        "            disk.rename(made, name)\n            disk.sync_folder()\n",
+        "            disk.rename(made, name)\n",
+        "a segment may lose its name with the power",
+    ),
+    "gate_ignored": Mutant(
+        "journal",
+        "        if batch.definitions_ticket > self.definitions.completed:\n            return\n",
+        "",
+        "a message is confirmed before its queue is on disk",
+    ),
+    "early_checkpoint": Mutant(
+        "upkeep",
+        "if self._pending is not None and self._pending.ticket <= ticket:",
+        "if self._pending is not None:",
+        "a checkpoint speaks of settles that are not on disk",
+    ),
+    "one_checkpoint": Mutant(
+        "upkeep",
+        "        behind = self.checkpoints[CHECKPOINTS - 1]",
+        "        behind = journal.last_ticket",
+        "a segment goes whose settles no older checkpoint knows",
+        only="kill,missing",
+    ),
+    "wrong_segment": Mutant(
+        "ledger",
+        "            end = firsts[at + 1] - 1 if at + 1 < len(firsts) else last\n",
+        "            end = firsts[at + 1] if at + 1 < len(firsts) else last\n",
+        "what settles the first message of a segment is charged to the one before",
+    ),
+    "footer_cut_first": Mutant(
+        "segment",
+        "        disk.sync(file)\n        disk.truncate(file, used + len(octets))\n        disk.sync(file)\n",
+        "        disk.truncate(file, used + len(octets))\n        disk.sync(file)\n",
+        "a segment may have lost its end without its footer saying where that was",
+    ),
+    "forgotten_early": Mutant(
+        "journal",
+        "self._forgotten[0][0] <= on_disk and ",
+        "",
+        "the messages of a queue go although a crash may bring the queue back",
+    ),
+    "proof_ahead": Mutant(
+        "catalogue",
+        "        self._proof.write(self._file.apply(batch).changes)",
+        "        self._proof.write(batch.upto)\n        self._file.apply(batch)",
+        "the definitions are taken for damaged after a kill",
+    ),
+    "gathered_again": Mutant(
+        "catalogue",
+        "            self._gathered = {**(batch.changes if not self._clear else {}), **self._gathered}\n",
+        "            self._gathered = {**self._gathered, **batch.changes}\n",
+        "a refused batch that is tried again goes before what was changed since",
+        only="kill,rows",
+    ),
+    "early_definitions": Mutant(
+        "catalogue",
+        "        self.completed = batch.upto\n        self.on_completed(batch.upto)",
+        "        self.completed = self.ticket\n        self.on_completed(self.ticket)",
+        "what waits for definitions goes on before they are on disk",
+    ),
+    "compacted_away": Mutant(
+        "compaction",
+        "                self._add(fmt.publish(set_id, run, each, run.arrived_ms, self._seed))",
+        "                self._add(fmt.publish(set_id, run, each[:1], run.arrived_ms, self._seed))",
+        "compaction drops a live message",
+    ),
+    "compacted_early": Mutant(
+        "upkeep",
+        "if self._settled is not None and self._settled[0] <= ticket:",
+        "if self._settled is not None:",
+        "compaction drops messages whose settles are not on disk",
+    ),
+    "copied_early": Mutant(
+        "upkeep",
+        "        return self._held[ticket]\n",
+        "        return True\n",
+        "a backup copies before the ticket that it is as of is on disk",
+    ),
+    "not_held": Mutant(
+        "upkeep",
+        "        if self._held or len(self.checkpoints) < CHECKPOINTS",
+        "        if len(self.checkpoints) < CHECKPOINTS",
+        "a segment goes while a backup copies it",
+    ),
+    "torn_believed": Mutant(
+        "recovery",
+        "        if batch.whole or batch.ticket <= self._proven:",
+        "        if batch.left < 3 or batch.ticket <= self._proven:",
+        "the torn end of the log is taken for damage",
+    ),
+    "counts_forgotten": Mutant(
+        "gathered",
+        "            if deliveries:\n                ledger.give_back(queue_id, deliveries, pairs)\n            else:",
+        "            if not deliveries:",
+        "a checkpoint does not know how often messages were delivered",
+    ),
+}
+
+
+class Planter(MetaPathFinder, Loader):
+    """Imports modules of the store with mutants in them."""
+
+    def __init__(self, mutants: list[Mutant]) -> None:
+        self._mutants = mutants
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        module = name.removeprefix("pybroker.store.")
+        if module != name and any(each.module == module for each in self._mutants):
+            return importlib.util.spec_from_file_location(name, STORE / f"{module}.py", loader=self)
+        return None
+
+    def create_module(self, spec: Any) -> None:
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        name = module.__name__.rpartition(".")[2]
+        path = STORE / f"{name}.py"
+        text = path.read_text()
+        for each in self._mutants:
+            if each.module == name:
+                assert text.count(each.old) == 1, f"{path.name} does not have this text once any more: {each.old}"
+                text = text.replace(each.old, each.new)
+        exec(compile(text, path, "exec"), module.__dict__)
+
+
+def plant(names: list[str]) -> None:
+    """Have the store imported with these mutants; nothing of it may have been imported yet."""
+    planted = [MUTANTS[name] for name in names]
+    for each in planted:
+        assert f"pybroker.store.{each.module}" not in sys.modules, f"{each.module} is imported already"
+    sys.meta_path.insert(0, Planter(planted))

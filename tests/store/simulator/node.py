@@ -1,0 +1,187 @@
+"""Node: one life of the store, put together as the daemon does it (daemon/storage.py, daemon/definitions.py)."""
+
+from array import array
+from typing import TYPE_CHECKING, Any
+
+from pybroker.session import Turn
+from pybroker.store import page_log
+from pybroker.store.catalogue import Catalogue
+from pybroker.store.disk import DiskError
+from pybroker.store.page_log import PageLog
+from pybroker.store.rescue import Opened
+from pybroker.store.rows import decoded
+from pybroker.store.snapshot import read_snapshots
+from simulator.fault import Fault
+from simulator.inspection import Findings, findings, ids_of, journal, recovery, rows_of
+from simulator.model import limited
+from simulator.rows import Rows, SimulatedRowFile
+from simulator.threads import SimulatedThread, pause
+from simulator.violation import Violation
+
+if TYPE_CHECKING:
+    from pybroker.clock import FakeClock
+    from pybroker.store.journal import Journal
+    from pybroker.store.recovery import Recovered
+    from simulator.disk import SimulatedDisk
+
+_CALLS = frozenset(("apply", "rows", "close"))
+
+
+class Node:
+    """`log` is None until the start is over.
+
+    `swallowed` has what the hub logged and went on after, `failures` what ends the process.
+    """
+
+    def __init__(self, disk: "SimulatedDisk", rows: Rows, clock: "FakeClock", fault: Fault) -> None:
+        self.disk = disk
+        self.clock = clock
+        self.fault = fault
+        self.turn = Turn()
+        self.rows = SimulatedRowFile(rows, self._row_seam)
+        self.journal_thread = SimulatedThread("journal", fault)
+        self.files_thread = SimulatedThread("files", fault)
+        self.definitions_thread = SimulatedThread("definitions", fault)
+        self.threads = (self.journal_thread, self.files_thread, self.definitions_thread)
+        self.log: Journal | None = None
+        self.pages: PageLog | None = None
+        self.found: Findings | None = None
+        self.failures: list[str] = []
+        self.swallowed: list[str] = []
+        self.unreadable: list[str] = []
+        self.changes = 0  # of what is on disk
+        self.waited_for = 0
+        self._commit_wanted = False
+        disk.power.seam = self._disk_seam
+        snapshots, _ = read_snapshots(disk)
+        kept = snapshots[0].changes if snapshots else 0
+        opened = Opened(self.rows, decoded(rows.rows.values()), not rows.state.changes, kept, [], [])
+        self.catalogue = Catalogue(opened, disk, self.definitions_thread, clock)
+        self.definitions_thread.on_error = self.catalogue.fail
+        self.catalogue.wake = self._want_commit
+        self.catalogue.on_completed = self._defined
+        self.catalogue.on_failed = self.failures.append
+        self._open()
+
+    # -- seams ---------------------------------------------------------------------------------------------------------
+
+    def _disk_seam(self, name: str, on: str) -> None:
+        pause(self.fault)
+        self.changes += 1
+        self.fault.call("disk", name, on)
+
+    def _row_seam(self, name: str, on: str) -> None:
+        pause(self.fault)
+        self.changes += 1
+        if name in _CALLS:
+            self.fault.call("rows", name, on)
+
+    # -- start ---------------------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        pages = self.disk.below(page_log.FOLDER)
+        rows = self.rows.durable
+        ids = ids_of(rows_of(rows))
+
+        def recover() -> Any:
+            page_log.empty(pages)
+            return recovery(self.disk, ids).run()
+
+        def recovered(result: Any) -> None:
+            if isinstance(result, BaseException):
+                self.failures.append(f"cannot open the log: {result!r}")
+                return
+            try:
+                self._begin(pages, rows, result)
+            except (DiskError, MemoryError, OSError) as error:
+                self.failures.append(f"cannot open the log: {error!r}")
+
+        self.files_thread.submit(recover, recovered)
+
+    def _begin(self, pages: "SimulatedDisk", rows: Rows, recovered: "Recovered") -> None:
+        self.found = findings(rows, recovered)
+        threads = self.journal_thread, self.files_thread
+        log = journal(self.disk, threads, self.clock, self.turn, self.catalogue, recovered)
+        log.on_completed = self._completed
+        log.on_failed = self.failures.append
+        log.on_unreadable = self.unreadable.append
+        self.pages = PageLog(pages, self.files_thread, self.unreadable.append)
+        for queue_id, first, last, times in recovered.redelivered:
+            if limited(queue_id):
+                recovered.ledger.give_back(queue_id, times, array("Q", (first, last)))
+        self.journal_thread.on_error = log.fail
+        self.files_thread.on_error = self._files_failed
+        self.log = log
+
+    def _files_failed(self, error: Exception) -> None:
+        if isinstance(error, MemoryError) and self.log is not None:
+            self.log.fail(error)
+
+    def first_batch(self) -> None:
+        """Say that what was a clean stop is none any more."""
+        assert self.log is not None
+        self.log.commit_nothing()
+
+    # -- what the daemon and the broker do -----------------------------------------------------------------------------
+
+    def _want_commit(self) -> None:
+        self._commit_wanted = True
+
+    def _completed(self, ticket: int) -> None:
+        assert self.log is not None
+        self.log.completed = ticket
+        if self.waited_for > ticket:
+            self.log.want(self.waited_for)
+
+    def _defined(self, ticket: int) -> None:
+        self.catalogue.completed = ticket
+        if self.log is not None:
+            self.log.gate_moved()
+
+    def want(self, ticket: int) -> None:
+        """Wait for a ticket of the log, as a publisher does."""
+        assert self.log is not None
+        self.waited_for = max(self.waited_for, ticket)
+        self.log.want(ticket)
+
+    def end_turn(self) -> None:
+        """Do what comes at the end of a turn of the loop."""
+        self.turn.woken = False
+        if self.log is not None:
+            self.guard(self.log.turn_ended)
+        if self._commit_wanted:
+            self._commit_wanted = False
+            self.guard(self.catalogue.commit)
+
+    def collect(self, thread: SimulatedThread) -> None:
+        """Let the hub have what a thread's jobs returned."""
+        thread.collect(self.swallow)
+        self.end_turn()
+
+    def tick(self) -> None:
+        """Let the clock's calls come."""
+        if self.log is not None:
+            self.guard(self.log.tick)
+            assert self.pages is not None
+            pages, now_ms = self.pages, self.clock.now_ms
+            self.guard(lambda: pages.reader.tick(now_ms))
+        self.guard(self.catalogue.tick)
+        self.end_turn()
+
+    def guard(self, call: Any) -> None:
+        """Call as the loop does: an exception is logged, and ends this call alone."""
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - the loop goes on, whatever it was
+            self.swallow(error)
+
+    def swallow(self, error: Exception) -> None:
+        """Note an exception that only the log of the daemon learns of."""
+        if isinstance(error, Violation):
+            raise error
+        self.swallowed.append(repr(error))
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether the daemon ends the process."""
+        return bool(self.failures)

@@ -1,0 +1,46 @@
+"""What grows too rarely is made small here: segments of some KiB, batches of a few hundred octets."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+SIZES = {
+    "journal": {"BATCH_OCTETS": 500, "EAGER_OCTETS": 400, "SEGMENT_OCTETS_MIN": 512, "SEGMENT_OCTETS_MAX": 2_400},
+    "upkeep": {
+        "FIRST_OCTETS": 900,
+        "RESERVE_MAX": 2_048,
+        "COMPACT_OCTETS": 300,
+        "COMPACT_PARTS": 0.8,
+        "CHECKPOINT_MS": 20_000,
+    },
+    "ledger": {"INDEX_EVERY_OCTETS": 150, "NAME_EVERY_OCTETS": 600},
+    "gathered": {"RECORD_OCTETS_MAX": 160},
+    "segment": {"FIRST_OCTETS": 256, "READ_OCTETS": 1_024, "GAP_OCTETS": 64},
+    "settled": {"PART_MAX": 8, "NORMALIZE_AT": 4, "JOIN_BELOW": 4},
+    "page_log": {"WRITE_OCTETS": 300},
+    "backup": {"COPY_OCTETS": 700, "SYNC_OCTETS": 1_400},
+}
+
+
+@contextmanager
+def small_store(rng: random.Random) -> Iterator[None]:
+    """Shrink the store, and draw the epochs of its logs from `rng`."""
+
+    def draw() -> int:
+        return rng.getrandbits(32)
+
+    changes = {module: dict(sizes) for module, sizes in SIZES.items()}
+    changes["epoch"] = {"draw": draw}
+    changes["page_log"]["draw"] = draw
+    before = []
+    try:
+        for name, values in changes.items():
+            module = import_module(f"pybroker.store.{name}")
+            for constant, value in values.items():
+                before.append((module, constant, getattr(module, constant)))
+                setattr(module, constant, value)
+        yield
+    finally:
+        for module, constant, value in before:
+            setattr(module, constant, value)

@@ -1,0 +1,337 @@
+"""Traffic: what clients and operators do to a node, one call of the core after the other, told to the model."""
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from journals import NAMES, body, content
+
+from pybroker.run import Run, Traits
+from pybroker.stretch import Stretch
+from simulator.model import Call, Message, Model, limited
+from simulator.violation import Violation
+
+if TYPE_CHECKING:
+    from simulator.node import Node
+
+TRAITS = (Traits(persistent=True),) * 3 + (
+    Traits(persistent=True, priority=5),
+    Traits(persistent=True, ttl_ms=60_000),
+)
+BACKLOG = 16
+QUEUES_MAX = 5
+SIZES = (12, 12, 12, 40, 200, 700)
+
+
+class Numbers:
+    """What never comes again, in all lives: bodies, and the ids of queues."""
+
+    def __init__(self) -> None:
+        self.body = 0
+        self.queue = 0
+
+
+class Traffic:
+    """One life's clients. `step` does something; what it raises, the session of a client would be ended by."""
+
+    def __init__(self, node: "Node", model: Model, numbers: Numbers, rng: random.Random) -> None:
+        assert node.log is not None
+        self.node = node
+        self.log = node.log
+        self.catalogue = node.catalogue
+        self.model = model
+        self.numbers = numbers
+        self.rng = rng
+        self._grown: tuple[Run, tuple[int, ...]] | None = None
+        self.fetches = 0  # that were not answered yet
+        self.clean = True  # no call ended with an exception
+        self._pages: list[tuple[Any, Run]] = []
+        self._written_pages: list[tuple[Any, Run]] = []
+        ways = (
+            (self.publish, 30),
+            (self.ack, 18),
+            (self.transaction, 6),
+            (self.dead_letter, 5),
+            (self.requeue, 5),
+            (self.fetch, 6),
+            (self.declare, 4),
+            (self.delete, 4),
+            (self.import_definitions, 2),
+            (self.purge, 1),
+            (self.page_out, 2),
+            (self.page_in, 2),
+        )
+        self._ways = [way for way, _ in ways]
+        self._weights = [weight for _, weight in ways]
+
+    def step(self) -> None:
+        """Do one thing at random."""
+        if not self._queues():
+            self.declare()
+            return
+        # As consumers do: the more there is, the more goes.
+        if sum(len(self.model.live(queue_id)) for queue_id in self._queues()) > BACKLOG:
+            self.rng.choice((self.ack, self.ack, self.ack, self.purge))()
+            return
+        (way,) = self.rng.choices(self._ways, self._weights)
+        way()
+
+    def _queues(self) -> list[int]:
+        return [each for each in self.model.queues if each not in self.model.deleted]
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    def publish(self) -> None:
+        with self._call() as call:
+            queues = self._some_queues()
+            grown = self._grown
+            if (
+                grown is not None
+                and self.rng.random() < 0.3
+                and grown[0].first_seq + grown[0].count == self.log.next_seq
+            ):
+                run, queues = grown
+                start = run.count
+                contents = self._contents(self.rng.randrange(1, 3))
+                self.log.take(len(contents))
+                bodies = [body(each) for each in contents]
+                run.extend(contents, sum(map(len, contents)), sum(map(len, bodies)), _size(bodies))
+            else:
+                run, start = self._run(), 0
+                self._grown = run, queues
+            self._append(call, run, range(start, run.count), queues)
+        if self.rng.random() < 0.6:
+            self.node.want(call.ticket)
+
+    def _some_queues(self) -> tuple[int, ...]:
+        queues = self._queues()
+        return tuple(sorted(self.rng.sample(queues, min(len(queues), self.rng.choice((1, 1, 1, 2, 3))))))
+
+    def _contents(self, count: int) -> list[bytes]:
+        size = self.rng.choice(SIZES) if self.rng.random() > 0.01 else 3_000
+        contents = []
+        for _ in range(count):
+            self.numbers.body += 1
+            contents.append(content(b"%d." % self.numbers.body + bytes(size if self.rng.random() < 0.7 else size // 3)))
+        return contents
+
+    def _run(self, traits: Traits | None = None) -> Run:
+        contents = self._contents(self.rng.choice((1, 1, 2, 4)))
+        bodies = [body(each) for each in contents]
+        octets, body_octets = sum(map(len, contents)), sum(map(len, bodies))
+        first = self.log.take(len(contents))
+        traits = traits or self.rng.choice(TRAITS)
+        return Run(
+            NAMES, traits, first, contents, octets, body_octets, _size(bodies), self.node.clock.now_ms, 1, 131_072
+        )
+
+    def _append(self, call: Call, run: Run, indexes: range, queues: tuple[int, ...]) -> None:
+        for queue_id in queues:
+            for at in indexes:
+                self.model.queues[queue_id][run.first_seq + at] = Message(body(run.content(at)), call, run, at)
+        call.ticket = self.log.append(run, indexes, queues)
+
+    def _call(self) -> "Any":
+        return self.model.call()
+
+    def _choose(self, queue_id: int, most: int) -> list[int]:
+        """Choose messages of a queue: the first ones, or some."""
+        live = self.model.live(queue_id)
+        if not live:
+            return []
+        count = min(len(live), self.rng.randrange(1, most + 1))
+        return live[:count] if self.rng.random() < 0.6 else sorted(self.rng.sample(live, count))
+
+    def _settle(self, call: Call, queue_id: int, seqs: list[int]) -> None:
+        messages = self.model.queues[queue_id]
+        for seq in seqs:
+            messages[seq].settled = call
+        for run, indexes, first, last in _joined(messages, seqs):
+            if run is not None and self.rng.random() < 0.7:
+                self.log.settle(queue_id, run, indexes)
+            else:
+                self.log.settle_seqs(queue_id, first, last)
+        call.ticket = self.log.ticket
+
+    def ack(self) -> None:
+        queue_id = self.rng.choice(self._queues())
+        with self._call() as call:
+            if seqs := self._choose(queue_id, self.rng.choice((1, 3, 12))):
+                self._settle(call, queue_id, seqs)
+        if self.rng.random() < 0.2 and seqs:
+            self.node.want(call.ticket)
+
+    def transaction(self) -> None:
+        with self._call() as call:
+            for _ in range(self.rng.randrange(1, 4)):
+                run = self._run()
+                self._append(call, run, range(run.count), self._some_queues())
+            for queue_id in self._some_queues():
+                seqs = [
+                    seq for seq in self._choose(queue_id, 3) if self.model.queues[queue_id][seq].appended is not call
+                ]
+                if seqs:
+                    self._settle(call, queue_id, seqs)
+            call.ticket = self.log.ticket
+        self.node.want(call.ticket)
+
+    def dead_letter(self) -> None:
+        source = self.rng.choice(self._queues())
+        seqs = self._choose(source, 2)
+        if not seqs:
+            return
+        with self._call() as call:
+            run = self._run()
+            self._append(call, run, range(run.count), self._some_queues())
+            self._settle(call, source, [seq for seq in seqs if self.model.queues[source][seq].appended is not call])
+            call.ticket = self.log.ticket
+
+    def requeue(self) -> None:
+        """Put messages back that were delivered; a queue that limits deliveries counts them."""
+        queues = [each for each in self._queues() if limited(each)]
+        if not queues:
+            return
+        queue_id = self.rng.choice(queues)
+        messages = self.model.queues[queue_id]
+        with self._call() as call:
+            for seq in self._choose(queue_id, 3):
+                message = messages[seq]
+                if message.run is None:
+                    continue
+                times = message.deliveries + 1
+                message.returns.append((call, times))
+                self.log.give_back(queue_id, message.run, range(message.index, message.index + 1), times)
+            call.ticket = self.log.ticket or self.log.last_ticket
+
+    def purge(self) -> None:
+        queue_id = self.rng.choice(self._queues())
+        with self._call() as call:
+            if seqs := self.model.live(queue_id):
+                self._settle(call, queue_id, seqs)
+
+    # -- reading back --------------------------------------------------------------------------------------------------
+
+    def fetch(self) -> None:
+        queue_id = self.rng.choice(self._queues())
+        seqs = [seq for seq in self.model.live(queue_id) if seq < self.log.safe_seq]
+        if self.rng.random() < 0.5:
+            seqs = sorted(self.rng.sample(seqs, min(len(seqs), 3)))
+        if seqs:
+            self.read(queue_id, seqs)
+
+    def read(self, queue_id: int, seqs: list[int]) -> None:
+        """Have messages read back; they have to come."""
+        wanted = Stretch()
+        expected = {}
+        for seq in seqs:
+            wanted.add(seq, 1, 0)
+            expected[seq] = self.model.queues[queue_id][seq].body
+
+        def done(found: Any) -> None:
+            self.fetches -= 1
+            self._compare(f"queue {queue_id}", expected, found)
+
+        self.log.fetch(queue_id, wanted, done)
+        self.fetches += 1
+
+    def _compare(self, where: str, expected: dict[int, bytes], found: Any) -> None:
+        got = {run.first_seq + at: body(run.content(at)) for run, indexes in found for at in indexes}
+        if any(got[seq] != expected.get(seq) for seq in got):
+            raise Violation("phantom", f"{where}: other messages were read than those that were wanted")
+        if len(got) < len(expected) and (not self.node.fault.hit or self.node.fault.shortage):
+            missing = sorted(expected.keys() - got.keys())
+            raise Violation("unread", f"{where}: {missing[:5]} were not read back: {self.node.unreadable[-3:]}")
+
+    def page_out(self) -> None:
+        """Let transient messages leave the memory."""
+        pages = self.node.pages
+        assert pages is not None
+        if pages.writing is not None:
+            return
+        gathered = []
+        for _ in range(self.rng.randrange(1, 4)):
+            run = self._run(Traits())
+            gathered.append((pages.page_out(run, range(run.count)), run))
+
+        def done(error: str) -> None:
+            if not error:
+                self._written_pages += gathered
+
+        pages.commit(done)
+
+    def page_in(self) -> None:
+        pages = self.node.pages
+        assert pages is not None
+        taken, self._written_pages = self._written_pages[:2], self._written_pages[2:]
+        if not taken:
+            return
+        expected = {run.first_seq + at: body(run.content(at)) for _, run in taken for at in range(run.count)}
+        parts = []
+        for page, run in taken:
+            stretch = Stretch()
+            stretch.add(run.first_seq, run.count, 0)
+            parts.append((page, stretch))
+
+        def done(found: Any) -> None:
+            self.fetches -= 1
+            for page, run in taken:
+                page.release(run.count)
+            self._compare("pages", expected, found)
+
+        pages.fetch(parts, done)
+        self.fetches += 1
+
+    # -- definitions ---------------------------------------------------------------------------------------------------
+
+    def _put(self, kind: str, key: tuple[str, ...], value: dict[str, Any] | None) -> None:
+        self.model.doubtful.add((kind, key))
+        catalogue = self.catalogue
+        ticket = catalogue.remove(kind, key) if value is None else catalogue.put(kind, key, value)
+        self.model.doubtful.discard((kind, key))
+        self.model.changes.append((ticket, (kind, key), value))
+
+    def declare(self) -> int:
+        if len(self._queues()) > QUEUES_MAX:
+            return 0
+        self.numbers.queue += 1
+        queue_id = self.numbers.queue
+        name = f"q{queue_id}"
+        self._put("queue", ("/", name), {"id": queue_id, "durable": True})
+        self.model.queues[queue_id] = {}
+        self.model.names[queue_id] = name
+        return queue_id
+
+    def delete(self) -> None:
+        queues = self._queues()
+        if len(queues) < 3:
+            return
+        queue_id = self.rng.choice(queues)
+        self._put("queue", ("/", self.model.names[queue_id]), None)
+        self.model.deleted.add(queue_id)
+        self.log.forget_queue(queue_id)
+
+    def import_definitions(self) -> None:
+        """Declare at once what takes the definitions' thread long."""
+        for at in range(self.rng.randrange(2, 6)):
+            if len(self._queues()) < QUEUES_MAX:
+                self.declare()
+            key = ("/", "x", "queue", f"q{at}", str(self.rng.randrange(9)), "~")
+            self._put("binding", key, {"arguments": {}})
+
+
+def _size(bodies: list[bytes]) -> int:
+    sizes = {len(each) for each in bodies}
+    return sizes.pop() if len(sizes) == 1 else -1
+
+
+def _joined(messages: dict[int, Message], seqs: list[int]) -> "list[tuple[Any, range, int, int]]":
+    """Return seqs as consecutive ones of a run: the run, its messages, first and last seq."""
+    found: list[tuple[Any, range, int, int]] = []
+    for seq in seqs:
+        message = messages[seq]
+        if found:
+            run, indexes, first, last = found[-1]
+            if run is message.run and last + 1 == seq:
+                found[-1] = run, range(indexes.start, message.index + 1), first, seq
+                continue
+        found.append((message.run, range(message.index, message.index + 1), seq, seq))
+    return found
