@@ -77,11 +77,7 @@ def test_the_answer_to_a_durable_change_waits_for_it(world, peer, method, answer
         Queue.Declare(queue="q", passive=True),
         Queue.Declare(queue="t"),
         Queue.Declare(queue="e", exclusive=True),
-        Queue.Delete(queue="nosuch"),
-        Queue.Bind(queue="q", exchange="x"),  # as it is
-        Queue.Unbind(queue="q", exchange="x", routing_key="nosuch"),
         Exchange.Declare(exchange="t"),
-        Exchange.Delete(exchange="nosuch"),
         Basic.Qos(),
     ],
 )
@@ -94,9 +90,20 @@ def test_what_changes_nothing_durable_is_answered_at_once(world, peer, definitio
 
 
 @pytest.mark.parametrize(
-    "method", [Queue.Declare(queue="new", durable=True), Exchange.Declare(exchange="new", durable=True)]
+    "method",
+    [
+        Queue.Declare(queue="new", durable=True),
+        Queue.Bind(queue="q", exchange="x", routing_key="new"),
+        Queue.Unbind(queue="q", exchange="x"),
+        Queue.Delete(queue="q"),
+        Exchange.Declare(exchange="new", durable=True),
+        Exchange.Bind(destination="y", source="x", routing_key="new"),
+        Exchange.Unbind(destination="y", source="x"),
+        Exchange.Delete(exchange="x"),
+    ],
 )
-def test_who_declares_again_what_is_not_on_disk_yet_waits_too(world, peer, method):
+def test_who_asks_again_for_what_is_not_on_disk_yet_waits_too(world, peer, method):
+    prepare(world, peer)
     other = world.connect()
     peer.send(method)
     other.send(method)

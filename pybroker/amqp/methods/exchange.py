@@ -34,7 +34,7 @@ def exchange_declare(channel: "AmqpChannel", method: Any) -> None:
 
 def exchange_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete an exchange [exchange.delete]."""
-    before = channel.session.broker.definitions.ticket
+    before = channel.session.broker.definitions.completed  # also of what another has just done
     vhost, user = channel.publisher.vhost, channel.session.user
     removal = delete_exchange(vhost, user, method.exchange, if_unused=method.if_unused)
     if not method.nowait:
@@ -43,7 +43,7 @@ def exchange_delete(channel: "AmqpChannel", method: Any) -> None:
 
 def exchange_bind(channel: "AmqpChannel", method: Any) -> None:
     """Bind an exchange to an exchange [rmq exchange.bind]."""
-    before = channel.session.broker.definitions.ticket
+    before = channel.session.broker.definitions.completed  # also of what another has just done
     bind(*_ends(channel, method))
     if not method.nowait:
         channel.send_defined(make_method(commands.Exchange.BindOk), before)
@@ -51,7 +51,7 @@ def exchange_bind(channel: "AmqpChannel", method: Any) -> None:
 
 def exchange_unbind(channel: "AmqpChannel", method: Any) -> None:
     """Take such a binding away [rmq exchange.unbind]."""
-    before = channel.session.broker.definitions.ticket
+    before = channel.session.broker.definitions.completed  # also of what another has just done
     removal = unbind(*_ends(channel, method))
     if not method.nowait:
         channel.send_when_over(make_method(commands.Exchange.UnbindOk), removal, before)

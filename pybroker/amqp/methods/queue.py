@@ -69,8 +69,8 @@ def _declare_reply_to(channel: "AmqpChannel", method: Any) -> None:
 def queue_bind(channel: "AmqpChannel", method: Any) -> None:
     """Bind a queue to an exchange [queue.bind]."""
     session = channel.session
-    before = session.broker.definitions.ticket
     queue, key = _queue_and_key(channel, method.queue, method.routing_key)
+    before = _before(channel, queue)
     bind(channel.publisher.vhost, session.user, session, method.exchange, "queue", queue, key, method.arguments)
     if not method.nowait:
         channel.send_defined(make_method(commands.Queue.BindOk), before)
@@ -79,11 +79,21 @@ def queue_bind(channel: "AmqpChannel", method: Any) -> None:
 def queue_unbind(channel: "AmqpChannel", method: Any) -> None:
     """Take a binding away [queue.unbind]."""
     session = channel.session
-    before = session.broker.definitions.ticket
     queue, key = _queue_and_key(channel, method.queue, method.routing_key)
+    before = _before(channel, queue)
     where = (method.exchange, "queue", queue, key, method.arguments)
     removal = unbind(channel.publisher.vhost, session.user, session, *where)
     channel.send_when_over(make_method(commands.Queue.UnbindOk), removal, before)
+
+
+def _before(channel: "AmqpChannel", name: str) -> int:
+    """Return the ticket of definitions behind which an answer about a queue waits, also one that changes nothing.
+
+    Whoever asks again for what another has just done must not be told before it is on disk.
+    """
+    definitions = channel.session.broker.definitions
+    queue = channel.publisher.vhost.queues.get(name)
+    return definitions.completed if queue is None or queue.durable else definitions.ticket
 
 
 def _queue_and_key(channel: "AmqpChannel", name: str, key: str) -> tuple[str, str]:
@@ -108,8 +118,8 @@ def queue_purge(channel: "AmqpChannel", method: Any) -> None:
 def queue_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete a queue; one that is not there counts as deleted with no messages [queue.delete]."""
     vhost, session = channel.publisher.vhost, channel.session
-    before = session.broker.definitions.ticket
     name = strip_line_ends(queue_name(channel, method.queue))
+    before = _before(channel, name)
     check(session.user, vhost.name, "configure", "queue", name)
     queue = vhost.queues.get(name)
     count = 0
