@@ -4,6 +4,7 @@ from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pybrokerctl import definitions, render, views
+from pybrokerctl.render import cell
 
 if TYPE_CHECKING:
     from pybrokerctl.call import Call
@@ -20,7 +21,10 @@ def texts(
     command, options = call.command, call.options
     formatter = render.load(options.formatter)
     columns, answer = connection.ask(command.name, given, progress=command.effect != "read" or bool(command.beside))
-    if columns is not None:
+    if command.streams:
+        for batch in answer:
+            yield "".join(_line(row[0], is_json=command.streams == "json") for row in batch)
+    elif columns is not None:
         tables = {column.name for column in command.columns if column.table}
         head = render.Head(
             tuple(columns),
@@ -43,3 +47,10 @@ def texts(
     else:
         yield from formatter.value(answer, connection.node)
     return None
+
+
+def _line(value: Any, *, is_json: bool) -> str:
+    """Return what a stream says as one line."""
+    import json  # noqa: PLC0415 - two commands
+
+    return (json.dumps(value) if is_json else cell.lines(value)) + "\n"

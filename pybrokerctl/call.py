@@ -113,7 +113,7 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
             composed.show(call, connection.ask(command.name, given)[1]["calls"])
         else:
             code = _answered(call, args, connection, given)
-        if command.ends_daemon:
+        if command.ends_daemon and not getattr(args, "no_wait", False):
             connection.wait_until_gone()
     finally:
         if connection.patience:

@@ -76,5 +76,6 @@ WATCHED_DOCUMENTS: Final = frozenset({"alarms", "log_status", "memory_breakdown"
 
 def further(command: Command) -> tuple[General, ...]:
     """Return the options that pybrokerctl adds to those of a command's own."""
+    # A stream goes on by itself.
     reads = command.effect == "read" and (command.columns or command.name in WATCHED_DOCUMENTS)
     return (WATCH,) if reads else ()

@@ -162,6 +162,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         session.credit.take(ticket, contents.octets * n // len(contents.contents))
     broker = session.broker
     broker.published += n
+    broker.message_sizes.count(contents, n)
     if broker.paging.pressing and queues:
         broker.paging.take(session, queues, contents.octets)
     assert route.exchange is not None

@@ -8,12 +8,13 @@ publisher: what nobody reads is not made.
 import contextlib
 import logging
 import os
+import select
 import socket
 import stat
 import struct
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import gevent
 from gevent import socket as gsocket
@@ -241,6 +242,8 @@ class ControlServer:
             yield codec.encode({"send": "lines"})
             node = node._replace(lines=_values(lines))
         result = command.run(node, args)
+        if command.streams:
+            return (yield from _stream(cast("Iterator[list[Any]]", result)))
         if command.columns and not isinstance(result, dict):
             assert isinstance(result, Iterable)
             return (yield from listing(command.chosen(args), iter(result)))
@@ -271,14 +274,23 @@ class _PeerGone(Exception):
 
 
 def _send(caller: Caller, octets: bytes) -> None:
-    """Send a slice. Raises _PeerGone."""
+    """Send a slice; of an empty one only the peer is looked at. Raises _PeerGone."""
     caller.idle_since_s, caller.reading = _now_s(), True
     try:
+        if not octets and _is_gone(caller.socket):
+            raise BrokenPipeError("it went away while nothing happened")
         caller.socket.sendall(octets)
     except OSError as error:
         raise _PeerGone(error) from error
     finally:
         caller.idle_since_s, caller.reading = None, False
+
+
+def _is_gone(peer: gsocket.socket) -> bool:
+    """Tell whether a peer has closed its socket; one that only sends no more is there still."""
+    poll = select.poll()
+    poll.register(peer.fileno(), select.POLLHUP)
+    return bool(poll.poll(0))
 
 
 def _working(work: Work, wants_progress: bool) -> Generator[bytes, None, Any]:
@@ -298,6 +310,16 @@ def _working(work: Work, wants_progress: bool) -> Generator[bytes, None, Any]:
         elif wants_progress and loop.now() - told_s >= PROGRESS_S:
             told_s = loop.now()
             yield codec.encode({"progress": list(step)})
+
+
+def _stream(batches: Iterator[list[Any]]) -> Answer:
+    """Yield a header and what comes, a row for each thing; nothing at all where nothing has come. Return the end."""
+    yield codec.encode({"columns": ["value"]})
+    count = 0
+    for batch in batches:
+        count += len(batch)
+        yield codec.encode_lines([value] for value in batch) if batch else b""
+    return codec.encode({"end": count})
 
 
 def _values(lines: Lines) -> Iterator[Any]:

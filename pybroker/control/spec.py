@@ -6,6 +6,7 @@ pybrokerctl loads this file on every call, so even `dataclasses` is left alone.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args, get_origin
 
 if TYPE_CHECKING:
@@ -110,8 +111,7 @@ class Tool(Protocol):
     """What a command may ask of the process that pybrokerctl starts for it, beside the data and without a node.
 
     Each yields its Progress in octets, and returns a document. `data_dir` None means the usual one; where a node holds
-    its data still, that.
-    Raises Refused.
+    its data still, that. Raises Refused.
     """
 
     def verify_log(self, data_dir: str | None) -> Work:
@@ -156,6 +156,18 @@ class Controller(Protocol):
     @property
     def sockets_max(self) -> int:
         """Return how many file descriptors may be in use before no client is let in."""
+
+    def suspend_listeners(self) -> None:
+        """Close the listeners; clients that are connected stay."""
+
+    def resume_listeners(self) -> None:
+        """Open the listeners again that were suspended. Raises Refused when one cannot be opened."""
+
+    def reopen_log(self) -> None:
+        """Open the log files by their names again. Raises Refused when one cannot be opened."""
+
+    def follow_log(self) -> AbstractContextManager[Callable[[int], list[str]]]:
+        """Enter with a function that returns the lines logged since, so many at most at a call."""
 
     def environment(self) -> Iterable[tuple[str, str, str]]:
         """Return key, value and where the value comes from, of every setting in force."""
@@ -242,7 +254,8 @@ class Command(NamedTuple):
     unless its `data_dir` is given, or "alone", without any node. Those of the "pipeline" return the words of its
     program's command line, those of its "results" the name of a report that it has made. `check` looks at the arguments
     together, in both programs, and raises BadArguments. To one that `takes_lines` the caller sends lines behind the
-    arguments when he is asked to; its answer ends the conversation.
+    arguments when he is asked to; its answer ends the conversation. One that `streams` text or JSON returns an iterator
+    of lists: what came since the last one, which may be nothing.
     """
 
     name: str
@@ -261,6 +274,7 @@ class Command(NamedTuple):
     composed: bool = False
     takes_lines: bool = False
     beside: Literal["", "held", "alone", "pipeline", "results"] = ""
+    streams: Literal["", "text", "json"] = ""
     check: Callable[[Any], object] | None = None
     warn: Callable[[Any], str] | None = None
 
@@ -274,10 +288,7 @@ class Command(NamedTuple):
         return fields_of(self.args)
 
     def parse(self, given: Mapping[str, Any]) -> Any:
-        """Return an `args` instance from plain values by name.
-
-        Raises BadArguments when one is missing, unknown or of the wrong type, or a column does not exist.
-        """
+        """Return an `args` instance from plain values by name. Raises BadArguments where they do not fit."""
         fields = {field.name: field for field in self.fields()}
         unknown = [name for name in given if name not in fields]
         if unknown:

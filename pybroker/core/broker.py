@@ -15,6 +15,7 @@ from pybroker.core.definitions import BROKER_USER, declare_default_exchanges
 from pybroker.core.durable import Commit
 from pybroker.core.events import Events
 from pybroker.core.login import Logins
+from pybroker.core.message_sizes import MessageSizes
 from pybroker.core.paging import Paging
 from pybroker.core.parameters import Parameters
 from pybroker.core.password import quick
@@ -111,6 +112,7 @@ class Broker:
         self.next_session = 1
         self.epoch = clock.timestamp_ms // 1000
         self.started_ms = clock.now_ms
+        self.message_sizes = MessageSizes()
         self.published = self.confirmed = self.delivered = self.acked = 0
         self.returned = self.unroutable = 0
         self.losses: Losses | None = None  # somebody wants to know what became of messages that are in no queue

@@ -6,7 +6,8 @@ who emits is in the middle of something. What an event means to anybody is not k
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.cause import ASKED, Cause, by_client
@@ -30,6 +31,8 @@ EXCHANGE: Final = "amq.rabbitmq.event"
 WAITING_MAX: Final = 10_000
 # Events published in one turn: one costs what some thirty plain messages do.
 TURN_EVENTS_MAX: Final = 256
+# Events that wait for a reader of the control socket.
+FOLLOWED_MAX: Final = 10_000
 # A content header frame without its properties (AMQP §4.2.6.1).
 HEADER_FRAME_OCTETS: Final = 20
 # RabbitMQ publishes them with delivery_mode 2.
@@ -61,6 +64,34 @@ class EventExchange(TopicExchange):
         self.vhost.broker.events.close_exchange()
 
 
+class Follower:
+    """Keeps events for a reader, FOLLOWED_MAX at most; how many more there were is an event, too."""
+
+    __slots__ = ("_dropped", "_kept", "_wants")
+
+    def __init__(self, wants: Callable[[str], bool]) -> None:
+        self._wants = wants
+        self._kept: deque[dict[str, Any]] = deque()
+        self._dropped = 0
+
+    def take(self, name: str, facts: Facts, timestamp_ms: int) -> None:
+        """Keep an event if it is wanted, as the exchange would publish it."""
+        if not self._wants(name):
+            return
+        if len(self._kept) >= FOLLOWED_MAX:
+            self._dropped += 1
+            return
+        self._kept.append({"event": name, "timestamp_in_ms": timestamp_ms, **as_table(facts)})
+
+    def given(self, most: int) -> list[dict[str, Any]]:
+        """Return the oldest, and forget them."""
+        found = [self._kept.popleft() for _ in range(min(most, len(self._kept)))]
+        if self._dropped and not self._kept:
+            found.append({"event": "events.dropped", "count": self._dropped})
+            self._dropped = 0
+        return found
+
+
 class Events(Chore):
     """`wanted`: somebody listens, `heard`: not the audit log alone. Who would have to gather facts asks first.
 
@@ -73,6 +104,8 @@ class Events(Chore):
         "_broker",
         "_dropped",
         "_exchange",
+        "_followers",
+        "_is_bound",
         "_waiting",
         "acting",
         "heard",
@@ -87,6 +120,8 @@ class Events(Chore):
         self._audit: Take | None = None
         self._exchange: EventExchange | None = None
         self._dropped = 0
+        self._followers: list[Follower] = []
+        self._is_bound = False
         self._waiting: deque[tuple[str, Facts, int]] = deque()
         self.acting: SessionState | None = None
         self.taking_along: Cause | None = None
@@ -130,7 +165,8 @@ class Events(Chore):
 
     def bindings_changed(self) -> None:
         """Find out anew whether anybody listens."""
-        self.heard = self._exchange is not None and self._exchange.in_use
+        self._is_bound = self._exchange is not None and self._exchange.in_use
+        self.heard = self._is_bound or bool(self._followers)
         self.wanted = self.heard or self._audit is not None
 
     def begin(self) -> None:
@@ -160,16 +196,33 @@ class Events(Chore):
         """Do the same, but for the audit log, which is not told."""
         if not self.heard:
             return
+        if cause is not None:
+            facts = {**facts, "user_who_performed_action": cause.user}
+        timestamp_ms = self._broker.clock.timestamp_ms
+        for follower in self._followers:
+            follower.take(name, facts, timestamp_ms)
+        if not self._is_bound:
+            return
         if len(self._waiting) >= WAITING_MAX:
             self._dropped += 1
             self._broker.warn(
                 "events", f"Events come faster than they can be published: {self._dropped} were dropped since the start"
             )
             return
-        if cause is not None:
-            facts = {**facts, "user_who_performed_action": cause.user}
-        self._waiting.append((name, facts, self._broker.clock.timestamp_ms))
+        self._waiting.append((name, facts, timestamp_ms))
         self.wake()
+
+    @contextmanager
+    def follow(self, wants: Callable[[str], bool]) -> Iterator[Callable[[int], list[dict[str, Any]]]]:
+        """Enter with a function that returns the events of wanted names since, so many at most at a call."""
+        follower = Follower(wants)
+        self._followers.append(follower)
+        self.bindings_changed()
+        try:
+            yield follower.given
+        finally:
+            self._followers.remove(follower)
+            self.bindings_changed()
 
     def tell(self, name: str, facts: Facts) -> None:
         """Emit an event, caused by what asks for what happens now."""

@@ -8,6 +8,7 @@ import itertools
 import logging
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
@@ -48,12 +49,14 @@ STOP_TEXT: Final = "broker forced connection closure with reason 'shutdown'"
 # How long clients may take to answer connection.close before their sockets are cut.
 STOP_S_MAX: Final = 5.0
 TICK_S: Final = 1.0
+SUSPENDED: Final = "the listeners are suspended: no client can connect until 'pybrokerctl resume_listeners'"
 # A young collection walks every container born since the last one; at Python's 700 a queue that fills spends a third of
 # its time there (performance.md, rule 13).
 GC_GEN0_THRESHOLD: Final = 100_000
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pybroker.store.journal import Journal
@@ -91,6 +94,7 @@ class Daemon:
         self.audit: AuditLog | None = None
         self.control = ControlServer(self.broker, config.control_socket, self)
         self.app_running = False
+        self._suspended = False
         self._addresses = config.tcp
         self._greenlets: list[Any] = []
         self._files: list[Path] = []
@@ -104,7 +108,7 @@ class Daemon:
             StartError: one of them cannot be opened; nothing stays open then.
 
         """
-        self.signals.install(self.reopen_log)
+        self.signals.install(self._hang_up)
         try:
             self._open_audit()
             self.control.start()
@@ -252,11 +256,37 @@ class Daemon:
         return self.storage.journal
 
     def reopen_log(self) -> None:
-        """Open the log file by its name again, after a rotation."""
-        self.log.reopen()
+        """Open the log file by its name again, after a rotation. Raises Refused when it cannot be opened."""
+        why = self.log.reopen()
         if self.audit is not None:
             self.audit.reopen()
+        if why:
+            raise Refused(f"{why}; the old file is kept", os.EX_CANTCREAT)
         log.info("log file reopened")
+
+    def _hang_up(self) -> None:
+        """Do what SIGHUP asks for; the log says what went wrong."""
+        with suppress(Refused):
+            self.reopen_log()
+
+    def follow_log(self) -> "AbstractContextManager[Callable[[int], list[str]]]":
+        """Enter with a function that returns the lines logged since, so many at most at a call."""
+        return self.log.follow()
+
+    def suspend_listeners(self) -> None:
+        """Close the listeners; clients that are connected stay."""
+        if self._suspended:
+            return
+        self._suspended = True
+        log.info("Asked to suspend %d client connection listeners", len(self.broker.listeners))
+        self.server.close_listeners()
+        self.broker.notice(SUSPENDED)
+
+    def resume_listeners(self) -> None:
+        """Open the listeners again that were suspended. Raises Refused when one cannot be opened."""
+        if self._suspended:
+            log.info("Asked to resume client connection listeners")
+            self.start_app()
 
     def audit_lines(self, pause: "Callable[[float], object]") -> "Iterator[bytes]":
         """Yield the lines of the audit log from the last one back. Raises Refused when there is none."""
@@ -288,10 +318,12 @@ class Daemon:
                 open_unix(self.server, path, self.config.backlog)
                 self._files.append(path)
         except StartError:
-            self.server.stop(STOP_TEXT, 0)
+            self.server.close_listeners()
             raise
         self._addresses = tuple(kept)
         self.app_running = True
+        self._suspended = False
+        self.broker.withdraw_notice(SUSPENDED)
 
     def _shut_down(self) -> None:
         self.signals.expect_second()

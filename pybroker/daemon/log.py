@@ -10,7 +10,9 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
@@ -32,6 +34,8 @@ LINE_CHARACTERS_MAX: Final = 4_096
 # What is read of a file's end at a time, and at most: some ten thousand lines.
 TAIL_BLOCK_OCTETS: Final = 65_536
 TAIL_OCTETS_MAX: Final = 4_194_304
+# Lines that wait for a reader of the control socket.
+FOLLOWED_MAX: Final = 10_000
 
 
 def quoted(text: str, characters_max: int) -> str:
@@ -99,6 +103,30 @@ class LogFile(logging.FileHandler):
         return TextIOWrapper(os.fdopen(file, "ab"), encoding=self.encoding, errors=self.errors)
 
 
+class _Follower(logging.Handler):
+    """Keeps lines for a reader, FOLLOWED_MAX at most; how many more there were is a line, too. Any thread may log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._kept: deque[str] = deque()
+        self._dropped = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the line of a record."""
+        if len(self._kept) >= FOLLOWED_MAX:
+            self._dropped += 1
+        else:
+            self._kept.append(self.format(record))
+
+    def given(self, most: int) -> list[str]:
+        """Return the oldest, and forget them."""
+        found = [self._kept.popleft() for _ in range(min(most, len(self._kept)))]
+        if self._dropped and not self._kept:
+            found.append(f"... {self._dropped} lines came too fast and are left out")
+            self._dropped = 0
+        return found
+
+
 class Log:
     """Where the lines go. `reopen` follows a rotated file."""
 
@@ -131,19 +159,35 @@ class Log:
         """Write to standard output from now on."""
         self._add(logging.StreamHandler(sys.stdout), level)
 
-    def reopen(self) -> None:
-        """Open the file anew by its name, after something moved it away; keep the old one if that fails."""
+    def reopen(self) -> str:
+        """Open the file anew by its name, after something moved it away; keep the old one if that fails.
+
+        Return what stood against it, nothing if all went well.
+        """
         handler = self._file
         if handler is None:
-            return
+            return ""
         try:
             stream = handler._open()
         except OSError as error:
             logging.getLogger("pybroker").warning("cannot reopen the log: %s; the old file is kept", error)
-            return
+            return f"cannot reopen the log: {error}"
         old = handler.setStream(stream)
         if old is not None:
             old.close()
+        return ""
+
+    @contextmanager
+    def follow(self) -> Iterator[Callable[[int], list[str]]]:
+        """Enter with a function that returns the lines logged since, so many at most at a call."""
+        follower = _Follower()
+        follower.setFormatter(LineFormatter())
+        logger = logging.getLogger("pybroker")
+        logger.addHandler(follower)
+        try:
+            yield follower.given
+        finally:
+            logger.removeHandler(follower)
 
     def set_level(self, level: str) -> None:
         """Write lines of this level and above from now on, wherever they go."""

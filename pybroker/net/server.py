@@ -114,11 +114,15 @@ class Server:
             else:
                 listener.start()
 
-    def stop(self, text: str, timeout_s: float) -> None:
-        """Close the listeners, say 320 to every client, and wait for their answers, `timeout_s` at most."""
+    def close_listeners(self) -> None:
+        """Listen no more; connections go on."""
         listeners, self.broker.listeners[:] = list(self.broker.listeners), []
         for listener in listeners:
             listener.close()
+
+    def stop(self, text: str, timeout_s: float) -> None:
+        """Close the listeners, say 320 to every client, and wait for their answers, `timeout_s` at most."""
+        self.close_listeners()
         self.late.close()
         for connection in list(self.connections):
             connection.session.close(320, text)

@@ -1,5 +1,6 @@
 import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,21 @@ class FakeDaemon:
     @property
     def sockets_max(self) -> int:
         return 900
+
+    def suspend_listeners(self) -> None:
+        self.asked.append("suspend_listeners")
+
+    def resume_listeners(self) -> None:
+        self.asked.append("resume_listeners")
+
+    def reopen_log(self) -> None:
+        self.asked.append("reopen_log")
+
+    @contextmanager
+    def follow_log(self) -> Iterator[Any]:
+        lines = ["one line", "another line"]
+        yield lambda most: [lines.pop(0) for _ in range(min(most, len(lines)))]
+        self.asked.append("log let go")
 
     def environment(self) -> list[tuple[str, str, str]]:
         return [("heartbeat", "60", "default"), ("channel_max", "10", "/etc/pybroker/pybroker.conf:3")]

@@ -3,6 +3,9 @@
 import csv
 import json
 import os
+import select
+import signal
+import socket
 import sys
 import tempfile
 import time
@@ -132,3 +135,50 @@ def test_stop_returns_when_the_process_is_gone(folder):
     assert node.ctl("stop").returncode == 69
     assert node.ctl("stop", "--idempotent").returncode == 0
     node.end()
+
+
+def test_suspended_listeners_are_closed_while_connections_go_on(node):
+    with node.peer() as peer:
+        assert node.ctl("suspend_listeners", "-q").returncode == 0
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", node.port), timeout=10)
+        assert "the listeners are suspended" in node.ctl("alarms").stdout
+        assert node.ctl("check_port_listener", str(node.port)).returncode == 69
+        peer.call(commands.Queue.Declare(queue="meanwhile", exclusive=True), commands.Queue.DeclareOk)
+        assert node.ctl("resume_listeners", "-q").returncode == 0
+        socket.create_connection(("127.0.0.1", node.port), timeout=10).close()
+        assert "the listeners are suspended" not in node.ctl("alarms").stdout
+        peer.close()
+
+
+def test_rotated_logs_are_opened_by_their_names(node):
+    path = node.folder / f"{node.name}.log"
+    path.rename(f"{path}.1")
+    assert not path.exists()
+    assert node.ctl("rotate_logs", "-q").returncode == 0
+    assert "log file reopened" in path.read_text()
+
+
+def test_the_log_is_followed_for_a_time_and_until_its_reader_leaves(node):
+    stream = node.start([*CTL, "-q", "log_tail_stream"])
+    # Not before the node follows can anything be told.
+    while not select.select([stream.stdout], [], [], 0)[0]:
+        assert node.ctl("set_log_level", "info").returncode == 0
+    assert "set_log_level" in stream.stdout.readline()
+    stream.send_signal(signal.SIGINT)
+    stream.communicate(timeout=20)
+    assert stream.returncode == 130
+    done = node.ctl("log_tail_stream", "-d", "1")
+    assert (0, "Streaming logs from node pybroker@test for 1 seconds ...\n") == (done.returncode, done.stdout)
+
+
+def test_events_are_json_lines(node):
+    stream = node.start([*CTL, "consume_event_stream", "--pattern", "^vhost.created"])
+    number = 0
+    while not select.select([stream.stdout], [], [], 0)[0]:
+        number += 1
+        assert node.ctl("add_vhost", f"event{number}").returncode == 0
+    event = json.loads(stream.stdout.readline())
+    assert ("vhost.created", "rmq-cli") == (event["event"], event["user_who_performed_action"])
+    stream.kill()
+    stream.communicate(timeout=20)

@@ -15,10 +15,13 @@ NAMES: Final = (
     "reset",
     "force_reset",
     "stop",
+    "shutdown",
     "await_startup",
     "wait",
+    "rotate_logs",
     # Cluster
     "cluster_status",
+    "has_reached_target_cluster_size",
     "set_cluster_name",
     # Users
     "add_user",
@@ -59,7 +62,10 @@ NAMES: Final = (
     "check_local_alarms",
     "listeners",
     "memory_breakdown",
+    "message_size_stats",
     "log_tail",
+    "log_tail_stream",
+    "consume_event_stream",
     "audit",
     "why_deleted",
     "list_queues",
@@ -82,6 +88,8 @@ NAMES: Final = (
     "list_vhost_limits",
     "set_vhost_tags",
     "update_vhost_metadata",
+    "enable_vhost_deletion_protection",
+    "disable_vhost_deletion_protection",
     "trace_on",
     "trace_off",
     # Parameters
@@ -114,11 +122,18 @@ NAMES: Final = (
     "close_connection",
     "close_all_connections",
     "close_all_user_connections",
+    "suspend_listeners",
+    "resume_listeners",
     "eval",
     # Definitions
     "export_definitions",
     "import_definitions",
     "definitions_plan",
+    # Feature flags
+    "list_feature_flags",
+    "enable_feature_flag",
+    "list_deprecated_features",
+    "check_if_any_deprecated_features_are_used",
     # Queues
     "delete_queue",
     "purge_queue",
@@ -143,6 +158,8 @@ NAMES: Final = (
     "report_capacity",
     "report_unroutable",
     "report_consumers",
+    # Deprecated
+    "node_health_check",
 )
 # What pybrokerctl asks for by itself, on behalf of others; people do not.
 INTERNAL: Final = ("hold_log",)

@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from pybroker.control import listeners
+from pybroker.control.feature_flags import FLAGS
 from pybroker.control.spec import Command, NoArgs, Node
 from pybroker.version import VERSION
 
@@ -30,7 +31,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
         "alarms": node.broker.alarms.sentences(),
         "partitions": {},
         "listeners": {name: listeners.documents(node.broker)},
-        "feature_flags": [],
+        "feature_flags": [flag._asdict() for flag in FLAGS],
     }
 
 

@@ -67,6 +67,9 @@ def _vhost(broker: "Broker", change: Change) -> None:
         vhost.tags = vhost.tags if value["tags"] is None else tuple(value["tags"])
         vhost.default_queue_type = value["default_queue_type"] or vhost.default_queue_type
         durable.keep_vhost(vhost)
+    protected = value["protected_from_deletion"]
+    if protected is not None and protected != vhost.protected:
+        vhost.describe(protected=protected)
     if value["tracing"] is not None and value["tracing"] != vhost.tracing:
         vhost.trace(on=value["tracing"])
 

@@ -129,9 +129,14 @@ def _vhost(raw: Raw, _version: str) -> Value:
         "description": optional_text(both, "description"),
         "tags": None if both.get("tags") in (None, "undefined", "null") else tags(both["tags"]),
         "default_queue_type": optional_text(both, "default_queue_type"),
-        "tracing": flag(raw, "tracing", default=False) if raw.get("tracing") is not None else None,
+        "protected_from_deletion": _optional_flag(both, "protected_from_deletion"),
+        "tracing": _optional_flag(raw, "tracing"),
         "limits": pairs(raw, "limits"),
     }
+
+
+def _optional_flag(raw: Raw, name: str) -> bool | None:
+    return flag(raw, name, default=False) if raw.get(name) is not None else None
 
 
 def _permission(raw: Raw, _version: str) -> Value:
@@ -295,7 +300,7 @@ SECTIONS: Final[dict[str, Section]] = {
     ),
     "vhosts": Section(
         ("name",),
-        ("description", "tags", "default_queue_type", "tracing"),
+        ("description", "tags", "default_queue_type", "protected_from_deletion", "tracing"),
         _vhost,
         updated=True,
         label=lambda v: f"vhost '{v['name']}'",

@@ -104,6 +104,8 @@ def vhost_item(vhost: "VHost") -> Value:
     metadata: Value = {"description": vhost.description, "tags": list(vhost.tags)}
     if vhost.default_queue_type:
         metadata["default_queue_type"] = vhost.default_queue_type
+    if vhost.protected:
+        metadata["protected_from_deletion"] = True
     component, name = LIMITS
     limits = vhost.broker.parameters.of(vhost.name, component).get(name, {})
     pairs = sorted(limits.items()) if isinstance(limits, dict) else limits

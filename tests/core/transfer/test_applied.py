@@ -71,6 +71,17 @@ def test_a_virtual_host_keeps_what_the_document_does_not_tell():
     assert ("d", ("t",), "quorum", False) == (vhost.description, vhost.tags, vhost.default_queue_type, vhost.tracing)
 
 
+def test_the_protection_of_a_virtual_host_is_taken_from_its_metadata_and_stays_where_nothing_is_said():
+    world = World()
+    imported(world, {"vhosts": [{"name": "v", "metadata": {"protected_from_deletion": True}}]})
+    vhost = world.broker.vhosts["v"]
+    assert vhost.protected
+    imported(world, {"vhosts": [{"name": "v", "description": "d"}]})
+    assert ("d", True) == (vhost.description, vhost.protected)
+    imported(world, {"vhosts": [{"name": "v", "metadata": {"protected_from_deletion": False}}]})
+    assert not vhost.protected
+
+
 def test_a_queue_gets_the_virtual_hosts_type_unless_the_document_has_one():
     """F43; RabbitMQ makes an exported classic queue a quorum queue there."""
     world = World()

@@ -1,0 +1,42 @@
+"""log_tail_stream: what the node logs from now on, for a time or until the caller leaves."""
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pybroker.control import streaming
+from pybroker.control.spec import Arg, Command, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Args(NamedTuple):
+    """How long."""
+
+    duration: Annotated[
+        int | None, Arg("for how many seconds; without it, until Ctrl-C", "-d --duration", "seconds")
+    ] = None
+
+
+def check(args: Args) -> None:
+    """Refuse a time that cannot be. Raises BadArguments."""
+    streaming.check_duration(args.duration)
+
+
+def run(node: Node, args: Args) -> "Iterator[list[str]]":
+    """Yield the lines as they come, whatever they are written to."""
+    with node.daemon.follow_log() as take:
+        yield from streaming.batches(take, node.pause, args.duration)
+
+
+COMMAND = Command(
+    name="log_tail_stream",
+    section="Monitoring",
+    summary="Prints what the node logs from now on, until Ctrl-C or for so many seconds",
+    args=Args,
+    effect="read",
+    run=run,
+    banner=lambda args: streaming.banner(args.duration),
+    app="any",
+    check=check,
+    streams="text",
+)

@@ -1,0 +1,23 @@
+"""rotate_logs: open the log files by their names again, after something moved them away; what SIGHUP does."""
+
+from pybroker.control.spec import Command, NoArgs, Node
+
+
+def run(node: Node, args: NoArgs) -> str:
+    """Open them. Raises Refused when one cannot be opened, which is then written on as before."""
+    del args
+    node.daemon.reopen_log()
+    return f"The log files of node {node.name} were opened by their names again"
+
+
+# Differs from RabbitMQ: there it does nothing any more and fails.
+COMMAND = Command(
+    name="rotate_logs",
+    section="Nodes",
+    summary="Opens the log files by their names again, after logrotate has renamed them",
+    args=NoArgs,
+    effect="write",
+    run=run,
+    banner="Reopening logs for node {node} ...",
+    app="any",
+)

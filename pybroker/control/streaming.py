@@ -1,0 +1,41 @@
+"""Answers that come as things happen: for a time, or until the caller leaves."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from pybroker.control.spec import EX_DATAERR, BadArguments
+
+# How often is looked whether something has come.
+PAUSE_S: Final = 0.1
+# A year: what is longer may as well be left out.
+DURATION_S_MAX: Final = 31_536_000
+# At a time: others have the loop between two such batches.
+BATCH: Final = 200
+
+
+def batches(
+    take: Callable[[int], list[Any]], pause: Callable[[float], object], duration_s: int | None
+) -> Iterator[list[Any]]:
+    """Yield what `take` gives, BATCH at most at a time, and an empty list whenever it has nothing."""
+    left = None if duration_s is None else round(duration_s / PAUSE_S)
+    while True:
+        found = take(BATCH)
+        yield found
+        if len(found) == BATCH:
+            continue
+        if left is not None:
+            if not left:
+                return
+            left -= 1
+        pause(PAUSE_S)
+
+
+def check_duration(duration_s: int | None) -> None:
+    """Refuse a time that cannot be. Raises BadArguments."""
+    if duration_s is not None and not 0 < duration_s <= DURATION_S_MAX:
+        raise BadArguments(f"Bad argument: --duration takes seconds from 1 to {DURATION_S_MAX}", EX_DATAERR)
+
+
+def banner(duration_s: int | None) -> str:
+    """Return rabbitmq-diagnostics' banner."""
+    return "Streaming logs from node {node} " + ("..." if duration_s is None else f"for {duration_s} seconds ...")

@@ -1,0 +1,22 @@
+from itertools import islice
+
+from pybroker.control import streaming
+
+
+def test_more_than_a_batch_is_told_at_once_and_nothing_as_nothing():
+    things, pauses = list(range(250)), []
+
+    def take(most):
+        found = things[:most]
+        del things[:most]
+        return found
+
+    assert [200, 50] == [len(batch) for batch in islice(streaming.batches(take, pauses.append, None), 2)]
+    assert [] == pauses
+    assert [[]] * 11 == list(streaming.batches(take, pauses.append, 1))
+    assert [streaming.PAUSE_S] * 10 == pauses
+
+
+def test_the_banner_is_rabbitmqs():
+    assert "Streaming logs from node {node} ..." == streaming.banner(None)
+    assert "Streaming logs from node {node} for 5 seconds ..." == streaming.banner(5)
