@@ -39,8 +39,33 @@ def log_dir() -> Path:
 
 
 def runtime_dir() -> Path:
-    """Return the folder of the control socket."""
-    return _folder("RUNTIME_DIRECTORY", str(SYSTEM_RUNTIME_DIR), "user_runtime_path")
+    """Return the folder of the control socket: the usual one, or one in the data folder if that is another user's."""
+    usual = usual_runtime_dir()
+    # What root and systemd use was made for them.
+    chosen = os.geteuid() == 0 or bool(os.environ.get("RUNTIME_DIRECTORY"))
+    if usual is None or (not chosen and taken_by_another(usual)):
+        return data_dir() / "run"
+    return usual
+
+
+def usual_runtime_dir() -> Path | None:
+    """Return the folder of the control socket where no other user is in the way; None where platformdirs sees one."""
+    try:
+        return _folder("RUNTIME_DIRECTORY", str(SYSTEM_RUNTIME_DIR), "user_runtime_path")
+    except OSError:
+        return None
+
+
+def taken_by_another(folder: Path) -> bool:
+    """Tell whether a runtime folder, or its parent, which lies in /tmp without XDG_RUNTIME_DIR, is another user's."""
+    for each in (folder.parent, folder):
+        try:
+            owner = each.lstat().st_uid
+        except OSError:
+            return False
+        if owner not in {0, os.geteuid()}:
+            return True
+    return False
 
 
 def control_socket(node_name: str) -> Path:

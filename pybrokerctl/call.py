@@ -14,6 +14,8 @@ from pybrokerctl.options import Options
 from pybrokerctl.patience import Patience
 from pybrokerctl.render import cell
 
+# More of a file than any process id, and as much of another one as a sentence may have.
+PID_CHARACTERS_MAX: Final = 64
 # Stands for the node where there is none: a data folder that is not in use, a backup.
 ALONE: Final = Target(Path(), "(stopped)")
 
@@ -200,13 +202,15 @@ def _check_pid_file(args: Any, pid: int) -> None:
     if path is None:
         return
     try:
-        text = Path(path).read_text(encoding="ascii", errors="replace")
+        with Path(path).open(encoding="ascii", errors="replace") as file:
+            text = file.read(PID_CHARACTERS_MAX)
     except OSError as error:
         raise Refused(
             f"could not read pid from file {path}. Error: {error.strerror}", exit_codes.UNAVAILABLE
         ) from error
     if not text.strip().isdecimal():
-        raise Refused(f"could not read pid from file {path}. File contents: {text}", exit_codes.UNAVAILABLE)
+        shown = text.strip() if len(text) < PID_CHARACTERS_MAX else f"{text.strip()}..."
+        raise Refused(f"could not read pid from file {path}. File contents: {shown}", exit_codes.UNAVAILABLE)
     if int(text) != pid:
         raise Refused(
             f"pid file {path} names process {int(text)}, but the node is process {pid}", exit_codes.UNAVAILABLE

@@ -12,6 +12,7 @@ from pamqp import base, commands
 
 from pybroker.amqp import alive, receiving
 from pybroker.amqp.consumer_timeout import GRACE_MS
+from pybroker.amqp.log_name import described
 from pybroker.core import coming
 from pybroker.core.cause import because
 from pybroker.core.link import SessionState, give_back
@@ -284,9 +285,9 @@ class AmqpSession(SessionState):
             # A health check; as a warning it would fill the log with itself.
             log.debug("closing AMQP connection %s (%s): no data received", self.pid, self.name)
         elif self.state not in ("closed", "closing"):
-            log.warning("closing AMQP connection %s (%s): %s", self.pid, self.name, reason)
+            log.warning("closing AMQP connection %s (%s): %s", self.pid, described(self), reason)
         elif self.state == "closed" and self.user is not None:
-            log.info("closing AMQP connection %s (%s): %s", self.pid, self.name, self.reason or reason)
+            log.info("closing AMQP connection %s (%s): %s", self.pid, described(self), self.reason or reason)
         self.end_channels(self.reason or reason)
         if self.state != "header":
             coming.connection_closed(self, self.reason or reason)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.spec import EX_UNAVAILABLE, Refused
-from pybroker.control.words import lasting, seconds
+from pybroker.control.words import lasting, seconds, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,6 +41,24 @@ def _document(broker: "Broker", alarm: "Alarm") -> dict[str, Any]:
     }
 
 
+def notices(broker: "Broker") -> list[str]:
+    """Return what an operator must know besides the alarms: what was found, and an alarm that cannot go off."""
+    found = list(broker.notices)
+    if text := told_of_no_limit(broker):
+        found.append(text)
+    return found
+
+
+def told_of_no_limit(broker: "Broker") -> str:
+    """Return that the memory alarm cannot go off, if it cannot; else nothing."""
+    marks = broker.settings.watermarks
+    if not marks.never_short:
+        return ""
+    times = f"{marks.memory_relative} times the memory there is ({size(marks.total.octets)}, {marks.total.source})"
+    again = "'pybrokerctl set_vm_memory_high_watermark 0.4' restores it"
+    return f"The memory alarm cannot go off: the limit is {times}; {again}"
+
+
 def title(alarm: "Alarm") -> str:
     """Return whose alarm of what it is, without the reason."""
     return alarm.sentence.removesuffix(f": {alarm.why}")
@@ -67,4 +85,4 @@ def told_of_blocking(broker: "Broker", resource: str) -> str:
     if resource not in broker.alarms:
         return ""
     why = next(alarm.why for alarm in broker.alarms if alarm.resource == resource)
-    return f"\nThe {resource} alarm is set: {why}. Publishers are blocked; 'pybrokerctl why_blocked' tells whom."
+    return f"\nThe {resource} alarm is set: {why}. Publishers are blocked; 'pybrokerctl why_blocked' lists them."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.reason import Reason
 from pybroker.control.shortage import held_octets, set_limit
-from pybroker.control.words import counted, size
+from pybroker.control.words import size
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
@@ -27,6 +27,7 @@ REPLIES_OCTETS_MAX: Final = 1_048_576
 # Names of causes in core/throttle.py.
 JOURNAL: Final = "journal"
 PEER: Final = "peer"
+DISK_ADVICE: Final = "nothing, it passes as the disk catches up; if that takes long, see 'pybrokerctl log_status'"
 _QUEUE: Final = re.compile(r"queue '(.*)' in vhost '(.*)'", re.DOTALL)
 
 
@@ -43,52 +44,56 @@ def of_session(session: "Session", cause: object) -> Reason:
     match = _QUEUE.fullmatch(str(cause))
     if match and (vhost := broker.vhosts.get(match[2])) and (queue := vhost.queues.get(match[1])):
         return _of_queue(broker, queue)
-    return Reason("queue" if match else "other", str(cause), f"{cause} could not follow", "it goes on by itself")
+    return Reason(
+        "queue" if match else "other", str(cause), f"{cause} could not keep up", "nothing: this passes by itself"
+    )
 
 
 def _of_journal(session: "Session") -> Reason:
     log = session.broker.log
     octets, total, most = session.credit.octets, log.uncommitted_octets, log.uncommitted_octets_max
-    why = f"{size(octets)} of what it published are not on disk yet, {_bounds(PEER_OCTETS_MAX)}"
+    why = f"{size(octets)} of its messages are not on disk yet; {_bounds(PEER_OCTETS_MAX)}"
     if total > most // 2:
-        why += f"; of all connections together {size(total)}, {_bounds(most)}"
-    advice = "it goes on as fast as the disk takes it; if that is too slow, see 'pybrokerctl log_status'"
+        why += f"; {size(total)} of all connections together are not on disk yet; {_bounds(most)}"
+    advice = DISK_ADVICE
     return Reason(JOURNAL, JOURNAL, why, advice, octets, PEER_OCTETS_MAX)
 
 
 def _of_peer(session: "Session") -> Reason:
     octets = session.reply_octets
-    why = f"{size(octets)} of replies to it wait, because it does not read them, {_bounds(REPLY_OCTETS_MAX)}"
+    why = f"{size(octets)} of replies wait because the client does not read them; {_bounds(REPLY_OCTETS_MAX)}"
     advice = (
-        "have the client read what it is sent (confirms, returns, deliveries) while it publishes, or: "
+        "change the client to read confirms, returns and deliveries while it publishes, or: "
         f"pybrokerctl close_connection '{session.pid}' 'does not read'"
     )
     return Reason(PEER, PEER, why, advice, octets, REPLY_OCTETS_MAX)
 
 
 def _of_line(line: Any, channel: int) -> Reason:
-    why = f"{counted(len(line), 'reply').replace('replys', 'replies')} on channel {channel} wait for the disk"
+    replies = "1 reply waits" if len(line) == 1 else f"{len(line):,} replies wait"
+    why = f"{replies} for the disk on channel {channel}"
     if line.octets > REPLIES_OCTETS_MAX // 2:
-        why += f" with {size(line.octets)} behind them, {_bounds(REPLIES_OCTETS_MAX)}"
+        why += f" with {size(line.octets)} behind them; {_bounds(REPLIES_OCTETS_MAX)}"
     else:
-        why += f", and it is not read from {REPLIES_MAX} on until there are {REPLIES_MAX // 2}"
-    advice = "it goes on as fast as the disk takes it; if that is too slow, see 'pybrokerctl log_status'"
-    return Reason("replies", str(line), why, advice, line.octets, REPLIES_OCTETS_MAX)
+        why += f"; at {REPLIES_MAX} the node stops reading the connection until {REPLIES_MAX // 2} are left"
+    return Reason("replies", str(line), why, DISK_ADVICE, line.octets, REPLIES_OCTETS_MAX)
 
 
 def _of_queue(broker: "Broker", queue: "Queue") -> Reason:
     marks = broker.settings.watermarks
     used, limit, octets = marks.measured.used, marks.memory_limit_octets, held_octets(queue)
-    why = f"{queue} has {size(octets)} in memory, and takes only as much more as is paged out"
+    why = f"{queue} holds {size(octets)} in memory and accepts only as much as moves to the disk"
     if marks.paging_ratio > 1:
-        return Reason("queue", str(queue), why, "consume it", octets)
+        return Reason("queue", str(queue), why, "consume from the queue", octets)
     why += (
-        f": {size(used)} of memory are used, and from {size(marks.paging_octets)} on "
-        f"({marks.paging_ratio} of the limit, {size(limit)}) messages go to the disk"
+        f": {size(used)} of memory are used, and above {size(marks.paging_octets)} "
+        f"({marks.paging_ratio} of the limit, {size(limit)}) messages move to the disk"
     )
     command = set_limit(broker, used / marks.paging_ratio) if marks.paging_ratio else ""
-    return Reason("queue", str(queue), why, "consume it" + (f", or: pybrokerctl {command}" if command else ""), octets)
+    return Reason(
+        "queue", str(queue), why, "consume from the queue" + (f", or: pybrokerctl {command}" if command else ""), octets
+    )
 
 
 def _bounds(octets_max: int) -> str:
-    return f"and it is not read from {size(octets_max)} on until there are {size(octets_max // 2)}"
+    return f"at {size(octets_max)} the node stops reading the connection until {size(octets_max // 2)} are left"

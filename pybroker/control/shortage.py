@@ -32,7 +32,9 @@ ROOM: Final = 1.25
 def of_alarm(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]") -> Reason:
     """Explain an alarm."""
     if alarm.node != broker.settings.node_name:
-        return Reason(alarm.resource, alarm.resource, f"{alarm.why}, on node {alarm.node}", "look at that node")
+        return Reason(
+            alarm.resource, alarm.resource, f"{alarm.why}, on node {alarm.node}", "look into the log of that node"
+        )
     if alarm.why == BY_HAND:
         clear = f"rabbit_alarm:clear_alarm({{resource_limit, {alarm.resource}, node()}})."
         return Reason(alarm.resource, alarm.resource, "an operator set the alarm", f"pybrokerctl eval '{clear}'")
@@ -45,24 +47,28 @@ def of_alarm(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]
 
 def of_past_alarm(what: str) -> Reason:
     """Explain an alarm that is over."""
-    return Reason(what, what, "the alarm is over", "nothing, it goes on")
+    return Reason(what, what, "the alarm has cleared", "nothing, the connection is read again")
 
 
 def _of_memory(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]") -> Reason:
     marks = broker.settings.watermarks
     used, limit, total = marks.measured.used, marks.memory_limit_octets, marks.total
     if not limit:
-        why = "the memory limit is 0, which stops all publishing"
+        why = "the memory limit is 0, which blocks every publisher"
         return Reason(MEMORY, MEMORY, why, f"pybrokerctl {set_limit(broker, used)}", used, limit)
     share = "of" if marks.memory_relative is None else f"{marks.memory_relative} of"
     why = f"{alarm.why} ({share} {size(total.octets)}, {total.source})"
+    own = used - marks.measured.accounted
     fullest = _fullest(broker, pause)
-    if fullest:
+    if own > limit:
+        why += f"; the node's process itself takes {size(own)}, more than the limit, without any message"
+        advice = "raise the limit: neither consuming nor purging can clear this alarm"
+    elif fullest:
         names = ", ".join(f"{queue} {size(octets)} ({counted(queue.messages, 'message')})" for octets, queue in fullest)
         why += f"; most is held by {names}"
-        advice = "consume or purge what is queued"
+        advice = "consume or purge these queues"
     else:
-        why += "; queues hold little of it"
+        why += "; the queues hold little of it"
         advice = "see 'pybrokerctl memory_breakdown'"
     command = set_limit(broker, used)
     return Reason(MEMORY, MEMORY, why, f"{advice}, or: pybrokerctl {command}" if command else advice, used, limit)
@@ -102,7 +108,7 @@ def _of_disk(broker: "Broker", alarm: "Alarm") -> Reason:
     free, limit = marks.measured.disk_free, marks.disk_limit_octets
     folder = broker.settings.data_dir
     why = f"{alarm.why}, on the partition of {folder} (mounted on {_mount_point(folder)})" if folder else alarm.why
-    advice = "make room there" if folder else "make room"
+    advice = "free space there" if folder else "free disk space"
     # What stays free is for the log to go on at all.
     lower = (free or 0) // 2_000_000
     if free is not None and free < limit and lower:

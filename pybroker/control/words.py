@@ -1,13 +1,15 @@
-"""Figures as people read them: sizes in MB of 2^20 octets, as the log has them, and how long something has lasted."""
+"""Figures as people read them: sizes in MB of 10^6 octets, as they are given to commands, and how long a time was."""
 
 from typing import Final
 
 MIB: Final = 1 << 20
+MB: Final = 10**6
+GB: Final = 10**9
 
 
 def size(octets: float) -> str:
-    """Return `412.3 MB`."""
-    return f"{octets / MIB:,.1f} MB"
+    """Return `412.3 MB`, from 10 GB on `10.111 GB`: an alarm and its limit differ by a few MB."""
+    return f"{octets / MB:,.1f} MB" if octets < 10 * GB else f"{octets / GB:,.3f} GB"
 
 
 def seconds(ms: float) -> float:

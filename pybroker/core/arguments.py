@@ -222,9 +222,10 @@ def check_declare_arguments(vhost: "VHost", name: str, arguments: "Table") -> st
     _check_names(queue, queue_type, arguments, _KNOWN_DECLARE, mine)
     for key in arguments:
         if key in _NO_EFFECT:
-            vhost.broker.warn(f"queue argument {key}", f"queue argument {key!r:.130} has no effect here")
+            vhost.broker.warn(f"queue argument {key}", f"argument {key!r:.130} of {queue:.300} has no effect here")
         elif key not in mine:
-            vhost.broker.warn(f"queue argument {key}", f"queue argument {key!r:.130} is unknown: kept, without effect")
+            text = f"argument {key!r:.130} of {queue:.300} is unknown: kept, without effect"
+            vhost.broker.warn(f"queue argument {key}", text)
     return queue_type
 
 

@@ -86,6 +86,11 @@ class Watermarks:
         return int(self.memory_relative * self.total.octets)
 
     @property
+    def never_short(self) -> bool:
+        """Tell whether the memory limit is above what there is, so that its alarm cannot go off (B11)."""
+        return self.memory_relative is not None and self.memory_relative > 1
+
+    @property
     def paging_octets(self) -> int:
         """Return above how many octets used contents are paged out (C1); with a ratio above 1 that is never (C4)."""
         if self.paging_ratio > 1:

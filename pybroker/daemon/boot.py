@@ -46,9 +46,9 @@ def boot(config: Config) -> Daemon:
     try:
         _make_runtime_folder(config)
         if config.log_file is not None:
-            log_.open_file(config.log_file, config.log_level)
+            log_.open_file(config.log_file, config.log_level, config.log_formatter)
         if config.console:
-            log_.open_console(config.console_level)
+            log_.open_console(config.console_level, config.console_formatter)
         _log_places(config, raise_files_limit())
         for warning in config.warnings:
             log.warning(warning)  # an argument would be cut off: two places in a file are long
@@ -127,6 +127,9 @@ def _make_runtime_folder(config: Config) -> None:
     folder = config.control_socket.parent
     if folder != paths.runtime_dir():
         return
+    if folder == paths.data_dir() / "run":
+        usual = paths.usual_runtime_dir() or "the runtime folder in /tmp"
+        config.warnings.append(f"{usual} belongs to another user: the control socket is in {folder}")
     # Without XDG_RUNTIME_DIR the parent lies in /tmp, and whoever owns it could put another folder in our place.
     for each in (folder.parent, folder):
         try:

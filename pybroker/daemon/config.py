@@ -22,6 +22,7 @@ from pybroker.daemon.start_error import StartError
 from pybroker.daemon.values import Address, Parser
 
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "none")
+LOG_FORMATTERS: Final = ("plaintext", "json")
 AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN")
 # What is either relative to the memory or absolute, and where either form goes in Watermarks.
 LIMITS: Final = {
@@ -145,9 +146,11 @@ KEYS: Final[Mapping[str, Key]] = {
     "log.dir": Key("/var/log/pybroker", values.path, ".log_dir"),
     "log.file": Key("NODENAME.log", _log_file, ".log_file"),
     "log.file.level": Key("info", values.one_of(LOG_LEVELS), ".log_level"),
+    "log.file.formatter": Key("plaintext", values.one_of(LOG_FORMATTERS), ".log_formatter"),
     "log.audit": Key(AUDIT_FILE, _audit_file, ".audit_file"),
     "log.console": Key("false", values.boolean, ".console"),
     "log.console.level": Key("info", values.one_of(LOG_LEVELS), ".console_level"),
+    "log.console.formatter": Key("plaintext", values.one_of(LOG_FORMATTERS), ".console_formatter"),
     "telemetry.enabled": Key("true", values.boolean, ".telemetry"),
     "telemetry.interval": Key("10000", values.whole_number(1_000, 3_600_000), ".telemetry_interval_ms"),
     "telemetry.retention": Key("7", values.whole_number(1, 3_650), ".telemetry_retention_days"),
@@ -169,9 +172,11 @@ class Config:
     log_dir: Path = field(default_factory=paths.log_dir)
     log_file: Path | None = Path()
     log_level: str = "info"
+    log_formatter: str = "plaintext"
     audit_file: Path | None = Path()
     console: bool = False
     console_level: str = "info"
+    console_formatter: str = "plaintext"
     telemetry: bool = True
     telemetry_interval_ms: int = 10_000
     telemetry_retention_days: int = 7

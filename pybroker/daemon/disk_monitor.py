@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import psutil
 
+from pybroker.control.words import size
 from pybroker.core.alarm import DISK
-from pybroker.core.watermark import MIB
 from pybroker.daemon.watch import Watch
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class DiskMonitor(Watch):
             )
         marks.measured.disk_free = free
         limit, was_low = marks.disk_limit_octets, self._low
-        self._low = f"{free / MIB:.1f} MB free, {limit / MIB:.1f} MB required" if free < limit else ""
+        self._low = f"{size(free)} free, {size(limit)} required" if free < limit else ""
         if bool(self._low) != bool(was_low):
             what = "insufficient" if self._low else "sufficient"
             log.info("Free disk space is %s. Free bytes: %d. Limit: %d", what, free, limit)

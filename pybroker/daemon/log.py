@@ -6,6 +6,7 @@ the process id in the same dress, so that tools which split RabbitMQ's lines spl
 cannot break a line, colour a terminal or fill the disk: arguments are capped, and nothing unprintable leaves.
 """
 
+import json
 import logging
 import os
 import sys
@@ -103,6 +104,26 @@ class LogFile(logging.FileHandler):
         return TextIOWrapper(os.fdopen(file, "ab"), encoding=self.encoding, errors=self.errors)
 
 
+class JsonFormatter(LineFormatter):
+    """One record is one JSON object on a line, with RabbitMQ's keys; a traceback of ours is in `trace`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record, without its end."""
+        line = {
+            "time": self._time(record.created),
+            "level": record.levelname.lower(),
+            "msg": _message(record)[:LINE_CHARACTERS_MAX],
+            "pid": self._pid,
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+# By the values of log.file.formatter and log.console.formatter, which are RabbitMQ's.
+FORMATTERS: Final = {"plaintext": LineFormatter, "json": JsonFormatter}
+
+
 class _Follower(logging.Handler):
     """Keeps lines for a reader, FOLLOWED_MAX at most; how many more there were is a line, too. Any thread may log."""
 
@@ -140,7 +161,7 @@ class Log:
         self._file: logging.FileHandler | None = None
         self._handlers: list[logging.Handler] = []
 
-    def open_file(self, path: Path, level: str) -> None:
+    def open_file(self, path: Path, level: str, formatter: str = "plaintext") -> None:
         """Append to a file from now on, making its folder if need be.
 
         Raises:
@@ -153,11 +174,11 @@ class Log:
         except OSError as error:
             raise refused_by_system(f"cannot write the log {path}", error) from None
         self._file = handler
-        self._add(handler, level)
+        self._add(handler, level, formatter)
 
-    def open_console(self, level: str) -> None:
+    def open_console(self, level: str, formatter: str = "plaintext") -> None:
         """Write to standard output from now on."""
-        self._add(logging.StreamHandler(sys.stdout), level)
+        self._add(logging.StreamHandler(sys.stdout), level, formatter)
 
     def reopen(self) -> str:
         """Open the file anew by its name, after something moved it away; keep the old one if that fails.
@@ -222,11 +243,11 @@ class Log:
         self._handlers.clear()
         self._file = None
 
-    def _add(self, handler: logging.Handler, level: str) -> None:
+    def _add(self, handler: logging.Handler, level: str, formatter: str) -> None:
         logging.addLevelName(NOTICE, "NOTICE")
         # A full disk or a closed terminal must cost the line, not the connection that caused it.
         logging.raiseExceptions = False
-        handler.setFormatter(LineFormatter())
+        handler.setFormatter(FORMATTERS[formatter]())
         handler.setLevel(LEVELS[level])
         logger = logging.getLogger("pybroker")
         logger.addHandler(handler)

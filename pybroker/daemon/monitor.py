@@ -10,6 +10,7 @@ from collections.abc import Callable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.control.words import size
 from pybroker.core.alarm import MEMORY
 from pybroker.core.footprint import ELEMENT_OCTETS, QUEUE_OCTETS
 from pybroker.core.watermark import MIB, RSS
@@ -132,7 +133,7 @@ class Monitor(Watch):
             what = "set" if self._short else "clear"
             log.info("vm_memory_high_watermark %s. Memory used:%d allowed:%d", what, used, limit)
         if self._short:
-            alarms.set(MEMORY, f"{used / MIB:.1f} MB used, {limit / MIB:.1f} MB allowed")
+            alarms.set(MEMORY, f"{size(used)} used, {size(limit)} allowed")
             if not was_short:
                 collect_garbage()
         else:

@@ -26,6 +26,8 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
     del args
     width = (terminal.width(sys.stdout) or 0) - 1 if drawn else 0
     yield _text(document["message"], width)
+    for notice in document["notices"]:
+        yield _text(notice, width)
     for alarm in document["alarms"]:
         # Its figures come with the reason.
         title = cell(f"{alarm['title']} ({alarm['lasting']})")

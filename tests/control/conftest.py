@@ -10,6 +10,7 @@ from fakes import World
 from pybroker.control import codec, commands
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Command, Node, Progress
+from pybroker.control.words import size
 from pybroker.core.alarm import DISK, MEMORY
 from pybroker.net.listener import Listener
 
@@ -91,12 +92,12 @@ class FakeDaemon:
         marks, alarms = self.world.broker.settings.watermarks, self.world.broker.alarms
         used, limit = marks.measured.used, marks.memory_limit_octets
         if used > limit:
-            alarms.set(MEMORY, f"{used >> 20} MB used, {limit >> 20} MB allowed")
+            alarms.set(MEMORY, f"{size(used)} used, {size(limit)} allowed")
         else:
             alarms.clear(MEMORY)
         free, limit = marks.measured.disk_free, marks.disk_limit_octets
         if free is not None and free < limit:
-            alarms.set(DISK, f"{free >> 20} MB free, {limit >> 20} MB required")
+            alarms.set(DISK, f"{size(free)} free, {size(limit)} required")
         else:
             alarms.clear(DISK)
 

@@ -33,9 +33,19 @@ def test_an_answer_about_a_limit_tells_whether_publishers_are_blocked(operator):
     assert "" == alarms.told_of_blocking(broker, "memory")
     broker.alarms.set("memory", "much")
     assert "" == alarms.told_of_blocking(broker, "disk")
-    told = "\nThe memory alarm is set: much. Publishers are blocked; 'pybrokerctl why_blocked' tells whom."
+    told = "\nThe memory alarm is set: much. Publishers are blocked; 'pybrokerctl why_blocked' lists them."
     assert told == alarms.told_of_blocking(broker, "memory")
 
 
 def test_the_names_are_those_of_the_core():
     assert (alarm.MEMORY, alarm.DISK, alarm.FILES) == (alarms.MEMORY, alarms.DISK, alarms.FILES)
+
+
+def test_a_limit_that_cannot_be_reached_is_told_wherever_alarms_are(operator):
+    answer = operator.ask("set_vm_memory_high_watermark", threshold="1.5")
+    told = answer.splitlines()[1]
+    assert told.startswith("The memory alarm cannot go off: the limit is 1.5 times the memory there is (")
+    assert [told] == operator.ask("alarms")["notices"] == operator.ask("status")["notices"]
+    assert [told] == operator.ask("why_blocked")["notices"]
+    operator.ask("set_vm_memory_high_watermark", threshold="0.4")
+    assert [] == operator.ask("alarms")["notices"]

@@ -19,10 +19,11 @@ def test_all_connections_together_are_told_where_they_count(world, monkeypatch):
     monkeypatch.setattr(type(world.broker.log), "uncommitted_octets", property(lambda _: 65 * MIB), raising=False)
     why = causes.of_session(peer.session, "journal").why
     assert why.endswith(
-        "of all connections together 65.0 MB, and it is not read from 32.0 MB on until there are 16.0 MB"
+        "68.2 MB of all connections together are not on disk yet; at 33.6 MB the node stops reading the connection "
+        "until 16.8 MB are left"
     )
 
 
 def test_a_cause_that_is_not_known_is_called_by_its_name(world):
     reason = causes.of_session(world.connect().session, "moon")
-    assert ("other", "moon", "moon could not follow") == (reason.kind, reason.what, reason.why)
+    assert ("other", "moon", "moon could not keep up") == (reason.kind, reason.what, reason.why)

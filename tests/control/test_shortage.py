@@ -42,15 +42,16 @@ def test_a_limit_of_0_is_told_as_what_it_is(broker):
     broker.settings.watermarks.set_memory_relative(0)
     broker.alarms.set("memory", "1 MB used, 0 MB allowed")
     reason, _ = explain(broker)
-    assert "the memory limit is 0, which stops all publishing" == reason.why
+    assert "the memory limit is 0, which blocks every publisher" == reason.why
     assert "pybrokerctl set_vm_memory_high_watermark 0.4" == reason.advice
 
 
 def test_where_no_queue_holds_much_the_breakdown_is_pointed_at(broker):
-    broker.settings.watermarks.measured.used = 900 * MIB
+    measured = broker.settings.watermarks.measured
+    measured.used, measured.accounted = 900 * MIB, 600 * MIB
     broker.alarms.set("memory", "900 MB used, 400 MB allowed")
     reason, _ = explain(broker)
-    assert reason.why.endswith("; queues hold little of it")
+    assert reason.why.endswith("; the queues hold little of it")
     assert "see 'pybrokerctl memory_breakdown'" == reason.advice
 
 
@@ -77,11 +78,24 @@ def test_an_alarm_by_hand_is_cleared_by_hand(broker):
 def test_b21_another_nodes_alarm_is_looked_at_there(broker):
     broker.alarms.set("memory", "much", "pybroker@other")
     reason, _ = explain(broker)
-    assert ("much, on node pybroker@other", "look at that node") == (reason.why, reason.advice)
+    assert ("much, on node pybroker@other", "look into the log of that node") == (reason.why, reason.advice)
 
 
 def test_d11_a_disk_that_is_full_whatever_its_figures_say_needs_room(broker):
     broker.settings.watermarks.measured.disk_free = 1 << 40
     broker.alarms.set("disk", "the log cannot be written: no space left")
     reason, _ = explain(broker, "disk")
-    assert ("the log cannot be written: no space left", "make room") == (reason.why, reason.advice)
+    assert ("the log cannot be written: no space left", "free disk space") == (reason.why, reason.advice)
+
+
+def test_the_process_itself_is_named_where_it_exceeds_the_limit(broker, world):
+    marks = broker.settings.watermarks
+    marks.set_memory_octets(50_000_000)
+    marks.measured.used, marks.measured.accounted = 80_000_000, 10_000_000
+    world.connect().declare("q")
+    broker.alarms.set("memory", "80.0 MB used, 50.0 MB allowed")
+    reason, _ = explain(broker)
+    assert reason.why.endswith("; the node's process itself takes 70.0 MB, more than the limit, without any message")
+    assert reason.advice.startswith(
+        "raise the limit: neither consuming nor purging can clear this alarm, or: pybrokerctl "
+    )

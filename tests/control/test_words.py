@@ -3,8 +3,8 @@ import pytest
 from pybroker.control import words
 
 
-def test_a_size_is_in_mb_of_the_log():
-    assert ["412.3 MB", "0.0 MB", "2,048.0 MB"] == [words.size(432_327_885), words.size(0), words.size(1 << 31)]
+def test_a_size_is_in_mb_as_commands_read_them():
+    assert ["432.3 MB", "0.0 MB", "2,147.5 MB"] == [words.size(432_327_885), words.size(0), words.size(1 << 31)]
 
 
 @pytest.mark.parametrize(

@@ -252,3 +252,12 @@ def test_a_listing_may_be_a_document(ctl, daemon):
     daemon.lines = [{"value": {"message": '{"max-queues":1}', "value": '{"max-queues":1}'}}, {"end": 0}]
     assert '{"max-queues":1}\n' == ctl("-s", "list_vhost_limits", "-p", "v").out
     assert '{"max-queues":1}' == json.loads(ctl("list_vhost_limits", "--formatter", "json").out)["value"]
+
+
+def test_of_a_large_file_that_is_no_pid_file_little_is_shown(ctl, daemon, folder):
+    path = folder / "large"
+    path.write_text("x" * 1_000_000)
+    outcome = ctl("-q", "stop", str(path))
+    assert (69, "") == (outcome.code, outcome.out)
+    assert f"could not read pid from file {path}. File contents: {'x' * 64}..." in outcome.err
+    assert len(outcome.err) < 400

@@ -105,7 +105,7 @@ def test_d10_a_disk_that_is_not_watched_blocks_nobody(node):
     assert node.ctl("check_alarms").returncode == 0
     assert "Free disk space is not watched" in node.ctl("status").stdout
     node.ctl("set_disk_free_limit", "50MB")
-    assert "free, 47.7 MB required" in node.ctl("activate_free_disk_space_monitoring").stdout
+    assert "free, 50.0 MB required" in node.ctl("activate_free_disk_space_monitoring").stdout
 
 
 def test_a_reader_who_goes_away_ends_it_quietly(node):

@@ -33,7 +33,7 @@ def test_a_terminal_shows_it_in_place_until_q(queues):
 
 
 def test_who_is_held_back_is_shown_in_place_too(daemon, turns):
-    document = {"alarms": [], "connections": [], "left_out": 0, "last": None}
+    document = {"alarms": [], "connections": [], "left_out": 0, "last": None, "notices": []}
     told = ("Nobody is held back.", "Nobody is held back now.")
     daemon.answers["why_blocked"] = turns(*([{"value": {**document, "message": one}}, {"end": 0}] for one in told))
     with Typist("--socket", str(daemon.path), "why_blocked", "worker", "--watch", "0.1") as typist:

@@ -189,7 +189,7 @@ def test_the_alarm_says_how_much_is_free_and_required(machine):
     machine.marks.set_disk_octets(8 << 20)
     machine.check(3 << 20)
     assert machine.broker.alarms.sentences() == [
-        "Free disk space alarm on node pybroker@localhost: 3.0 MB free, 8.0 MB required"
+        "Free disk space alarm on node pybroker@localhost: 3.1 MB free, 8.4 MB required"
     ]
 
 

@@ -1,3 +1,4 @@
+import json
 import logging
 import os
 import re
@@ -5,7 +6,7 @@ import stat
 
 import pytest
 
-from pybroker.daemon.log import ARGUMENT_CHARACTERS_MAX, LINE_CHARACTERS_MAX, Log, quoted
+from pybroker.daemon.log import ARGUMENT_CHARACTERS_MAX, LINE_CHARACTERS_MAX, JsonFormatter, Log, quoted
 from pybroker.daemon.start_error import StartError
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}[+-]\d\d:\d\d \[(\w+)\] <0\.\d+\.0> (.*)")
@@ -179,3 +180,27 @@ def test_the_level_can_be_changed(log, tmp_path):
     log.set_level("none")
     logger.critical("nor this")
     assert [text for _, text in lines_of(tmp_path / "l.log")] == ["this"]
+
+
+def test_json_lines_have_rabbitmqs_keys():
+    record = logging.LogRecord("pybroker", logging.WARNING, "", 0, "a %s", ("line\nbreak",), None)
+    line = JsonFormatter().format(record)
+    assert "\n" not in line
+    found = json.loads(line)
+    assert ("warning", "a line\nbreak", f"<0.{os.getpid()}.0>") == (found["level"], found["msg"], found["pid"])
+    assert found["time"].startswith("20")
+
+
+def test_a_reader_has_what_is_logged_while_it_follows_and_no_more_than_it_can_take(log, monkeypatch):
+    monkeypatch.setattr("pybroker.daemon.log.FOLLOWED_MAX", 2)
+    logger = logging.getLogger("pybroker")
+    logger.setLevel(logging.INFO)
+    with log.follow() as take:
+        for number in range(4):
+            logger.info("line %d", number)
+        assert ["line 0"] == [line.rpartition("> ")[2] for line in take(1)]
+        assert ["line 1", "... 2 lines came too fast and are left out"] == [
+            line.rpartition("> ")[2] for line in take(9)
+        ]
+        assert [] == take(9)
+    assert [] == [one for one in logger.handlers if type(one).__name__ == "_Follower"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import commands
 
 from pybroker.amqp.alive import SHORT_INTERVAL_S
+from pybroker.amqp.log_name import called
 from pybroker.core import coming
 from pybroker.core.login import LOCAL_ONLY, Verdict
 from pybroker.core.permissions import check_vhost
@@ -224,7 +225,7 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
     log.info(
         "connection %s (%s): user %.256r authenticated and granted access to vhost %.256r",
         session.pid,
-        session.name,
+        called(session),
         session.user.name,
         vhost.name,
     )

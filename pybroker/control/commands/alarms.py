@@ -9,7 +9,7 @@ from pybroker.control.spec import Command, NoArgs, Node
 def run(node: Node, args: NoArgs) -> dict[str, Any]:
     """Return a sentence for each alarm and each notice; for programs what each is made of."""
     del args
-    found, notices = alarms.documents(node.broker), list(node.broker.notices)
+    found, notices = alarms.documents(node.broker), alarms.notices(node.broker)
     lines = [*(one["message"] for one in found), *notices]
     told = "the following alarms:\n" + "\n".join(lines) if lines else "no alarms, local or clusterwide"
     places = alarms.by_place(node.broker, found) if found else {}

@@ -50,9 +50,10 @@ def run(node: Node, args: Args) -> str:
         settings.changed("disk_free_limit.relative", args.fraction)
     node.daemon.check_alarms()
     limit, free = marks.disk_limit_octets, marks.measured.disk_free
+    given = f"{args.limit}: " if marks.disk_relative is None else ""
     share = "" if marks.disk_relative is None else f": {marks.disk_relative} times {size(marks.total.octets)}"
     now = "how much is free now is not known" if free is None else f"{size(free)} are free now"
-    return f"Disk free limit set to {limit} octets ({size(limit)}{share}); {now}" + alarms.told_of_blocking(
+    return f"Disk free limit set to {limit} octets ({given}{size(limit)}{share}); {now}" + alarms.told_of_blocking(
         node.broker, alarms.DISK
     )
 

@@ -39,7 +39,7 @@ def check(args: Args) -> None:
 
 
 def warn(args: Args) -> str:
-    """Say so if nobody is ever blocked with it (B11)."""
+    """Say so if no publisher is ever blocked with it (B11)."""
     if args.value is not None or parse_fraction(args.threshold) <= 1:
         return ""
     return f"{args.threshold} times the memory is more than there is: the memory alarm will not go off"
@@ -59,15 +59,15 @@ def run(node: Node, args: Args) -> str:
         settings.changed("vm_memory_high_watermark.absolute", str(octets))
     node.daemon.check_alarms()
     limit, total = marks.memory_limit_octets, marks.total
-    of = f"{size(limit)} of {size(total.octets)}, {total.source}"
+    of = f"{args.value}: {size(limit)} of {size(total.octets)}, {total.source}"
     if marks.memory_relative is not None:
         of = f"{size(limit)}: {marks.memory_relative} of {size(total.octets)}, {total.source}"
     elif limit == total.octets:
-        of = f"{size(limit)}: all there is, {total.source}"
-    return (
-        f"Memory limit set to {limit} octets ({of}); {size(marks.measured.used)} are used now"
-        + alarms.told_of_blocking(node.broker, alarms.MEMORY)
-    )
+        of = f"{args.value}, but no more than there is: {size(limit)}, {total.source}"
+    text = f"Memory limit set to {limit} octets ({of}); {size(marks.measured.used)} are used now"
+    if unlimited := alarms.told_of_no_limit(node.broker):
+        text += f"\n{unlimited}"
+    return text + alarms.told_of_blocking(node.broker, alarms.MEMORY)
 
 
 def banner(args: Args) -> str:

@@ -47,7 +47,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         "log_files": list(settings.log_files),
         "alarms": alarms.rabbitmq_documents(broker),
         "resource_alarms": alarms.documents(broker),
-        "notices": list(broker.notices),
+        "notices": alarms.notices(broker),
         **_memory(settings.watermarks),
         "file_descriptors": {
             "total_used": _process().num_fds(),

@@ -21,7 +21,7 @@ CONNECTIONS_MAX: Final = 500
 SESSIONS_PER_SLICE: Final = 100
 # What core/throttle.py calls an alarm.
 RESOURCE: Final = "resource"
-BY: Final = {"journal": "the journal", "peer": "its own client, which does not read"}
+BY: Final = {"journal": "the journal", "peer": "its own client, which does not read what it is sent"}
 
 
 class Args(NamedTuple):
@@ -56,6 +56,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         connections=found[:CONNECTIONS_MAX],
         left_out=max(0, len(found) - CONNECTIONS_MAX),
         alarms=[_plain(one) for one in explained],
+        notices=alarms.notices(broker),
         last=last,
     )
 
@@ -100,7 +101,7 @@ def _by_alarms(session: "AmqpSession", explained: list[dict[str, Any]]) -> "Iter
     now_ms, throttle = session.broker.clock.now_ms, session.throttle
     for alarm in explained:
         ms = int(alarm["seconds"] * 1000)
-        text = f"is not held back by the {alarm['resource']} alarm before it publishes"
+        text = f"will be blocked by the {alarm['resource']} alarm as soon as it publishes"
         if throttle.blocked:
             ms = min(ms, now_ms - throttle.causes[RESOURCE])
             text = f"has been blocked for {lasting(ms)} by the {alarm['resource']} alarm"
@@ -174,11 +175,11 @@ def _headline(found: list[dict[str, Any]], last: dict[str, Any] | None, args: Ar
     if args.connection is not None:
         text = f"{args.connection} is not held back."
     elif alarmed:
-        text = "Nobody is connected; who connects will be held back as soon as he publishes."
+        text = "No client is connected. Publishers will be blocked until the alarm clears."
     else:
-        text = "Nobody is held back."
+        text = "No connection is held back."
     if last is None:
-        return f"{text} {'It never was' if args.connection is not None else 'Nobody who is connected ever was'}."
+        return f"{text} {'It never was' if args.connection is not None else 'None of the open ones ever was'}."
     ago = lasting(1000 * last["last_blocked_age"])
     whom = "It was, by" if args.connection is not None else f"The last was {last['pid']} {last['name']}, by"
     times = ", ".join(
@@ -213,6 +214,6 @@ COMMAND = Command(
     args=Args,
     effect="read",
     run=run,
-    banner="Asking node {node} whom it holds back, and why ...",
+    banner="Asking node {node} which connections it holds back, and why ...",
     timeout_s=60,
 )

@@ -7,10 +7,10 @@ def test_d10_the_disk_is_watched_at_once_and_the_alarm_set(operator):
     text = operator.ask("activate_free_disk_space_monitoring")
     assert operator.daemon.asked == ["watch_disk True", "check_alarms"]
     limit, alarm = text.splitlines()
-    assert limit == "The free disk space is watched: 10.0 MB are free, 47.7 MB required"
+    assert limit == "The free disk space is watched: 10.5 MB are free, 50.0 MB required"
     assert alarm == (
-        "The disk alarm is set: 10 MB free, 47 MB required. Publishers are blocked; 'pybrokerctl why_blocked' tells "
-        "whom."
+        "The disk alarm is set: 10.5 MB free, 50.0 MB required. Publishers are blocked; "
+        "'pybrokerctl why_blocked' lists them."
     )
     assert marks.measured.disk_free == 10 << 20
 

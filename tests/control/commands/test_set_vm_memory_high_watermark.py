@@ -20,7 +20,7 @@ def test_b15_a_fraction_of_the_memory_there_is(operator, marks, caplog):
     caplog.set_level(logging.INFO, "pybroker")
     text = operator.ask("set_vm_memory_high_watermark", threshold="0.4")
     assert marks.memory_limit_octets == 2 * GIB
-    expected = "Memory limit set to 2147483648 octets (2,048.0 MB: 0.4 of 5,120.0 MB, RAM); 0.0 MB are used now"
+    expected = "Memory limit set to 2147483648 octets (2,147.5 MB: 0.4 of 5,368.7 MB, RAM); 0.0 MB are used now"
     assert text == expected
     assert "Memory limit set to 2048MB." in caplog.text
     # B1: it may have been changed while the node ran.
@@ -56,12 +56,14 @@ def test_b10_zero_blocks_all_publishing_before_the_command_returns(operator, mar
     text = operator.ask("set_vm_memory_high_watermark", threshold="0")
     assert marks.memory_limit_octets == 0
     limit, alarm = text.splitlines()
-    assert limit == "Memory limit set to 0 octets (0.0 MB: 0.0 of 5,120.0 MB, RAM); 300.0 MB are used now"
+    assert limit == "Memory limit set to 0 octets (0.0 MB: 0.0 of 5,368.7 MB, RAM); 314.6 MB are used now"
     assert alarm == (
-        "The memory alarm is set: 300 MB used, 0 MB allowed. Publishers are blocked; 'pybrokerctl why_blocked' tells "
-        "whom."
+        "The memory alarm is set: 314.6 MB used, 0.0 MB allowed. Publishers are blocked; "
+        "'pybrokerctl why_blocked' lists them."
     )
-    assert (["blocked"], True) == (operator.list("list_connections", "state"), bool(operator.world.broker.alarms))
+    assert (["blocking"], True) == (operator.list("list_connections", "state"), bool(operator.world.broker.alarms))
+    peer.publish("", "q", b"x")
+    assert ["blocked"] == operator.list("list_connections", "state")
     # B5: service resumes.
     operator.ask("set_vm_memory_high_watermark", threshold="0.4")
     assert (operator.list("list_connections", "state"), bool(operator.world.broker.alarms)) == (["running"], False)
@@ -69,9 +71,9 @@ def test_b10_zero_blocks_all_publishing_before_the_command_returns(operator, mar
 
 def test_an_absolute_limit_above_all_there_is_is_said_to_be_less(operator, marks):
     text = operator.ask("set_vm_memory_high_watermark", threshold="absolute", value="8GiB")
-    assert text.startswith("Memory limit set to 5368709120 octets (5,120.0 MB: all there is, RAM); ")
+    assert text.startswith("Memory limit set to 5368709120 octets (8GiB, but no more than there is: 5,368.7 MB, RAM); ")
     text = operator.ask("set_vm_memory_high_watermark", threshold="absolute", value="1GiB")
-    assert text.startswith("Memory limit set to 1073741824 octets (1,024.0 MB of 5,120.0 MB, RAM); ")
+    assert text.startswith("Memory limit set to 1073741824 octets (1GiB: 1,073.7 MB of 5,368.7 MB, RAM); ")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,13 @@ def cause(kind: str, message: str, *, now: bool = True) -> dict:
 BLOCKED = connection(1, "blocked", cause("memory", "has been blocked for 1.5 s by the memory alarm"))
 FLOW = connection(2, "flow", {**cause("journal", "has been held back for 0.1 s by the journal"), "why": "9.0 MB wait"})
 ALARM = {"title": "Memory alarm on node n", "lasting": "for 3 min 12 s", "why": WHY, "advice": ADVICE}
-DOCUMENT = {"message": "2 connections are held back.", "connections": [BLOCKED, FLOW], "left_out": 0, "alarms": [ALARM]}
+DOCUMENT = {
+    "message": "2 connections are held back.",
+    "connections": [BLOCKED, FLOW],
+    "left_out": 0,
+    "alarms": [ALARM],
+    "notices": [],
+}
 
 
 def shown(document=DOCUMENT, *, drawn=False) -> str:

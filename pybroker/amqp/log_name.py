@@ -1,0 +1,20 @@
+"""What the log calls a connection: its addresses, what its client calls it, and whose it is in which virtual host."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pybroker.amqp.session import AmqpSession
+
+
+def called(session: "AmqpSession") -> str:
+    """Return `127.0.0.1:1 -> 127.0.0.1:2 - NAME`, as RabbitMQ writes it; without a name the addresses alone."""
+    name = session.client_properties.get("connection_name")
+    return f"{session.name} - {name:.256}" if isinstance(name, str) and name else session.name
+
+
+def described(session: "AmqpSession") -> str:
+    """Return that with virtual host and user, as far as they are known: for its end."""
+    text = called(session)
+    if session.vhost is not None:
+        text += f", vhost: '{session.vhost.name}'"
+    return text if session.user is None else f"{text}, user: '{session.user.name}'"
