@@ -5,10 +5,13 @@ Knows no socket: `control/server.py` sends what is made here.
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pybroker.control import codec
-from pybroker.control.spec import EX_UNAVAILABLE, EX_USAGE, Column, Command, Controller, Refused
+from pybroker.control.spec import EX_UNAVAILABLE, EX_USAGE, Column, Command, Refused
+
+if TYPE_CHECKING:
+    from pybroker.control.roles import Controller
 
 ROWS_PER_SLICE: Final = 200
 
@@ -55,7 +58,7 @@ def error_line(refused: Refused) -> bytes:
     return codec.encode({"error": {"text": refused.text, "exit_code": refused.exit_code, **facts}})
 
 
-def check_app(command: Command, controller: Controller) -> None:
+def check_app(command: Command, controller: "Controller") -> None:
     """Raise Refused where the command wants the app in another state."""
     if command.app == "running" and controller.recovering is not None:
         text = f"the node is starting: recovering its messages, {controller.recovering} %"

@@ -29,7 +29,6 @@ from pybroker.control.spec import (
     EX_UNAVAILABLE,
     EX_USAGE,
     Command,
-    Controller,
     Early,
     Node,
     Refused,
@@ -40,6 +39,7 @@ from pybroker.errors import AmqpError
 from pybroker.version import VERSION
 
 if TYPE_CHECKING:
+    from pybroker.control.roles import Controller
     from pybroker.core.broker import Broker
 
 # A caller that neither asks nor reads for this long is gone, or sits behind a pager he forgot.
@@ -68,7 +68,7 @@ log = logging.getLogger("pybroker")
 class ControlServer:
     """The listener on `path` (mode 0600) and its callers. `broker` may be exchanged while the app is stopped."""
 
-    def __init__(self, broker: "Broker", path: str | Path, controller: Controller) -> None:
+    def __init__(self, broker: "Broker", path: str | Path, controller: "Controller") -> None:
         self.broker = broker
         self.path = Path(path)
         self.controller = controller

@@ -1,0 +1,21 @@
+"""The fakes of these tests, and the daemon, have all that commands may ask for."""
+
+from control.conftest import FakeDaemon
+
+from pybroker.control.roles import Controller, Tool
+from pybroker.daemon import tool
+from pybroker.daemon.daemon import Daemon
+
+
+def names(role: type) -> set[str]:
+    return {name for name in vars(role) if not name.startswith("_")}
+
+
+def test_the_daemon_and_its_fake_have_all_of_it():
+    # Some are attributes of the instances.
+    assert names(Controller) - {"app_running"} <= names(Daemon)
+    assert names(Controller) - {"app_running", "recovering"} <= names(FakeDaemon)
+
+
+def test_the_tool_has_all_of_it():
+    assert names(Tool) <= names(tool.Tool)
