@@ -31,6 +31,10 @@ FILE_OCTETS_MAX: Final = 4 * DOCUMENT_OCTETS_MAX
 
 # What RabbitMQ's modules that hash passwords are called.
 HASHES: Final = "rabbit_password_hashing_"
+HASH_ADVICE: Final = (
+    f"(with password_hashing_module = {HASHES}sha256 in pybroker.conf those can who are made, or get a new password, "
+    "from then on)"
+)
 
 # A line is read by the node in one go: some milliseconds.
 LINE_OCTETS: Final = 32_768
@@ -65,7 +69,7 @@ def texts(
         text = (
             f"{users} could not log in to a RabbitMQ that imports this: it does not know how their passwords are hashed"
         )
-        sys.stderr.write(f"note: {cell.lines(text)} (password_hashing_module, pybroker.conf(5))\n")
+        sys.stderr.write(f"note: {cell.lines(text)} {HASH_ADVICE}\n")
     return None
 
 

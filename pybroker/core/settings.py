@@ -28,6 +28,7 @@ class Settings:
     consumers_per_connection_max: int = 20_000
     connection_max: int | None = None  # of the node; None: no limit, as with the next
     channels_per_node_max: int | None = None
+    queues_max: int | None = None
     password_hashing: str = ARGON2ID  # of new users and changed passwords
     seeds_defaults: bool = True  # a fresh node gets the next ones; not one that loads definitions
     default_vhost: str = "/"

@@ -106,6 +106,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "initial_frame_max": Key("4096", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max_initial"),
     "channel_max": Key("2047", values.whole_number(0, 65_535), "channel_max"),
     "connection_max": Key("infinity", _limit_or_infinity, "connection_max"),
+    "cluster_queue_limit": Key("infinity", _limit_or_infinity, "queues_max"),
     "channel_max_per_node": Key("infinity", _limit_or_infinity, "channels_per_node_max"),
     "consumer_max_per_channel": Key("10000", _number_or_infinity, "consumers_per_channel_max"),
     "consumer_max_per_connection": Key("20000", _number_or_infinity, "consumers_per_connection_max"),

@@ -248,3 +248,15 @@ def test_limits_are_there_again_after_a_restart():
     restarted = again(broker)
     assert restarted.users.named("guest").limits == {"max-connections": 0}
     assert restarted.parameters.of("/", "vhost-limits") == {"limits": {"max-queues": 0}}
+
+
+def test_the_node_has_so_many_queues(world):
+    world.broker.settings.queues_max = 1
+    world.broker.add_vhost("v")
+    peer = world.connect()
+    peer.declare("q")
+    peer.declare("q")
+    assert peer.error(Queue.Declare(queue="r")) == (
+        406,
+        "PRECONDITION_FAILED - cannot declare queue 'r': queue limit in cluster (1) is reached",
+    )

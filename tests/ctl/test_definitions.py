@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from ctl.live_node import LiveNode
 
+from pybrokerctl.definitions import HASH_ADVICE
+
 QUEUE = {"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}
 HASHED = {"hashing_algorithm": "rabbit_password_hashing_sha256"}
 ROWS = [
@@ -51,7 +53,7 @@ def test_passwords_that_rabbitmq_cannot_check_are_noted(daemon, ctl):
     users = [["users", {"name": name, "hashing_algorithm": "argon2id"}] for name in ("a", "b")]
     scripted(daemon, ["users", None], users[0], ["users", {"name": "c", **HASHED}])
     told = "user 'a' could not log in to a RabbitMQ that imports this: it does not know how their passwords are hashed"
-    assert f"note: {told} (password_hashing_module, pybroker.conf(5))\n" == ctl("export_definitions", "-").err
+    assert f"note: {told} {HASH_ADVICE}\n" == ctl("export_definitions", "-").err
     assert "" == ctl("export_definitions", "-q", "-").err
     scripted(daemon, ["users", None], *users)
     assert ctl("export_definitions", "-").err.startswith("note: 2 users could not log in")

@@ -16,6 +16,7 @@ import pytest
 from daemon.running import Running
 
 CTL, PORT = os.environ.get("INTEROP_CTL"), os.environ.get("INTEROP_PORT")
+HASHING = "password_hashing_module = rabbit_password_hashing_sha256"
 GOLDEN = Path(__file__).parents[1] / "core/transfer/rabbitmq-3.10.8.json"
 PASSWORDS = {"sha256": "secret-256", "sha512": "secret-512", "md5": "secret-md5", "ctl": "by rabbitmqctl"}
 
@@ -140,3 +141,18 @@ def test_it_moves_in_unchanged_and_back(rabbitmq, node, tmp_path):
         time.sleep(1)
         back = exported(tmp_path / "back.json")
     assert normal(rabbitmq) == normal(back)
+
+
+def test_with_rabbitmqs_hashes_new_users_can_move_back(tmp_path):
+    config, ours = tmp_path / "pybroker.conf", tmp_path / "ours.json"
+    config.write_text(f"listeners.tcp.local = 127.0.0.1:0\nnode.name = test@here\n{HASHING}\n")
+    node = Running(tmp_path, "--config", str(config))
+    try:
+        node.ctl("add_user", "mover", "s3cret")
+        node.ctl("set_permissions", "mover", ".*", ".*", ".*")
+        assert "could not log in" not in node.ctl("export_definitions", str(ours))
+    finally:
+        node.stop()
+    rabbitmqctl("import_definitions", str(ours))
+    parameters = pika.ConnectionParameters("127.0.0.1", int(PORT or 0), "/", pika.PlainCredentials("mover", "s3cret"))
+    pika.BlockingConnection(parameters).close()

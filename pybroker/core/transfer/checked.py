@@ -286,6 +286,10 @@ class Checker:
                     f'Adding {count} queue(s) to virtual host "{name}" would exceed the limit of {limit} queue(s). '
                     f"This virtual host currently has {there} queue(s) defined. Import aborted!"
                 )
+        limit, new = self._broker.settings.queues_max, sum(self._new_queues.values())
+        there = sum(len(vhost.queues) for vhost in self._broker.vhosts.values())
+        if limit is not None and new and there + new > limit:
+            self.faults.append(f"{new} queues more than the {there} there are exceed cluster_queue_limit, {limit}")
 
 
 _CHECKS: Final = {
