@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
@@ -71,6 +72,8 @@ def forget_exchange(exchange: "Exchange", removal: "Removal") -> None:
     """Forget an exchange that is deleted; its bindings go one by one."""
     if exchange.durable and not _predeclared(exchange):
         removal.rows["exchange", (exchange.vhost.name, exchange.name)] = None
+        if exchange.schedule_id is not None:
+            _forget_messages(exchange.vhost, exchange.schedule_id, removal)
 
 
 def keep_queue(queue: "Queue") -> None:
@@ -92,6 +95,12 @@ def forget_queue(queue: "Queue", removal: "Removal") -> None:
     """Forget a queue that is deleted."""
     if queue.durable:
         removal.rows["queue", (queue.vhost.name, queue.name)] = None
+        _forget_messages(queue.vhost, queue.id, removal)
+
+
+def _forget_messages(vhost: "VHost", queue_id: int, removal: "Removal") -> None:
+    """Have the log forget messages when the rows have gone: until then a crash brings back both, or none."""
+    removal.call_backs.append(partial(vhost.broker.log.forget_queue, queue_id))
 
 
 def keep_binding(binding: "Binding") -> None:

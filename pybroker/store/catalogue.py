@@ -100,8 +100,12 @@ class Catalogue(Definitions):
 
     def remove_all(self, rows: "Iterable[tuple[str, Key]]") -> int:
         """Forget rows that were put; return the ticket to wait for. A hundred thousand are some milliseconds."""
-        self._gathered.update(dict.fromkeys(rows))
-        return self._count()
+        try:
+            self._gathered.update(dict.fromkeys(rows))
+            return self._count()
+        except Exception as error:
+            self.fail(error)
+            raise
 
     def clear(self) -> int:
         """Forget all rows; return the ticket to wait for."""

@@ -304,3 +304,26 @@ def test_a_stop_does_all_that_is_left():
     assert 2 == len(vhost.broker.removals)
     vhost.broker.removals.finish()
     assert ({}, {}) == (vhost.bound, vhost.leaving)
+
+
+# -- the log ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, MANY])
+def test_the_log_forgets_the_messages_behind_the_rows(count, monkeypatch):
+    """Until these are gone a crash brings the queue back, and then with what it had."""
+    broker = new_broker()
+    vhost = broker.vhosts["/"]
+    gone = queue(vhost, "q", durable=True)
+    keep_queue(gone)
+    for i in range(count):
+        link(vhost, "amq.topic", "q", f"k.{i}")
+    there = []
+    texts = broker.definitions.texts
+    row = ("queue", ("/", "q"))
+    monkeypatch.setattr(type(broker.log), "forget_queue", lambda _, number: there.append((number, row in texts)))
+    vhost.delete_queue(gone)
+    if count == MANY:
+        assert ([], True) == (there, row in texts)
+    shares(broker)
+    assert [(gone.id, False)] == there

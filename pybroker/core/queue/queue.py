@@ -330,10 +330,8 @@ class Queue:
             self.octets_ready -= entry.body_octets
 
     def purge(self) -> int:
-        """Drop what is ready; return how many messages that were. A deleted queue leaves nothing in the log."""
+        """Drop what is ready; return how many messages that were."""
         broker = self.vhost.broker
-        if self.deleted and self.durable:
-            broker.log.forget_queue(self.id)
         count = self.messages_ready
         for level in self.levels:
             broker.remains.add(self, level.clear())

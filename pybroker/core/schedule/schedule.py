@@ -259,8 +259,6 @@ class Schedule(Queue):
         if self.messages_ready:
             name = describe("exchange", self.exchange.name, self.vhost.name)
             log.warning("%s is deleted with %d messages that were not due yet", name, self.messages_ready)
-        if self.durable:
-            broker.log.forget_queue(self.id)
         self.delays.clear()
         self.times.clear()
         self.shelf.clear()
