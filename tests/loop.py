@@ -8,7 +8,7 @@ import gevent
 
 def until(condition: Callable[[], Any]) -> None:
     """Let the loop run until something is so."""
-    for _ in range(500):
+    for _ in range(3_000):
         if condition():
             return
         gevent.sleep(0.01)
