@@ -58,7 +58,8 @@ def test_an_error_that_ends_it_is_all_that_is_told(broker, queue):
 
 
 FORKING = """
-import os, sys
+import os, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork beside threads, since Python 3.12
 from pybroker.client import at_exit
 child = os.fork()
 if not child:
