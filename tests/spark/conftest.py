@@ -19,6 +19,7 @@ from pybroker.spark.pipeline import java
 from pybroker.spark.pipeline.failure import FailureError
 
 WAIT_S = 30.0
+TIMEOUT_S = 300
 # What somebody's shell may say to Spark is nothing to the tests.
 FOREIGN = re.compile(r"SPARK_|PYSPARK_|JAVA_TOOL_OPTIONS$|_JAVA_OPTIONS$")
 
@@ -35,6 +36,13 @@ CONFIG = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "2",
 }
+
+
+def pytest_collection_modifyitems(items):
+    # The first one starts the session; one that is cut off amid a call leaves the virtual machine beyond use.
+    for item in items:
+        if item.get_closest_marker("spark") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 def why_no_spark() -> str | None:

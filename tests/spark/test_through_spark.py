@@ -56,7 +56,7 @@ def test_what_a_stream_drains_is_in_parquet_once_and_the_queue_is_empty(spark, u
         writer = frame.selectExpr("int(string(value)) AS n", "redelivered").writeStream.format("parquet")
         writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
         query = writer.start(str(tmp_path / "out"))
-        assert query.awaitTermination(60)
+        assert query.awaitTermination(200)
         rows = spark.read.parquet(str(tmp_path / "out")).orderBy("n").collect()
         assert rows == [(number, False) for number in range(500)]
     assert channel.queue_declare(queue, durable=True).message_count == 0
@@ -87,7 +87,7 @@ def test_a_streaming_sinks_ids_name_query_batch_and_partition(spark, uri, channe
     frame = spark.readStream.format("pybroker").options(uri=uri, queue=queue, spoolLocation=str(spool)).load()
     writer = frame.select("value").writeStream.format("pybroker").options(uri=uri, exchange="", routingKey=target)
     query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
-    assert query.awaitTermination(60)
+    assert query.awaitTermination(200)
     message = channel.basic_get(target, no_ack=True)
     channel.queue_delete(target)
     assert (message.body, message.properties.message_id) == (b"through", f"{query.id}-0-0-0")
