@@ -24,3 +24,10 @@ def test_a_batch_counts_as_many_as_were_taken_equal_or_not():
     sizes.count(contents(5, 500, 50_000), 2)
     assert [3, 1] == sizes.counts[:2]
     assert 4 == sum(sizes.counts)
+
+
+def test_of_many_that_differ_some_stand_for_their_neighbours():
+    sizes = MessageSizes()
+    sizes.count(contents(*([5] * 500 + [500] * 501)), 1_001)
+    assert 1_001 == sum(sizes.counts[:2])
+    assert abs(sizes.counts[0] - 500) < 100

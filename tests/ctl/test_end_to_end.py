@@ -85,7 +85,7 @@ def test_b10_publishing_is_stopped_at_once_and_why_is_told_in_every_formatter(no
         # What it says is what helps.
         assert node.ctl(*document["alarms"][0]["advice"].split()[1:]).returncode == 0
         node.wait_for("list_connections -s state", "running\n")
-        assert "Nobody is held back. The last was <" in node.ctl("why_blocked").stdout
+        assert "No connection is held back. The last was <" in node.ctl("why_blocked").stdout
         peer.close()
 
 
