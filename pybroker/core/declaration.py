@@ -52,7 +52,7 @@ def check_queue_declare(
     """
     durable, exclusive, auto_delete, arguments = asked
     name = strip_line_ends(name)
-    if vhost.default_queue_type and QUEUE_TYPE not in arguments:
+    if vhost.queue_type and QUEUE_TYPE not in arguments:
         _add_default_type(vhost, arguments, fits=durable and not exclusive and not auto_delete)
     if name:
         check_reserved("queue", name)
@@ -116,7 +116,7 @@ def create_queue(
 
 def _add_default_type(vhost: "VHost", arguments: "Table", *, fits: bool) -> None:
     """Add the vhost's default type, or classic for a queue that could not have that one (rabbit_amqqueue)."""
-    arguments[QUEUE_TYPE] = vhost.default_queue_type if fits else "classic"
+    arguments[QUEUE_TYPE] = vhost.queue_type if fits else "classic"
 
 
 def _server_name(arguments: "Table") -> str:

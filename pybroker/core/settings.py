@@ -32,6 +32,7 @@ class Settings:
     password_hashing: str = ARGON2ID  # of new users and changed passwords
     seeds_defaults: bool = True  # a fresh node gets the next ones; not one that loads definitions
     default_vhost: str = "/"
+    default_queue_type: str = ""  # where the virtual host has none of its own; empty: none is put in the arguments
     event_vhost: str = "/"  # of the event exchange
     default_user: str = "guest"
     default_pass: str = "guest"  # noqa: S105 - RabbitMQ's default user, loopback only

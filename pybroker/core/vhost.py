@@ -57,7 +57,7 @@ class VHost:
         self.name = name
         self.description = description
         self.tags = tags
-        self.default_queue_type = default_queue_type  # of a queue declared without x-queue-type (F43); empty: none
+        self.default_queue_type = default_queue_type  # its own, of a queue declared without x-queue-type; empty: none
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
         self.schedules: dict[Schedule, None] = {}  # of its delayed message exchanges
@@ -68,6 +68,11 @@ class VHost:
         self.generation = 0
         self.unroutable_ae_missing = 0
         self.tracing = False
+
+    @property
+    def queue_type(self) -> str:
+        """Return the type of a queue declared without x-queue-type (F43): its own default, or the node's."""
+        return self.default_queue_type or self.broker.settings.default_queue_type
 
     def bump(self) -> None:
         """Void every cached route of this virtual host."""

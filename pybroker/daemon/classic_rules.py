@@ -248,6 +248,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "cluster_name": one(text),
     "auth_mechanisms": _mechanisms,
     "default_vhost": one(text),
+    "default_queue_type": one(word()),
     "default_user": one(text),
     "default_pass": one(text),
     "default_user_tags": _tags,

@@ -90,6 +90,13 @@ def _audit_file(text: str) -> Path | None:
     return Path(AUDIT_FILE) if text == "true" else _log_file(text)
 
 
+def _queue_type(text: str) -> str:
+    if text in {"stream", "rabbit_stream_queue"}:
+        raise ValueError("expected classic or quorum: it has no streams yet")
+    found = values.one_of(("classic", "quorum", "rabbit_classic_queue", "rabbit_quorum_queue"))(text)
+    return "quorum" if found in {"quorum", "rabbit_quorum_queue"} else ""
+
+
 KEYS: Final[Mapping[str, Key]] = {
     "node.name": Key("pybroker@HOST", values.node_name, ""),
     "cluster_name": Key("pybroker@HOST", values.short_text, "cluster_name"),
@@ -115,6 +122,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), ""),
     "password_hashing_module": Key(ARGON2ID, values.one_of(ALGORITHMS), "password_hashing"),
     "default_vhost": Key("/", values.short_text, "default_vhost"),
+    "default_queue_type": Key("classic", _queue_type, "default_queue_type"),
     "event_exchange.vhost": Key("/", values.short_text, "event_vhost"),
     "default_user": Key("guest", values.short_text, "default_user"),
     "default_pass": Key("guest", values.text_value, "default_pass"),

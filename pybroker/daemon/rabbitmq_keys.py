@@ -34,7 +34,6 @@ REASONS: Final = {
     "default_policies": _LATER + "set_operator_policy sets them, and a file of definitions has them (load_definitions)",
     "default_limits": _LATER + "set_vhost_limits sets them, and a file of definitions has them (load_definitions)",
     "runtime_parameters": _LATER + "set_parameter sets them, and a file of definitions has them (load_definitions)",
-    "default_queue_type": _LATER + "each virtual host has a default of its own (add_vhost --default-queue-type)",
     "deprecated_features": _LATER + "every deprecated feature is permitted",
     "message_interceptors": _LATER + "it has no message interceptors",
     "auth_backends": _LATER + "users are checked by the node itself",

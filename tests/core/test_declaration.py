@@ -146,6 +146,16 @@ def test_f43_a_vhosts_default_type_is_that_of_durable_queues_which_do_not_say():
         assert (arguments["x-queue-type"], arguments.type_of("x-queue-type")) == (expected, "S")
 
 
+@pytest.mark.parametrize(("own", "expected"), [("", "quorum"), ("classic", "classic")])
+def test_f43_the_nodes_default_type_counts_where_the_vhost_has_none(own, expected):
+    vhost = new_vhost()
+    vhost.broker.settings.default_queue_type = "quorum"
+    vhost.default_queue_type = own
+    arguments = Table()
+    declare(vhost, "q", arguments=arguments)
+    assert arguments["x-queue-type"] == expected
+
+
 def test_f43_without_a_default_nothing_is_added():
     arguments = Table()
     declare(new_vhost(), "q", arguments=arguments)

@@ -24,6 +24,7 @@ FORMS = {
     "cluster_name": ['<<"c">>', '"c"'],
     "auth_mechanisms": ["['PLAIN', 'AMQPLAIN']"],
     "default_vhost": ['<<"/">>'],
+    "default_queue_type": ["rabbit_quorum_queue", "rabbit_classic_queue"],
     "default_user": ['<<"guest">>'],
     "default_pass": ['<<"p#w">>'],
     "default_user_tags": ["[administrator, monitoring]", "[]"],

@@ -58,6 +58,9 @@ def test_the_documented_default_is_the_settings_default(name):
         ("password_hashing_module = rabbit_password_hashing_sha512", "password_hashing", SHA512),
         ("max_message_size = 1MB", "message_octets_max", 1_048_576),
         ("default_vhost = v", "default_vhost", "v"),
+        ("default_queue_type = quorum", "default_queue_type", "quorum"),
+        ("default_queue_type = rabbit_quorum_queue", "default_queue_type", "quorum"),
+        ("default_queue_type = rabbit_classic_queue", "default_queue_type", ""),
         ("default_user = u", "default_user", "u"),
         ("default_pass = 'p#w'", "default_pass", "p#w"),
         ("default_user_tags.monitoring = true", "default_user_tags", ("monitoring",)),
@@ -170,6 +173,12 @@ def test_a_log_file_may_lie_elsewhere():
 
 def test_a_bad_value_names_file_line_key_and_what_is_expected():
     assert problems_of("\nheartbeat = abc") == ["f:2: heartbeat = abc: expected a whole number from 0 to 65535"]
+
+
+def test_streams_are_no_default_queue_type():
+    assert problems_of("default_queue_type = stream") == [
+        "f:1: default_queue_type = stream: expected classic or quorum: it has no streams yet"
+    ]
 
 
 def test_an_unknown_key_names_the_nearest_one():

@@ -2,6 +2,7 @@
 
 import json
 
+import pika
 import pytest
 from daemon.running import Running
 
@@ -79,3 +80,18 @@ def test_b12_c3_d3_the_classic_form_of_the_documents(start):
     running.ctl("set_vm_memory_high_watermark", "0.5")
     assert limits(running)["vm_memory_high_watermark.relative"] == ("0.5", "pybrokerctl")
     assert "Memory limit set to 476MB. (500000000 octets of 1000000000, configured)" in running.log
+
+
+def test_the_nodes_default_queue_type_is_that_of_virtual_hosts_without_one(start):
+    running, _file = start("listeners.tcp.a = 127.0.0.1:0\ndefault_queue_type = quorum\n", "pybroker.conf")
+    running.ctl("add_vhost", "own", "--default-queue-type", "classic")
+    parts = running.ctl("-q", "list_vhosts", "name", "default_queue_type", "--formatter", "json")
+    assert {each["name"]: each["default_queue_type"] for each in json.loads(parts)} == {"/": "quorum", "own": "classic"}
+    exported = json.loads(running.ctl("-q", "export_definitions", "-"))
+    assert {each["name"]: each["metadata"].get("default_queue_type") for each in exported["vhosts"]} == {
+        "/": None,
+        "own": "classic",
+    }
+    with pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", running.port)) as connection:
+        connection.channel().queue_declare("q", durable=True)
+    assert "q\tquorum" in running.ctl("-q", "list_queues", "name", "type")

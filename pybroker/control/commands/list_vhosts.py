@@ -26,7 +26,7 @@ def _metadata(vhost: "VHost") -> dict[str, Any]:
     return {
         "description": vhost.description,
         "tags": list(vhost.tags),
-        "default_queue_type": vhost.default_queue_type or "classic",
+        "default_queue_type": vhost.queue_type or "classic",
         **({"protected_from_deletion": True} if vhost.protected else {}),
     }
 
@@ -37,7 +37,7 @@ COLUMNS = (
     Column("tags", lambda v: list(v.tags), "tags"),
     Column(
         "default_queue_type",
-        lambda v: v.default_queue_type or "classic",
+        lambda v: v.queue_type or "classic",
         "type of a durable queue declared without x-queue-type",
     ),
     Column("protected_from_deletion", lambda v: v.protected, "whether delete_vhost is refused"),

@@ -122,7 +122,7 @@ def _queue(broker: "Broker", change: Change) -> None:
     vhost, name = _find_vhost(broker, value), value["name"]
     if name in vhost.queues:
         raise Fault("somebody else has declared it meanwhile")
-    arguments = queue_arguments(value, vhost.default_queue_type)
+    arguments = queue_arguments(value, vhost.queue_type)
     asked = QueueProperties(value["durable"], exclusive=False, auto_delete=value["auto_delete"], arguments=arguments)
     create_queue(vhost, None, None, name, asked)
 

@@ -248,7 +248,7 @@ class Checker:
         if wanted is not None and wanted.value["default_queue_type"] is not None:
             found: str = wanted.value["default_queue_type"]
             return found
-        return self._vhost(vhost_name).default_queue_type
+        return self._vhost(vhost_name).queue_type
 
     def _binding(self, value: Value) -> None:
         arguments = checked_arguments(value)
