@@ -42,6 +42,7 @@ def test_a_connection_says_for_how_long_it_was_held(world):
     peer.declare("q")
     peer.publish("", "q", b"")
     world.broker.alarms.set("memory", "short")
+    peer.publish("", "q", b"")  # with the next publish it is blocked
     world.run()
     world.advance(1_500)
     row = rows.of_session(peer.session)
