@@ -33,6 +33,7 @@ from pybroker.core.trace import Traces
 from pybroker.core.transfer.transfer import Transfer
 from pybroker.core.users import Users
 from pybroker.core.vhost import VHost
+from pybroker.core.vhost_defaults import give_defaults
 from pybroker.session import Turn
 from pybroker.store.memory import MemoryDefinitions, MemoryLog
 
@@ -143,7 +144,7 @@ class Broker:
     def add_vhost(
         self, name: str, description: str = "", tags: tuple[str, ...] = (), default_queue_type: str = ""
     ) -> VHost:
-        """Create a virtual host with RabbitMQ's exchanges; an existing one is returned as it is."""
+        """Create a virtual host with RabbitMQ's exchanges and what is configured; one that exists stays as it is."""
         vhost = self.vhosts.get(name)
         if vhost is None:
             if name in self.leaving:
@@ -151,6 +152,7 @@ class Broker:
             vhost = self.make_vhost(name, description, tags, default_queue_type)
             durable.keep_vhost(vhost)
             telling.vhost_created(vhost)
+            give_defaults(vhost)
         return vhost
 
     def make_vhost(self, name: str, description: str, tags: tuple[str, ...], default_queue_type: str) -> VHost:

@@ -1,7 +1,8 @@
 """The broker's settings as plain values. Where they come from (file, option) is `daemon/config.py`'s business."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from pybroker.core.password import ARGON2ID
 from pybroker.core.watermark import Watermarks
@@ -39,6 +40,8 @@ class Settings:
     default_user_tags: tuple[str, ...] = ("administrator",)
     default_permissions: tuple[str, str, str] = (".*", ".*", ".*")  # configure, write, read
     loopback_users: frozenset[str] = field(default_factory=lambda: frozenset({"guest"}))
+    # What new virtual hosts get: by name, and by the last part of a key of the configuration.
+    default_limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     refuse_immediate: bool = False
     refuse_flow: bool = False
     auth_mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")

@@ -130,6 +130,9 @@ KEYS: Final[Mapping[str, Key]] = {
     "default_permissions.configure": Key(".*", values.pattern, ""),
     "default_permissions.write": Key(".*", values.pattern, ""),
     "default_permissions.read": Key(".*", values.pattern, ""),
+    "default_limits.vhosts.NAME.pattern": Key("", values.name_pattern, ""),
+    "default_limits.vhosts.NAME.max_connections": Key("", values.whole_number(1, 1_000_000_000), ""),
+    "default_limits.vhosts.NAME.max_queues": Key("", values.whole_number(1, 1_000_000_000), ""),
     "loopback_users": Key("", values.one_of(("none",)), ""),
     "loopback_users.USER": Key("true", values.boolean, ""),
     "load_definitions": Key("", values.path, ""),
@@ -164,6 +167,10 @@ KEYS: Final[Mapping[str, Key]] = {
     "telemetry.interval": Key("10000", values.whole_number(1_000, 3_600_000), ".telemetry_interval_ms"),
     "telemetry.retention": Key("7", values.whole_number(1, 3_650), ".telemetry_retention_days"),
 }
+
+
+# Of each key with a word in capitals: what stands before it, the word, what stands behind it.
+_FAMILIES: Final = {name: re.split("([A-Z]+)", name) for name in KEYS if not name.islower()}
 
 
 @dataclass(slots=True)
@@ -225,18 +232,14 @@ class ConfigError(StartError):
 
 
 def find_key(key: str) -> tuple[str, str] | None:
-    """Return the name in `KEYS` that `key` fits, and the word that stands for its last part (`""` if none does)."""
+    """Return the name in `KEYS` that `key` fits, and the word that stands for its part in capitals (`""`: none)."""
     if key in KEYS:
         return key, ""
-    stem, _, word = key.rpartition(".")
-    for name in KEYS:
-        head, _, last = name.rpartition(".")
-        if head == stem and last.isupper() and word:
-            return name, word
+    for name, (head, kind, tail) in _FAMILIES.items():
+        word = key[len(head) : len(key) - len(tail)]
         # Names of users may have dots.
-        user = key.removeprefix(f"{head}.")
-        if last == "USER" and user not in {"", key}:
-            return name, user
+        if word and key == head + word + tail and (kind == "USER" or "." not in word):
+            return name, word
     return None
 
 
@@ -311,6 +314,17 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
         for permission, default in zip(("configure", "write", "read"), settings.default_permissions, strict=True)
     )
     settings.default_permissions = (configure_, write, read)
+    settings.default_limits = _by_word(given, "default_limits.vhosts.NAME.")
+
+
+def _by_word(given: Mapping[str, dict[str, Any]], head: str) -> dict[str, dict[str, Any]]:
+    """Return the values of the keys that begin so: by the word in capitals, then by what stands behind it."""
+    found: dict[str, dict[str, Any]] = {}
+    for key, values_ in given.items():
+        if key.startswith(head):
+            for word, value in values_.items():
+                found.setdefault(word, {})[key.removeprefix(head)] = value
+    return found
 
 
 def _set_limits(config: Config, given: Mapping[str, dict[str, Any]]) -> None:

@@ -32,7 +32,6 @@ REASONS: Final = {
     "definitions": _DEFINITIONS,
     "default_users": _LATER + "a file of definitions makes as many users as it has (load_definitions)",
     "default_policies": _LATER + "set_operator_policy sets them, and a file of definitions has them (load_definitions)",
-    "default_limits": _LATER + "set_vhost_limits sets them, and a file of definitions has them (load_definitions)",
     "runtime_parameters": _LATER + "set_parameter sets them, and a file of definitions has them (load_definitions)",
     "deprecated_features": _LATER + "every deprecated feature is permitted",
     "message_interceptors": _LATER + "it has no message interceptors",
@@ -111,8 +110,9 @@ _STORE: Final = _NEVER + "it keeps messages in a log of its own, with nothing to
 _FLOW: Final = _NEVER + "publishers are held back by what waits for the disk, without configuration; remove the line"
 _INNER: Final = _NEVER + "it concerns RabbitMQ's inner workings; remove the line"
 _SETUP: Final = _LATER + "it has no plugins and no feature flags"
-# Settings that only the classic form has.
+# Settings that only the classic form has, or that only the newer one has here.
 _CLASSIC: Final = {
+    "default_limits": _LATER + "only the newer form of configuration has it",
     "anonymous_login_user": _LATER + "there is no login without a name",
     "anonymous_login_pass": _LATER + "there is no login without a name",
     "backing_queue_module": _STORE,

@@ -160,6 +160,17 @@ def pattern(text: str) -> str:
     return text
 
 
+def name_pattern(text: str) -> str:
+    """Return a pattern that compiles and is searched for in names, as those of policies are."""
+    from pybroker.core.name_pattern import NamePattern, PatternError  # noqa: PLC0415 - as above
+
+    try:
+        NamePattern(text)
+    except PatternError as error:
+        raise ValueError(f"expected a regular expression as google-re2 reads it: {error}") from None
+    return text
+
+
 def path(text: str) -> Path:
     """Return an absolute path; `~` is the home folder."""
     try:

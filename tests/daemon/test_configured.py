@@ -95,3 +95,19 @@ def test_the_nodes_default_queue_type_is_that_of_virtual_hosts_without_one(start
     with pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", running.port)) as connection:
         connection.channel().queue_declare("q", durable=True)
     assert "q\tquorum" in running.ctl("-q", "list_queues", "name", "type")
+
+
+OF_NEW_VHOSTS = """
+listeners.tcp.a = 127.0.0.1:0
+default_limits.vhosts.teams.pattern = ^team-
+default_limits.vhosts.teams.max_queues = 5
+"""
+
+
+def test_what_is_configured_for_new_virtual_hosts_is_there_and_outlives_the_daemon(start):
+    running, file = start(OF_NEW_VHOSTS, "pybroker.conf")
+    running.ctl("add_vhost", "team-a")
+    running.stop()
+    file.write_text("listeners.tcp.a = 127.0.0.1:0\n")
+    running, _file = start(file.read_text(), file.name)
+    assert '{"max-queues":5}' in running.ctl("-q", "list_vhost_limits", "-p", "team-a")

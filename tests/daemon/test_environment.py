@@ -34,12 +34,16 @@ def test_without_anything_given_all_is_default():
     assert found["pid_file"].value.endswith("/n@h.pid")
 
 
+OF_NEW_VHOSTS = ("default_limits.", "default_policies.", "default_users.")
+
+
 def test_every_key_of_the_schema_is_there_unless_it_only_takes_away():
     shown = {(find_key(key) or (key,))[0] for key in rows(config_of())}
     assert set(KEYS) - shown == {
         "listeners.tcp",
         "listeners.unix.NAME",
         "loopback_users",
+        *(name for name in KEYS if name.startswith(OF_NEW_VHOSTS)),
         "vm_memory_high_watermark.absolute",
         "total_memory_available_override_value",
         "disk_free_limit.relative",

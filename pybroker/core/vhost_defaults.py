@@ -1,0 +1,38 @@
+"""What a new virtual host gets by its name from the configuration: limits.
+
+It is given once, in the turn in which the virtual host is made, so that one transaction has both. As in RabbitMQ
+(rabbit_db_vhost_defaults) nothing of it is tied to the configuration afterwards.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pybroker.core.name_pattern import NamePattern
+from pybroker.core.quota import LIMITS, VHOST_LIMITS
+
+if TYPE_CHECKING:
+    from pybroker.core.vhost import VHost
+
+Given = Mapping[str, Any]
+
+
+def give_defaults(vhost: "VHost") -> None:
+    """Give a new virtual host what is configured for its name."""
+    settings, parameters = vhost.broker.settings, vhost.broker.parameters
+    # Of limits only the first that fit.
+    for _, given in _fitting(settings.default_limits, "pattern", vhost.name)[:1]:
+        limits = _without_patterns(given)
+        if limits:
+            parameters.set(vhost.name, VHOST_LIMITS, LIMITS, limits)
+
+
+def _fitting(defaults: Mapping[str, Given], key: str, vhost_name: str) -> list[tuple[str, Given]]:
+    """Return those with a pattern, under `key`, that fits, by their names; without one they are for all."""
+    return [
+        (name, each) for name, each in sorted(defaults.items()) if NamePattern(each.get(key, "")).matches(vhost_name)
+    ]
+
+
+def _without_patterns(given: Given) -> dict[str, Any]:
+    """Return what is left without patterns, under the names that parameters have: `max-queues`."""
+    return {key.replace("_", "-"): value for key, value in given.items() if not key.endswith("pattern")}

@@ -1,0 +1,31 @@
+"""What a new virtual host gets from the configuration, by its name."""
+
+from kept import again, new_broker
+
+LIMITS = {"b": {"pattern": "^t", "max_queues": 5, "max_connections": 7}, "c": {"pattern": "team", "max_queues": 9}}
+
+
+def limits_of(broker, vhost):
+    return broker.parameters.of(vhost, "vhost-limits").get("limits")
+
+
+def test_of_limits_the_first_that_fit_are_given():
+    broker = new_broker(default_limits=LIMITS)
+    for name in ("team", "a team", "other"):
+        broker.add_vhost(name)
+    assert {"max-queues": 5, "max-connections": 7} == limits_of(broker, "team")
+    assert {"max-queues": 9} == limits_of(broker, "a team")
+    assert None is limits_of(broker, "other") is limits_of(broker, "/")
+
+
+def test_without_a_pattern_they_are_for_all_and_without_a_limit_for_none():
+    broker = new_broker(default_limits={"a": {"pattern": "^free"}, "b": {"max_queues": 1}})
+    broker.add_vhost("free")
+    assert (None, {"max-queues": 1}) == (limits_of(broker, "free"), limits_of(broker, "/"))
+
+
+def test_they_are_given_once():
+    broker = new_broker(default_limits={"a": {"max_queues": 1}})
+    broker.parameters.set("/", "vhost-limits", "limits", {"max-queues": 2})
+    broker.add_vhost("/")
+    assert {"max-queues": 2} == limits_of(broker, "/") == limits_of(again(broker), "/")
