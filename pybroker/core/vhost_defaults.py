@@ -1,4 +1,4 @@
-"""What a new virtual host gets by its name from the configuration: limits.
+"""What a new virtual host gets by its name from the configuration: limits and operator policies.
 
 It is given once, in the turn in which the virtual host is made, so that one transaction has both. As in RabbitMQ
 (rabbit_db_vhost_defaults) nothing of it is tied to the configuration afterwards.
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pybroker.core.name_pattern import NamePattern
+from pybroker.core.policy import ALL, OPERATOR
 from pybroker.core.quota import LIMITS, VHOST_LIMITS
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ def give_defaults(vhost: "VHost") -> None:
         limits = _without_patterns(given)
         if limits:
             parameters.set(vhost.name, VHOST_LIMITS, LIMITS, limits)
+    for name, given in _fitting(settings.default_policies, "vhost_pattern", vhost.name):
+        pattern, definition = given.get("queue_pattern", ".*"), _without_patterns(given)
+        value = {"pattern": pattern, "definition": definition, "priority": 0, "apply-to": ALL}
+        parameters.set(vhost.name, OPERATOR, name, value)
 
 
 def _fitting(defaults: Mapping[str, Given], key: str, vhost_name: str) -> list[tuple[str, Given]]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from pybroker import paths
 from pybroker.core.password import ALGORITHMS, ARGON2ID
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING, Settings
-from pybroker.daemon import values
+from pybroker.daemon import new_vhosts, values
 from pybroker.daemon.conf_file import PROBLEMS_MAX, Assignment
 from pybroker.daemon.rabbitmq_keys import find_reason
 from pybroker.daemon.start_error import StartError
@@ -130,9 +130,7 @@ KEYS: Final[Mapping[str, Key]] = {
     "default_permissions.configure": Key(".*", values.pattern, ""),
     "default_permissions.write": Key(".*", values.pattern, ""),
     "default_permissions.read": Key(".*", values.pattern, ""),
-    "default_limits.vhosts.NAME.pattern": Key("", values.name_pattern, ""),
-    "default_limits.vhosts.NAME.max_connections": Key("", values.whole_number(1, 1_000_000_000), ""),
-    "default_limits.vhosts.NAME.max_queues": Key("", values.whole_number(1, 1_000_000_000), ""),
+    **{name: Key("", parse, "") for name, parse in new_vhosts.PARSERS.items()},
     "loopback_users": Key("", values.one_of(("none",)), ""),
     "loopback_users.USER": Key("true", values.boolean, ""),
     "load_definitions": Key("", values.path, ""),
@@ -233,7 +231,7 @@ class ConfigError(StartError):
 
 def find_key(key: str) -> tuple[str, str] | None:
     """Return the name in `KEYS` that `key` fits, and the word that stands for its part in capitals (`""`: none)."""
-    if key in KEYS:
+    if key in KEYS and key not in _FAMILIES:
         return key, ""
     for name, (head, kind, tail) in _FAMILIES.items():
         word = key[len(head) : len(key) - len(tail)]
@@ -314,17 +312,9 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
         for permission, default in zip(("configure", "write", "read"), settings.default_permissions, strict=True)
     )
     settings.default_permissions = (configure_, write, read)
-    settings.default_limits = _by_word(given, "default_limits.vhosts.NAME.")
-
-
-def _by_word(given: Mapping[str, dict[str, Any]], head: str) -> dict[str, dict[str, Any]]:
-    """Return the values of the keys that begin so: by the word in capitals, then by what stands behind it."""
-    found: dict[str, dict[str, Any]] = {}
-    for key, values_ in given.items():
-        if key.startswith(head):
-            for word, value in values_.items():
-                found.setdefault(word, {})[key.removeprefix(head)] = value
-    return found
+    faults = new_vhosts.gather(settings, given, config.assignments)
+    if faults:
+        raise ConfigError(faults)
 
 
 def _set_limits(config: Config, given: Mapping[str, dict[str, Any]]) -> None:

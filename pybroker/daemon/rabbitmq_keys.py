@@ -31,7 +31,7 @@ REASONS: Final = {
     "tcp_listen_options": _LATER + "of the socket options only tcp_listen_options.backlog can be set",
     "definitions": _DEFINITIONS,
     "default_users": _LATER + "a file of definitions makes as many users as it has (load_definitions)",
-    "default_policies": _LATER + "set_operator_policy sets them, and a file of definitions has them (load_definitions)",
+    "default_policies": _LATER + "of operator policies it takes what has an effect here (pybroker.conf(5) lists it)",
     "runtime_parameters": _LATER + "set_parameter sets them, and a file of definitions has them (load_definitions)",
     "deprecated_features": _LATER + "every deprecated feature is permitted",
     "message_interceptors": _LATER + "it has no message interceptors",
@@ -104,7 +104,6 @@ _RENAMED: Final = {
     "writer_gc_threshold": "socket_writer",
     "product_name": "product",
     "product_version": "product",
-    "policies": "default_policies",
 }
 _STORE: Final = _NEVER + "it keeps messages in a log of its own, with nothing to tune; remove the line"
 _FLOW: Final = _NEVER + "publishers are held back by what waits for the disk, without configuration; remove the line"
@@ -113,6 +112,8 @@ _SETUP: Final = _LATER + "it has no plugins and no feature flags"
 # Settings that only the classic form has, or that only the newer one has here.
 _CLASSIC: Final = {
     "default_limits": _LATER + "only the newer form of configuration has it",
+    "policies": _LATER + "only the newer form of configuration has it (default_policies)",
+    "default_policies": _LATER + "only the newer form of configuration has it",
     "anonymous_login_user": _LATER + "there is no login without a name",
     "anonymous_login_pass": _LATER + "there is no login without a name",
     "backing_queue_module": _STORE,

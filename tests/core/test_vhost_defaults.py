@@ -29,3 +29,29 @@ def test_they_are_given_once():
     broker.parameters.set("/", "vhost-limits", "limits", {"max-queues": 2})
     broker.add_vhost("/")
     assert {"max-queues": 2} == limits_of(broker, "/") == limits_of(again(broker), "/")
+
+
+POLICIES = {
+    "p": {"vhost_pattern": "^t", "queue_pattern": "^q", "max_length": 3, "message_ttl": 60_000},
+    "all": {"expires": 5},
+}
+
+
+def policies_of(broker, vhost):
+    return {policy.name: policy.definition for policy in broker.policies.of(vhost, "operator_policy")}
+
+
+def test_all_operator_policies_that_fit_are_given():
+    broker = new_broker(default_policies=POLICIES)
+    broker.add_vhost("team")
+    for each in (broker, again(broker)):
+        assert {"p": {"max-length": 3, "message-ttl": 60_000}, "all": {"expires": 5}} == policies_of(each, "team")
+        assert {"all": {"expires": 5}} == policies_of(each, "/")
+
+
+def test_an_operator_policy_is_for_the_queues_that_its_pattern_fits():
+    broker = new_broker(default_policies={"p": POLICIES["p"]})
+    vhost = broker.add_vhost("team")
+    (policy,) = broker.policies.of("team", "operator_policy")
+    assert (True, False) == (policy.matches("classic", "q1"), policy.matches("classic", "other"))
+    assert vhost.exchanges["amq.direct"].applied.operator is None

@@ -67,11 +67,6 @@ def test_the_documented_default_is_the_settings_default(name):
         ("default_user_tags.administrator = false", "default_user_tags", ()),
         ("default_permissions.read = ^a", "default_permissions", (".*", ".*", "^a")),
         ("default_permissions.configure = ^c", "default_permissions", ("^c", ".*", ".*")),
-        (
-            "default_limits.vhosts.a.pattern = ^t\ndefault_limits.vhosts.a.max_queues = 5",
-            "default_limits",
-            {"a": {"pattern": "^t", "max_queues": 5}},
-        ),
         ("loopback_users = none", "loopback_users", frozenset()),
         ("loopback_users.guest = false", "loopback_users", frozenset()),
         ("loopback_users.alice = true", "loopback_users", frozenset({"alice"})),
@@ -369,6 +364,7 @@ def test_a_later_assignment_wins():
         ("default_limits.vhosts.a.max_queues", ("default_limits.vhosts.NAME.max_queues", "a")),
         ("default_limits.vhosts.a.b.max_queues", None),
         ("default_limits.vhosts.max_queues", None),
+        ("listeners.tcp.NAME", ("listeners.tcp.NAME", "NAME")),
         ("nothing", None),
     ],
 )

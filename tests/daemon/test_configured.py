@@ -101,6 +101,8 @@ OF_NEW_VHOSTS = """
 listeners.tcp.a = 127.0.0.1:0
 default_limits.vhosts.teams.pattern = ^team-
 default_limits.vhosts.teams.max_queues = 5
+default_policies.operator.short.vhost_pattern = ^team-
+default_policies.operator.short.message_ttl = 1m
 """
 
 
@@ -111,3 +113,5 @@ def test_what_is_configured_for_new_virtual_hosts_is_there_and_outlives_the_daem
     file.write_text("listeners.tcp.a = 127.0.0.1:0\n")
     running, _file = start(file.read_text(), file.name)
     assert '{"max-queues":5}' in running.ctl("-q", "list_vhost_limits", "-p", "team-a")
+    (policy,) = json.loads(running.ctl("-q", "list_operator_policies", "-p", "team-a", "--formatter", "json"))
+    assert ("short", ".*", '{"message-ttl":60000}') == tuple(policy[key] for key in ("name", "pattern", "definition"))

@@ -17,7 +17,7 @@ cluster_keepalive_interval cluster_name cluster_nodes cluster_partition_handling
 collect_statistics_interval config_entry_decoder connection_max consumer_disconnected_timeout consumer_timeout
 core_metrics_gc_interval credential_validator credentials_obfuscation_fallback_secret credit_flow_default_credit
 dead_letter_worker_consumer_prefetch dead_letter_worker_publisher_confirm_timeout default_consumer_prefetch
-default_limits
+default_limits default_policies
 default_pass default_permissions default_user default_user_tags default_vhost default_worker_pool_size
 definition_import_work_pool_size definitions delegate_count disk_free_limit disk_monitor_failure_retries
 disk_monitor_failure_retry_interval enabled_plugins_file feature_flags_file fhc_read_buffering frame_max
@@ -45,6 +45,7 @@ vm_memory_high_watermark_paging_ratio writer_gc_threshold
         ("listeners.ssl.default", "no TLS yet"),
         ("cluster_formation.peer_discovery_backend", "no clustering yet"),
         ("management.tcp.port", "plugin"),
+        ("default_policies.operator.a.classic_queues.ha_mode", "what has an effect here"),
         ("num_acceptors.tcp", "one loop accepts"),
         ("num_acceptors.ssl", "no TLS yet"),
         ("log.file.rotation.size", "SIGHUP reopens"),

@@ -17,6 +17,9 @@ from pybroker.daemon.values import Address
         (values.octets(1, 1 << 30), "128 KiB", 131_072),
         (values.octets(1, 1 << 30), "2MB", 2_097_152),
         (values.octets(1, 1 << 30), "1GB", 1 << 30),
+        (values.duration_ms(0, 10**12), "0s", 0),
+        (values.duration_ms(0, 10**12), "1d12h", 129_600_000),
+        (values.duration_ms(0, 10**12), "1f1w1m500ms", 1_814_460_500),
         (values.limit_octets, "0", 0),
         (values.limit_octets, "1000000000", 10**9),
         (values.limit_octets, "1GB", 10**9),
@@ -120,3 +123,15 @@ def test_an_address_reads_as_in_urls(address, text):
 def test_choices_are_named():
     with pytest.raises(ValueError, match=r"^expected a, b or c$"):
         values.one_of(("a", "b", "c"))("d")
+
+
+@pytest.mark.parametrize("text", ["", "5", "1x", "1h 5m", "0ms", "2d", "-1s"])
+def test_what_is_no_duration_is_refused(text):
+    with pytest.raises(ValueError, match=r"^expected a duration from 1ms to 1d, as 1d12h or 500ms$"):
+        values.duration_ms(1, 86_400_000)(text)
+
+
+def test_a_pattern_of_names_compiles():
+    assert values.name_pattern("^(?!amq).*") == "^(?!amq).*"
+    with pytest.raises(ValueError, match="google-re2"):
+        values.name_pattern("(")
