@@ -132,6 +132,8 @@ class Broker:
             log.info("Will not seed default virtual host and user: have definitions to load...")
             return
         self.add_vhost(settings.default_vhost, "Default virtual host")
+        if self.users.get(settings.default_user) is not None:
+            return  # one of those that new virtual hosts get
         # Its password stands in the configuration, or is everybody's: a slow hash guards nothing, and costs the start.
         algorithm = quick(settings.password_hashing)
         self.users.add(settings.default_user, settings.default_pass, settings.default_user_tags, algorithm)

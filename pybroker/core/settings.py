@@ -43,6 +43,7 @@ class Settings:
     # What new virtual hosts get: by name, and by the last part of a key of the configuration.
     default_limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     default_policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # the operator's
+    default_users: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     refuse_immediate: bool = False
     refuse_flow: bool = False
     auth_mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")

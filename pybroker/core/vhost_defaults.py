@@ -1,4 +1,4 @@
-"""What a new virtual host gets by its name from the configuration: limits and operator policies.
+"""What a new virtual host gets by its name from the configuration: limits, operator policies, users.
 
 It is given once, in the turn in which the virtual host is made, so that one transaction has both. As in RabbitMQ
 (rabbit_db_vhost_defaults) nothing of it is tied to the configuration afterwards.
@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pybroker.core.name_pattern import NamePattern
+from pybroker.core.password import quick
+from pybroker.core.permissions import CONFIGURE, READ, WRITE
 from pybroker.core.policy import ALL, OPERATOR
 from pybroker.core.quota import LIMITS, VHOST_LIMITS
 
@@ -29,6 +31,12 @@ def give_defaults(vhost: "VHost") -> None:
         pattern, definition = given.get("queue_pattern", ".*"), _without_patterns(given)
         value = {"pattern": pattern, "definition": definition, "priority": 0, "apply-to": ALL}
         parameters.set(vhost.name, OPERATOR, name, value)
+    users = vhost.broker.users
+    for name, given in _fitting(settings.default_users, "vhost_pattern", vhost.name):
+        if users.get(name) is None:
+            # Its password stands in the configuration: a slow hash guards nothing, and would hold up the loop.
+            users.add(name, given.get("password", ""), given.get("tags", ()), quick(settings.password_hashing))
+        users.set_permissions(name, vhost.name, *(given.get(each, ".*") for each in (CONFIGURE, WRITE, READ)))
 
 
 def _fitting(defaults: Mapping[str, Given], key: str, vhost_name: str) -> list[tuple[str, Given]]:

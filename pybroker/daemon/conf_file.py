@@ -79,7 +79,8 @@ def _parse_lines(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]
         match = _LINE.fullmatch(line)
         if match is None:
             # A password must not end up in a terminal's history or a supervisor's log.
-            found = "default_pass and no =" if line.startswith("default_pass") else repr(line[:80])
+            secret = next(filter(line.startswith, ("default_pass", "default_users")), "")
+            found = f"{secret} and no =" if secret else repr(line[:80])
             problems.append(f"{where}: expected 'key = value', found {found}")
             continue
         key, quoted = match["key"], match["quoted"]

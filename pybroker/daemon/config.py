@@ -241,6 +241,12 @@ def find_key(key: str) -> tuple[str, str] | None:
     return None
 
 
+def is_secret(key: str) -> bool:
+    """Tell whether its value is not for everybody who may read a terminal or a report."""
+    found = find_key(key)
+    return found is not None and found[0] in {"default_pass", new_vhosts.PASSWORD}
+
+
 def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -> Config:
     """Return the Config that the assignments make; a later one replaces an earlier one of the same key.
 
@@ -345,7 +351,7 @@ def _describe(assignment: Assignment, sentence: str) -> str:
     if assignment.where.startswith("--"):
         return f"{assignment.where} {assignment.value}: {sentence}"
     # A password must not end up in a terminal's history or a supervisor's log.
-    value = "..." if assignment.key == "default_pass" else assignment.value[:80]
+    value = "..." if is_secret(assignment.key) else assignment.value[:80]
     return f"{assignment.where}: {assignment.key} = {value}: {sentence}"
 
 

@@ -7,10 +7,8 @@ A source is `default`, `FILE:LINE`, the option it was typed with, the variable s
 import os
 from typing import Final, NamedTuple
 
-from pybroker.daemon.config import KEYS, LIMITS, Config, find_key
+from pybroker.daemon.config import KEYS, LIMITS, Config, find_key, is_secret
 
-# What is not for everybody who may read a terminal or a report.
-SECRET: Final = frozenset({"default_pass"})
 HIDDEN: Final = "***"
 RUN_TIME: Final = "pybrokerctl"
 DEFAULT: Final = "default"
@@ -43,7 +41,7 @@ def effective(config: Config) -> list[Row]:
         # Several keys of one kind are replaced as a whole: those of before are not in force any more.
         rows = {other: row for other, row in rows.items() if other == key or not _replaces(key, other)}
         rows[key] = Row(key, value, RUN_TIME)
-    return [row._replace(value=HIDDEN) if row.key in SECRET else row for row in rows.values()]
+    return [row._replace(value=HIDDEN) if is_secret(row.key) else row for row in rows.values()]
 
 
 def _defaults(config: Config, name: str) -> list[tuple[str, str]]:

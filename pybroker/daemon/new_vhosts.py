@@ -1,6 +1,6 @@
-"""The keys that say what new virtual hosts get: limits, operator policies.
+"""The keys that say what new virtual hosts get: limits, operator policies, users.
 
-Names are free and stand in a key where NAME does; what is configured under one name belongs together.
+Names are free and stand in a key where NAME or USER does; what is configured under one name belongs together.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,6 +14,13 @@ from pybroker.daemon.values import Parser
 
 LIMITS: Final = "default_limits.vhosts."
 POLICIES: Final = "default_policies.operator."
+USERS: Final = "default_users."
+PASSWORD: Final = f"{USERS}USER.password"
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (tag.strip() for tag in text.split(","))))
+
 
 _number: Final = values.whole_number(1, 1_000_000_000)
 
@@ -28,12 +35,19 @@ PARSERS: Final[Mapping[str, Parser]] = {
     f"{POLICIES}NAME.max_length": values.whole_number(1, 1_000_000_000_000),
     f"{POLICIES}NAME.max_length_bytes": values.octets(1, values.LIMIT_OCTETS_MAX),
     f"{POLICIES}NAME.delivery_limit": _number,
+    f"{USERS}USER.vhost_pattern": values.name_pattern,
+    PASSWORD: values.text_value,
+    f"{USERS}USER.tags": _tags,
+    f"{USERS}USER.configure": values.pattern,
+    f"{USERS}USER.write": values.pattern,
+    f"{USERS}USER.read": values.pattern,
 }
 
 
 def gather(settings: Settings, given: Mapping[str, dict[str, Any]], assignments: Iterable[Assignment]) -> list[str]:
     """Put into the settings what was given, by key and name; return a sentence for each policy that says nothing."""
     settings.default_limits = _by_name(given, f"{LIMITS}NAME.")
+    settings.default_users = _by_name(given, f"{USERS}USER.")
     settings.default_policies = _by_name(given, f"{POLICIES}NAME.")
     problems = []
     for name, policy in settings.default_policies.items():

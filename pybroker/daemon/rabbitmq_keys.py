@@ -30,7 +30,6 @@ REASONS: Final = {
     "reverse_dns_lookups": _LATER + "it shows addresses, never names",
     "tcp_listen_options": _LATER + "of the socket options only tcp_listen_options.backlog can be set",
     "definitions": _DEFINITIONS,
-    "default_users": _LATER + "a file of definitions makes as many users as it has (load_definitions)",
     "default_policies": _LATER + "of operator policies it takes what has an effect here (pybroker.conf(5) lists it)",
     "runtime_parameters": _LATER + "set_parameter sets them, and a file of definitions has them (load_definitions)",
     "deprecated_features": _LATER + "every deprecated feature is permitted",
@@ -112,6 +111,7 @@ _SETUP: Final = _LATER + "it has no plugins and no feature flags"
 # Settings that only the classic form has, or that only the newer one has here.
 _CLASSIC: Final = {
     "default_limits": _LATER + "only the newer form of configuration has it",
+    "default_users": _LATER + "only the newer form of configuration has it",
     "policies": _LATER + "only the newer form of configuration has it (default_policies)",
     "default_policies": _LATER + "only the newer form of configuration has it",
     "anonymous_login_user": _LATER + "there is no login without a name",

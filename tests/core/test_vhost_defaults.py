@@ -55,3 +55,39 @@ def test_an_operator_policy_is_for_the_queues_that_its_pattern_fits():
     (policy,) = broker.policies.of("team", "operator_policy")
     assert (True, False) == (policy.matches("classic", "q1"), policy.matches("classic", "other"))
     assert vhost.exchanges["amq.direct"].applied.operator is None
+
+
+USERS = {
+    "ops": {"vhost_pattern": "^t", "password": "secret", "tags": ("monitoring",), "configure": "", "read": "^r"},
+    "nobody": {"vhost_pattern": "^t"},
+}
+
+
+def permissions_of(broker, user, vhost):
+    found = broker.users.named(user).permissions.get(vhost)
+    return None if found is None else tuple(map(found.text, ("configure", "write", "read")))
+
+
+def test_users_are_made_with_permissions():
+    broker = new_broker(default_users=USERS)
+    assert broker.users.get("ops") is None
+    broker.add_vhost("team")
+    for each in (broker, again(broker)):
+        user = each.users.authenticate("ops", "secret")
+        assert (("monitoring",), ("", ".*", "^r")) == (user.tags, permissions_of(each, "ops", "team"))
+        assert each.users.named("nobody").password_hash == b""
+
+
+def test_a_user_who_is_there_only_gets_permissions():
+    broker = new_broker(default_users=USERS)
+    broker.users.add("ops", "own", ("management",))
+    broker.add_vhost("team")
+    assert broker.users.authenticate("ops", "own").tags == ("management",)
+    assert ("", ".*", "^r") == permissions_of(broker, "ops", "team")
+
+
+def test_the_default_user_may_be_one_of_them():
+    broker = new_broker(default_users={"guest": {"password": "other", "write": "^w"}})
+    assert broker.users.authenticate("guest", "guest") is None
+    assert broker.users.authenticate("guest", "other") is not None
+    assert (".*", "^w", ".*") == permissions_of(broker, "guest", "/")

@@ -94,6 +94,10 @@ def test_a_line_with_a_password_is_not_shown():
         [],
         ["f:1: expected 'key = value', found default_pass and no ="],
     )
+    assert parse_conf(b"default_users.a.password secret", "f") == (
+        [],
+        ["f:1: expected 'key = value', found default_users and no ="],
+    )
 
 
 def test_a_key_may_be_set_once():

@@ -103,6 +103,9 @@ default_limits.vhosts.teams.pattern = ^team-
 default_limits.vhosts.teams.max_queues = 5
 default_policies.operator.short.vhost_pattern = ^team-
 default_policies.operator.short.message_ttl = 1m
+default_users.ops.vhost_pattern = ^team-
+default_users.ops.password = secret
+default_users.ops.write = ^w
 """
 
 
@@ -115,3 +118,5 @@ def test_what_is_configured_for_new_virtual_hosts_is_there_and_outlives_the_daem
     assert '{"max-queues":5}' in running.ctl("-q", "list_vhost_limits", "-p", "team-a")
     (policy,) = json.loads(running.ctl("-q", "list_operator_policies", "-p", "team-a", "--formatter", "json"))
     assert ("short", ".*", '{"message-ttl":60000}') == tuple(policy[key] for key in ("name", "pattern", "definition"))
+    assert "Success" in running.ctl("authenticate_user", "ops", "secret")
+    assert "ops\t.*\t^w\t.*" in running.ctl("-q", "list_permissions", "-p", "team-a")

@@ -95,7 +95,8 @@ def test_a_file_is_named_with_the_line_and_an_option_by_itself():
 
 
 def test_the_password_is_not_shown():
-    found = rows(config_of("default_pass = secret\n"))
+    found = rows(config_of("default_pass = secret\ndefault_users.a.password = secret\n"))
+    assert found["default_users.a.password"].value == "***"
     assert found["default_pass"] == ("default_pass", "***", "/etc/p.conf:1")
 
 

@@ -39,3 +39,15 @@ def test_a_policy_says_something():
 def test_a_limit_is_a_number_above_zero():
     (problem,) = problems_of("default_limits.vhosts.a.max_queues = 0")
     assert problem.endswith("expected a whole number from 1 to 1000000000")
+
+
+def test_users_have_tags_and_permissions_and_names_with_dots():
+    head = "default_users.bob.smith"
+    found = settings_of(f"{head}.password = p\n{head}.tags = management, monitoring\n{head}.read = ^r").default_users
+    assert {"bob.smith": {"password": "p", "tags": ("management", "monitoring"), "read": "^r"}} == found
+
+
+def test_a_refused_password_is_not_shown():
+    assert problems_of("default_users.a.password = ''") == [
+        "f:1: default_users.a.password = ...: expected a text that is not empty"
+    ]
