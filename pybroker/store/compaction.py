@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Compacted(NamedTuple):
-    """What became of it: `octets` of the file, `published` pairs in it; or why it was left as it is."""
+    """What became of it: `octets` of the file, 0: it was left as it is, `complaint` why; `published` pairs in it."""
 
     octets: int
     published: int
@@ -41,7 +41,7 @@ def compact(
     try:
         footer = file.read_footer()
         if footer is None:
-            return Compacted(0, 0, f"segment {number:x} is not compacted: its footer cannot be read")
+            return Compacted(0, 0)  # for want of room it has none; the next start makes it
         # Here, not on the hub: a queue that settled in scattered order has many of them.
         ordered = {queue_id: whole(parts) for queue_id, parts in settled.items() if queue_id in known}
         alive = {target: _alive(target, stretch, ordered, known) for target, stretch in footer.stretches.items()}

@@ -203,7 +203,10 @@ class Disk:
             self.close(file)
 
     def write_file(self, name: str, octets: bytes) -> None:
-        """Have a file with exactly these octets, on disk: after a crash there is the old one or the new one."""
+        """Have a file with exactly these octets, on disk: after a crash there is the old one or the new one.
+
+        What could not be written whole is removed: its room is wanted, and a sync that failed leaves pages in doubt.
+        """
         new = name + NEW_SUFFIX
         path = self._path(new)
         with _told("write", path):
@@ -211,6 +214,10 @@ class Disk:
             try:
                 _write(file, 0, octets)
                 os.fsync(file)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                raise
             finally:
                 os.close(file)
         self.rename(new, name)

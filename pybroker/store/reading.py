@@ -57,6 +57,7 @@ class SegmentRead:
         "sets",
         "starts",
         "stretches",
+        "tail",
         "targets",
     )
 
@@ -72,3 +73,4 @@ class SegmentRead:
         self.index = Index()
         self.first_ticket = self.last_ticket = self.newest_ms = 0
         self.end = fmt.HEADER_OCTETS
+        self.tail = 0  # where the last batch begins, or what says that it is on disk

@@ -57,6 +57,7 @@ class Recovery:
         self._settles: list[tuple[int, int, array[int]]] = []
         self._pending: BatchRead | None = None
         self._proven = 0
+        self._sure = -1
         self._last = 0  # the ticket read last: the next is one more, whatever a checkpoint knows already
 
     def run(self) -> Recovered:
@@ -71,6 +72,8 @@ class Recovery:
         found.ticket = base.ticket
         # What nobody can read is kept, whatever it is: it does not look like the end of anything.
         self._proven = base.ticket if told else _ALL
+        # Behind a footer whose sync failed one more checkpoint is written at most.
+        self._sure = valid[1].ticket if len(valid) > 1 else -1
         found.next_seq = max(1, base.next_seq)
         names = expected.names()
         if names and not valid:
@@ -82,6 +85,10 @@ class Recovery:
             self._read(name, base)
         self._end_of_log()
         last = self._segments[-1] if self._segments else None
+        for segment in self._segments:
+            if segment.tail and not segment.footed:
+                # Its last sync may have failed: the system shows it all the same, and would let a later one pass.
+                segment.file.write_again(segment.tail, segment.end)
         if last and not last.footed and (last.file.short or self._last < base.ticket):
             self._lost_end(last)
         found.ticket = max(found.ticket, base.ticket)
@@ -128,6 +135,8 @@ class Recovery:
         self._segments.append(segment)
         footer = file.read_footer()
         if footer is not None:
+            if footer.last_ticket > self._sure:
+                file.write_footer_again()
             self._follows(segment, footer.first_ticket)
             segment.footed = True
             segment.stretches = footer.stretches
@@ -150,6 +159,8 @@ class Recovery:
     def _take(self, segment: SegmentRead, record: "Record", base: "Checkpoint") -> None:
         kind, payload = record.type, record.payload
         segment.end = record.offset + fmt.RECORD_OCTETS + len(payload)
+        if kind in {fmt.BATCH, fmt.PROVEN}:
+            segment.tail = record.offset
         if kind == fmt.BATCH:
             head = fmt.decode_batch(payload)
             self._flush_if_followed(head.ticket)
@@ -249,9 +260,6 @@ class Recovery:
             return
         if batch.whole or batch.ticket <= self._proven:
             self._flush(batch)
-            if not batch.segment.footed:
-                # Its sync may have failed: the system shows it all the same, and would let a later sync pass.
-                batch.segment.file.write_again(batch.offset, batch.segment.end)
             return
         segment = batch.segment
         self._found.cut = (

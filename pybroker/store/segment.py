@@ -147,6 +147,12 @@ class SegmentFile:
         """Tell whether the file lost its end: one without a footer is as long as it was made."""
         return self.header is not None and self.size < self.header.size
 
+    def write_footer_again(self) -> None:
+        """Do that with a footer that was read. Raises DiskError."""
+        offset = fmt.decode_trailer(self.read(self.size - fmt.TRAILER_OCTETS, fmt.TRAILER_OCTETS))
+        if offset is not None:
+            self.write_again(offset, self.size)
+
     def write_again(self, start: int, stop: int) -> None:
         """Have octets written that are read here, and on disk when this returns. Raises DiskError."""
         file = self._disk.open(self.name, write=True)

@@ -308,6 +308,7 @@ class Upkeep:
         segment.published = result.published or segment.live
         if result.complaint:
             self._journal.on_unreadable(result.complaint)
+        if not result.octets:
             return
         self.compacted += 1
         segment.used = result.octets
@@ -344,9 +345,8 @@ class Upkeep:
     def _look(self) -> None:
         """Look whether somebody took a segment's file away: what is read from it later would be missed too late."""
         journal = self._journal
-        there = [each for each in journal.ledger.segments if 0 < each.first_ticket <= journal.completed]
-        names = {fmt.segment_name(each.number): each for each in there if each.number not in self._lost}
-        if names:
+        there = (each for each in journal.ledger.segments if 0 < each.first_ticket <= journal.completed)
+        if names := {fmt.segment_name(each.number): each for each in there if each.number not in self._lost}:
             self._jobs.submit(partial(_absent, self._disk, list(names)), partial(self._looked, names))
 
     def _looked(self, names: "dict[str, Segment]", absent: "list[str] | BaseException") -> None:

@@ -120,7 +120,7 @@ def test_sigterm_closes_clients_with_320_and_leaves_nothing_behind(start):
     text = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
     assert caught.value.reply_text == text
     assert daemon.ended() == (0, "")
-    kept = {"definitions.json", "definitions.last", "definitions.sqlite", "groups", "pages", "telemetry"}
+    kept = {"definitions.json", "definitions.last", "definitions.sqlite", "groups", "log.newest", "pages", "telemetry"}
     assert {entry.name for entry in (daemon.folder / "data").iterdir()} == {".lock", "node_id", "log"} | kept
     assert not daemon.socket.exists()
     assert daemon.log.count("Server startup complete; 0 plugins started.") == 1

@@ -298,6 +298,9 @@ class FaultyDisk:
         try:
             self.write_at(file, 0, octets)
             self.sync(file)
+        except Exception:
+            self.unlink(new)
+            raise
         finally:
             self.close(file)
         self.rename(new, name)
