@@ -3,6 +3,7 @@
 import os
 import resource
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,13 +13,17 @@ from pybroker.descriptors import Reserve
 
 @pytest.fixture
 def few(monkeypatch):
-    """Leave the process three descriptors."""
+    """Leave the process three descriptors; there may be holes among those that it has."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    lowest = os.open(os.devnull, os.O_RDONLY)
-    os.close(lowest)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 3, before[1]))
+    highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
+    holes = []
+    while not holes or holes[-1] < highest + 1:
+        holes.append(os.open(os.devnull, os.O_RDONLY))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (holes[-1] + 4, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    for hole in holes:
+        os.close(hole)
 
 
 def test_a_reserve_takes_what_there_is_and_gives_it_back(few):

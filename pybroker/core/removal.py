@@ -68,6 +68,13 @@ class StillLeavingError(Exception):
         self.removal = removal
 
 
+def check_leaving(vhost: "VHost", kind: str, name: str) -> None:
+    """Raise StillLeavingError if a queue or exchange of this name is being removed."""
+    removal = vhost.leaving.get((kind, name))
+    if removal is not None:
+        raise StillLeavingError(removal)
+
+
 class Removals(Chore):
     """What is not gone yet."""
 

@@ -169,8 +169,10 @@ class Storage:
             self._broker.removals.finish()
             self._broker.remains.finish()
             journal.close(survivors.redelivered(self._broker), lambda _: ended.set())
-            if not ended.wait(CLOSE_S_MAX):
-                log.error("the disk did not take the end of the log within %d seconds", CLOSE_S_MAX)
+            if not ended.wait(CLOSE_S_MAX) or journal.failed or journal.completed < journal.last_ticket:
+                reason = journal.failed or journal.full or f"it took longer than {CLOSE_S_MAX:.0f} seconds"
+                log.error("the disk did not take the end of the log, acknowledgements may be lost: %s", reason)
+                self._on_failed()
         if journal is not None and self._files is not None:
             # The next start would do it as well; until then it is room for others.
             self._files.submit(partial(page_log.empty, Disk(self._data.root / page_log.FOLDER)), lambda _: None)

@@ -101,11 +101,12 @@ def connect(path: Path, *, write: bool) -> sqlite3.Connection:
 class RowFile:
     """The file, open for writing. `state` is that of the last transaction."""
 
-    __slots__ = ("_connection", "path", "state")
+    __slots__ = ("_connection", "_inode", "path", "state")
 
     def __init__(self, path: Path, state: State) -> None:
         self.path = path
         self.state = state
+        self._inode = path.stat().st_ino if path.exists() else 0
         try:
             self._connection = connect(path, write=True)
             self._connection.execute("PRAGMA journal_mode=WAL")
@@ -159,8 +160,15 @@ class RowFile:
             except sqlite3.Error as second:
                 failure = RowFileError(f"undo what was written to {self.path}", second)
             raise failure from error
+        if not self._has_its_name():
+            # What is written to it goes with the process.
+            raise RowFileError(f"write {self.path}", sqlite3.OperationalError("the file was removed or replaced"))
         self.state = state
         return state
+
+    def _has_its_name(self) -> bool:
+        """Tell whether the file is still the one that was opened."""
+        return self.path.exists() and self.path.stat().st_ino == self._inode
 
     def take_in(self, rows: Mapping[tuple[str, Key], Row], state: State) -> None:
         """Take rows as they are into a new file. Raises RowFileError."""

@@ -39,7 +39,8 @@ def test_f8_a_different_redeclaration_is_refused(changed, text):
 # F8, F27: exclusivity comes first, and in both directions.
 @pytest.mark.parametrize(("owner", "asking"), [("me", None), (None, "me"), ("me", "you")])
 def test_f8_another_exclusivity_is_405_before_anything_else(owner, asking):
-    sessions = {"me": SimpleNamespace(), "you": SimpleNamespace(), None: None}
+    me, you = (SimpleNamespace(exclusive_queues={}) for _ in range(2))
+    sessions = {"me": me, "you": you, None: None}
     q = queue(new_vhost(), "q", owner=sessions[owner])
     with pytest.raises(ResourceLocked) as error:
         assert_equivalent(q, durable=False, auto_delete=True, owner=sessions[asking], arguments=wired(x_max_length=1))

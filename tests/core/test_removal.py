@@ -4,6 +4,7 @@ import pytest
 from fakes import Basic, Channel, Connection, Exchange, Queue, World
 from kept import again, new_broker
 from pamqp import frame
+from store.records import run_of
 from topology import exchange, link, new_vhost, queue, reached, wired
 
 from pybroker.core.cause import because
@@ -327,3 +328,43 @@ def test_the_log_forgets_the_messages_behind_the_rows(count, monkeypatch):
         assert ([], True) == (there, row in texts)
     shares(broker)
     assert [(gone.id, False)] == there
+
+
+@pytest.mark.parametrize(
+    ("deleting", "again"),
+    [
+        (Queue.Delete(queue="q"), Queue.Delete(queue="q")),
+        (Queue.Delete(queue="q"), Queue.Unbind(queue="q", exchange="x", routing_key="1")),
+        (Exchange.Delete(exchange="x"), Exchange.Delete(exchange="x")),
+        (Exchange.Delete(exchange="x"), Queue.Unbind(queue="q", exchange="x", routing_key="1")),
+    ],
+)
+def test_who_asks_again_for_what_is_going_is_told_when_it_is_gone(deleting, again):
+    """Until then a crash brings it back."""
+    world = World()
+    peer, other = world.connect(), world.connect()
+    peer.declare("q", durable=True)
+    peer.call(Exchange.Declare(exchange="x", exchange_type="topic", durable=True))
+    bind_often(peer, "q", "x")
+    peer.send_octets(octets(deleting))
+    world.broker.pump()
+    other.send_octets(octets(again))
+    assert ([], [], 1) == (peer.take(), other.take(), len(world.broker.removals))
+    world.run()
+    assert (1, 1) == (len(peer.take()), len(other.take()))
+
+
+def test_what_is_acknowledged_while_the_queue_goes_is_in_the_log(monkeypatch):
+    """Until its row is gone a crash brings the queue back; what was promised of acknowledgements holds for it, too."""
+    broker = new_broker()
+    vhost = broker.vhosts["/"]
+    gone = bound(vhost)
+    gone.durable = True
+    settled = []
+    monkeypatch.setattr(type(broker.log), "settle", lambda _, number, run, indexes: settled.append(indexes))
+    run = run_of([b"a", b"b"], 1)
+    vhost.delete_queue(gone)
+    gone.forget(run, range(1))
+    shares(broker)
+    gone.forget(run, range(1, 2))
+    assert [range(1)] == settled

@@ -29,7 +29,8 @@ def test_commands_by_their_beginning(ctl):
 
 
 def test_help_of_what_does_not_exist_names_what_comes_near(ctl):
-    assert ctl("help", "list_queu") == (64, "", "\nCommand 'list_queu' not found. \nDid you mean 'list_queues'? \n")
+    said = "\nCommand 'list_queu' not found. \nDid you mean 'list_queues' or 'list_users'? \n"
+    assert ctl("help", "list_queu") == (64, "", f"{said}Use 'pybrokerctl help' to list all commands\n")
 
 
 @pytest.mark.parametrize("shell", local.SHELLS)

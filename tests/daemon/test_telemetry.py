@@ -76,6 +76,7 @@ def test_an_alarm_is_an_event_of_its_own_time_and_whom_it_held_for_how_long(stat
     publisher.publish("", "q", b"")
     consumer.get("q")
     alarms.set("memory", "short")
+    publisher.publish("", "q", b"")
     world.run()
     station.telemetry.look()
     world.advance(7_000)
@@ -98,6 +99,7 @@ def test_a_connection_that_vanishes_while_it_is_held_is_held_no_longer(station):
     peer.declare("q")
     peer.publish("", "q", b"")
     station.broker.alarms.set("disk", "short")
+    peer.publish("", "q", b"")
     world.run()
     station.telemetry.look()
     world.advance(3_000)
@@ -175,6 +177,8 @@ def test_very_many_that_are_blocked_are_looked_at_some_at_a_time(station, monkey
         peer.publish("", "nowhere", b"")
     station.broker.alarms.set("memory", "short")
     assert [1] == written  # the alarm
+    for peer in peers:
+        peer.publish("", "nowhere", b"")
     station.world.run()
     station.telemetry.look()
     station.broker.alarms.clear("memory")

@@ -117,7 +117,7 @@ def test_to_look_for_it_changes_nothing():
 
 def test_a_full_disk_does_not_keep_a_log_from_beginning():
     disk = FaultyDisk()
-    disk.fail_next("create", errno.ENOSPC)
+    disk.fail_next("create", errno.ENOSPC, 2)
     node = Node(disk)
     assert disk.names() == []
     node.publish([b"a"])

@@ -110,3 +110,15 @@ def test_a_human_can_read_it(file, tmp_path):
         query = "SELECT vhost, name, json_extract(value, '$.durable') FROM queue"
         assert [("/", "q", 1)] == human.execute(query).fetchall()
     human.close()
+
+
+def test_a_file_that_was_removed_takes_no_more(tmp_path):
+    """What SQLite writes to it goes with the process: nobody may be told that it is on disk."""
+    path = tmp_path / "definitions.sqlite"
+    file = RowFile.create(path)
+    file.apply(Batch({("vhost", ("a",)): {}}, 1))
+    path.unlink()
+    with pytest.raises(RowFileError, match="the file was removed or replaced") as raised:
+        file.apply(Batch({("vhost", ("b",)): {}}, 2))
+    assert not raised.value.passing
+    file.close()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from pamqp import commands
 
 from pybroker.core.definitions import bind, declare_exchange, delete_exchange, unbind
+from pybroker.core.removal import check_leaving
 from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def exchange_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete an exchange [exchange.delete]."""
     before = channel.session.broker.definitions.completed  # also of what another has just done
     vhost, user = channel.publisher.vhost, channel.session.user
+    check_leaving(vhost, "exchange", method.exchange)
     removal = delete_exchange(vhost, user, method.exchange, if_unused=method.if_unused)
     if not method.nowait:
         channel.send_when_over(make_method(commands.Exchange.DeleteOk), removal, before)
@@ -52,6 +54,8 @@ def exchange_bind(channel: "AmqpChannel", method: Any) -> None:
 def exchange_unbind(channel: "AmqpChannel", method: Any) -> None:
     """Take such a binding away [rmq exchange.unbind]."""
     before = channel.session.broker.definitions.completed  # also of what another has just done
+    for name in (method.source, method.destination):
+        check_leaving(channel.publisher.vhost, "exchange", name)
     removal = unbind(*_ends(channel, method))
     if not method.nowait:
         channel.send_when_over(make_method(commands.Exchange.UnbindOk), removal, before)

@@ -11,6 +11,7 @@ from pybroker.core.access import check_exclusive_access, find_accessible_queue, 
 from pybroker.core.declaration import QueueProperties, check_queue_declare, create_queue
 from pybroker.core.definitions import bind, unbind
 from pybroker.core.permissions import check
+from pybroker.core.removal import check_leaving
 from pybroker.errors import NotFound, PreconditionFailed
 from pybroker.wire.methods import make_method
 
@@ -81,6 +82,7 @@ def queue_unbind(channel: "AmqpChannel", method: Any) -> None:
     session = channel.session
     queue, key = _queue_and_key(channel, method.queue, method.routing_key)
     before = _before(channel, queue)
+    check_leaving(channel.publisher.vhost, "exchange", method.exchange)
     where = (method.exchange, "queue", queue, key, method.arguments)
     removal = unbind(channel.publisher.vhost, session.user, session, *where)
     channel.send_when_over(make_method(commands.Queue.UnbindOk), removal, before)
@@ -89,9 +91,11 @@ def queue_unbind(channel: "AmqpChannel", method: Any) -> None:
 def _before(channel: "AmqpChannel", name: str) -> int:
     """Return the ticket of definitions behind which an answer about a queue waits, also one that changes nothing.
 
-    Whoever asks again for what another has just done must not be told before it is on disk.
+    Whoever asks again for what another has just done must not be told before it is on disk. Raises StillLeavingError:
+    the queue is being removed.
     """
     definitions = channel.session.broker.definitions
+    check_leaving(channel.publisher.vhost, "queue", name)
     queue = channel.publisher.vhost.queues.get(name)
     return definitions.completed if queue is None or queue.durable else definitions.ticket
 

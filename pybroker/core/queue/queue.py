@@ -282,7 +282,7 @@ class Queue:
 
     def forget(self, run: "Run", indexes: range) -> None:
         """Tell the log that these messages are done with: acknowledged, dropped or sent on."""
-        if self.durable and run.traits.persistent and not self.deleted:
+        if self.durable and run.traits.persistent and (not self.deleted or ("queue", self.name) in self.vhost.leaving):
             self.vhost.broker.log.settle(self.id, run, indexes)
 
     def _taken_back(self, run: "Run", indexes: range) -> None:

@@ -171,7 +171,7 @@ class World:
         if power.capacity < 1 << 30:
             power.capacity = 1 << 40
         else:
-            folder = open_log(self.disk)
+            folder = self.disk.folders["groups"].folders["local"]
             power.capacity = sum(len(file.seen) for file in folder.files.values()) + self.rng.randrange(0, 2_000)
             self.points["full"] += 1
 

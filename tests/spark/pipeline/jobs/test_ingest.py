@@ -45,6 +45,7 @@ def test_what_a_node_writes_has_no_bad_lines(spark, tmp_path):
         world.advance(10_000)
     peer.publish("", "q", b"abc")
     world.broker.alarms.set("memory", "short")
+    peer.publish("", "nowhere", b"")
     world.run()
     telemetry.look()
     telemetry.stop()
