@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 # The largest body of each range in octets (rabbit_msg_size_metrics.erl); the last range has no bound.
 BOUNDS: Final = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 50_000_000, 100_000_000)
 # How many of a batch are looked at, if their bodies differ in length.
-LOOKS_MAX: Final = 16
+LOOKS_MAX: Final = 2
 
 
 class MessageSizes:
