@@ -83,7 +83,7 @@ def read_body(octets: bytes) -> tuple[int, int] | None:
 
 @dataclass
 class Verdict:
-    """What a history amounts to. `void` says why nothing follows from it, if so: it is no success then.
+    """The sum of a history. `void` says why nothing follows from it, if so: it is no success then.
 
     `returned` had their acks recorded and came back, `torn` are transactions of which a part took effect, `undone`
     definitions whose change was answered, and is not so. `recorded` are acks that are promised, `stops` those of the

@@ -1,4 +1,4 @@
-"""What all tests share: nothing below the gevent line ever switches greenlets, and no example has to be in time.
+"""Rules of all tests: nothing below the gevent line ever switches greenlets, and no example has to be in time.
 
 Several processes run them at once (pytest-xdist), file by file.
 """

@@ -1,4 +1,4 @@
-"""What the log calls a connection: its addresses, what its client calls it, and whose it is in which virtual host."""
+"""The name of a connection in the log: its addresses, its client's name for it, user and virtual host."""
 
 from typing import TYPE_CHECKING
 

@@ -16,7 +16,7 @@ IDLE_S_MIN: Final = 1.0
 
 
 class Identity(NamedTuple):
-    """Who asks, as the kernel says (SO_PEERCRED)."""
+    """The asking process, as the kernel names it (SO_PEERCRED)."""
 
     pid: int
     uid: int

@@ -1,4 +1,4 @@
-"""What a command may ask of its surroundings: the daemon around the broker, and the process beside it. No code."""
+"""The surroundings of a command: the daemon around the broker, and the process beside it. No code."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Tool(Protocol):
-    """What a command may ask of the process that pybrokerctl starts for it, beside the data and without a node.
+    """The process that pybrokerctl starts for a command, beside the data and without a node.
 
     Each yields its Progress in octets, and returns a document. `data_dir` None means the usual one; where a node holds
     its data still, that. Raises Refused.
@@ -32,7 +32,7 @@ class Tool(Protocol):
 
 
 class Controller(Protocol):
-    """What a command may ask of the daemon around the broker."""
+    """The daemon around the broker, as commands see it."""
 
     def stop(self) -> None:
         """Ask the daemon to end; returns at once."""

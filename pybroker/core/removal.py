@@ -76,7 +76,7 @@ def check_leaving(vhost: "VHost", kind: str, name: str) -> None:
 
 
 class Removals(Chore):
-    """What is not gone yet."""
+    """The removals that are not over yet."""
 
     __slots__ = ("_broker", "going")
 

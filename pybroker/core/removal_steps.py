@@ -1,4 +1,4 @@
-"""What hangs on a queue, an exchange, a connection or a virtual host that is removed, one step at a time.
+"""The steps in which a queue, an exchange, a connection or a virtual host is removed with all that hangs on it.
 
 Each function here yields after what costs some tens of microseconds; `removal` has a share of that done in each turn.
 """

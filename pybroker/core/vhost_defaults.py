@@ -1,4 +1,4 @@
-"""What a new virtual host gets by its name from the configuration: limits, operator policies, users.
+"""Defaults of new virtual hosts, by name, from the configuration: limits, operator policies, users.
 
 It is given once, in the turn in which the virtual host is made, so that one transaction has both. As in RabbitMQ
 (rabbit_db_vhost_defaults) nothing of it is tied to the configuration afterwards.

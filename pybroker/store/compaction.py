@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Compacted(NamedTuple):
-    """What became of it: `octets` of the file, 0: it was left as it is, `complaint` why; `published` pairs in it."""
+    """The outcome: `octets` of the file, 0: it was left as it is, `complaint` why; `published` pairs in it."""
 
     octets: int
     published: int

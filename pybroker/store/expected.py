@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Expected:
-    """What the checkpoint `base` and the file beside it lead to expect. What is amiss is added to `found`.
+    """The segments that the checkpoint `base` and the file beside it lead to expect. Faults are added to `found`.
 
     If a newer checkpoint is damaged, segments may have been given up by it that lived as of this one.
     """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a bystander sees while somebody else abuses the broker: its worst delay, abuse by abuse.
+"""The worst delay that a bystander sees while somebody else abuses the broker, abuse by abuse.
 
 usage: bench_abuse.py --port N [--ctl "COMMAND"] [--scale X] [--json FILE] [NAME ...]
        bench_abuse.py --table FILE FILE ...        (--list names the abuses)
@@ -184,7 +184,7 @@ def bystander(port, stop, out):
 
 
 class Field:
-    """Where an abuse takes place: the broker's port, its control program, and how much of everything."""
+    """The scene of an abuse: the broker's port, its control program, and how much of everything."""
 
     def __init__(self, port, ctl, scale):
         self.port, self.command, self.scale = port, ctl, scale

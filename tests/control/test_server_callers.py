@@ -1,4 +1,4 @@
-"""Who is let in by the control socket, whoever else is there."""
+"""The control socket lets operators in, whatever other callers there are."""
 
 import errno
 

@@ -1,4 +1,4 @@
-"""What goes with all that hangs on it, in shares: what others see meanwhile, and what the definitions have of it."""
+"""Removals go in shares: what others see meanwhile, and what the definitions have of it."""
 
 import pytest
 from fakes import Basic, Channel, Connection, Exchange, Queue, World

@@ -1,4 +1,4 @@
-"""What is taken off step by step; in which shares is test_removal.py's business."""
+"""The steps of a removal; in which shares they are done is test_removal.py's business."""
 
 from topology import exchange, link, new_vhost, queue
 

@@ -1,4 +1,4 @@
-"""What a new virtual host gets from the configuration, by its name."""
+"""Defaults that a new virtual host gets from the configuration, by its name."""
 
 from kept import again, new_broker
 

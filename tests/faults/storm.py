@@ -29,7 +29,7 @@ PAUSE_S = 0.6  # between two imports, at most: transactions are few while one ho
 
 
 class Facts:
-    """What was answered of definitions: True or a number of queues: it is there; False: not; None: who knows.
+    """Answers about definitions: True or a number of queues: it is there; False: not; None: nobody knows.
 
     `contents` are the messages of a queue that is declared and deleted, as far as they may still be in it.
     """

@@ -1,4 +1,4 @@
-"""What belongs together in the log while the definitions of a queue that it reached are not on disk yet.
+"""Messages that move to a queue whose definition is not on disk yet are in one of the two places.
 
 Another process holds SQLite's lock, as a slow disk would hold up the commit: nothing of a declaration is written.
 """

@@ -1,4 +1,4 @@
-"""What is missing at a start is said: a segment, the newest one, the first one, all of them, the checkpoints."""
+"""A start reports what is missing: a segment, the newest one, the first one, all of them, the checkpoints."""
 
 import json
 

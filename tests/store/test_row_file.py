@@ -113,7 +113,7 @@ def test_a_human_can_read_it(file, tmp_path):
 
 
 def test_a_file_that_was_removed_takes_no_more(tmp_path):
-    """What SQLite writes to it goes with the process: nobody may be told that it is on disk."""
+    """Writes to it go with the process: nobody may be told that they are on disk."""
     path = tmp_path / "definitions.sqlite"
     file = RowFile.create(path)
     file.apply(Batch({("vhost", ("a",)): {}}, 1))

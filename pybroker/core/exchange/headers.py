@@ -88,7 +88,7 @@ _EXACT: Final = frozenset({str, int, bytes, bool})
 
 
 class Place:
-    """Those that one condition speaks for: destinations that it suffices for, patterns that have others beside it."""
+    """One condition: the destinations that it suffices for, and the patterns that have others beside it."""
 
     __slots__ = ("destinations", "patterns")
 

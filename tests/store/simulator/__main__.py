@@ -14,7 +14,7 @@ DIMENSIONS = ("kill", "power", "line", "disk", "rows", "submit", "full", "missin
 
 
 class Outcome(NamedTuple):
-    """What came of one world: its points by dimension, and how a promise was broken, if one was."""
+    """The outcome of one world: its points by dimension, and how a promise was broken, if one was."""
 
     seed: str
     points: Counter[str]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class FolderPath:
-    """What the backup asks a Path, of a folder or file on a faulty disk."""
+    """A folder or file on a faulty disk, as far as the backup asks a Path."""
 
     def __init__(self, root: SimulatedDisk, parts: tuple[str, ...] = ()) -> None:
         self._root = root

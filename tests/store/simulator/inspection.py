@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Findings(NamedTuple):
-    """What a start found: `seqs` that live by queue, `told` how often which were delivered before."""
+    """The findings of a start: `seqs` that live by queue, `told` how often which were delivered before."""
 
     recovered: "Recovered"
     rows: dict[tuple[str, Any], Any]

@@ -12,7 +12,7 @@ from pybroker.store.rows import QUEUE_IDS, Row, Sum, text_of
 
 
 class Rows(NamedTuple):
-    """What stands in the file; never changed, but replaced."""
+    """The content of the file; never changed, but replaced."""
 
     state: State = State()
     rows: dict[tuple[str, Any], Row] = {}  # noqa: RUF012 - likewise

@@ -1,4 +1,4 @@
-"""What grows too rarely is made small here: segments of some KiB, batches of a few hundred octets."""
+"""Small sizes for shapes that grow too rarely: segments of some KiB, batches of a few hundred octets."""
 
 import random
 from collections.abc import Iterator

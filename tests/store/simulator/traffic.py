@@ -23,7 +23,7 @@ SIZES = (12, 12, 12, 40, 200, 700)
 
 
 class Numbers:
-    """What never comes again, in all lives: bodies, and the ids of queues."""
+    """Values that never come again, in all lives: bodies, and the ids of queues."""
 
     def __init__(self) -> None:
         self.body = 0

@@ -1,4 +1,4 @@
-"""What the simulator looks for: the store broke a promise."""
+"""The store broke a promise."""
 
 
 class Violation(Exception):
