@@ -53,7 +53,7 @@ AROUND_OCTETS: Final = BYTES_OCTETS + POINTER_OCTETS
 # Where a content of a packed run begins.
 END_OCTETS: Final = 4
 # What there is of a run besides: itself, its list, one queue's entry. Where each message has its own it is the most.
-RUN_OCTETS: Final = 390
+RUN_OCTETS: Final = 406
 
 
 class Held:
@@ -84,13 +84,16 @@ class Run:
     number and none longer than `frame_octets_max` (0: not limited). `octets` counts them with their frames,
     `body_octets` the bodies alone; `body_size` is the size of each body where all are equal, else -1. `origin` is the
     id of the session that published them (0: the broker itself). Packed, `contents` is None and `_blob` has them all.
-    `held_octets` is what its contents count for in `held`, from its birth to its end.
+    `held_octets` is what its contents count for in `held`, from its birth to its end. The last batch appended begins at
+    index `_seam`, and the bodies before it have `_seam_octets`.
     """
 
     __slots__ = (
         "__weakref__",
         "_blob",
         "_ends",
+        "_seam",
+        "_seam_octets",
         "arrived_ms",
         "body_octets",
         "body_size",
@@ -134,6 +137,7 @@ class Run:
         self.origin = origin
         self._blob = b""
         self._ends: array[int] | None = None
+        self._seam = self._seam_octets = 0
         # One message is counted here: where each is a run of its own, a call would cost a hundredth of it.
         mine = octets + AROUND_OCTETS if self.count == 1 else octets_held(contents, octets)
         self.held_octets = mine
@@ -182,6 +186,7 @@ class Run:
         self.held_octets += more
         held.octets += more
         mine += contents
+        self._seam, self._seam_octets = self.count, self.body_octets
         self.count += len(contents)
         self.octets += octets
         self.body_octets += body_octets
@@ -204,12 +209,15 @@ class Run:
         return self.take(range(index, index + 1))[0]
 
     def body_octets_of(self, indexes: range) -> int:
-        """Return the octets of the bodies at `indexes`; O(1) for a whole run or bodies of equal size."""
+        """Return the octets of the bodies at `indexes`; O(1) for a whole run, its last batch, bodies of equal size."""
         n = len(indexes)
         if self.body_size >= 0:
             return n * self.body_size
         if n == self.count:
             return self.body_octets
+        if indexes.start == self._seam and n == self.count - self._seam:
+            # What publishers append reaches its queues, and mostly a consumer, batch by batch.
+            return self.body_octets - self._seam_octets
         return sum(map(int.from_bytes, map(_size_octets, self.take(indexes))))
 
     def pins(self, indexes: range) -> bool:
