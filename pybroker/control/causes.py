@@ -56,6 +56,9 @@ def _of_journal(session: "Session") -> Reason:
     if total > most // 2:
         why += f"; {size(total)} of all connections together are not on disk yet; {_bounds(most)}"
     advice = DISK_ADVICE
+    if log.stalled:
+        why += f"; the log cannot go on: {log.stalled}"
+        advice = "raise the node's limit of open files (LimitNOFILE= in its unit), or close connections"
     return Reason(JOURNAL, JOURNAL, why, advice, octets, PEER_OCTETS_MAX)
 
 

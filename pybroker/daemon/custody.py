@@ -47,6 +47,6 @@ def hold(
 
 def _check(journal: "Journal") -> None:
     """Raise Refused if nothing more comes to the disk."""
-    reason = journal.failed or journal.full
+    reason = journal.failed or journal.full or journal.stalled
     if reason:
         raise Refused(f"the log cannot be held: {reason}", os.EX_UNAVAILABLE)

@@ -55,7 +55,7 @@ class Storage:
         on_full: "Callable[[str], None]",
     ) -> None:
         self._data = Disk(folder)
-        self._late = ""
+        self._late = self._stalled = ""
         self._broker = broker
         self._notifier = notifier
         self._on_failed = on_failed
@@ -95,6 +95,7 @@ class Storage:
         journal.on_failed = self._failed
         journal.on_full = self._on_full
         journal.on_unreadable = self._unreadable
+        journal.on_stalled = self._stalled_told
         journal.reader.on_late = self._late_told
         self._journal_thread.on_error = journal.fail
         self._files.on_error = self._files_failed
@@ -170,7 +171,12 @@ class Storage:
             self._broker.remains.finish()
             journal.close(survivors.redelivered(self._broker), lambda _: ended.set())
             if not ended.wait(CLOSE_S_MAX) or journal.failed or journal.completed < journal.last_ticket:
-                reason = journal.failed or journal.full or f"it took longer than {CLOSE_S_MAX:.0f} seconds"
+                reason = (
+                    journal.failed
+                    or journal.full
+                    or journal.stalled
+                    or f"it took longer than {CLOSE_S_MAX:.0f} seconds"
+                )
                 log.error("the disk did not take the end of the log, acknowledgements may be lost: %s", reason)
                 self._on_failed()
         if journal is not None and self._files is not None:
@@ -213,13 +219,22 @@ class Storage:
             self.journal.fail(error)
 
     def _late_told(self, text: str) -> None:
-        self._broker.withdraw_notice(self._late)
+        self._pass_on(self._late, text, "messages can be read again")
         self._late = text
+
+    def _stalled_told(self, text: str) -> None:
+        text = text and f"confirms wait for the log, which tries again ten times a second: {text}"
+        self._pass_on(self._stalled, text, "the log is written again, confirms no longer wait")
+        self._stalled = text
+
+    def _pass_on(self, before: str, text: str, over: str) -> None:
+        """Have operators know what is the matter now, and that it is no more."""
+        self._broker.withdraw_notice(before)
         if text:
             log.error("%s", text)
             self._broker.notice(text)
         else:
-            log.info("messages can be read again")
+            log.info("%s", over)
 
     def _unreadable(self, text: str) -> None:
         log.error("%s", text)

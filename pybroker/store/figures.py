@@ -14,8 +14,14 @@ def figures(journal: "Journal") -> dict[str, Any]:
     live = sum(segment["live"] for segment in segments)
     written_ms = journal._quiet_ms
     return {
-        "state": "failed" if journal.failed else "full" if journal.full else "running",
-        "reason": journal.failed or journal.full,
+        "state": "failed"
+        if journal.failed
+        else "full"
+        if journal.full
+        else "stalled"
+        if journal.stalled
+        else "running",
+        "reason": journal.failed or journal.full or journal.stalled,
         "segments": segments,
         "segment_count": len(segments),
         "octets": sum(segment["octets"] for segment in segments),

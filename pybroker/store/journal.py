@@ -6,20 +6,20 @@ is followed by another was complete. What belongs together (a transaction; a dea
 is appended in one call and cannot be parted, because a batch is closed only between two calls.
 
 From `append` until the ticket completes nothing may go wrong unnoticed: what is half gathered, or thrown away, would be
-claimed by the next ticket. So any exception on the way ends the log, as a failed sync does (`_ends_the_log`).
+claimed by the next ticket. So any exception on the way ends the log, as a failed sync does (`ends_the_log`).
 
 This is the hub's side: it orders and counts, and does no I/O. The octets are `format`'s, the files `writer`'s, what is
 live the `ledger`'s, and checkpoints, footers and unlinking are `upkeep`'s.
 """
 
 from collections import deque
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.gathered import Gathered
-from pybroker.store.log import Log
+from pybroker.store.log import Log, ends_the_log
 from pybroker.store.newest import Newest
 from pybroker.store.reader import Reader
 from pybroker.store.upkeep import Upkeep
@@ -54,28 +54,11 @@ SEGMENT_OCTETS_MAX: Final = 67_108_864
 SEGMENT_PARTS: Final = 32
 
 
-P = ParamSpec("P")
-
-
-def _ends_the_log(
-    step: "Callable[Concatenate[Journal, P], None]",
-) -> "Callable[Concatenate[Journal, P], None]":
-    """Have an exception in a step end the log: nobody knows which of its changes were made."""
-
-    @wraps(step)
-    def guarded(self: "Journal", /, *args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            step(self, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - whatever it is, no ticket may complete behind it
-            self.fail(error)
-
-    return guarded
-
-
 class Journal(Log):
     """Invariants: tickets are batches; they complete in order; what is gathered has ticket `last_ticket + 1`.
 
-    `on_completed` and `on_failed` tell the broker. A ticket completes when its batch is on disk, which comes after the
+    `on_completed` and `on_failed` tell the broker, `on_stalled` why a batch waits for a file descriptor; with no text
+    that it was written. A ticket completes when its batch is on disk, which comes after the
     definitions that were made before it: a message that is confirmed always has its queue.
     """
 
@@ -104,6 +87,7 @@ class Journal(Log):
         "on_completed",
         "on_failed",
         "on_full",
+        "on_stalled",
         "on_unreadable",
         "reader",
         "turn",
@@ -132,6 +116,7 @@ class Journal(Log):
         self.on_completed: Callable[[int], None] = _nobody
         self.on_failed: Callable[[str], None] = _nobody
         self.on_full: Callable[[str], None] = _nobody
+        self.on_stalled: Callable[[str], None] = _nobody
         self.on_unreadable: Callable[[str], None] = _nobody
         self.ledger: Ledger = recovered.ledger
         self.ledger.on_broken = self._unreadable
@@ -207,7 +192,7 @@ class Journal(Log):
             self.fail(error)
             raise
 
-    @_ends_the_log
+    @ends_the_log
     def forget_queue(self, queue_id: int) -> None:
         """Let a queue's messages go once its deletion is on disk: until then a crash brings back both, or none.
 
@@ -235,7 +220,7 @@ class Journal(Log):
         if self._wanted and (not self._sealed or self._gathered.octets >= BATCH_OCTETS):
             self.commit()
 
-    @_ends_the_log
+    @ends_the_log
     def commit(self) -> None:
         """Close the batch that gathers, if there is anything in it, and have it written."""
         if self._gathered and not self.failed:
@@ -258,7 +243,7 @@ class Journal(Log):
         self._sealed.append(batch)
         self.upkeep.sealed(batch)
 
-    @_ends_the_log
+    @ends_the_log
     def commit_nothing(self) -> None:
         """Write an empty batch, for its ticket."""
         if self.failed:
@@ -280,14 +265,16 @@ class Journal(Log):
         self._journal.submit(partial(self._writer.write, batch), partial(self._written, batch))
         self._writing = True
 
-    @_ends_the_log
+    @ends_the_log
     def _written(self, batch: Batch, error: "BaseException | None") -> None:
         self._writing = False
         self._quiet_ms = self.clock.now_ms
         if self.failed:
             return
         if isinstance(error, DiskError) and error.lacks_descriptors:
-            return  # the next tick tries again
+            self._stall(str(error))
+            return
+        self._stall("")
         if isinstance(error, DiskError) and error.full:
             # Nothing is lost: the batch is written when there is room again, and everything behind it.
             self.full = str(error)
@@ -311,13 +298,19 @@ class Journal(Log):
         else:
             self._write_next()
 
+    def _stall(self, text: str) -> None:
+        """Say once that confirms wait for a file descriptor, and once that they do no more."""
+        if bool(text) != bool(self.stalled):
+            self.stalled = text
+            self.on_stalled(text)
+
     def _shrink(self, batch: Batch) -> None:
         """Have a segment for which there was no room made no larger than what goes into it."""
         if batch.create:
             (segment,) = (each for each in self.ledger.segments if each.number == batch.number)
             segment.size = batch.create = segment.used
 
-    @_ends_the_log
+    @ends_the_log
     def gate_moved(self) -> None:
         """Go on with what waited for definitions."""
         self._forget_queues()
@@ -328,7 +321,7 @@ class Journal(Log):
         while self._forgotten and self._forgotten[0][0] <= on_disk and self._forgotten[0][1] <= self.last_ticket:
             self.ledger.forget_queue(self._forgotten.popleft()[2])
 
-    @_ends_the_log
+    @ends_the_log
     def tick(self) -> None:
         """Write what nobody waits for, prove the last batch when it is quiet. Called every `QUIET_MS`."""
         now_ms = self.clock.now_ms
@@ -390,6 +383,7 @@ class Journal(Log):
             done(None)
             return
         if self._sealed or self._writing:
+            self._write_next()  # a batch that found no descriptor
             # The definitions' thread may be the one that is waited for.
             self._journal.submit(lambda: None, lambda _: self.close(redelivered, done))
             return

@@ -5,7 +5,8 @@
 """
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from pybroker.errors import AmqpError
 
@@ -22,15 +23,40 @@ if TYPE_CHECKING:
 UNCOMMITTED_OCTETS_MAX: Final = 33_554_432
 
 
+L = TypeVar("L", bound="Log")
+P = ParamSpec("P")
+
+
+def ends_the_log(step: "Callable[Concatenate[L, P], None]") -> "Callable[Concatenate[L, P], None]":
+    """Have an exception in a step end the log: nobody knows which of its changes were made."""
+
+    @wraps(step)
+    def guarded(self: L, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            step(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever it is, no ticket may complete behind it
+            self.fail(error)
+
+    return guarded
+
+
 class Log:
     """Invariants: seqs never repeat; tickets only grow; what has a ticket up to `completed` survives a crash.
 
     Messages appended with seqs below `safe_seq` are on disk, so that their contents may leave the memory and be
     fetched. `uncommitted_octets` waits for the disk; above the maximum no publisher is read. `failed` says why nothing
-    more can be written, empty: all is well.
+    more can be written, `stalled` why confirms wait for something else than the disk; empty: all is well.
     """
 
-    __slots__ = ("completed", "failed", "next_seq", "safe_seq", "uncommitted_octets", "uncommitted_octets_max")
+    __slots__ = (
+        "completed",
+        "failed",
+        "next_seq",
+        "safe_seq",
+        "stalled",
+        "uncommitted_octets",
+        "uncommitted_octets_max",
+    )
 
     def __init__(self) -> None:
         self.next_seq = 1
@@ -38,7 +64,7 @@ class Log:
         self.safe_seq = 0
         self.uncommitted_octets = 0
         self.uncommitted_octets_max = UNCOMMITTED_OCTETS_MAX
-        self.failed = ""
+        self.failed = self.stalled = ""
 
     @property
     def ticket(self) -> int:

@@ -1,6 +1,7 @@
 """An exception anywhere between an append and its ticket ends the log: nothing is confirmed that was thrown away."""
 
 import errno
+import os
 import random
 
 import pytest
@@ -112,13 +113,28 @@ def test_what_cannot_be_told_for_want_of_memory_is_told_later(disk):
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_a_batch_that_finds_no_descriptor_is_written_later(disk, number):
     node = Node(disk)
+    told = []
+    node.log.on_stalled = told.append
     node.publish([b"a"])
     disk.fail_next("create", number, 2)
     node.commit()
     assert 0 == node.log.completed
+    assert [node.log.stalled] == told
+    assert os.strerror(number) in told[0]
     node.tick()
     node.tick()
     assert ([], 1) == (node.failed, node.log.completed)
+    assert "" == told[-1] == node.log.stalled
+    assert [1] == Node(disk).live()
+
+
+def test_a_close_writes_what_found_no_descriptor(disk):
+    node = Node(disk)
+    node.publish([b"a"])
+    disk.fail_next("create", errno.EMFILE)
+    node.commit()
+    node.close()
+    assert 1 == node.log.completed
     assert [1] == Node(disk).live()
 
 
