@@ -355,6 +355,8 @@ class Upkeep:
             return
         for name in absent:
             segment = names[name]
+            if segment not in self._journal.ledger.segments:
+                continue  # unlinked before a listing that had to be done again
             if not segment.sealed:
                 raise DiskError("write to", name, errno.ENOENT)
             self._lost.add(segment.number)

@@ -1,5 +1,6 @@
 """A start reports what is missing: a segment, the newest one, the first one, all of them, the checkpoints."""
 
+import errno
 import json
 
 import pytest
@@ -151,6 +152,19 @@ def test_while_the_node_runs_a_sealed_segment_is_missed_once(disk):
         node.unreadable
     )
     assert [] == node.failed
+
+
+def test_a_listing_that_comes_late_misses_nothing_that_was_unlinked_meanwhile(disk):
+    """Without a descriptor it is done again, and then comes behind jobs that were behind it."""
+    node = Node(disk)
+    upkeep = node.log.upkeep
+    dead = node.log.ledger.segments[0]
+    disk.fail_next("names", errno.EMFILE)
+    upkeep._look()
+    node.work()
+    upkeep._unlink([dead])
+    node.tick(5_000)
+    assert ([], []) == (node.unreadable, node.failed)
 
 
 def test_while_the_node_runs_the_open_segment_is_missed_without_a_publish(disk):
