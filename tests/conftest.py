@@ -3,6 +3,7 @@
 Several processes run them at once (pytest-xdist), file by file.
 """
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import greenlet
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Of a shell's job in the background: Ctrl-C would be ignored by the programs under test, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # How fast this machine is at the moment is not what the tests are about.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")

@@ -57,7 +57,8 @@ class ThreadWorker(Worker):
         """Have the thread run when others leave it time: a flood of passwords must not take a core from the loop."""
 
         def job() -> None:
-            os.setpriority(os.PRIO_PROCESS, get_native_id(), NICE)
+            here = get_native_id()
+            os.setpriority(os.PRIO_PROCESS, here, max(NICE, os.getpriority(os.PRIO_PROCESS, here)))
 
         self.submit(job, lambda _: None)
 
