@@ -318,12 +318,15 @@ class Upkeep:
         """Keep the log as it is now where it is, until `release`: segments are written further, but none goes.
 
         Return the ticket of the checkpoint that is written now, when it is on disk the rest is too, and for each
-        segment its number and how many octets belong to it (0: all). None: one is being written, ask again.
+        segment its number and how many octets belong to it (0: all). None: one is being written, ask again; or
+        the log has failed.
         """
         if self._pending is not None or self._writing:
             return None
         self._due = True
         self._journal.commit_nothing()
+        if self._journal.failed:
+            return None  # nothing was begun, and others may hold the last ticket
         ticket = self._journal.last_ticket
         self._held[ticket] = False
         return ticket, [(each.number, 0 if each.sealed else each.used) for each in self._journal.ledger.segments]

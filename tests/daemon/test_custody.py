@@ -67,3 +67,24 @@ def test_a_log_that_fails_is_not_waited_for(data):
     assert refused.value.text == "the log cannot be held: cannot sync it: Input/output error"
     assert refused.value.exit_code == 69
     assert not data.node.log.upkeep._held
+
+
+def test_two_callers_of_a_log_that_has_failed_are_both_refused(data):
+    data.node.log.fail(MemoryError())
+    for work in (held_by(data), held_by(data)):
+        with pytest.raises(Refused, match="the log cannot be held: MemoryError"):
+            next(work)
+    assert not data.node.log.upkeep._held
+
+
+def test_a_log_that_fails_as_it_is_to_be_held_is_held_by_nobody(data, monkeypatch):
+    first = held_by(data)
+    next(first)
+    data.node.work()
+    next(first)
+    monkeypatch.setattr(type(data.node.log), "_seal", lambda _: 1 / 0)
+    second = held_by(data)
+    with pytest.raises(Refused, match="the log cannot be held"):
+        next(second)
+    first.close()
+    assert not data.node.log.upkeep._held
