@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from pybroker.control.spec import EX_DATAERR, BadArguments
+from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, BadArguments, Refused
 
 # How often is looked whether something has come.
 PAUSE_S: Final = 0.1
@@ -11,12 +11,35 @@ PAUSE_S: Final = 0.1
 DURATION_S_MAX: Final = 31_536_000
 # At a time: others have the loop between two such batches.
 BATCH: Final = 200
+# Each keeps a connection of the control socket for as long as its reader likes; operators must find one, too.
+STREAMS_MAX: Final = 16
+
+_open: set[object] = set()
 
 
 def batches(
     take: Callable[[int], list[Any]], pause: Callable[[float], object], duration_s: int | None
 ) -> Iterator[list[Any]]:
-    """Yield what `take` gives, BATCH at most at a time, and an empty list whenever it has nothing."""
+    """Yield what `take` gives, BATCH at most at a time, and an empty list whenever it has nothing.
+
+    Raises Refused: STREAMS_MAX readers are there already.
+    """
+    if len(_open) >= STREAMS_MAX:
+        raise Refused(
+            f"{STREAMS_MAX} readers follow the node's log or its events already, which is the most; end one of them",
+            EX_TEMPFAIL,
+        )
+    stream = object()
+    _open.add(stream)
+    try:
+        yield from _batches(take, pause, duration_s)
+    finally:
+        _open.discard(stream)
+
+
+def _batches(
+    take: Callable[[int], list[Any]], pause: Callable[[float], object], duration_s: int | None
+) -> Iterator[list[Any]]:
     left = None if duration_s is None else round(duration_s / PAUSE_S)
     while True:
         found = take(BATCH)
