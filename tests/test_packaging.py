@@ -210,7 +210,15 @@ def built(tmp_path_factory):
     copied = ("pybroker", "pybrokerctl", "man", "etc", ".ci")
     for name in copied:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    for name in ("README.md", "LICENSE", "CHANGELOG.md", "MANIFEST.in", "pyproject.toml", "setup.py"):
+    for name in (
+        "README.md",
+        "LICENSE",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "MANIFEST.in",
+        "pyproject.toml",
+        "setup.py",
+    ):
         shutil.copy(ROOT / name, folder)
     (folder / "tests").mkdir()
     shutil.copy(ROOT / "tests/conftest.py", folder / "tests")

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from pybroker.store.disk import Disk
     from pybroker.store.ledger import Ledger
     from pybroker.store.log import Fetched
+    from pybroker.store.reader import Wanted
     from pybroker.store.recovery import Recovered
     from pybroker.store.worker import Worker
     from pybroker.stretch import Stretch
@@ -201,14 +202,19 @@ class Journal(Log):
         self._forgotten.append((self.definitions.ticket, self.ticket, queue_id))
         self.gate_moved()
 
-    def fetch(self, queue_id: int, part: "Stretch", done: "Fetched") -> None:  # noqa: ARG002 - one log for all
-        """Read messages back, in the files thread."""
+    def fetch(self, queue_id: int, part: "Stretch", done: "Fetched") -> None:
+        """Read messages back, in the files thread; what is settled before a read succeeds need not come."""
+        self.reader.fetch(partial(self._located, queue_id, part), self._steady_ms, done)
+
+    def _located(self, queue_id: int, part: "Stretch", *, again: bool) -> "Wanted":
         wanted = []
         for segment, first, last in self.ledger.locate(part.first_seq, part.last_seq):
             mine = part.between(first, last)
+            if again and mine.count:
+                mine = segment.live_of(queue_id, mine)
             if mine.count:
                 wanted.append((segment.number, segment.index, mine))
-        self.reader.fetch(wanted, self._steady_ms, done)
+        return wanted
 
     def _unreadable(self, text: str) -> None:
         self.on_unreadable(text)

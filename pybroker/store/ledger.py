@@ -147,6 +147,16 @@ class Segment:
         self.published += n * len(queue_ids)
         self.live += n * len(queue_ids)
 
+    def live_of(self, queue_id: int, part: Stretch) -> Stretch:
+        """Return what of a queue's messages here lives still."""
+        if self.dead or not self.pairs.get(queue_id):
+            return Stretch()
+        left = part.between(self.first_seq, self.last_seq)
+        if left.count and (settled := self.settled.get(queue_id)) is not None:
+            for pairs in settled.within(left.first_seq, left.last_seq):
+                left = left.without(ranges(pairs))
+        return left
+
     def settle(self, queue_id: int, first: int, last: int) -> bool:
         """Count seqs as settled. Return whether they can be: so many of this queue live between these seqs."""
         left = self.pairs.get(queue_id, 0)

@@ -154,7 +154,7 @@ class PageLog:
         for page, stretch in parts:
             by_page.setdefault(page, Stretch()).extend(stretch)
         wanted = [(page.number, page.index, stretch) for page, stretch in by_page.items()]
-        self.reader.fetch(wanted, 0, done)
+        self.reader.fetch(lambda *, again: wanted, 0, done)  # noqa: ARG005 - a page does not change
 
     def unlink(self, page: Page) -> None:
         """Give the file of a page back: what is being read of it is read before."""

@@ -5,7 +5,7 @@ the disk does not answer) is asked for again: it is not lost, and a queue waits 
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
     # For each segment: its number, where its records are, and the messages that are wanted of it.
     Wanted = list[tuple[int, Index, Stretch]]
-    Job = Callable[[], tuple[list[tuple[Run, range]], list[str]]]
+
+    class Locate(Protocol):
+        """Says where they are now: a segment may be written anew, or go, before a read that failed is tried again."""
+
+        def __call__(self, *, again: bool) -> Wanted:
+            """Return it, without what is settled if it is asked for again."""
+
 
 # How long after a read that failed the same is tried again.
 RETRY_MS: Final = 1_000
@@ -43,28 +49,29 @@ class Reader:
         self._files = files
         self._disk = disk
         self._epoch = epoch
-        self._waiting: list[tuple[Job, Fetched]] = []
+        self._waiting: list[tuple[Locate, int, Fetched]] = []
         self._tried_ms = 0
         self._late = ""
         self.on_late: Callable[[str], None] = _nobody
         self.on_unreadable: Callable[[str], None] = _nobody
 
-    def fetch(self, wanted: "Wanted", steady_ms: int, done: "Fetched") -> None:
+    def fetch(self, locate: "Locate", steady_ms: int, done: "Fetched", *, again: bool = False) -> None:
         """Have messages read back, as `read_back` does; `done` is called once with what is there, ascending by seq."""
-        self._submit(partial(read_back, self._disk, self._epoch, wanted, steady_ms), done)
+        job = partial(read_back, self._disk, self._epoch, locate(again=again), steady_ms)
+        self._files.submit(job, partial(self._read, (locate, steady_ms, done)))
 
-    def _submit(self, job: "Job", done: "Fetched") -> None:
-        self._files.submit(job, partial(self._read, job, done))
-
-    def _read(self, job: "Job", done: "Fetched", result: Any) -> None:
+    def _read(self, asked: "tuple[Locate, int, Fetched]", result: Any) -> None:
+        # Whatever goes wrong on the way to `done`, a queue waits for it.
+        self._waiting.append(asked)
         if isinstance(result, BaseException):
-            self._waiting.append((job, done))
             self._tell(f"messages cannot be read now, which is tried again each second: {reason(result)}")
             return
         self._tell("")
         found, complaints = result
         for text in complaints:
             self.on_unreadable(text)
+        self._waiting.remove(asked)
+        _, _, done = asked
         done(found)
 
     def _tell(self, late: str) -> None:
@@ -77,7 +84,7 @@ class Reader:
         if self._waiting and now_ms - self._tried_ms >= RETRY_MS:
             self._tried_ms = now_ms
             while self._waiting:
-                self._submit(*self._waiting[-1])
+                self.fetch(*self._waiting[-1], again=True)
                 self._waiting.pop()
 
 

@@ -114,7 +114,8 @@ class Recovery:
         try:
             self._disk.write_file(checkpoint_name(begun.ticket), begun.encode())
         except DiskError as error:
-            if not error.full:
+            # A log that was never begun can wait for room; a node with messages has to serve them.
+            if not error.full or not self._segments:
                 raise
 
     def _remove_scraps(self) -> None:

@@ -5,7 +5,6 @@ at the next start, never data. A segment goes only when the newest checkpoint sa
 one before lies behind it too: until then its settles are the only proof that older messages are gone.
 """
 
-import errno
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +15,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.file_jobs import FileJobs
 from pybroker.store.footer import Footer
 from pybroker.store.ledger import Segment
+from pybroker.store.presence import Presence
 from pybroker.store.reserve import OCTETS_MAX as RESERVE_MAX, Reserve, remove
 from pybroker.store.segment import seal_segment
 
@@ -37,8 +37,6 @@ CHECKPOINTS: Final = 2
 # A segment with less than this part of its pairs live is written anew; a small one is not worth it.
 COMPACT_PARTS: Final = 0.3
 COMPACT_OCTETS: Final = 1_048_576
-# How often it is looked whether all segments are still there.
-LOOK_MS: Final = 5_000
 
 
 class Upkeep:
@@ -57,12 +55,12 @@ class Upkeep:
         "_held",
         "_jobs",
         "_journal",
-        "_look_ms",
-        "_lost",
         "_pending",
+        "_presence",
         "_reserve",
         "_settled",
         "_started",
+        "_unlinking",
         "_writing",
         "checkpoints",
         "compacted",
@@ -87,8 +85,8 @@ class Upkeep:
         self._settled: tuple[int, list[Callable[[], None]]] | None = None  # what to do when this ticket is completed
         self._checkpoint_ms = journal.clock.now_ms
         self._due = bool(recovered.missing)  # they are not to be missed again
-        self._look_ms = journal.clock.now_ms
-        self._lost: set[int] = set()  # segments whose files were taken away
+        self._presence = Presence(journal, disk, self._jobs, self._trouble)
+        self._unlinking = False
         self._pending: Checkpoint | None = None  # waits until its ticket is completed
         self._writing = False
         self._footers: list[Segment] = []
@@ -159,9 +157,7 @@ class Upkeep:
             return
         journal = self._journal
         self._jobs.tick()
-        if now_ms - self._look_ms >= LOOK_MS:
-            self._look_ms = now_ms
-            self._look()
+        self._presence.tick(now_ms)
         segments = journal.ledger.segments
         waiting = any(segment.sealed and not segment.live and not segment.kept for segment in segments)
         since_ms = now_ms - self._checkpoint_ms
@@ -271,13 +267,20 @@ class Upkeep:
                     job()
 
     def _unlink(self, dead: "list[Segment]") -> None:
-        if dead:
+        if dead and not self._unlinking:
             names = [fmt.segment_name(segment.number) for segment in dead]
-            self._jobs.submit(partial(remove, self._disk, names), self._done)
-            self.unlinked += len(dead)
+            self._jobs.submit(partial(remove, self._disk, names), partial(self._removed, dead))
+            self._unlinking = True
+
+    def _removed(self, dead: "list[Segment]", error: "BaseException | None") -> None:
+        """Forget segments whose files are gone; one whose file is still there is listed by checkpoints until then."""
+        self._unlinking = False
+        if error is not None:
+            self._trouble(error)
+            return
         for segment in dead:
-            # From now on no checkpoint speaks of it, and the folder is synced before the next one is written.
             self._journal.ledger.remove(segment)
+        self.unlinked += len(dead)
 
     def _compact(self, segments: "list[Segment]") -> "Iterator[Callable[[], None]]":
         """Yield the compaction of one segment in which little is live: what reads messages waits for it."""
@@ -343,31 +346,6 @@ class Upkeep:
         except Exception as error:  # noqa: BLE001 - as everything that changes the log
             self._journal.fail(error)
 
-    # -- what is missing -----------------------------------------------------------------------------------------------
-
-    def _look(self) -> None:
-        """Look whether somebody took a segment's file away: what is read from it later would be missed too late."""
-        journal = self._journal
-        there = (each for each in journal.ledger.segments if 0 < each.first_ticket <= journal.completed)
-        if names := {fmt.segment_name(each.number): each for each in there if each.number not in self._lost}:
-            self._jobs.submit(partial(_absent, self._disk, list(names)), partial(self._looked, names))
-
-    def _looked(self, names: "dict[str, Segment]", absent: "list[str] | BaseException") -> None:
-        if isinstance(absent, BaseException):
-            self._trouble(absent)
-            return
-        for name in absent:
-            segment = names[name]
-            if segment not in self._journal.ledger.segments:
-                continue  # unlinked before a listing that had to be done again
-            if not segment.sealed:
-                raise DiskError("write to", name, errno.ENOENT)
-            self._lost.add(segment.number)
-            self._journal.on_unreadable(
-                f"segment {name} was removed while the node runs: {segment.live} messages in it are lost unless it is "
-                "put back"
-            )
-
     def _has_room(self) -> None:
         self._journal.on_full("")
 
@@ -375,10 +353,6 @@ class Upkeep:
         """Give the reserve away: what is in flight, and the settles that make room, can be written."""
         self._journal.on_full(text)
         self._reserve.give_away(self._journal.clock.now_ms)
-
-    def _done(self, error: "BaseException | None") -> None:
-        if error is not None:
-            self._trouble(error)
 
     def _trouble(self, error: BaseException) -> None:
         """Raise the alarm of a full disk; anything else ends the log, because nobody knows what is on disk.
@@ -398,8 +372,3 @@ class Upkeep:
             "compacted": self.compacted,
             "reserve": self._reserve.there,
         }
-
-
-def _absent(disk: "Disk", names: list[str]) -> list[str]:
-    there = set(disk.names())
-    return [name for name in names if name not in there]

@@ -319,3 +319,27 @@ def test_a_queue_that_goes_takes_nothing_of_another_along(tmp_path):
     for _ in range(6):
         node.tick(2_000)
     assert [3] == Node(disk).live(2)
+
+
+@pytest.mark.parametrize("settled", [(0, 1), (1, 3), (0, 3)])
+def test_a_read_that_is_tried_again_wants_what_is_not_settled(settled):
+    """The segment may have been written anew meanwhile, or be gone: what is settled is not missed."""
+    disk = FaultyDisk()
+    node = Node(disk, largest=2_000)
+    run = node.publish([bytes(400), b"two", b"three"])
+    node.commit()
+    node.publish([bytes(1_500)])
+    node.commit()
+    part, got = Stretch(), []
+    part.add(1, 3, 0)
+    disk.fail_next("open", errno.EMFILE)
+    node.log.fetch(1, part, got.append)
+    node.files_worker.run()
+    node.settle(run, range(*settled))
+    node.commit()
+    for _ in range(8):
+        node.tick(1_000)
+    (found,) = got
+    left = [1, 2, 3][: settled[0]] + [1, 2, 3][settled[1] :]
+    assert left == [each.first_seq + i for each, indexes in found for i in indexes]
+    assert ([], []) == (node.unreadable, node.failed)

@@ -97,7 +97,7 @@ class Reading:
         self.reader.on_unreadable, self.reader.on_late = self.told.append, self.late.append
 
     def fetch(self, *parts):
-        self.reader.fetch(list(parts), STEADY_MS, self.got.append)
+        self.reader.fetch(lambda **_: list(parts), STEADY_MS, self.got.append)
 
 
 @pytest.mark.parametrize("number", [1, 9])
@@ -141,3 +141,23 @@ def test_memory_that_is_short_loses_nothing(disk, monkeypatch):
     reading.reader.tick(RETRY_MS)
     reading.worker.run()
     assert [bodies(each) for each in reading.got] == [[content(b"11")]]
+
+
+def test_a_queue_is_answered_whatever_goes_wrong_behind_the_read(disk):
+    reading = Reading(disk)
+
+    def broken(_):
+        reading.reader.on_late = reading.late.append
+        raise OSError
+
+    disk.fail_next("open", errno.EMFILE)
+    reading.reader.on_late = broken
+    reading.fetch(wanted(2, 11, 1))
+    with pytest.raises(OSError, match=r"^$"):
+        reading.worker.run()
+    reading.reader.tick(RETRY_MS)
+    reading.worker.run()
+    assert [bodies(each) for each in reading.got] == [[content(b"11")]]
+    reading.reader.tick(9 * RETRY_MS)
+    reading.worker.run()
+    assert 1 == len(reading.got)

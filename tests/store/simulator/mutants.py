@@ -36,7 +36,7 @@ MUTANTS = {
         "a segment that begins while batches wait for definitions or the disk takes over seqs of the one before",
     ),
     "thrown_away": Mutant(
-        "journal",
+        "log",
         "        try:\n            step(self, *args, **kwargs)\n        except Exception as error:  # noqa: BLE001 - "
         "whatever it is, no ticket may complete behind it\n            self.fail(error)\n",
         "        step(self, *args, **kwargs)\n",
