@@ -332,7 +332,9 @@ class Upkeep:
             return None  # nothing was begun, and others may hold the last ticket
         ticket = self._journal.last_ticket
         self._held[ticket] = False
-        return ticket, [(each.number, 0 if each.sealed else each.used) for each in self._journal.ledger.segments]
+        # Of one in which nothing lives the file may just be going.
+        there = (each for each in self._journal.ledger.segments if not each.dead)
+        return ticket, [(each.number, 0 if each.sealed else each.used) for each in there]
 
     def is_held(self, ticket: int) -> bool | None:
         """Return whether the checkpoint of `hold` is on disk; None if it never will be."""

@@ -88,3 +88,10 @@ def test_a_log_that_fails_as_it_is_to_be_held_is_held_by_nobody(data, monkeypatc
         next(second)
     first.close()
     assert not data.node.log.upkeep._held
+
+
+def test_of_a_segment_in_which_nothing_lives_the_file_may_be_going(data):
+    upkeep, dead = data.node.log.upkeep, data.node.log.ledger.segments[0]
+    dead.dead = True
+    _, segments = upkeep.hold()
+    assert dead.number not in dict(segments)
