@@ -70,6 +70,7 @@ COMMANDS: Final = {
         summary="Lists the commands whose names begin so",
         args=AutocompleteArgs,
         effect="read",
+        access="none",
         run=say_matches,
     ),
     "completion": Command(
@@ -79,6 +80,7 @@ COMMANDS: Final = {
         "virtual hosts, users, exchanges and connections",
         args=CompletionArgs,
         effect="read",
+        access="none",
         run=say_completion,
     ),
     "help": Command(
@@ -87,6 +89,7 @@ COMMANDS: Final = {
         summary="Displays usage information for a command",
         args=HelpArgs,
         effect="read",
+        access="none",
         run=say_help,
     ),
     "version": Command(
@@ -95,6 +98,7 @@ COMMANDS: Final = {
         summary="Displays the version",
         args=NoArgs,
         effect="read",
+        access="none",
         run=say_version,
     ),
 }

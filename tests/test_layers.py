@@ -30,6 +30,8 @@ APART = {
 SHARED_FACTS = ("pybroker.paths", "pybroker.version")
 
 GEVENT_LINE = ("pybroker.net", "pybroker.http", "pybroker.daemon", "pybroker.control.server")
+# Of control/, what runs commands in the daemon; the rest is loaded by both programs.
+DAEMONS_CONTROL = ("pybroker.control.execute", "pybroker.control.answers", "pybroker.control.server")
 # A client is a program of its own, so it asks the system itself.
 CLOCK_READERS = (
     "pybroker.clock",
@@ -113,7 +115,7 @@ def test_imports_point_down():
 def test_commands_load_nothing_of_the_broker_at_run_time():
     findings = []
     for source in sources():
-        if not is_inside(source.name, ("pybroker.control",)) or source.name == "pybroker.control.server":
+        if not is_inside(source.name, ("pybroker.control",)) or source.name in DAEMONS_CONTROL:
             continue
         for target, item in imported_modules(source):
             fine = is_inside(target, ("pybroker.control",)) or layer_of(target) == "nouns"
@@ -188,7 +190,7 @@ def test_importing_pybroker_has_no_effect():
 @pytest.mark.parametrize("module", ["pybrokerctl.main", "pybrokerctl.__main__"])
 def test_pybrokerctl_starts_without_gevent_and_the_core(module):
     heavy = ("gevent", "greenlet", "psutil", "re2", "pamqp", "pybroker.core", "pybroker.wire", "pybroker.amqp")
-    heavy += ("pybroker.net", "pybroker.daemon", "pybroker.store", "pybroker.control.server")
+    heavy += ("pybroker.net", "pybroker.daemon", "pybroker.store", *DAEMONS_CONTROL)
     assert [name for name in sorted(loaded_by(f"import {module}")) if is_inside(name, heavy)] == []
 
 

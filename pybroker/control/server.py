@@ -1,8 +1,7 @@
-"""The control socket: greets, checks who calls, runs commands, streams their rows. It knows no single command.
+"""The control socket: greets, checks who calls, reads requests, and sends what `execute.py` answers.
 
-One greenlet a caller. A command's work is atomic up to its first row; rows are read off the nouns as fast as the peer
-reads and in slices of ROWS_PER_SLICE, so that neither 100,000 queues nor a caller who stopped reading holds up a
-publisher: what nobody reads is not made.
+One greenlet a caller. Rows are read off the nouns as fast as the peer reads, a slice at a time, so that neither 100,000
+queues nor a caller that stopped reading holds up a publisher: what nobody reads is not made.
 """
 
 import contextlib
@@ -12,29 +11,22 @@ import select
 import socket
 import stat
 import struct
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 from gevent import socket as gsocket
 from gevent.pool import Group
 
 from pybroker import descriptors
-from pybroker.control import codec, commands
-from pybroker.control.answers import Answer, check_app, describe, error_line, listing
+from pybroker.control import codec
+from pybroker.control.access import ADMINISTRATOR, ActingUser
+from pybroker.control.answers import end_lines, error_line, part_lines
 from pybroker.control.callers import CALLERS_MAX, Caller, Callers, Identity
-from pybroker.control.spec import (
-    EX_SOFTWARE,
-    EX_UNAVAILABLE,
-    EX_USAGE,
-    Command,
-    Early,
-    Node,
-    Refused,
-    Work,
-)
-from pybroker.core.cause import ASKED, BROKER, COMMAND_USER, Cause
+from pybroker.control.execute import Answer, Executor
+from pybroker.control.spec import EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Progress, Refused
+from pybroker.core.cause import COMMAND_USER
 from pybroker.errors import AmqpError
 from pybroker.version import VERSION
 
@@ -52,9 +44,6 @@ DESCRIPTORS_KEPT: Final = 4
 # milliseconds, with events a shorter pause lasts one pass: 100,000 rows beside 10,000 messages a second gave those a
 # p99 of 14 ms with 0.1 ms, and 7 ms with this (tests/bench/bench_control.py).
 SLICE_PAUSE_S: Final = 0.002
-# How often is asked whether a change is on disk: at first as often as a commit may be done, in the end for a full disk.
-DISK_PAUSE_S: Final = 0.001
-DISK_PAUSE_S_MAX: Final = 0.1
 # How often a person at a terminal is told of progress.
 PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
@@ -66,12 +55,12 @@ log = logging.getLogger("pybroker")
 
 
 class ControlServer:
-    """The listener on `path` (mode 0600) and its callers. `broker` may be exchanged while the app is stopped."""
+    """The listener on `path` (mode 0600) and its callers."""
 
     def __init__(self, broker: "Broker", path: str | Path, controller: "Controller") -> None:
         self.broker = broker
         self.path = Path(path)
-        self.controller = controller
+        self._executor = Executor(broker, controller, gevent.sleep)
         self._callers = Callers()
         self._greenlets = Group()
         self._listener: Any = None
@@ -192,77 +181,18 @@ class ControlServer:
             text = f"the daemon failed at this command ({type(error).__name__}: {error}); its log tells more"
             caller.socket.sendall(error_line(Refused(text, EX_SOFTWARE)))
 
-    def _run(self, line: bytes, caller: Identity, lines: Lines) -> Iterator[bytes]:
+    def _run(self, line: bytes, identity: Identity, lines: Lines) -> Iterator[bytes]:
         """Yield the answer's octets, a slice of rows at a time. Raises Refused, BadLine, AmqpError."""
         if len(line) > codec.REQUEST_OCTETS_MAX:
             raise Refused(f"a request is longer than {codec.REQUEST_OCTETS_MAX} octets", EX_USAGE)
-        name, given, wants_progress, _ = codec.decode_request(line)
-        if name not in commands.KNOWN:
-            raise Refused(f"the daemon, version {VERSION}, does not know the command '{name}'", EX_USAGE)
-        command = commands.load(name)
-        if command.beside:
-            raise Refused(f"{name} is done beside the node, by pybrokerctl", EX_USAGE)
-        args = command.parse(given)
-        answer = self._work(command, args, wants_progress, lines)
-        yield (yield from answer if command.effect == "read" else self._recorded(answer, command, args, caller))
+        request = codec.decode_request(line)
+        answer = self._executor.run(request.command, request.args, _operator(identity), _values(lines))
+        yield from _encoded(answer, request.progress)
 
-    def _recorded(self, answer: Answer, command: Command, args: Any, caller: Identity) -> Answer:
-        """Yield an answer; what the command changes is laid to the caller, and the audit log has what came of it."""
-        text = describe(command, args)
-        log.info("control: %s runs %s", caller, text)
-        cause = Cause(f"command {command.name}", COMMAND_USER, str(caller))
-        ASKED.set(cause)  # a greenlet has a context of its own
-        exit_code, error = EX_SOFTWARE, "it failed"
-        try:
-            end = yield from answer
-        except Refused as refused:
-            exit_code, error = refused.exit_code, refused.text
-            raise
-        except AmqpError as refused:
-            exit_code, error = EX_UNAVAILABLE, refused.text
-            raise
-        except GeneratorExit:
-            error = "its caller went away"
-            raise
-        else:
-            exit_code, error = os.EX_OK, ""
-            return end
-        finally:
-            ASKED.set(BROKER)
-            told = text.partition(" ")[2]
-            facts = {"name": command.name, "arguments": told, "exit": exit_code, "error": error, **caller._asdict()}
-            self.broker.events.note("command", facts, cause)
 
-    def _work(self, command: Command, args: Any, wants_progress: bool, lines: Lines) -> Answer:
-        """Run a command; yield its answer's octets, and return the last of them. Raises Refused, AmqpError, BadLine."""
-        check_app(command, self.controller)
-        before = self.broker.definitions.ticket
-        node = Node(self.broker, self.controller, gevent.sleep)
-        if command.takes_lines:
-            yield codec.encode({"send": "lines"})
-            node = node._replace(lines=_values(lines))
-        result = command.run(node, args)
-        if command.streams:
-            return (yield from _stream(cast("Iterator[list[Any]]", result)))
-        if command.columns and not isinstance(result, dict):
-            assert isinstance(result, Iterable)
-            return (yield from listing(command.chosen(args), iter(result)))
-        if isinstance(result, Generator):
-            result = yield from _working(result, wants_progress)
-        self._await_disk(before)
-        return codec.encode({"value": result}) + codec.encode({"end": 0})
-
-    def _await_disk(self, before: int) -> None:
-        """Return when what was changed since the ticket `before` survives a crash. Raises Refused if it never will."""
-        definitions = self.broker.definitions
-        ticket, pause_s = definitions.ticket, DISK_PAUSE_S
-        if ticket == before:
-            return
-        while definitions.completed < ticket:
-            if definitions.failed:
-                raise Refused(f"it is done, but not on disk: {definitions.failed}", os.EX_IOERR)
-            gevent.sleep(pause_s)
-            pause_s = min(2 * pause_s, DISK_PAUSE_S_MAX)
+def _operator(identity: Identity) -> ActingUser:
+    """Return the user that a caller of the socket acts as: it may do everything."""
+    return ActingUser(COMMAND_USER, (ADMINISTRATOR,), str(identity), identity._asdict())
 
 
 class _PeerGone(Exception):
@@ -293,33 +223,24 @@ def _is_gone(peer: gsocket.socket) -> bool:
     return bool(poll.poll(0))
 
 
-def _working(work: Work, wants_progress: bool) -> Generator[bytes, None, Any]:
-    """Do work step by step and return its result; yield now and then how far it is.
+def _encoded(answer: Answer, wants_progress: bool) -> Iterator[bytes]:
+    """Yield an answer's octets; now and then how far long work is, if the caller wants to know.
 
-    Who wants to hear of it is noticed when he goes, and the rest is left undone: that is his Ctrl-C.
+    A caller that does is noticed when it goes, and the rest is left undone: that is Ctrl-C at a terminal.
     """
-    loop = gevent.get_hub().loop
-    told_s = loop.now()
-    while True:
-        try:
-            step = next(work)
-        except StopIteration as end:
-            return end.value
-        if isinstance(step, Early):
-            yield codec.encode({"value": step.value})
-        elif wants_progress and loop.now() - told_s >= PROGRESS_S:
-            told_s = loop.now()
-            yield codec.encode({"progress": list(step)})
-
-
-def _stream(batches: Iterator[list[Any]]) -> Answer:
-    """Yield a header and what comes, a row for each thing; nothing at all where nothing has come. Return the end."""
-    yield codec.encode({"columns": ["value"]})
-    count = 0
-    for batch in batches:
-        count += len(batch)
-        yield codec.encode_lines([value] for value in batch) if batch else b""
-    return codec.encode({"end": count})
+    told_s = _now_s()
+    with contextlib.closing(answer):
+        while True:
+            try:
+                part = next(answer)
+            except StopIteration as end:
+                yield end_lines(end.value)
+                return
+            if isinstance(part, Progress):
+                if not wants_progress or _now_s() - told_s < PROGRESS_S:
+                    continue
+                told_s = _now_s()
+            yield part_lines(part)
 
 
 def _values(lines: Lines) -> Iterator[Any]:

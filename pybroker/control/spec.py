@@ -8,6 +8,8 @@ pybrokerctl loads this file on every call, so even `dataclasses` is left alone.
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 
+from pybroker.control.access import NOBODY, Access, ActingUser
+
 if TYPE_CHECKING:
     from pybroker.control.roles import Controller, Tool
     from pybroker.core.broker import Broker
@@ -19,6 +21,7 @@ EX_NOUSER: Final = 67
 EX_UNAVAILABLE: Final = 69
 EX_SOFTWARE: Final = 70
 EX_TEMPFAIL: Final = 75
+EX_NOPERM: Final = 77
 
 _T = TypeVar("_T")
 Effect = Literal["read", "write", "destroy"]
@@ -115,7 +118,7 @@ class Node(NamedTuple):
     """What a command runs on: the broker, the daemon around it, and a pause (in seconds) in which others go on.
 
     For a command that is `beside` there is a `tool` in place of both. `lines` are the values that the caller of one
-    that `takes_lines` sends after the request, up to the last.
+    that `takes_lines` sends after the request, up to the last. `user` is the one who runs it.
     """
 
     broker: "Broker"
@@ -123,6 +126,7 @@ class Node(NamedTuple):
     pause: Callable[[float], object]
     tool: "Tool | None" = None
     lines: Iterator[Any] = iter(())
+    user: ActingUser = NOBODY
 
     @property
     def name(self) -> str:
@@ -140,7 +144,10 @@ class Node(NamedTuple):
 
 
 class Command(NamedTuple):
-    """One command. `run` gets the node and an instance of `args`.
+    """One command. `run` gets the node, which knows the acting user, and an instance of `args`.
+
+    `access` is the tag that a user needs to run it, as RabbitMQ's management interface means tags (`access.py`). One
+    that disregards the permissions of the acting user asks for an administrator, unless it only reads one virtual host.
 
     It returns None, a sentence that `-s` hides, a document (dict), or, with `columns`, an iterable of the nouns they
     are read off; the iterable is asked for more only as fast as the peer reads. With columns it may still return a
@@ -164,6 +171,7 @@ class Command(NamedTuple):
     summary: str
     args: type[Any]
     effect: Effect
+    access: Access
     run: Callable[[Node, Any], Iterable[Any] | str | dict[str, Any] | None]
     columns: tuple[Column, ...] = ()
     default: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()

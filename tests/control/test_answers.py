@@ -1,19 +1,36 @@
-"""How a request reads in the log."""
+"""How the parts of an answer read, line by line."""
 
-from typing import Annotated, NamedTuple
+from pybroker.control.answers import end_lines, error_line, part_lines
+from pybroker.control.execute import Listed, Rows, SendLines, Value
+from pybroker.control.spec import Column, Early, Progress, Refused
 
-from pybroker.control.answers import describe, error_line
-from pybroker.control.spec import Arg, Command, Refused
+COLUMNS = (Column("name", lambda noun: noun, "a name"),)
 
 
-def test_a_description_shows_what_was_given():
-    class Args(NamedTuple):
-        name: Annotated[str, Arg("a name")]
-        limit: Annotated[int, Arg("a limit", "--limit")] = 0
+def test_the_first_slice_has_the_header():
+    assert part_lines(Rows(COLUMNS, ["a", "b"], first=True)) == b'{"columns":["name"]}\n["a"]\n["b"]\n'
+    assert part_lines(Rows(COLUMNS, ["c"], first=False)) == b'["c"]\n'
 
-    command = Command("x", "Tests", "Tests", Args, "write", lambda _node, _args: None)
-    assert describe(command, Args("n")) == "x name='n'"
-    assert describe(command, Args("n", 5)) == "x name='n' limit=5"
+
+def test_a_slice_may_be_empty():
+    assert part_lines(Rows(COLUMNS, [], first=True)) == b'{"columns":["name"]}\n'
+    assert part_lines(Rows(COLUMNS, [], first=False)) == b""
+
+
+def test_a_field_table_is_told_with_its_types():
+    columns = (Column("arguments", lambda noun: noun, "a table", table=True),)
+    assert part_lines(Rows(columns, [{"a": 1}], first=False)) == b'[[["a","signedint",1]]]\n'
+
+
+def test_what_is_said_meanwhile_is_one_line_each():
+    assert part_lines(Progress(1, 2)) == b'{"progress":[1,2]}\n'
+    assert part_lines(Early({"held": 1})) == b'{"value":{"held":1}}\n'
+    assert part_lines(SendLines()) == b'{"send":"lines"}\n'
+
+
+def test_the_end_has_the_value_or_the_number_of_rows():
+    assert end_lines(Listed(3)) == b'{"end":3}\n'
+    assert end_lines(Value("done")) == b'{"value":"done"}\n{"end":0}\n'
 
 
 def test_a_refusal_is_one_line():

@@ -11,7 +11,7 @@ import pytest
 from gevent import socket
 
 from pybroker.control import codec, server as server_module
-from pybroker.control.answers import ROWS_PER_SLICE
+from pybroker.control.execute import ROWS_PER_SLICE
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Column, Command, Early, NoArgs, Progress
 from pybroker.errors import NotFound
@@ -49,7 +49,7 @@ def caller(server):
 
 
 def listing(name: str, rows: Any, columns: tuple[Column, ...] = (Column("n", lambda n: n, "a number"),)) -> Command:
-    return Command(name, "Tests", "Tests", NoArgs, "read", lambda _node, _args: rows, columns)
+    return Command(name, "Tests", "Tests", NoArgs, "read", "none", lambda _node, _args: rows, columns)
 
 
 def test_the_file_is_for_its_owner_only(server):
@@ -121,7 +121,7 @@ def test_commands_want_the_app_in_their_state(caller, operator):
 
 
 def test_a_bug_in_a_command_is_answered_and_logged(caller, add, caplog):
-    add(Command("broken", "Tests", "Tests", NoArgs, "read", lambda _node, _args: 1 / 0))
+    add(Command("broken", "Tests", "Tests", NoArgs, "read", "none", lambda _node, _args: 1 / 0))
     error = caller.ask("broken")[0]["error"]
     assert error["exit_code"] == 70
     assert "ZeroDivisionError" in error["text"]
@@ -133,7 +133,7 @@ def test_a_file_that_a_command_cannot_open_is_no_vanished_caller(caller, add, ca
     def run(_node, _args):
         raise OSError(24, "Too many open files")
 
-    add(Command("open", "Tests", "Tests", NoArgs, "read", run))
+    add(Command("open", "Tests", "Tests", NoArgs, "read", "none", run))
     text = "the daemon failed at this command (OSError: [Errno 24] Too many open files); its log tells more"
     assert caller.ask("open") == [{"error": {"text": text, "exit_code": 70}}]
     assert "Too many open files" in caplog.text
@@ -144,7 +144,7 @@ def test_an_amqp_refusal_is_a_refusal(caller, add):
     def run(_node, _args):
         raise NotFound("no queue 'q' in vhost '/'")
 
-    add(Command("refused", "Tests", "Tests", NoArgs, "read", run))
+    add(Command("refused", "Tests", "Tests", NoArgs, "read", "none", run))
     assert caller.ask("refused") == [{"error": {"text": "no queue 'q' in vhost '/'", "exit_code": 69}}]
 
 
@@ -209,7 +209,7 @@ def long_work(steps: int, done: list[int]) -> Command:
             yield Progress(step, steps)
         return "done"
 
-    return Command("long", "Tests", "Tests", NoArgs, "write", run)
+    return Command("long", "Tests", "Tests", NoArgs, "write", "none", run)
 
 
 def test_long_work_is_told_of_to_who_wants_to_hear(caller, add, monkeypatch):
@@ -250,7 +250,7 @@ def test_an_answer_may_come_before_the_work_is_done(server, caller, add, monkeyp
         finally:
             ended.append(True)
 
-    add(Command("hold", "Tests", "Tests", NoArgs, "write", run))
+    add(Command("hold", "Tests", "Tests", NoArgs, "write", "none", run))
     caller.socket.sendall(codec.encode_request("hold", {}, progress=True))
     assert [caller.line() for _ in range(3)] == [{"value": {"held": 1}}, {"progress": [0, 0]}, {"progress": [0, 0]}]
     assert ended == []

@@ -88,7 +88,7 @@ def test_a_command_that_fails_inside_is_told(caller, entries, monkeypatch):
     def fail(_node: Any, _args: Any) -> None:
         raise RuntimeError("a bug")
 
-    put(monkeypatch, Command("faulty", "Tests", "Tests", NoArgs, "write", fail))
+    put(monkeypatch, Command("faulty", "Tests", "Tests", NoArgs, "write", "none", fail))
     caller.ask("faulty")
     assert [(70, "it failed")] == [(one["exit"], one["error"]) for one in of_commands(entries)]
 
@@ -113,7 +113,7 @@ def test_the_context_is_the_commands_while_it_runs_and_then_nobodys(caller, entr
 
         return steps()
 
-    put(monkeypatch, Command("slow", "Tests", "Tests", Args, "destroy", work))
+    put(monkeypatch, Command("slow", "Tests", "Tests", Args, "destroy", "none", work))
     caller.ask("slow", word=SECRET)
     assert ["command slow"] == seen
     assert ASKED.get() == BROKER

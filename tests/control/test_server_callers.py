@@ -51,7 +51,7 @@ def test_a_caller_that_is_served_is_not_let_go(server, add, monkeypatch):
             yield Progress(0, 0)
         return "done"
 
-    add(Command("slow", "Tests", "Tests", NoArgs, "read", work))
+    add(Command("slow", "Tests", "Tests", NoArgs, "read", "none", work))
     first = Caller(server.path)
     first.line()
     first.socket.sendall(codec.encode_request("slow", {}))

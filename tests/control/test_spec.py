@@ -17,11 +17,11 @@ class Args(NamedTuple):
 
 
 COLUMNS = (Column("a", lambda row: row[0], "first"), Column("b", lambda row: row[1], "second"))
-COMMAND = Command("test", "Tests", "Tests", Args, "read", lambda _node, _args: [], COLUMNS, ("b",))
+COMMAND = Command("test", "Tests", "Tests", Args, "read", "none", lambda _node, _args: [], COLUMNS, ("b",))
 
 
 def command(args: type[Any]) -> Command:
-    return Command("test", "Tests", "Tests", args, "write", lambda _node, _args: None)
+    return Command("test", "Tests", "Tests", args, "write", "none", lambda _node, _args: None)
 
 
 def refusal(call, *args):

@@ -23,6 +23,7 @@ COMMAND = Command(
     summary="Watches the free disk space again, after deactivate_free_disk_space_monitoring",
     args=NoArgs,
     effect="write",
+    access="administrator",
     run=run,
     banner="[Re-]activating free disk space monitoring on node {node}...",
     timeout_s=60,

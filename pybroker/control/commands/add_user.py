@@ -50,6 +50,7 @@ COMMAND = Command(
     summary="Adds a user, who has no permissions in any virtual host yet",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Adding user "{username}" ...',
 )

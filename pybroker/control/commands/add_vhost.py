@@ -43,6 +43,7 @@ COMMAND = Command(
     summary="Adds a virtual host",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Adding vhost "{vhost_name}" ...',
     check=check,

@@ -22,6 +22,7 @@ COMMAND = Command(
     summary="Lists the alarms in effect: what is short, and what was damaged and had to be restored",
     args=NoArgs,
     effect="read",
+    access="management",
     run=run,
     banner="Asking node {node} to report any known resource alarms ...",
 )

@@ -78,6 +78,7 @@ COMMAND = Command(
     summary="Lists the last entries of the audit log: who did what from where, and why a queue is gone",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     columns=COLUMNS,
     default=("time", "event", "vhost", "name", "user", "peer", "cause", "detail"),

@@ -27,6 +27,7 @@ COMMAND = Command(
     summary="Tries whether a password lets a user in; exits with 65 if not",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     banner='Authenticating user "{username}" ...',
 )

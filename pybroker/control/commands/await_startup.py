@@ -16,6 +16,7 @@ COMMAND = Command(
     summary="Waits until the node is up and serves clients",
     args=NoArgs,
     effect="read",
+    access="management",
     run=run,
     timeout_s=300,
     app="any",

@@ -26,6 +26,7 @@ COMMAND = Command(
     summary="Copies the running node's messages and definitions as of this moment into a new folder, with checksums",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner="Backing node {node} up into {folder} ...",
     app="any",

@@ -35,6 +35,7 @@ COMMAND = Command(
     summary="Copies a backup into a data folder that holds nothing, for a node that is started there afterwards",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner="Restoring the backup {folder} ...",
     app="any",

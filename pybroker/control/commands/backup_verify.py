@@ -26,6 +26,7 @@ COMMAND = Command(
     summary="Compares every file of a backup with its checksum, and reads the log in it to the last record",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     banner="Verifying the backup {folder} ...",
     app="any",

@@ -84,6 +84,7 @@ COMMAND = Command(
     summary="Drops messages that wait in a delayed message exchange, before they are due",
     args=Args,
     effect="destroy",
+    access="administrator",
     run=run,
     check=check,
     banner="Cancelling scheduled messages of exchange '{exchange}' in vhost '{vhost}' ...",

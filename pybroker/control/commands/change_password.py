@@ -30,6 +30,7 @@ COMMAND = Command(
     summary="Changes the password of a user",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Changing password for user "{username}" ...',
 )

@@ -20,6 +20,7 @@ COMMAND = Command(
     summary="Health check that fails if a feature is in use that RabbitMQ is going to drop",
     args=NoArgs,
     effect="read",
+    access="management",
     run=run,
     banner="Checking if any deprecated features are used ...",
 )

@@ -26,6 +26,7 @@ COMMAND = Command(
     summary="Health check: fails while there is a policy for mirrored classic queues",
     args=NoArgs,
     effect="read",
+    access="management",
     run=run,
     banner="Checking if cluster has any classic queue mirroring policy ...",
 )

@@ -17,6 +17,7 @@ COMMAND = Command(
     summary="Health check: fails while a resource alarm of the node is in effect",
     args=NoArgs,
     effect="read",
+    access="management",
     run=run,
     banner="Asking node {node} to report any local resource alarms ...",
 )

@@ -48,6 +48,7 @@ COMMAND = Command(
     summary="Health check: fails unless every listener of the node can be connected to",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     banner=banner,
     timeout_s=TIMEOUT_S,

@@ -27,6 +27,7 @@ COMMAND = Command(
     summary="Health check: fails unless the node listens on a port",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     banner="Asking node {node} if there's an active listener on port {port} ...",
     app="any",

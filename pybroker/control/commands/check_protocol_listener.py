@@ -30,6 +30,7 @@ COMMAND = Command(
     summary="Health check: fails unless the node listens for a protocol",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     banner="Asking node {node} if there's an active listener for protocol {protocol} ...",
     app="any",

@@ -18,6 +18,7 @@ COMMAND = Command(
     summary="Health check: fails unless the node is up and serves clients",
     args=NoArgs,
     effect="read",
+    access="none",
     run=run,
     banner="Checking if RabbitMQ is running on node {node} ...",
     app="any",

@@ -15,6 +15,7 @@ COMMAND = Command(
     summary="Health check: fails unless all virtual hosts run; none can stop while the node runs",
     args=NoArgs,
     effect="read",
+    access="management",
     run=run,
     banner="Checking if all vhosts are running on node {node} ...",
 )

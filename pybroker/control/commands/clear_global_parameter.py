@@ -24,6 +24,7 @@ COMMAND = Command(
     summary="Clears a global runtime parameter",
     args=Args,
     effect="write",
+    access="policymaker",
     run=run,
     banner='Clearing global runtime parameter "{name}" ...',
 )

@@ -11,6 +11,7 @@ COMMAND = Command(
     summary="Clears an operator policy",
     args=ClearArgs,
     effect="write",
+    access="administrator",
     run=partial(clear_policy, "operator_policy"),
     banner='Clearing operator policy "{name}" on vhost "{vhost}" ...',
 )

@@ -30,6 +30,7 @@ COMMAND = Command(
     summary="Clears a runtime parameter of a virtual host",
     args=Args,
     effect="write",
+    access="policymaker",
     run=run,
     banner='Clearing runtime parameter "{name}" for component "{component_name}" on vhost "{vhost}" ...',
 )

@@ -23,6 +23,7 @@ COMMAND = Command(
     summary="Clears the password of a user, who cannot log in by password then",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Clearing password for user "{username}" ...',
 )

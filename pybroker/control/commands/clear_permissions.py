@@ -27,6 +27,7 @@ COMMAND = Command(
     summary="Takes the permissions of a user in a virtual host away",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Clearing permissions for user "{username}" in vhost "{vhost}" ...',
 )

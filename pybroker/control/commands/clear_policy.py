@@ -11,6 +11,7 @@ COMMAND = Command(
     summary="Clears a policy",
     args=ClearArgs,
     effect="write",
+    access="policymaker",
     run=partial(clear_policy, "policy"),
     banner='Clearing policy "{name}" on vhost "{vhost}" ...',
 )

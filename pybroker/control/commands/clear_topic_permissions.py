@@ -34,6 +34,7 @@ COMMAND = Command(
     summary="Lifts the restrictions of a user at one topic exchange, or at all of a virtual host",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner=banner,
 )

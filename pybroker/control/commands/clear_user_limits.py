@@ -36,6 +36,7 @@ COMMAND = Command(
     summary="Clears limits of a user",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner=banner,
 )

@@ -26,6 +26,7 @@ COMMAND = Command(
     summary="Clears the limits of a virtual host",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Clearing vhost "{vhost}" limits ...',
 )

@@ -56,6 +56,7 @@ COMMAND = Command(
     summary="Closes the connections of a virtual host, or of the whole node",
     args=Args,
     effect="destroy",
+    access="administrator",
     run=run,
     banner=banner,
     check=check,

@@ -32,6 +32,7 @@ COMMAND = Command(
     summary="Closes the connections of a user, in all virtual hosts",
     args=Args,
     effect="destroy",
+    access="administrator",
     run=run,
     banner="Closing connections of user {username}, reason: {reason}...",
 )

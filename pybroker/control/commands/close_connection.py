@@ -38,6 +38,7 @@ COMMAND = Command(
     summary="Closes a connection",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner="Closing connection {pid}, reason: {reason}...",
 )

@@ -41,6 +41,7 @@ COMMAND = Command(
     summary="Displays the nodes of the cluster: this one, with its versions and listeners",
     args=NoArgs,
     effect="read",
+    access="management",
     run=run,
     banner="Cluster status of node {node} ...",
     timeout_s=60,

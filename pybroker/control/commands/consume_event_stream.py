@@ -41,6 +41,7 @@ COMMAND = Command(
     summary="Prints what happens on the node from now on as JSON, an event a line, until Ctrl-C or for so many seconds",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     check=check,
     streams="json",

@@ -18,6 +18,7 @@ COMMAND = Command(
     summary="No longer watches the free disk space: the alarm is cleared, and does not go off",
     args=NoArgs,
     effect="write",
+    access="administrator",
     run=run,
     banner="Deactivating free disk space monitoring on node {node}...",
     timeout_s=60,

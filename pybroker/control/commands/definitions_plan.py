@@ -127,6 +127,7 @@ COMMAND = Command(
     "nothing to do, with 1 if there is, with 65 if something is in conflict or cannot be imported",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     columns=(
         Column("action", lambda row: row.action, "create; update; conflict: it stays as it is; skip: it is left out"),

@@ -44,6 +44,7 @@ COMMAND = Command(
     summary="Deletes a queue",
     args=Args,
     effect="destroy",
+    access="administrator",
     run=run,
     banner=banner,
 )

@@ -26,6 +26,7 @@ COMMAND = Command(
     summary="Removes a user and closes the connections of that user",
     args=Args,
     effect="destroy",
+    access="administrator",
     run=run,
     banner='Deleting user "{username}" ...',
 )

@@ -30,6 +30,7 @@ COMMAND = Command(
     summary="Deletes a virtual host with its queues, exchanges and permissions, and closes its connections",
     args=Args,
     effect="destroy",
+    access="administrator",
     run=run,
     banner='Deleting vhost "{vhost_name}" ...',
 )

@@ -23,6 +23,7 @@ COMMAND = Command(
     summary="Removes the deletion protection of a virtual host, so that it can be deleted",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Removing deletion protection from virtual host "{vhost_name}" by updating its metadata...',
 )

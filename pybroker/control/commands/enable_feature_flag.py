@@ -36,6 +36,7 @@ COMMAND = Command(
     summary="Succeeds for a feature flag whose behaviour the node has, which is enabled already",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner=banner,
 )

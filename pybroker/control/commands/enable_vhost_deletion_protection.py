@@ -23,6 +23,7 @@ COMMAND = Command(
     summary="Protects a virtual host from deletion until the protection is removed",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Protecting virtual host "{vhost_name}" from removal by updating its metadata...',
 )

@@ -17,6 +17,7 @@ COMMAND = Command(
     summary="Displays every setting in force with where its value comes from: default, file and line, option",
     args=NoArgs,
     effect="read",
+    access="administrator",
     run=run,
     banner="Application environment of node {node} ...",
     app="any",

@@ -128,6 +128,7 @@ COMMAND = Command(
     summary="Sets or reads channel_max, heartbeat, loopback_users and alarms by Erlang expressions of client suites",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     app="any",
     check=check,

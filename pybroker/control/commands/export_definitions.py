@@ -45,6 +45,7 @@ COMMAND = Command(
     "policies, parameters, queues, exchanges, bindings",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     columns=(
         Column("section", lambda one: one[0], "section of the document, or a member above them"),

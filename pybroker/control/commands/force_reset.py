@@ -15,6 +15,7 @@ COMMAND = Command(
     summary="Does what reset does: a single node has no cluster that would have to be asked",
     args=NoArgs,
     effect="destroy",
+    access="administrator",
     run=run,
     banner="Forcefully resetting node {node} ...",
     app="stopped",

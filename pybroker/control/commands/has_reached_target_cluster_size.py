@@ -15,6 +15,7 @@ COMMAND = Command(
     summary="Health check that fails if nodes of the cluster are missing; of one node none is",
     args=NoArgs,
     effect="read",
+    access="none",
     run=run,
     banner="Checking if target cluster size has been reached on node {node} ...",
 )

@@ -31,6 +31,7 @@ COMMAND = Command(
     summary="Hashes a password as the node keeps it",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     banner="Will hash provided password",
     app="any",

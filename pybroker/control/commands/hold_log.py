@@ -20,6 +20,7 @@ COMMAND = Command(
     summary="Tells what of the log is on disk, and keeps it there while the caller stays connected",
     args=NoArgs,
     effect="write",
+    access="administrator",
     run=run,
     app="any",
 )

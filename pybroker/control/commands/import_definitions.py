@@ -87,6 +87,7 @@ COMMAND = Command(
     "leaves everything as it was; when the command ends, all of it is done and on disk",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner=banner,
     check=check,

@@ -23,6 +23,7 @@ COMMAND = Command(
     summary="Tells whether the node is still starting: it reads what it had on disk",
     args=NoArgs,
     effect="read",
+    access="none",
     run=run,
     banner="Asking node {node} for its boot status ...",
     app="any",

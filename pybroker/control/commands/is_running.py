@@ -20,6 +20,7 @@ COMMAND = Command(
     summary="Tells whether the node is up and serves clients",
     args=NoArgs,
     effect="read",
+    access="none",
     run=run,
     banner="Asking node {node} for its status ...",
     app="any",

@@ -39,6 +39,7 @@ COMMAND = Command(
     summary="Lists the bindings of a virtual host",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     columns=COLUMNS,
     banner="Listing bindings for vhost {vhost}...",

@@ -69,6 +69,7 @@ COMMAND = Command(
     summary="Lists the channels of every connection",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     columns=COLUMNS,
     default=("pid", "user", "consumer_count", "messages_unacknowledged"),

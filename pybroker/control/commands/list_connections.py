@@ -128,6 +128,7 @@ COMMAND = Command(
     summary="Lists connections to the node",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     columns=COLUMNS,
     default=_shown,

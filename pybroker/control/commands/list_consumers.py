@@ -51,6 +51,7 @@ COMMAND = Command(
     summary="Lists the consumers of a virtual host",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     columns=COLUMNS,
     default=tuple(column.name for column in COLUMNS if column.name != "activity_status"),

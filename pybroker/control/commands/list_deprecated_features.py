@@ -41,6 +41,7 @@ COMMAND = Command(
     summary="Lists features that RabbitMQ is going to drop, as far as this node has them",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     columns=COLUMNS,
     default=("name", "deprecation_phase", "state"),

@@ -40,6 +40,7 @@ COMMAND = Command(
     summary="Lists exchanges",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     columns=COLUMNS,
     default=("name", "type"),

@@ -36,6 +36,7 @@ COMMAND = Command(
     summary="Lists the feature flags whose behaviour the node has",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     columns=COLUMNS,
     default=("name", "state"),

@@ -26,6 +26,7 @@ COMMAND = Command(
     summary="Lists the global runtime parameters",
     args=NoArgs,
     effect="read",
+    access="policymaker",
     run=run,
     columns=COLUMNS,
     banner="Listing global runtime parameters ...",

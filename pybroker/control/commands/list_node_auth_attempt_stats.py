@@ -35,6 +35,7 @@ COMMAND = Command(
     summary="Lists how many logins were tried, refused and let in",
     args=NoArgs,
     effect="read",
+    access="monitoring",
     run=run,
     columns=COLUMNS,
     banner='Listing authentication\n attempts for node "{node}" ...',

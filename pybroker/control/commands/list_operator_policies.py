@@ -11,6 +11,7 @@ COMMAND = Command(
     summary="Lists the operator policies of a virtual host",
     args=VHostArgs,
     effect="read",
+    access="management",
     run=partial(list_policies, "operator_policy"),
     columns=COLUMNS,
     banner='Listing operator policy overrides for vhost "{vhost}" ...',

@@ -28,6 +28,7 @@ COMMAND = Command(
     summary="Lists the runtime parameters of a virtual host",
     args=VHostArgs,
     effect="read",
+    access="policymaker",
     run=run,
     columns=COLUMNS,
     banner='Listing runtime parameters for vhost "{vhost}" ...',

@@ -43,6 +43,7 @@ COMMAND = Command(
     summary="Lists the permissions of all users in a virtual host",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     columns=COLUMNS,
     banner='Listing permissions for vhost "{vhost}" ...',

@@ -11,6 +11,7 @@ COMMAND = Command(
     summary="Lists the policies of a virtual host",
     args=VHostArgs,
     effect="read",
+    access="management",
     run=partial(list_policies, "policy"),
     columns=COLUMNS,
     banner='Listing policies for vhost "{vhost}" ...',

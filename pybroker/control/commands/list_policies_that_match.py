@@ -35,6 +35,7 @@ COMMAND = Command(
     summary="Lists the policies that fit a queue or exchange; only the first of them is in force",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     columns=COLUMNS,
     banner="Listing policies that match {object_type} '{name}' in vhost '{vhost}' ...",

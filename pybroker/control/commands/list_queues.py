@@ -119,6 +119,7 @@ COMMAND = Command(
     summary="Lists queues and their properties",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     columns=COLUMNS,
     default=("name", "messages"),

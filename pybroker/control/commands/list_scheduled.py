@@ -59,6 +59,7 @@ COMMAND = Command(
     summary="Lists messages that wait in delayed message exchanges for their time",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     columns=COLUMNS,
     default=DEFAULT,

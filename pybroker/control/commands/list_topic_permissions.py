@@ -49,6 +49,7 @@ COMMAND = Command(
     summary="Lists the topic permissions of all users in a virtual host",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     columns=COLUMNS,
     banner='Listing topic permissions for vhost "{vhost}" ...',

@@ -55,6 +55,7 @@ COMMAND = Command(
     summary="Lists the queues of a virtual host that do not answer in time; none, unless the node itself is stuck",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     columns=COLUMNS,
     default=("name",),

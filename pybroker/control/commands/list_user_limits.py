@@ -43,6 +43,7 @@ COMMAND = Command(
     summary="Displays the limits of a user as JSON, or a table of all that have limits",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     columns=COLUMNS,
     banner=banner,

@@ -43,6 +43,7 @@ COMMAND = Command(
     summary="Lists the permissions of a user in all virtual hosts",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     columns=COLUMNS,
     banner='Listing permissions for user "{username}" ...',

@@ -44,6 +44,7 @@ COMMAND = Command(
     summary="Lists the topic permissions of a user in all virtual hosts",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     columns=COLUMNS,
     banner='Listing topic permissions for user "{username}" ...',

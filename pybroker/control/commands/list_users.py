@@ -27,6 +27,7 @@ COMMAND = Command(
     summary="Lists user names and tags",
     args=NoArgs,
     effect="read",
+    access="administrator",
     run=run,
     columns=COLUMNS,
     banner="Listing users ...",

@@ -45,6 +45,7 @@ COMMAND = Command(
     summary="Displays the limits of a virtual host as JSON, or a table of all that have limits",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     columns=COLUMNS,
     banner=banner,

@@ -52,6 +52,7 @@ COMMAND = Command(
     summary="Lists virtual hosts",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     columns=COLUMNS,
     default=("name",),

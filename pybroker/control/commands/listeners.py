@@ -20,6 +20,7 @@ COMMAND = Command(
     summary="Lists where the node listens for clients: interface, port, protocol",
     args=NoArgs,
     effect="read",
+    access="management",
     run=run,
     banner="Asking node {node} to report its protocol listeners ...",
     app="any",

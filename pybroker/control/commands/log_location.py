@@ -27,6 +27,7 @@ COMMAND = Command(
     summary="Shows where the node writes its log",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     banner="Log file location(s) on node {node} ...",
     app="any",

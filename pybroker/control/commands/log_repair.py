@@ -34,6 +34,7 @@ COMMAND = Command(
     summary="Takes what is damaged out of a stopped node's log and definitions, and keeps it aside",
     args=Args,
     effect="destroy",
+    access="administrator",
     run=run,
     banner=banner,
     app="any",

@@ -17,6 +17,7 @@ COMMAND = Command(
     summary="Displays the durable log: segments and what of them lives, checkpoints, what is not on disk yet",
     args=NoArgs,
     effect="read",
+    access="monitoring",
     run=run,
     banner="Status of the log of node {node} ...",
     app="any",

@@ -31,6 +31,7 @@ COMMAND = Command(
     summary="Prints the last lines of the node's log file",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     banner="Last {number} log lines on node {node} ...",
     app="any",

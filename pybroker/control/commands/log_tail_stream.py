@@ -34,6 +34,7 @@ COMMAND = Command(
     summary="Prints what the node logs from now on, until Ctrl-C or for so many seconds",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     banner=lambda args: streaming.banner(args.duration),
     app="any",

@@ -38,6 +38,7 @@ COMMAND = Command(
     summary="Reads the durable log and the definitions to the last octet and compares every checksum",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     banner=banner,
     app="any",

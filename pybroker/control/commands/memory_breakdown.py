@@ -55,6 +55,7 @@ COMMAND = Command(
     summary="Displays what the memory of the node's process is used for",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     banner="Reporting memory breakdown on node {node}...",
     app="any",

@@ -35,6 +35,7 @@ COMMAND = Command(
     summary="Displays how many messages of which size were published since the node started",
     args=NoArgs,
     effect="read",
+    access="monitoring",
     run=run,
     columns=(
         Column("Message Size", lambda row: row[0], "size of the body; KB is 1,000 bytes"),

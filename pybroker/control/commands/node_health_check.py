@@ -18,6 +18,7 @@ COMMAND = Command(
     "check_local_alarms instead",
     args=NoArgs,
     effect="read",
+    access="management",
     run=run,
     banner="This command is DEPRECATED: use check_running, check_local_alarms and check_port_connectivity instead.\n"
     "Timeout: {timeout:.0f} seconds ...\nChecking health of node {node} ...",

@@ -36,6 +36,7 @@ COMMAND = Command(
     summary="Lists the environment variables that the node was started with and looks at",
     args=NoArgs,
     effect="read",
+    access="administrator",
     run=run,
     banner="Listing environment variables relevant to node {node}...",
     app="any",

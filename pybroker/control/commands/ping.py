@@ -15,6 +15,7 @@ COMMAND = Command(
     summary="Checks that the daemon answers on its control socket",
     args=NoArgs,
     effect="read",
+    access="none",
     run=run,
     banner="Will ping {node}. This only checks that its control socket is answered. Timeout: {timeout_ms} ms.",
     timeout_s=60,

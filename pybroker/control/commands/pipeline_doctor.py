@@ -25,6 +25,7 @@ COMMAND = Command(
     summary="Tells whether the pipeline could run here: Java, packages, memory, folders",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     app="any",
     beside="pipeline",

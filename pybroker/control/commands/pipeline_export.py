@@ -52,6 +52,7 @@ COMMAND = Command(
     summary="Drains a queue into Parquet files: each message is written before it is acknowledged",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     app="any",
     beside="pipeline",

@@ -25,6 +25,7 @@ COMMAND = Command(
     summary="Removes from the warehouse what is too old, and what a run that was killed left behind",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     app="any",
     beside="pipeline",

@@ -32,6 +32,7 @@ COMMAND = Command(
     summary="Writes the connector and the pipeline to a zip for spark-submit --py-files, and says how to submit it",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     app="any",
     beside="pipeline",

@@ -35,6 +35,7 @@ COMMAND = Command(
     summary="Runs jobs of the pipeline on Spark: the telemetry becomes tables, and these become reports",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     app="any",
     beside="pipeline",

@@ -25,6 +25,7 @@ COMMAND = Command(
     summary="Displays how the last runs of the pipeline went, what tables there are, and how far they are behind",
     args=Args,
     effect="read",
+    access="administrator",
     run=run,
     app="any",
     beside="pipeline",

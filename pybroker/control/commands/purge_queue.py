@@ -26,6 +26,7 @@ COMMAND = Command(
     summary="Drops all messages of a queue that are ready",
     args=Args,
     effect="destroy",
+    access="administrator",
     run=run,
     banner="Purging queue '{queue}' in vhost '{vhost}' ...",
 )

@@ -57,6 +57,7 @@ COMMAND = Command(
     summary="Displays everything about the node, its connections and its virtual hosts, one command after another",
     args=NoArgs,
     effect="read",
+    access="administrator",
     run=run,
     banner="Reporting server status of node {node} ...",
     composed=True,

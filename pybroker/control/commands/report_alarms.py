@@ -18,6 +18,7 @@ COMMAND = Command(
     summary="Displays when memory or disk space was short, how badly, and which queues grew before",
     args=ReportArgs,
     effect="read",
+    access="administrator",
     run=run,
     app="any",
     beside="results",

@@ -18,6 +18,7 @@ COMMAND = Command(
     summary="Displays which queues grow, when they are full, and who drains them",
     args=ReportArgs,
     effect="read",
+    access="administrator",
     run=run,
     app="any",
     beside="results",

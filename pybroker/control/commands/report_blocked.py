@@ -18,6 +18,7 @@ COMMAND = Command(
     summary="Displays which connections were held back, for how long, and why",
     args=ReportArgs,
     effect="read",
+    access="administrator",
     run=run,
     app="any",
     beside="results",

@@ -18,6 +18,7 @@ COMMAND = Command(
     summary="Displays which memory and disk limits are right: candidates are replayed over what happened",
     args=ReportArgs,
     effect="read",
+    access="administrator",
     run=run,
     app="any",
     beside="results",

@@ -18,6 +18,7 @@ COMMAND = Command(
     summary="Displays which queues have consumers that are missing, idle, or give everything back",
     args=ReportArgs,
     effect="read",
+    access="administrator",
     run=run,
     app="any",
     beside="results",

@@ -18,6 +18,7 @@ COMMAND = Command(
     summary="Displays which messages went nowhere, and which died",
     args=ReportArgs,
     effect="read",
+    access="administrator",
     run=run,
     app="any",
     beside="results",

@@ -15,6 +15,7 @@ COMMAND = Command(
     summary="Forgets every definition and message, leaving what a fresh node has; wants stop_app before",
     args=NoArgs,
     effect="destroy",
+    access="administrator",
     run=run,
     banner="Resetting node {node} ...",
     app="stopped",

@@ -15,6 +15,7 @@ COMMAND = Command(
     summary="Sets the counts of list_node_auth_attempt_stats to zero",
     args=NoArgs,
     effect="write",
+    access="administrator",
     run=run,
     banner="Reset auth attempt metrics on node {node} ...",
 )

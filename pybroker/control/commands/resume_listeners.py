@@ -15,6 +15,7 @@ COMMAND = Command(
     summary="Opens the client listeners again that suspend_listeners closed",
     args=NoArgs,
     effect="write",
+    access="administrator",
     run=run,
     banner="Will resume client connection listeners on node {node}. The node will now accept client connections",
 )

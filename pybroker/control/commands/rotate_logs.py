@@ -17,6 +17,7 @@ COMMAND = Command(
     summary="Opens the log files by their names again, after logrotate has renamed them",
     args=NoArgs,
     effect="write",
+    access="administrator",
     run=run,
     banner="Reopening logs for node {node} ...",
     app="any",

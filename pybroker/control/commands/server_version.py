@@ -18,6 +18,7 @@ COMMAND = Command(
     summary="Displays the version of the node",
     args=NoArgs,
     effect="read",
+    access="none",
     run=run,
     banner="Asking node {node} for its version...",
     app="any",

@@ -24,6 +24,7 @@ COMMAND = Command(
     summary="Sets the name of the cluster that clients are told, unless the configuration does at the next start",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner="Setting cluster name to {cluster_name} ...",
 )

@@ -70,6 +70,7 @@ COMMAND = Command(
     summary="Sets below how much free disk space publishers are blocked, until the node stops",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner=banner,
     check=check,

@@ -24,6 +24,7 @@ COMMAND = Command(
     summary="Sets a global runtime parameter; cluster_name is one",
     args=Args,
     effect="write",
+    access="policymaker",
     run=run,
     banner='Setting global runtime parameter "{name}" to "{value}" ...',
 )

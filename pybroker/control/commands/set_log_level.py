@@ -27,6 +27,7 @@ COMMAND = Command(
     summary="Sets which lines are written into the log, until the node stops",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Setting log level to "{level}" ...',
     app="any",

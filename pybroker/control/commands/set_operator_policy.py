@@ -11,6 +11,7 @@ COMMAND = Command(
     summary="Sets an operator policy, which wins against users' policies and arguments of clients",
     args=SetArgs,
     effect="write",
+    access="administrator",
     run=partial(set_policy, "operator_policy"),
     banner='Setting operator policy override "{name}" for pattern "{pattern}" to "{definition}" '
     'with priority "{priority}" for vhost "{vhost}" ...',

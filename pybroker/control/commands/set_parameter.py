@@ -31,6 +31,7 @@ COMMAND = Command(
     summary="Sets a runtime parameter of a virtual host",
     args=Args,
     effect="write",
+    access="policymaker",
     run=run,
     banner='Setting runtime parameter "{name}" for component "{component_name}" to "{value}" in vhost "{vhost}" ...',
 )

@@ -33,6 +33,7 @@ COMMAND = Command(
     summary="Sets the permissions of a user in a virtual host",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Setting permissions for user "{username}" in vhost "{vhost}" ...',
 )

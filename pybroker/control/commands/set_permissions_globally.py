@@ -31,6 +31,7 @@ COMMAND = Command(
     summary="Sets the permissions of a user in all virtual hosts",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Setting permissions for user "{username}" in all virtual hosts ...',
 )

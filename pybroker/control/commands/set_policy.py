@@ -11,6 +11,7 @@ COMMAND = Command(
     summary="Sets a policy for the queues and exchanges whose names fit a pattern",
     args=SetArgs,
     effect="write",
+    access="policymaker",
     run=partial(set_policy, "policy"),
     banner='Setting policy "{name}" for pattern "{pattern}" to "{definition}" '
     'with priority "{priority}" for vhost "{vhost}" ...',

@@ -33,6 +33,7 @@ COMMAND = Command(
     summary="Restricts the routing keys of a user at a topic exchange",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Setting topic permissions on "{exchange}" for user "{username}" in vhost "{vhost}" ...',
 )

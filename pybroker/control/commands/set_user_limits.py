@@ -33,6 +33,7 @@ COMMAND = Command(
     summary="Limits the connections and channels of a user",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Setting user limits to "{definition}" for user "{username}" ...',
 )

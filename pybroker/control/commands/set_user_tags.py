@@ -25,6 +25,7 @@ COMMAND = Command(
     summary="Replaces the tags of a user",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Setting tags for user "{username}" to [{tags}] ...',
 )

@@ -27,6 +27,7 @@ COMMAND = Command(
     summary="Limits the connections and queues of a virtual host",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Setting vhost limits to "{definition}" for vhost "{vhost}" ...',
 )

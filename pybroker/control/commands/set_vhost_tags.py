@@ -25,6 +25,7 @@ COMMAND = Command(
     summary="Replaces the tags of a virtual host",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Setting tags for virtual host "{vhost}" to [{tags}] ...',
 )

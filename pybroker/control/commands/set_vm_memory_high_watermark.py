@@ -82,6 +82,7 @@ COMMAND = Command(
     summary="Sets from how much memory on publishers are blocked, until the node stops",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner=banner,
     check=check,

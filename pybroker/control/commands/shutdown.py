@@ -33,6 +33,7 @@ COMMAND = Command(
     summary="Stops the daemon; needs no pid file, and waits until its process is gone unless told not to",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     app="any",
     ends_daemon=True,

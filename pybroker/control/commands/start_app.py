@@ -16,6 +16,7 @@ COMMAND = Command(
     summary="Opens the listeners after stop_app, so that clients are served again",
     args=NoArgs,
     effect="write",
+    access="administrator",
     run=run,
     banner="Starting node {node} ...",
     app="any",

@@ -138,6 +138,7 @@ COMMAND = Command(
     summary="Displays what the node is, where its things are and how full it is",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     banner="Status of node {node} ...",
     timeout_s=60,

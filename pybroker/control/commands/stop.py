@@ -30,6 +30,7 @@ COMMAND = Command(
     summary="Stops the daemon and waits until its process is gone",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner=banner,
     app="any",

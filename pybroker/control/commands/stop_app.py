@@ -16,6 +16,7 @@ COMMAND = Command(
     summary="Closes listeners and clients, leaving the daemon and its control socket",
     args=NoArgs,
     effect="write",
+    access="administrator",
     run=run,
     banner="Stopping rabbit application on node {node} ...",
     app="any",

@@ -15,6 +15,7 @@ COMMAND = Command(
     summary="Closes the client listeners so that no new client can connect; connections go on",
     args=NoArgs,
     effect="write",
+    access="administrator",
     run=run,
     banner="Will suspend client connection listeners on node {node}. "
     "The node will no longer accept client connections!",

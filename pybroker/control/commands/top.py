@@ -49,6 +49,7 @@ COMMAND = Command(
     summary="Shows queues, connections, rates and alarms as they change; lists the queues' counters when it is piped",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     columns=COLUMNS,
     banner="Listing what the queues of node {node} do ...",

@@ -25,6 +25,7 @@ COMMAND = Command(
     summary="Ends what trace_on began",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Stopping tracing for vhost "{vhost}" ...',
 )

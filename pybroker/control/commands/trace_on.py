@@ -25,6 +25,7 @@ COMMAND = Command(
     summary="Publishes a copy of every message that is published or delivered to amq.rabbitmq.trace",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Starting tracing for vhost "{vhost}" ...',
 )

@@ -50,6 +50,7 @@ COMMAND = Command(
     summary="Changes description, tags, default queue type or protection of a virtual host",
     args=Args,
     effect="write",
+    access="administrator",
     run=run,
     banner='Updating metadata of vhost "{vhost}" ...',
     check=check,

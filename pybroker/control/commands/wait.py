@@ -33,6 +33,7 @@ COMMAND = Command(
     summary="Waits until the node with a pid file or process id is up, or its process has ended",
     args=Args,
     effect="read",
+    access="management",
     run=run,
     timeout_s=10,
     app="any",

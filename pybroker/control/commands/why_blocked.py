@@ -213,6 +213,7 @@ COMMAND = Command(
     summary="Tells which connections are held back, by what, since when, by how much, and what to do",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     banner="Asking node {node} which connections it holds back, and why ...",
     timeout_s=60,

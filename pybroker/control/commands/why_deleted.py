@@ -104,6 +104,7 @@ COMMAND = Command(
     summary="Tells when a queue was deleted, why, and by whom; the audit log knows",
     args=Args,
     effect="read",
+    access="monitoring",
     run=run,
     banner="Asking node {node} what became of queue '{queue}' in vhost '{vhost}' ...",
     app="any",

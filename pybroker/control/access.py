@@ -1,0 +1,61 @@
+"""Access: the user on whose behalf a command runs, and the tag that a command asks for.
+
+Knows the tags as RabbitMQ's management interface means them, and no way to log in: a caller says who its user is.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from pybroker.control.spec import Command
+    from pybroker.core.broker import Broker
+
+Access = Literal["none", "management", "policymaker", "monitoring", "administrator"]
+
+ADMINISTRATOR: Final = "administrator"
+MONITORING: Final = "monitoring"
+POLICYMAKER: Final = "policymaker"
+MANAGEMENT: Final = "management"
+
+# The tags that admit to each kind of access, and RabbitMQ's text for a user who has none of them.
+ADMITTED: Final[dict[Access, tuple[frozenset[str], str]]] = {
+    MANAGEMENT: (frozenset({MANAGEMENT, POLICYMAKER, MONITORING, ADMINISTRATOR}), "Not management user"),
+    POLICYMAKER: (frozenset({POLICYMAKER, ADMINISTRATOR}), "User not authorised to access object"),
+    MONITORING: (frozenset({MONITORING, ADMINISTRATOR}), "Not monitor user"),
+    ADMINISTRATOR: (frozenset({ADMINISTRATOR}), "Not administrator user"),
+}
+NO_VHOST: Final = "User not authorised to access virtual host"
+
+
+class ActingUser(NamedTuple):
+    """The user who runs a command.
+
+    `name` is RabbitMQ's `user_who_performed_action`. `origin` says in words where the request came from, `facts` is
+    what the audit log has of that beside the command.
+    """
+
+    name: str
+    tags: tuple[str, ...] = ()
+    origin: str = ""
+    facts: Mapping[str, Any] = {}
+
+
+NOBODY: Final = ActingUser("")
+
+
+def refusal(command: "Command", args: Any, user: ActingUser, broker: "Broker") -> str:
+    """Return why the user may not run the command, in RabbitMQ's words; nothing if they may.
+
+    The tag decides on the command. Its `vhost` argument, if there is one, must be a virtual host that the user may
+    enter: administrators see and change all of them, `monitoring` sees all.
+    """
+    if command.access == "none":
+        return ""
+    tags, text = ADMITTED[command.access]
+    if tags.isdisjoint(user.tags):
+        return text
+    sees_all = ADMINISTRATOR in user.tags or (command.effect == "read" and MONITORING in user.tags)
+    if sees_all or not hasattr(args, "vhost"):
+        return ""
+    known = broker.users.get(user.name)
+    return "" if known is not None and args.vhost in known.permissions else NO_VHOST

@@ -1,0 +1,200 @@
+"""Execution: a command is looked up, checked, run on behalf of a user, recorded, and done when it is on disk.
+
+The answer is made of values, part by part and only as fast as they are asked for; how they reach the caller is the
+caller's business. A command's work is atomic up to its first part. Knows neither sockets nor JSON.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from pybroker.control import commands
+from pybroker.control.access import ActingUser, refusal
+from pybroker.control.spec import (
+    EX_NOPERM,
+    EX_SOFTWARE,
+    EX_UNAVAILABLE,
+    EX_USAGE,
+    Column,
+    Command,
+    Early,
+    Node,
+    Progress,
+    Refused,
+)
+from pybroker.core.cause import ASKED, BROKER, Cause
+from pybroker.errors import AmqpError
+from pybroker.version import VERSION
+
+if TYPE_CHECKING:
+    from pybroker.control.roles import Controller
+    from pybroker.core.broker import Broker
+
+ROWS_PER_SLICE: Final = 200
+# Pauses between two looks at whether a change is on disk: at first as short as a commit, in the end for a full disk.
+DISK_PAUSE_S: Final = 0.001
+DISK_PAUSE_S_MAX: Final = 0.1
+
+log = logging.getLogger("pybroker")
+
+
+class Rows(NamedTuple):
+    """A slice of a listing: its nouns, and the columns to read off them. The `first` slice may be empty."""
+
+    columns: Sequence[Column]
+    nouns: Sequence[Any]
+    first: bool
+
+
+class SendLines(NamedTuple):
+    """A request to the caller to send the lines that the command takes."""
+
+
+class Listed(NamedTuple):
+    """The end of a listing."""
+
+    rows: int
+
+
+class Value(NamedTuple):
+    """The answer of a command that lists nothing: None, a sentence or a document. What it changed is on disk."""
+
+    value: Any
+
+
+Part: TypeAlias = Rows | SendLines | Progress | Early
+End: TypeAlias = Listed | Value
+Answer: TypeAlias = Generator[Part, None, End]
+
+# The one column of what streams.
+_VALUE: Final = (Column("value", lambda value: value, "what came"),)
+
+
+class Executor:
+    """Runs commands on a node. `pause` waits so many seconds while others go on."""
+
+    def __init__(self, broker: "Broker", controller: "Controller", pause: Callable[[float], object]) -> None:
+        self.broker = broker
+        self.controller = controller
+        self._pause = pause
+
+    def run(self, name: str, given: Mapping[str, Any], user: ActingUser, lines: Iterable[Any] = ()) -> Answer:
+        """Run a command with plain arguments by name; yield its answer part by part and return the end of it.
+
+        `lines` is read after SendLines was yielded. An answer that is closed before its end leaves the rest undone.
+
+        Raises Refused, AmqpError, and whatever a faulty command raises.
+        """
+        if name not in commands.KNOWN:
+            raise Refused(f"the daemon, version {VERSION}, does not know the command '{name}'", EX_USAGE)
+        command = commands.load(name)
+        if command.beside:
+            raise Refused(f"{name} is done beside the node, by pybrokerctl", EX_USAGE)
+        args = command.parse(given)
+        node = Node(self.broker, self.controller, self._pause, lines=iter(lines), user=user)
+        answer = self._work(command, args, node)
+        return (yield from answer if command.effect == "read" else self._recorded(answer, command, args, user))
+
+    def _recorded(self, answer: Answer, command: Command, args: Any, user: ActingUser) -> Answer:
+        """Yield an answer; attribute what the command changes to its user, and tell the audit log how it ended."""
+        text = describe(command, args)
+        log.info("control: %s runs %s", user.origin, text)
+        cause = Cause(f"command {command.name}", user.name, user.origin)
+        ASKED.set(cause)  # a greenlet has a context of its own
+        exit_code, error = EX_SOFTWARE, "it failed"
+        try:
+            end = yield from answer
+        except Refused as refused:
+            exit_code, error = refused.exit_code, refused.text
+            raise
+        except AmqpError as refused:
+            exit_code, error = EX_UNAVAILABLE, refused.text
+            raise
+        except GeneratorExit:
+            error = "its caller went away"
+            raise
+        else:
+            exit_code, error = os.EX_OK, ""
+            return end
+        finally:
+            ASKED.set(BROKER)
+            told = text.partition(" ")[2]
+            facts = {"name": command.name, "arguments": told, "exit": exit_code, "error": error, **user.facts}
+            self.broker.events.note("command", facts, cause)
+
+    def _work(self, command: Command, args: Any, node: Node) -> Answer:
+        """Run a command. Raises Refused, AmqpError, and BadLine where the lines are at fault."""
+        if refused := refusal(command, args, node.user, self.broker):
+            raise Refused(refused, EX_NOPERM)
+        check_app(command, self.controller)
+        before = self.broker.definitions.ticket
+        if command.takes_lines:
+            yield SendLines()
+        result = command.run(node, args)
+        if command.streams:
+            assert isinstance(result, Iterator)
+            return (yield from _stream(result))
+        if command.columns and not isinstance(result, dict):
+            assert isinstance(result, Iterable)
+            return (yield from _listing(command.chosen(args), iter(result)))
+        if isinstance(result, Generator):
+            result = yield from result
+        self._await_disk(before)
+        return Value(result)
+
+    def _await_disk(self, before: int) -> None:
+        """Return when what was changed since the ticket `before` survives a crash. Raises Refused if it never will."""
+        definitions = self.broker.definitions
+        ticket, pause_s = definitions.ticket, DISK_PAUSE_S
+        if ticket == before:
+            return
+        while definitions.completed < ticket:
+            if definitions.failed:
+                raise Refused(f"it is done, but not on disk: {definitions.failed}", os.EX_IOERR)
+            self._pause(pause_s)
+            pause_s = min(2 * pause_s, DISK_PAUSE_S_MAX)
+
+
+def describe(command: Command, args: Any) -> str:
+    """Return a command and its arguments for the log, secrets hidden."""
+    words = [command.name]
+    for field in command.fields():
+        value = getattr(args, field.name)
+        if value != field.default or field.required:
+            words.append(f"{field.name}={'***' if field.arg.secret else repr(value)}")
+    return " ".join(words)
+
+
+def check_app(command: Command, controller: "Controller") -> None:
+    """Raise Refused where the command wants the app in another state."""
+    if command.app == "running" and controller.recovering is not None:
+        text = f"the node is starting: recovering its messages, {controller.recovering} %"
+        raise Refused(f"{text}. Wait for it with 'pybrokerctl await_startup'.", EX_UNAVAILABLE)
+    if command.app == "running" and not controller.app_running:
+        text = "this command requires the 'rabbit' app to be running on the target node."
+        raise Refused(f"{text} Start it with 'pybrokerctl start_app'.", EX_USAGE)
+    if command.app == "stopped" and controller.app_running:
+        text = "this command requires the 'rabbit' app to be stopped on the target node."
+        raise Refused(f"{text} Stop it with 'pybrokerctl stop_app'.", EX_USAGE)
+
+
+def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Answer:
+    """Yield the rows, a slice at a time. What the first row refuses comes before anything is yielded."""
+    count, first = 0, True
+    while (batch := list(islice(nouns, ROWS_PER_SLICE))) or first:
+        count += len(batch)
+        yield Rows(columns, batch, first)
+        first = False
+    return Listed(count)
+
+
+def _stream(batches: Iterator[list[Any]]) -> Answer:
+    """Yield what comes, a row for each thing; a slice without rows where nothing has come, so that callers are seen."""
+    yield Rows(_VALUE, (), first=True)
+    count = 0
+    for batch in batches:
+        count += len(batch)
+        yield Rows(_VALUE, batch, first=False)
+    return Listed(count)
