@@ -17,6 +17,7 @@ from pybroker.core.lapsed import TAG_MAX
 from pybroker.core.link import ChannelState, give_back
 from pybroker.core.publish import Publisher
 from pybroker.core.removal_steps import remove_unused
+from pybroker.core.throttle import RepliesCause
 from pybroker.core.trace import Party
 from pybroker.errors import AmqpError, InternalError, PreconditionFailed, UnexpectedFrame
 from pybroker.wire import frame
@@ -176,7 +177,7 @@ class AmqpChannel(ChannelState):
             self.session.broker.waiting[self] = None
         reply = line.add(say, source, ticket)
         if line.is_long:
-            self.session.stop_reading(line)
+            self.session.stop_reading(RepliesCause(self.number))
         return reply
 
     def advance(self) -> None:
@@ -193,15 +194,15 @@ class AmqpChannel(ChannelState):
         elif not line:
             self.drop_line()
             self.pause_or_resume()
-        elif line.is_short:
-            session.resume_reading(line)
+        elif line.is_short and not session.readable:
+            session.resume_reading(RepliesCause(self.number))
 
     def drop_line(self) -> None:
         """Forget what was to be said: nobody listens any more, or all of it was."""
         line, self.line = self.line, None
         if line is not None:
             self.session.broker.waiting.pop(self, None)
-            self.session.resume_reading(line)
+            self.session.resume_reading(RepliesCause(self.number))
 
     def pause_or_resume(self) -> None:
         """Deliver if the peer wants it and no reply waits."""

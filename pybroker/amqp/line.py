@@ -53,6 +53,8 @@ class Line:
     """Invariant: `octets` counts those that are held back, `calls` the replies that are made in their turn."""
 
     __slots__ = ("_replies", "calls", "octets")
+    replies_max: Final = REPLIES_MAX
+    octets_max: Final = OCTETS_MAX
 
     def __init__(self) -> None:
         self._replies: deque[Reply] = deque()
@@ -61,9 +63,6 @@ class Line:
 
     def __len__(self) -> int:
         return len(self._replies)
-
-    def __str__(self) -> str:
-        return "replies that wait for the disk"
 
     @property
     def is_long(self) -> bool:

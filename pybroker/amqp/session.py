@@ -49,6 +49,7 @@ class AmqpSession(SessionState):
     """States: header, starting, securing, tuning, opening, running, closing (we sent close), closed."""
 
     protocol = "AMQP 0-9-1"
+    reply_octets_max: Final = REPLY_OCTETS_MAX
 
     __slots__ = (
         "assembling",

@@ -1,6 +1,6 @@
 """The alarms in effect, as commands tell of them and health checks refuse for them."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from pybroker.control.spec import EX_UNAVAILABLE, Refused
 from pybroker.control.words import lasting, seconds, size
@@ -10,11 +10,6 @@ if TYPE_CHECKING:
 
     from pybroker.core.alarm import Alarm
     from pybroker.core.broker import Broker
-
-# The names of core/alarm.py, which this program's other half is not to load.
-MEMORY: Final = "memory"
-DISK: Final = "disk"
-FILES: Final = "file_descriptor_limit"
 
 
 def documents(broker: "Broker") -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pybroker.control.alarms import DISK, MEMORY
 from pybroker.control.reason import Reason
 from pybroker.control.words import MIB, counted, size
 
@@ -15,11 +14,6 @@ if TYPE_CHECKING:
     from pybroker.core.alarm import Alarm
     from pybroker.core.broker import Broker
     from pybroker.core.queue.queue import Queue
-
-# What is around a small message in memory (core/paging.py, which pybrokerctl is not to load; a test compares).
-MESSAGE_OCTETS: Final = 64
-# As core/alarm.py says of one that was set by hand.
-BY_HAND: Final = "set by an operator"
 
 QUEUES_NAMED: Final = 3
 # Between two pauses in a walk over all queues: about a millisecond. One of no length would let sockets wait.
@@ -35,12 +29,12 @@ def of_alarm(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]
         return Reason(
             alarm.resource, alarm.resource, f"{alarm.why}, on node {alarm.node}", "look into the log of that node"
         )
-    if alarm.why == BY_HAND:
+    if alarm.by_hand:
         clear = f"rabbit_alarm:clear_alarm({{resource_limit, {alarm.resource}, node()}})."
         return Reason(alarm.resource, alarm.resource, "an operator set the alarm", f"pybrokerctl eval '{clear}'")
-    if alarm.resource == MEMORY:
+    if alarm.resource == broker.alarms.memory:
         return _of_memory(broker, alarm, pause)
-    if alarm.resource == DISK:
+    if alarm.resource == broker.alarms.disk:
         return _of_disk(broker, alarm)
     return Reason(alarm.resource, alarm.resource, alarm.why, "see the log")
 
@@ -55,7 +49,7 @@ def _of_memory(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], objec
     used, limit, total = marks.measured.used, marks.memory_limit_octets, marks.total
     if not limit:
         why = "the memory limit is 0, which blocks every publisher"
-        return Reason(MEMORY, MEMORY, why, f"pybrokerctl {set_limit(broker, used)}", used, limit)
+        return Reason(alarm.resource, alarm.resource, why, f"pybrokerctl {set_limit(broker, used)}", used, limit)
     share = "of" if marks.memory_relative is None else f"{marks.memory_relative} of"
     why = f"{alarm.why} ({share} {size(total.octets)}, {total.source})"
     own = used - marks.measured.accounted
@@ -71,7 +65,9 @@ def _of_memory(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], objec
         why += "; the queues hold little of it"
         advice = "see 'pybrokerctl memory_breakdown'"
     command = set_limit(broker, used)
-    return Reason(MEMORY, MEMORY, why, f"{advice}, or: pybrokerctl {command}" if command else advice, used, limit)
+    return Reason(
+        alarm.resource, alarm.resource, why, f"{advice}, or: pybrokerctl {command}" if command else advice, used, limit
+    )
 
 
 def set_limit(broker: "Broker", octets: float) -> str:
@@ -90,17 +86,11 @@ def _fullest(broker: "Broker", pause: "Callable[[float], object]") -> "list[tupl
     queues = [queue for vhost in list(broker.vhosts.values()) for queue in list(vhost.queues.values())]
     for start in range(0, len(queues), QUEUES_PER_SLICE):
         some = queues[start : start + QUEUES_PER_SLICE]
-        held = ((held_octets(queue), start + index, queue) for index, queue in enumerate(some))
+        held = ((broker.paging.octets_in_memory(queue), start + index, queue) for index, queue in enumerate(some))
         found = nlargest(QUEUES_NAMED, [*found, *held])
         if start:
             pause(PAUSE_S)
     return [(octets, queue) for octets, _, queue in found if octets >= MIB / 10]
-
-
-def held_octets(queue: "Queue") -> int:
-    """Return about what a queue's messages take in memory."""
-    messages = queue.messages - queue.messages_away
-    return queue.octets_ready - queue.octets_away + queue.octets_unacknowledged + MESSAGE_OCTETS * messages
 
 
 def _of_disk(broker: "Broker", alarm: "Alarm") -> Reason:
@@ -113,7 +103,7 @@ def _of_disk(broker: "Broker", alarm: "Alarm") -> Reason:
     lower = (free or 0) // 2_000_000
     if free is not None and free < limit and lower:
         advice += f", or: pybrokerctl set_disk_free_limit {lower}MB"
-    return Reason(DISK, DISK, why, advice, free, limit)
+    return Reason(alarm.resource, alarm.resource, why, advice, free, limit)
 
 
 def _mount_point(folder: str) -> str:

@@ -39,6 +39,11 @@ class Alarm(NamedTuple):
     since_ms: int
 
     @property
+    def by_hand(self) -> bool:
+        """Tell whether an operator set it, and nothing is short."""
+        return self.why == BY_HAND
+
+    @property
     def sentence(self) -> str:
         """Return it as operators read it."""
         return f"{TITLES.get(self.resource, self.resource)} alarm on node {self.node}: {self.why}"
@@ -51,6 +56,9 @@ class Alarms:
     """
 
     __slots__ = ("_alarms", "_by_hand", "_clock", "_settings", "on_change", "tell")
+    memory: Final = MEMORY
+    disk: Final = DISK
+    files: Final = FILES
 
     def __init__(self, settings: "Settings", clock: "Clock", on_change: "Callable[[], None]") -> None:
         self._settings = settings

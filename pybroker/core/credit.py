@@ -23,6 +23,7 @@ class Credit:
     """
 
     __slots__ = ("_batches", "_octets", "_session")
+    octets_max: Final = PEER_OCTETS_MAX
 
     def __init__(self, session: "SessionState") -> None:
         self._session = session

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.credit import Credit
-from pybroker.core.throttle import RESOURCE, Throttle
+from pybroker.core.throttle import RESOURCE, AlarmCause, RemovalCause, Throttle, ThrottleCause
 from pybroker.core.unacked import Batch, Unacked
 from pybroker.session import Session, Turn
 
@@ -94,12 +94,12 @@ class SessionState(Session):
 
     # -- when it is not read (flow control) ---------------------------------------------------------------------------
 
-    def stop_reading(self, cause: object) -> None:
+    def stop_reading(self, cause: ThrottleCause) -> None:
         """Have nothing read from the peer until this cause, and all others, are gone."""
-        self.throttle.stop(cause, self.broker.clock.now_ms, partial(self._describe, cause))
+        self.throttle.stop(cause, self.broker.clock.now_ms)
         self.readable = False
 
-    def resume_reading(self, cause: object) -> None:
+    def resume_reading(self, cause: ThrottleCause) -> None:
         """Learn that this cause is gone, if it was one."""
         if self.throttle.resume(cause, self.broker.clock.now_ms):
             self.readable = True
@@ -107,8 +107,9 @@ class SessionState(Session):
 
     def wait_for(self, removal: "Removal") -> None:
         """Have nothing read from the peer until something is gone with all that hung on it."""
-        self.stop_reading(removal)
-        removal.call_backs.append(partial(self.resume_reading, removal))
+        cause = RemovalCause()
+        self.stop_reading(cause)
+        removal.call_backs.append(partial(self.resume_reading, cause))
 
     def reading_resumed(self) -> None:
         """Learn that the peer is read again."""
@@ -119,7 +120,7 @@ class SessionState(Session):
         self.publishing = True
         self.published_ms = self.broker.clock.now_ms
         if self.broker.alarms:
-            self.stop_reading(RESOURCE)
+            self.stop_reading(AlarmCause(self.broker.alarms.resources))
 
     def forget_published(self, now_ms: int) -> None:
         """Take it for a consumer some seconds later: what drains the queues is not to be blocked for an old publish."""
@@ -136,12 +137,6 @@ class SessionState(Session):
         elif self.publishing and not self.throttle.blocked:
             self.publishing = False
             self.read_octets = self.portion_octets = ALARM_READ_OCTETS
-
-    def _describe(self, cause: object) -> str:
-        """Return what operators read of a cause: `queue 'q' in vhost '/'`, `journal`, `peer`, `memory & disk`."""
-        if cause is RESOURCE:
-            return " & ".join(self.broker.alarms.resources)
-        return str(cause)
 
     def queued(self, octets: int) -> None:
         """Count octets that a consumer put into the outbox."""

@@ -16,6 +16,7 @@ class MessageSizes:
     """`counts` has the messages of each range since the start."""
 
     __slots__ = ("counts",)
+    bounds: Final = BOUNDS
 
     def __init__(self) -> None:
         self.counts = [0] * (len(BOUNDS) + 1)

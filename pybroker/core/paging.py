@@ -14,6 +14,7 @@ from pybroker.core.alarm import DISK
 from pybroker.core.chore import Chore
 from pybroker.core.queue.behind import WINDOW_MESSAGES, WINDOW_OCTETS
 from pybroker.core.queue.leaving import Leaving
+from pybroker.core.throttle import DelayedCause, QueueCause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.link import SessionState
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.throttle import ThrottleCause
 
 # Given up in each tick, of which there are ten in a second.
 TICK_OCTETS: Final = 8_388_608
@@ -49,7 +51,7 @@ class Paging(Chore):
     """`tick` gives a budget, which is used up in the next turns, one page after the other.
 
     While memory is short it is `pressing`: who publishes calls `take`. `_taken` has what each did since the last tick,
-    and what it was ahead by then; `_stopped` the queue because of which a session is not read.
+    and what it was ahead by then; `_stopped` the cause for which a session is not read.
     """
 
     __slots__ = (
@@ -77,7 +79,7 @@ class Paging(Chore):
         self._given = 0  # octets since the last tick
         self._part_octets = TICK_OCTETS
         self._taken: dict[SessionState, int] = {}
-        self._stopped: dict[SessionState, Queue] = {}
+        self._stopped: dict[SessionState, ThrottleCause] = {}
         self.pressing = False
 
     def tick(self, used_octets: int) -> None:
@@ -100,8 +102,14 @@ class Paging(Chore):
         if taken > self._part_octets and session not in self._stopped:
             queue = max(filter(_can_give, queues), key=resident_octets, default=None)
             if queue is not None:
-                self._stopped[session] = queue
-                session.stop_reading(queue)
+                cause = self._stopped[session] = _cause(queue)
+                session.stop_reading(cause)
+
+    @staticmethod
+    def octets_in_memory(queue: "Queue") -> int:
+        """Return about what all messages of a queue take in memory, with those that are not acknowledged."""
+        messages = queue.messages - queue.messages_away
+        return queue.octets_ready - queue.octets_away + queue.octets_unacknowledged + MESSAGE_OCTETS * messages
 
     def _share_out(self) -> None:
         """Say what each publisher may send until the next tick; what it sent too much counts again."""
@@ -115,11 +123,11 @@ class Paging(Chore):
     def _let_go(self) -> None:
         """Have those read again who may send something."""
         stopped, self._stopped = self._stopped, {}
-        for session, queue in stopped.items():
+        for session, cause in stopped.items():
             if self._taken.get(session, 0) > self._part_octets:
-                self._stopped[session] = queue
+                self._stopped[session] = cause
             else:
-                session.resume_reading(queue)
+                session.resume_reading(cause)
 
     def deliver(self, now_ms: int) -> None:
         """Have one page written, of one queue."""
@@ -166,6 +174,13 @@ class Paging(Chore):
     def _failed(self, error: str) -> None:
         self._retry_at_ms = self._broker.clock.now_ms + RETRY_MS
         self._broker.warn("paging", f"no more messages are paged out for {RETRY_MS // 1000} seconds: {error}")
+
+
+def _cause(queue: "Queue") -> "ThrottleCause":
+    """Return the cause that a queue, or what waits in a delayed exchange, is for sessions."""
+    if queue.vhost.queues.get(queue.name) is queue:
+        return QueueCause(queue.vhost.name, queue.name)
+    return DelayedCause(str(queue))
 
 
 def _can_give(queue: "Queue") -> bool:

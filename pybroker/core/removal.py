@@ -48,9 +48,6 @@ class Removal:
         self.is_over = False
         self.steps: Steps = iter(())
 
-    def __str__(self) -> str:
-        return "the removal of what it needs"
-
     def hold(self, vhost: "VHost", kind: str, name: str) -> None:
         """Let nobody make a queue or exchange of this name before the end."""
         end = (kind, name)

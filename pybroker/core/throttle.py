@@ -1,18 +1,94 @@
 """Throttle: why one session is not read, since when, and what it was the last times (E6, E7).
 
-There are two kinds: an alarm (`resource`), which shows as `blocked`, and the rest, which show as `flow`: the journal or
-a queue that cannot follow, a peer that does not read its replies. Octets and limits are the business of who stops it.
+A cause is an alarm, which shows as `blocked`, or one of those that show as `flow`: the journal or a queue that cannot
+follow, a peer that does not read its replies. Octets and limits are the business of the part that stops the session.
 """
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-# Causes; others are what cannot follow itself: a queue, a channel's line of replies.
-JOURNAL: Final = "journal"
-PEER: Final = "peer"
-RESOURCE: Final = "resource"
+class ThrottleCause:
+    """A reason not to read a session; as text it is what operators read. Holds no queue, channel or session alive."""
+
+    __slots__ = ()
+    kind: ClassVar[str] = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmCause(ThrottleCause):
+    """An alarm of any resource. `resources` are those that were short when it stopped the session."""
+
+    kind: ClassVar[str] = "resource"
+    resources: tuple[str, ...] = field(default=(), compare=False)
+
+    def __str__(self) -> str:
+        return " & ".join(self.resources)
+
+
+@dataclass(frozen=True, slots=True)
+class JournalCause(ThrottleCause):
+    """Octets that were published and are not on disk yet."""
+
+    kind: ClassVar[str] = "journal"
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class PeerCause(ThrottleCause):
+    """Replies that the peer does not read."""
+
+    kind: ClassVar[str] = "peer"
+
+    def __str__(self) -> str:
+        return self.kind
+
+
+@dataclass(frozen=True, slots=True)
+class RepliesCause(ThrottleCause):
+    """Replies of one channel that wait for the disk."""
+
+    kind: ClassVar[str] = "replies"
+    channel: int
+
+    def __str__(self) -> str:
+        return "replies that wait for the disk"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCause(ThrottleCause):
+    """A queue whose messages leave memory more slowly than they come."""
+
+    kind: ClassVar[str] = "queue"
+    vhost: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"queue '{self.name}' in vhost '{self.vhost}'"
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedCause(ThrottleCause):
+    """The messages of a delayed exchange, as a queue's; `text` names the exchange."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class RemovalCause(ThrottleCause):
+    """Something that is being removed; each removal is a cause of its own."""
+
+    def __str__(self) -> str:
+        return "the removal of what it needs"
+
+
+RESOURCE: Final = AlarmCause()
+JOURNAL: Final = JournalCause()
+PEER: Final = PeerCause()
 
 # A connection is shown in flow for so long after it was, as in RabbitMQ: who looks once would rarely see it.
 FLOW_SHOWN_MS: Final = 5_000
@@ -22,8 +98,7 @@ FLOW_SHOWN_MS: Final = 5_000
 class Throttle:
     """`causes` are those of now, in the order they came, each with when (ms). The session is read while there is none.
 
-    `last_by` is `none`, `flow` or `resource`, `last_cause` says which in a few words, `last_at_ms` when it began;
-    `flow_count` says how often flow did.
+    `last` is the cause that stopped it last, `last_at_ms` when that began; `flow_count` says how often flow did.
     """
 
     __slots__ = (
@@ -33,15 +108,13 @@ class Throttle:
         "_flow_ms",
         "causes",
         "flow_count",
+        "last",
         "last_at_ms",
-        "last_by",
-        "last_cause",
     )
 
     def __init__(self) -> None:
-        self.causes: dict[object, int] = {}
-        self.last_by = "none"
-        self.last_cause = ""
+        self.causes: dict[ThrottleCause, int] = {}
+        self.last: ThrottleCause | None = None
         self.last_at_ms = 0
         self.flow_count = 0
         self._blocked_ms = self._flow_ms = 0
@@ -51,26 +124,43 @@ class Throttle:
     @property
     def blocked(self) -> bool:
         """Tell whether an alarm holds it."""
-        return RESOURCE in self.causes
+        return bool(self.causes) and RESOURCE in self.causes
 
-    def stop(self, cause: object, now_ms: int, describe: "Callable[[], str]") -> None:
-        """Add a cause. What `describe` says of it is kept if nothing of its kind was in the way before."""
+    @property
+    def last_by(self) -> str:
+        """Return `resource` if an alarm stopped it last, `flow` if anything else did, `none` if nothing ever did."""
+        if self.last is None:
+            return "none"
+        return "resource" if self.last == RESOURCE else "flow"
+
+    @property
+    def last_cause(self) -> str:
+        """Return in a few words what stopped it last; nothing for never."""
+        return "" if self.last is None else str(self.last)
+
+    @property
+    def flows(self) -> dict[ThrottleCause, int]:
+        """Return the causes of now that are no alarms."""
+        return {cause: since_ms for cause, since_ms in self.causes.items() if cause != RESOURCE}
+
+    def stop(self, cause: ThrottleCause, now_ms: int) -> None:
+        """Add a cause. It is the last one if nothing of its kind was in the way before."""
         if cause in self.causes:
             return
         self._count(now_ms)
-        by = "resource" if cause is RESOURCE else "flow"
-        if by == "resource" or not self.causes:
-            self.flow_count += by == "flow"
-            self.last_by, self.last_cause, self.last_at_ms = by, describe(), now_ms
+        by_alarm = cause == RESOURCE
+        if by_alarm or not self.causes:
+            self.flow_count += not by_alarm
+            self.last, self.last_at_ms = cause, now_ms
         self.causes[cause] = now_ms
 
-    def resume(self, cause: object, now_ms: int) -> bool:
+    def resume(self, cause: ThrottleCause, now_ms: int) -> bool:
         """Remove a cause, if it is one; tell whether it was the last."""
         if cause not in self.causes:
             return False
         self._count(now_ms)
         del self.causes[cause]
-        if cause is not RESOURCE:
+        if cause != RESOURCE:
             self._flow_ended_ms = now_ms
         return not self.causes
 
@@ -80,7 +170,11 @@ class Throttle:
 
     def last_age_s(self, now_ms: int) -> float | None:
         """Return how long ago it was stopped last, in seconds; None for never."""
-        return None if self.last_by == "none" else (now_ms - self.last_at_ms) / 1000
+        return None if self.last is None else (now_ms - self.last_at_ms) / 1000
+
+    def blocked_since_ms(self) -> int:
+        """Return when an alarm stopped it, which one must do now."""
+        return self.causes[RESOURCE]
 
     def blocked_ms(self, now_ms: int) -> int:
         """Return how long alarms have held it in all."""

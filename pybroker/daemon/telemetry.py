@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 import gevent
 
 from pybroker.core.losses import Losses
-from pybroker.core.throttle import RESOURCE
 from pybroker.daemon import telemetry_rows as rows
 from pybroker.daemon.disk_monitor import free_octets
 from pybroker.daemon.telemetry_files import VERSION, TelemetryFiles, Writer
@@ -225,7 +224,7 @@ class Telemetry:
     def _began(self, session: "AmqpSession") -> rows.Row:
         """Remember a block that is new; return its row."""
         clock, throttle = self._broker.clock, session.throttle
-        for_ms = clock.now_ms - throttle.causes[RESOURCE]
+        for_ms = clock.now_ms - throttle.blocked_since_ms()
         before_ms = throttle.blocked_ms(clock.now_ms) - for_ms
         block = Block(session, throttle.last_cause, clock.timestamp_ms - for_ms, before_ms)
         self._blocks[session.id] = block

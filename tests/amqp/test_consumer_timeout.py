@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 from fakes import Basic, Channel, FakePeer, Tx, World
 
+from pybroker.core.throttle import JOURNAL
+
 TIMEOUT_MS = 60_000
 
 
@@ -208,9 +210,9 @@ def test_a_peer_that_is_not_read_is_given_time_to_be_heard(made):
     world, peer = made
     publish(peer, b"m")
     peer.get("q", no_ack=False)
-    peer.session.stop_reading("flow")
+    peer.session.stop_reading(JOURNAL)
     wait(world, 2 * TIMEOUT_MS)
-    peer.session.resume_reading("flow")
+    peer.session.resume_reading(JOURNAL)
     wait(world, 5_000)
     queue = world.vhost.queues["q"]
     assert 1 == queue.messages_unacknowledged

@@ -2,7 +2,6 @@ import pytest
 
 from pybroker.control import alarms
 from pybroker.control.spec import Refused
-from pybroker.core import alarm
 
 
 def test_without_any_nothing_is_refused(operator):
@@ -35,10 +34,6 @@ def test_an_answer_about_a_limit_tells_whether_publishers_are_blocked(operator):
     assert "" == alarms.told_of_blocking(broker, "disk")
     told = "\nThe memory alarm is set: much. Publishers are blocked; 'pybrokerctl why_blocked' lists them."
     assert told == alarms.told_of_blocking(broker, "memory")
-
-
-def test_the_names_are_those_of_the_core():
-    assert (alarm.MEMORY, alarm.DISK, alarm.FILES) == (alarms.MEMORY, alarms.DISK, alarms.FILES)
 
 
 def test_a_limit_that_cannot_be_reached_is_told_wherever_alarms_are(operator):

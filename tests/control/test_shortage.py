@@ -3,7 +3,6 @@
 import pytest
 
 from pybroker.control import shortage
-from pybroker.core import alarm, paging
 from pybroker.core.watermark import TotalMemory
 
 MIB = 1 << 20
@@ -19,11 +18,6 @@ def explain(broker, resource="memory"):
     pauses = []
     found = next(one for one in broker.alarms if one.resource == resource)
     return shortage.of_alarm(broker, found, pauses.append), pauses
-
-
-def test_figures_and_words_are_those_of_the_core():
-    assert paging.MESSAGE_OCTETS == shortage.MESSAGE_OCTETS
-    assert alarm.BY_HAND == shortage.BY_HAND
 
 
 @pytest.mark.parametrize(("used_mib", "fraction"), [(100, "0.4"), (410, "0.6"), (800, "1"), (900, "")])

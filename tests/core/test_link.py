@@ -5,6 +5,7 @@ from readers import Bench, Peer
 from topology import new_vhost
 
 from pybroker.core.link import ChannelState, SessionState
+from pybroker.core.throttle import JOURNAL, PEER
 from pybroker.core.unacked import Batch
 
 
@@ -120,12 +121,12 @@ def test_many_acks_at_once_look_for_who_may_go_on_once(monkeypatch):
 def test_a_session_is_read_while_there_is_no_reason_not_to():
     vhost = new_vhost()
     session = Peer(vhost)
-    session.resume_reading("one")
+    session.resume_reading(JOURNAL)
     assert (True, False) == (session.readable, session.dirty)
-    session.stop_reading("one")
-    session.stop_reading("other")
-    session.stop_reading("one")
-    session.resume_reading("one")
+    session.stop_reading(JOURNAL)
+    session.stop_reading(PEER)
+    session.stop_reading(JOURNAL)
+    session.resume_reading(JOURNAL)
     assert (False, False) == (session.readable, session.dirty)
-    session.resume_reading("other")
+    session.resume_reading(PEER)
     assert (True, True) == (session.readable, session.dirty)

@@ -18,6 +18,7 @@ from pybroker.core.alarm import DISK
 from pybroker.core.publish import NO_RECEIPT
 from pybroker.core.queue import behind
 from pybroker.core.queue.behind import Away
+from pybroker.core.throttle import QueueCause
 from pybroker.run import PLAIN_TRAITS
 
 # -- against the naive twin -------------------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ def test_e1_while_memory_is_short_no_more_comes_in_than_goes_out(pressed):
     take(session, [pressed.queue], 1)
     assert not session.readable
     throttle = session.throttle
-    assert ("flow", repr(pressed.queue), [pressed.queue]) == (
+    assert ("flow", repr(pressed.queue), [QueueCause("/", pressed.queue.name)]) == (
         throttle.last_by,
         throttle.last_cause,
         list(throttle.causes),
@@ -293,7 +294,7 @@ def test_who_publishes_where_there_is_no_backlog_is_read(pressed):
     pressed.broker.paging.take(session, [empty], 10 * paging.TICK_OCTETS)
     assert session.readable
     pressed.broker.paging.take(session, [empty, pressed.queue], 1)
-    assert [pressed.queue] == list(session.throttle.causes)
+    assert [QueueCause("/", pressed.queue.name)] == list(session.throttle.causes)
 
 
 def test_with_memory_again_they_are_read_and_nobody_counts(pressed):

@@ -5,6 +5,7 @@ from fakes import Basic, Channel, Connection, Queue, Tx, World
 
 from pybroker.core.alarm import DISK, FILES, MEMORY
 from pybroker.core.link import ALARM_READ_OCTETS, PUBLISHING_MS
+from pybroker.core.throttle import JOURNAL
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ def test_e9_only_who_declared_the_capability_is_told(world):
 
 def test_e9_flow_alone_tells_nobody(world, peer):
     peer.publish("", "q", b"1")
-    peer.session.stop_reading("journal")
+    peer.session.stop_reading(JOURNAL)
     world.run()
     assert ("flow", False) == state(peer)
     assert [] == told(peer)
@@ -157,11 +158,11 @@ def test_e9_flow_alone_tells_nobody(world, peer):
 # E8: both are told in one field.
 def test_e6_an_alarm_wins_over_flow_and_reading_waits_for_both(world, peer):
     blocked(world, peer)
-    peer.session.stop_reading("journal")
+    peer.session.stop_reading(JOURNAL)
     assert ("blocked", False) == state(peer)
     well(world)
     assert ("flow", False) == state(peer)
-    peer.session.resume_reading("journal")
+    peer.session.resume_reading(JOURNAL)
     assert ("flow", True) == state(peer)
 
 

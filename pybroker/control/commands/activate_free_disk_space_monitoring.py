@@ -14,7 +14,7 @@ def run(node: Node, args: NoArgs) -> str:
     if free is None:
         return "The free disk space is watched again as soon as the system tells how much there is; the log says more"
     text = f"The free disk space is watched: {size(free)} are free, {size(limit)} required"
-    return text + alarms.told_of_blocking(node.broker, alarms.DISK)
+    return text + alarms.told_of_blocking(node.broker, node.broker.alarms.disk)
 
 
 COMMAND = Command(

@@ -9,7 +9,7 @@ def run(node: Node, args: NoArgs) -> str:
     del args
     node.daemon.watch_disk(on=False)
     text = "The free disk space is watched no longer, until the node stops or it is activated again"
-    return text + alarms.told_of_blocking(node.broker, alarms.DISK)
+    return text + alarms.told_of_blocking(node.broker, node.broker.alarms.disk)
 
 
 COMMAND = Command(

@@ -7,7 +7,6 @@ set an alarm of memory or disk (`rabbit_alarm:set_alarm`) to see what their clie
 import re
 from typing import Annotated, Any, NamedTuple
 
-from pybroker.control.alarms import DISK, FILES, MEMORY
 from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Command, Node, Refused
 
 _SET = re.compile(r"application:set_env\(\s*rabbit\s*,\s*(\w+)\s*,(.*)\)\s*\.?", re.DOTALL)
@@ -76,8 +75,9 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 
 def _resource(node: Node, match: re.Match[str]) -> str:
     """Return which resource of this node an expression is about. Raises Refused."""
-    resource, whose = match[1] or FILES, (match[2] or "node()").strip("'")
-    if resource not in {MEMORY, DISK, FILES}:
+    alarms = node.broker.alarms
+    resource, whose = match[1] or alarms.files, (match[2] or "node()").strip("'")
+    if resource not in {alarms.memory, alarms.disk, alarms.files}:
         raise Refused(f"Evaluation failed: there are alarms of memory and disk, not of {resource}")
     if whose not in {"node()", node.name}:
         raise Refused(f"Evaluation failed: this is node {node.name}, and {whose} has to be asked about its own alarms")
@@ -85,9 +85,10 @@ def _resource(node: Node, match: re.Match[str]) -> str:
 
 
 def _alarms(node: Node, *, local: bool) -> str:
+    files = node.broker.alarms.files
     found = [alarm for alarm in node.broker.alarms if alarm.node == node.name or not local]
     terms = [
-        f"{{{FILES},[]}}" if alarm.resource == FILES else f"{{{{resource_limit,{alarm.resource},'{alarm.node}'}},[]}}"
+        f"{{{files},[]}}" if alarm.resource == files else f"{{{{resource_limit,{alarm.resource},'{alarm.node}'}},[]}}"
         for alarm in found
     ]
     return f"[{','.join(terms)}]"

@@ -1,5 +1,6 @@
 """message_size_stats: how many messages of which size publishers have sent since the start."""
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pybroker.control.spec import Column, Command, NoArgs, Node
@@ -7,26 +8,28 @@ from pybroker.control.spec import Column, Command, NoArgs, Node
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Of core/message_sizes.py, whose bounds these name; a test compares.
-NAMES = (
-    "below 100B",
-    "between 100B and 1KB",
-    "between 1KB and 10KB",
-    "between 10KB and 100KB",
-    "between 100KB and 1MB",
-    "between 1MB and 10MB",
-    "between 10MB and 50MB",
-    "between 50MB and 100MB",
-    "above 100MB",
-)
-
 
 def run(node: Node, args: NoArgs) -> "Iterable[tuple[str, int, str]]":
     """Return name, messages and percentage of each range."""
     del args
-    counts = node.broker.message_sizes.counts
-    total = sum(counts) or 1
-    return [(name, count, f"{100 * count / total:.2f}") for name, count in zip(NAMES, counts, strict=True)]
+    sizes = node.broker.message_sizes
+    total = sum(sizes.counts) or 1
+    names = _names([_size(octets) for octets in sizes.bounds])
+    return [(name, count, f"{100 * count / total:.2f}") for name, count in zip(names, sizes.counts, strict=True)]
+
+
+def _names(bounds: list[str]) -> list[str]:
+    """Return the names of the ranges that so many bounds make."""
+    between = [f"between {low} and {high}" for low, high in pairwise(bounds)]
+    return [f"below {bounds[0]}", *between, f"above {bounds[-1]}"]
+
+
+def _size(octets: int) -> str:
+    """Return `100B`, `10KB`, `50MB`."""
+    for unit, each in (("MB", 1_000_000), ("KB", 1_000)):
+        if octets >= each:
+            return f"{octets // each}{unit}"
+    return f"{octets}B"
 
 
 COMMAND = Command(

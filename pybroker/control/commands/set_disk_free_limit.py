@@ -54,7 +54,7 @@ def run(node: Node, args: Args) -> str:
     share = "" if marks.disk_relative is None else f": {marks.disk_relative} times {size(marks.total.octets)}"
     now = "how much is free now is not known" if free is None else f"{size(free)} are free now"
     return f"Disk free limit set to {limit} octets ({given}{size(limit)}{share}); {now}" + alarms.told_of_blocking(
-        node.broker, alarms.DISK
+        node.broker, node.broker.alarms.disk
     )
 
 

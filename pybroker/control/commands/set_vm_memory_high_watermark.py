@@ -67,7 +67,7 @@ def run(node: Node, args: Args) -> str:
     text = f"Memory limit set to {limit} octets ({of}); {size(marks.measured.used)} are used now"
     if unlimited := alarms.told_of_no_limit(node.broker):
         text += f"\n{unlimited}"
-    return text + alarms.told_of_blocking(node.broker, alarms.MEMORY)
+    return text + alarms.told_of_blocking(node.broker, node.broker.alarms.memory)
 
 
 def banner(args: Args) -> str:

@@ -19,8 +19,6 @@ ORDER: Final = {"blocked": 0, "flow": 1, "blocking": 2}
 CONNECTIONS_MAX: Final = 500
 # Between two pauses: some milliseconds.
 SESSIONS_PER_SLICE: Final = 100
-# What core/throttle.py calls an alarm.
-RESOURCE: Final = "resource"
 BY: Final = {"journal": "the journal", "peer": "its own client, which does not read what it is sent"}
 
 
@@ -47,7 +45,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     explained = [
         {**document, "title": alarms.title(alarm), "reason": shortage.of_alarm(broker, alarm, node.pause)}
         for alarm, document in zip(broker.alarms, alarms.documents(broker), strict=True)
-        if alarm.resource != alarms.FILES
+        if alarm.resource != broker.alarms.files
     ]
     found = sorted(_held(sessions, explained, node.pause), key=lambda one: ORDER[one["state"]])
     last = None if found else _last(sessions)
@@ -103,7 +101,7 @@ def _by_alarms(session: "AmqpSession", explained: list[dict[str, Any]]) -> "Iter
         ms = int(alarm["seconds"] * 1000)
         text = f"will be blocked by the {alarm['resource']} alarm as soon as it publishes"
         if throttle.blocked:
-            ms = min(ms, now_ms - throttle.causes[RESOURCE])
+            ms = min(ms, now_ms - throttle.blocked_since_ms())
             text = f"has been blocked for {lasting(ms)} by the {alarm['resource']} alarm"
         yield _cause(session, alarm["reason"], ms, text, now=throttle.blocked)
 
@@ -111,15 +109,14 @@ def _by_alarms(session: "AmqpSession", explained: list[dict[str, Any]]) -> "Iter
 def _by_others(session: "AmqpSession") -> "Iterator[dict[str, Any]]":
     """Yield what else holds it; what did until a moment ago if nothing does, for that changes many times a second."""
     now_ms, throttle = session.broker.clock.now_ms, session.throttle
-    flows = [(cause, since_ms) for cause, since_ms in throttle.causes.items() if cause != RESOURCE]
-    for cause, since_ms in flows:
+    flows = throttle.flows
+    for cause, since_ms in flows.items():
         reason = causes.of_session(session, cause)
         text = f"has been held back for {lasting(now_ms - since_ms)} by {BY.get(reason.kind, reason.what)}"
         yield _cause(session, reason, now_ms - since_ms, text, now=True)
-    if not flows and session.shown_state == "flow":
-        ms, by_alarm = now_ms - throttle.last_at_ms, throttle.last_by == RESOURCE
-        what = throttle.last_cause
-        reason = shortage.of_past_alarm(what) if by_alarm else causes.of_session(session, what)
+    if not flows and session.shown_state == "flow" and (last := throttle.last) is not None:
+        ms, by_alarm, what = now_ms - throttle.last_at_ms, last.kind == "resource", throttle.last_cause
+        reason = shortage.of_past_alarm(what) if by_alarm else causes.of_past(session, last)
         by = f"the {what} alarm" if by_alarm else BY.get(reason.kind, reason.what)
         yield _cause(session, reason, ms, f"was held back {lasting(ms)} ago by {by}, and goes on", now=False)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pybroker.control.spec import Refused
-from pybroker.core.throttle import JOURNAL, PEER
+from pybroker.core.throttle import JOURNAL, PEER, QueueCause
 from pybroker.core.watermark import TotalMemory
 
 MIB = 1 << 20
@@ -115,7 +115,7 @@ def test_the_queue_that_is_paged_out_is_named(operator, marks, peer):
     peer.declare("q")
     peer.publish("", "q", b"x" * MIB)
     marks.measured.used = 300 * MIB
-    peer.session.stop_reading(operator.world.vhost.queues["q"])
+    peer.session.stop_reading(QueueCause("/", "q"))
     cause = causes(operator, peer)["queue"]
     assert "has been held back for 0.0 s by queue 'q' in vhost '/'" == cause["message"]
     assert (
@@ -128,8 +128,8 @@ def test_the_queue_that_is_paged_out_is_named(operator, marks, peer):
 def test_what_held_it_a_moment_ago_is_told_since_that_changes_many_times_a_second(operator, marks, peer):
     peer.declare("q")
     queue = operator.world.vhost.queues["q"]
-    peer.session.stop_reading(queue)
-    peer.session.resume_reading(queue)
+    peer.session.stop_reading(QueueCause("/", "q"))
+    peer.session.resume_reading(QueueCause("/", "q"))
     operator.world.clock.advance(1_000)
     cause = causes(operator, peer)["queue"]
     assert (False, "was held back 1.0 s ago by queue 'q' in vhost '/', and goes on") == (cause["now"], cause["message"])
