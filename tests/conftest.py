@@ -3,7 +3,9 @@
 Several processes run them at once (pytest-xdist), file by file.
 """
 
+import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,13 @@ import greenlet
 import pytest
 from hypothesis import HealthCheck, settings
 
+TEMPORARY_MAX = 24
 # Of a shell's job in the background: Ctrl-C would be ignored by the programs under test, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# The path of a Unix socket has 107 octets at most, and the tests make some below this folder.
+if len(tempfile.gettempdir()) > TEMPORARY_MAX and os.access("/tmp", os.W_OK):
+    os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
 # How fast this machine is at the moment is not what the tests are about.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
