@@ -7,7 +7,7 @@ daemon's business, what a connection makes of it the door's. Log lines are Rabbi
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pybroker.core.telling import Tell, nobody_listens
+from pybroker.core.telling import Observers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,23 +50,25 @@ class Alarm(NamedTuple):
 
 
 class Alarms:
-    """In the order in which they were set; True while publishers are blocked. `on_change` is told of each change.
+    """In the order in which they were set; True while publishers are blocked.
+
+    `change_observers` are called after each change, `observers` with each as an event.
 
     What was set by hand stays until it is cleared by hand, whatever is measured meanwhile.
     """
 
-    __slots__ = ("_alarms", "_by_hand", "_clock", "_settings", "on_change", "tell")
+    __slots__ = ("_alarms", "_by_hand", "_clock", "_settings", "change_observers", "observers")
     memory: Final = MEMORY
     disk: Final = DISK
     files: Final = FILES
 
-    def __init__(self, settings: "Settings", clock: "Clock", on_change: "Callable[[], None]") -> None:
+    def __init__(self, settings: "Settings", clock: "Clock") -> None:
         self._settings = settings
         self._clock = clock
         self._alarms: dict[tuple[str, str], Alarm] = {}
         self._by_hand: set[tuple[str, str]] = set()
-        self.on_change = on_change
-        self.tell: Tell = nobody_listens
+        self.change_observers: list[Callable[[], None]] = []
+        self.observers = Observers()
 
     def __bool__(self) -> bool:
         return any(resource != FILES for resource, _ in self._alarms)
@@ -111,7 +113,7 @@ class Alarms:
             self._alarms[resource, node] = known._replace(why=why)
             return
         self._alarms[resource, node] = Alarm(resource, node, why, self._clock.now_ms)
-        self.tell("alarm.set", {"source": resource, "node": node})
+        self.observers.notify("alarm.set", {"source": resource, "node": node})
         what, box = f"{resource} resource limit alarm set on node {node}", _BLOCKED
         if resource == FILES:
             what, box = "file descriptor limit alarm set", _CLOSED
@@ -119,7 +121,7 @@ class Alarms:
         # A line of the log each: one with line breaks in it would have them escaped.
         for line in (f"{what}.", stars, box, stars):
             log.warning("%s", line)
-        self.on_change()
+        self._changed()
 
     def clear(self, resource: str, node: str = "") -> None:
         """Clear an alarm, if it is set and not by hand."""
@@ -129,7 +131,7 @@ class Alarms:
             return
         if self._alarms.pop((resource, node), None) is None:
             return
-        self.tell("alarm.cleared", {"source": resource, "node": node})
+        self.observers.notify("alarm.cleared", {"source": resource, "node": node})
         if resource == FILES:
             log.warning("file descriptor limit alarm cleared")
         else:
@@ -141,11 +143,15 @@ class Alarms:
         for resource, its in list(self._alarms):
             if its == node:
                 del self._alarms[resource, node]
-                self.tell("alarm.cleared", {"source": resource, "node": node})
+                self.observers.notify("alarm.cleared", {"source": resource, "node": node})
                 log.warning("%s resource limit alarm cleared for dead node %s", resource, node)
                 self._cleared(resource)
 
     def _cleared(self, resource: str) -> None:
         if resource not in self:
             log.warning("%s resource limit alarm cleared across the cluster", resource)
-        self.on_change()
+        self._changed()
+
+    def _changed(self) -> None:
+        for observer in self.change_observers:
+            observer()

@@ -78,13 +78,15 @@ class Broker:
         self.definitions.wake = Commit(turn, self.definitions).wake
         self.users = Users(self.definitions)
         self.logins = Logins(self)
-        self.parameters = Parameters(self.definitions, self._global_changed)
+        self.parameters = Parameters(self.definitions)
+        self.parameters.global_observers.append(self._global_changed)
         self.parameters.register(VHOST_LIMITS, VHOST_LIMITS_COMPONENT)
         self.vhosts: dict[str, VHost] = {}
         self.sessions: dict[int, SessionState] = {}
         self.channels = 0  # of all of them
         self.listeners: list[Any] = []
-        self.alarms = Alarms(settings, clock, self._alarms_changed)
+        self.alarms = Alarms(settings, clock)
+        self.alarms.change_observers.append(self._alarms_changed)
         self.notices: list[str] = []  # what an operator must know and the log said
         self.departures = Departures(turn)
         self.remains = Remains(turn)
@@ -100,8 +102,9 @@ class Broker:
         self.traces = Traces(turn)
         self.transfer = Transfer(self)
         self.events = Events(self)
-        self.parameters.tell = self.users.tell = self.events.tell
-        self.alarms.tell = self.events.emit  # nobody asks for one
+        self.parameters.observers.add(self.events.tell)
+        self.users.observers.add(self.events.tell)
+        self.alarms.observers.add(self.events.emit)  # nobody asks for one
         self.log: Log = MemoryLog()
         self.pages: PageLog | None = None
         self.paging = Paging(self)
@@ -209,8 +212,7 @@ class Broker:
             self.delete_vhost(name)
         self.removals.finish()
         self.definitions.clear()
-        self.users = Users(self.definitions)
-        self.users.tell = self.events.tell
+        self.users.clear()
         for parameter in list(self.parameters.globals):
             self.parameters.clear_global(parameter)
         self.create_defaults()

@@ -39,18 +39,19 @@ class Component(NamedTuple):
 class Parameters:
     """Runtime parameters by (virtual host, component) and name, global ones by name. Who asks has looked up the vhost.
 
-    `global_changed` is called with name and value (None: cleared) of each global parameter that is set or cleared.
+    `global_observers` are called with name and value (None: cleared) of each global parameter that is set or cleared,
+    `observers` with each change as an event.
     """
 
-    __slots__ = ("_definitions", "_values", "components", "global_changed", "globals", "tell")
+    __slots__ = ("_definitions", "_values", "components", "global_observers", "globals", "observers")
 
-    def __init__(self, definitions: "Definitions", global_changed: Callable[[str, Any], None]) -> None:
+    def __init__(self, definitions: "Definitions") -> None:
         self._definitions = definitions
         self._values: dict[tuple[str, str], dict[str, Any]] = {}
         self.components: dict[str, Component] = {}
         self.globals: dict[str, Any] = {}
-        self.global_changed = global_changed
-        self.tell: telling.Tell = telling.nobody_listens
+        self.global_observers: list[Callable[[str, Any], None]] = []
+        self.observers = telling.Observers()
 
     def register(self, name: str, component: Component) -> None:
         """Know a component from now on."""
@@ -95,7 +96,7 @@ class Parameters:
             return False
         values[name] = value
         self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
-        decreed.parameter_set(self.tell, vhost_name, component, name, value)
+        decreed.parameter_set(self.observers.notify, vhost_name, component, name, value)
         known.changed(vhost_name, name, value)
         return True
 
@@ -106,7 +107,7 @@ class Parameters:
             return False
         del values[name]
         self._definitions.remove(RUNTIME, (vhost_name, component, name))
-        decreed.parameter_cleared(self.tell, vhost_name, component, name)
+        decreed.parameter_cleared(self.observers.notify, vhost_name, component, name)
         if component in self.components:
             self.components[component].changed(vhost_name, name, None)
         return True
@@ -115,7 +116,7 @@ class Parameters:
         """Keep a parameter of a component that nobody knows here, a plugin's of another broker: it does nothing."""
         self._values.setdefault((vhost_name, component), {})[name] = value
         self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
-        decreed.parameter_set(self.tell, vhost_name, component, name, value)
+        decreed.parameter_set(self.observers.notify, vhost_name, component, name, value)
 
     def take(self, vhost_name: str, component: str, name: str, value: Any) -> None:
         """Take a parameter that the definitions have already, also one that does nothing. Raises ValidationError."""
@@ -146,8 +147,14 @@ class Parameters:
         """Set a global parameter, keep and apply it; its value is nobody's to refuse, as in RabbitMQ."""
         self.globals[name] = value
         self._definitions.put(GLOBAL, (name,), {"value": value})
-        decreed.global_parameter(self.tell, "parameter.set", name, value=value)
-        self.global_changed(name, value)
+        decreed.global_parameter(self.observers.notify, "parameter.set", name, value=value)
+        self._global_changed(name, value)
+
+    def load_global(self, name: str, value: Any, *, applies: bool) -> None:
+        """Have a global parameter that the definitions have already."""
+        self.globals[name] = value
+        if applies:
+            self._global_changed(name, value)
 
     def clear_global(self, name: str) -> bool:
         """Forget a global parameter; return False if it is not set."""
@@ -155,9 +162,13 @@ class Parameters:
             return False
         del self.globals[name]
         self._definitions.remove(GLOBAL, (name,))
-        decreed.global_parameter(self.tell, "parameter.cleared", name)
-        self.global_changed(name, None)
+        decreed.global_parameter(self.observers.notify, "parameter.cleared", name)
+        self._global_changed(name, None)
         return True
+
+    def _global_changed(self, name: str, value: Any) -> None:
+        for observer in self.global_observers:
+            observer(name, value)
 
 
 def _refuse(constant: str) -> None:

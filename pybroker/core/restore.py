@@ -78,10 +78,9 @@ def _topic_permission(broker: "Broker", key: "Key", value: "Value") -> None:
 
 def _global_parameter(broker: "Broker", key: "Key", value: "Value") -> None:
     settings, (name,) = broker.settings, key
-    broker.parameters.globals[name] = value["value"]
     # RabbitMQ too sets the configured name anew at every start.
-    if name != CLUSTER_NAME or settings.cluster_name == settings.node_name:
-        broker.parameters.global_changed(name, value["value"])
+    applies = name != CLUSTER_NAME or settings.cluster_name == settings.node_name
+    broker.parameters.load_global(name, value["value"], applies=applies)
 
 
 def _parameter(broker: "Broker", key: "Key", value: "Value") -> None:

@@ -20,8 +20,22 @@ if TYPE_CHECKING:
 Tell = Callable[[str, Mapping[str, Any]], None]
 
 
-def nobody_listens(_event: str, _facts: Mapping[str, Any]) -> None:
-    """Tell nobody: what belongs to no broker has no events."""
+class Observers:
+    """Functions that are called with each event of a noun, in the order in which they were added."""
+
+    __slots__ = ("_all",)
+
+    def __init__(self) -> None:
+        self._all: list[Tell] = []
+
+    def add(self, observer: Tell) -> None:
+        """Have a function called with each event from now on."""
+        self._all.append(observer)
+
+    def notify(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Call each of them."""
+        for observer in self._all:
+            observer(event, facts)
 
 
 # -- queues, exchanges, bindings --------------------------------------------------------------------------------------

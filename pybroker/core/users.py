@@ -79,9 +79,12 @@ class User:
 
 
 class Users:
-    """All users. `generation` grows with every change of anybody's permissions; verdicts kept elsewhere end with it."""
+    """All users. `generation` grows with every change of anybody's permissions; verdicts kept elsewhere end with it.
 
-    __slots__ = ("_definitions", "_nobody", "_users", "_warned", "generation", "tell")
+    `observers` are told of each change.
+    """
+
+    __slots__ = ("_definitions", "_nobody", "_users", "_warned", "generation", "observers")
 
     def __init__(self, definitions: "Definitions | None" = None) -> None:
         self._definitions = MemoryDefinitions() if definitions is None else definitions
@@ -89,13 +92,19 @@ class Users:
         self._nobody: dict[str, bytes] = {}
         self._warned = False
         self.generation = 0
-        self.tell: telling.Tell = telling.nobody_listens
+        self.observers = telling.Observers()
 
     def __len__(self) -> int:
         return len(self._users)
 
     def __iter__(self) -> Iterator[User]:
         return iter(self._users.values())
+
+    def clear(self) -> None:
+        """Forget all of them and tell nobody: the definitions do not have them any more."""
+        self._users.clear()
+        self._warned = False
+        self.generation += 1
 
     def get(self, name: str) -> User | None:
         """Return a user, or None."""
@@ -130,7 +139,7 @@ class Users:
         user = User(name, password_hash, hashing_algorithm, tags, limits)
         self.take(user)
         durable.keep_user(self._definitions, user)
-        decreed.user_created(self.tell, user)
+        decreed.user_created(self.observers.notify, user)
         return user
 
     def take(self, user: User) -> None:
@@ -143,7 +152,7 @@ class Users:
         user = self.named(name)
         del self._users[name]
         durable.forget_user(self._definitions, user)
-        self.tell("user.deleted", {"name": name})
+        self.observers.notify("user.deleted", {"name": name})
         user.permissions.clear()
         user.topic_permissions.clear()
         self._changed(user)
@@ -155,7 +164,7 @@ class Users:
         user.password_hash, user.hashing_algorithm = password_hash, hashing_algorithm
         self._warn(user)
         self._keep(user)
-        self.tell(f"user.password.{'changed' if password_hash else 'cleared'}", {"name": name})
+        self.observers.notify(f"user.password.{'changed' if password_hash else 'cleared'}", {"name": name})
 
     def clear_password(self, name: str) -> None:
         """Have no password let the user in. Raises NoSuchUserError."""
@@ -166,7 +175,7 @@ class Users:
         user = self.named(name)
         user.tags = tuple(tags)
         self._keep(user)
-        self.tell("user.tags.set", {"name": name, "tags": list(user.tags)})
+        self.observers.notify("user.tags.set", {"name": name, "tags": list(user.tags)})
 
     def add_limits(self, name: str, given: object) -> None:
         """Set the limits that JSON gave, leave the others. Raises NoSuchUserError; ValueError in RabbitMQ's words."""
@@ -177,7 +186,7 @@ class Users:
         user = self.named(name)
         before, user.limits = user.limits, dict(limits)
         self._keep(user)
-        decreed.user_limits(self.tell, user, before)
+        decreed.user_limits(self.observers.notify, user, before)
 
     def authenticate(self, name: str, password: str) -> User | None:
         """Return the user if the password is right. A name that does not exist costs the same work as one that does.
@@ -207,7 +216,7 @@ class Users:
         user.permissions[vhost_name] = Permission(configure, write, read)
         durable.keep_permission(self._definitions, user, vhost_name)
         patterns = {"configure": configure, "write": write, "read": read}
-        self.tell("permission.created", {"user": name, "vhost": vhost_name, **patterns})
+        self.observers.notify("permission.created", {"user": name, "vhost": vhost_name, **patterns})
         self._changed(user)
 
     def clear_permissions(self, name: str, vhost_name: str) -> None:
@@ -215,7 +224,7 @@ class Users:
         user = self.named(name)
         if user.permissions.pop(vhost_name, None) is not None:
             durable.forget_permission(self._definitions, user, vhost_name)
-            self.tell("permission.deleted", {"user": name, "vhost": vhost_name})
+            self.observers.notify("permission.deleted", {"user": name, "vhost": vhost_name})
         self._changed(user)
 
     def set_topic_permissions(self, name: str, vhost_name: str, exchange_name: str, write: str, read: str) -> None:
@@ -224,7 +233,7 @@ class Users:
         user.topic_permissions[vhost_name, exchange_name] = TopicPermission(vhost_name, name, write, read)
         durable.keep_topic_permission(self._definitions, user, vhost_name, exchange_name)
         facts = {"user": name, "vhost": vhost_name, "exchange": exchange_name, "write": write, "read": read}
-        self.tell("topic.permission.created", facts)
+        self.observers.notify("topic.permission.created", facts)
         self._changed(user)
 
     def clear_topic_permissions(self, name: str, vhost_name: str, exchange_name: str | None = None) -> None:
@@ -234,7 +243,9 @@ class Users:
             if key[0] == vhost_name and exchange_name in (None, key[1]):
                 del user.topic_permissions[key]
                 durable.forget_topic_permission(self._definitions, user, *key)
-                self.tell("topic.permission.deleted", {"user": name, "vhost": vhost_name, "exchange": key[1]})
+                self.observers.notify(
+                    "topic.permission.deleted", {"user": name, "vhost": vhost_name, "exchange": key[1]}
+                )
         self._changed(user)
 
     def forget_vhost(self, vhost_name: str) -> "Iterator[None]":

@@ -89,15 +89,7 @@ class Telemetry:
         self._full_at_ms = 0
         self._pause_s = PAUSE_S
         self._losses = broker.losses = Losses()
-        changed: Callable[[], None] = broker.alarms.on_change
-
-        def also() -> None:
-            changed()
-            self._look_at_alarms()
-            if max(len(broker.sessions), len(self._blocks)) < SLICE:
-                self._look_at_blocks()  # of more of them `run` sees a second later: whoever calls here must not wait
-
-        broker.alarms.on_change = also
+        broker.alarms.change_observers.append(self._alarms_changed)
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -133,6 +125,12 @@ class Telemetry:
             # The node is about to close its log: a clean stop does not hang on figures.
             log.exception("the telemetry failed")
         self._writer.stop()
+
+    def _alarms_changed(self) -> None:
+        """Look at the alarms, and at the few they hold; of many `run` sees a second later: the caller must not wait."""
+        self._look_at_alarms()
+        if max(len(self._broker.sessions), len(self._blocks)) < SLICE:
+            self._look_at_blocks()
 
     def look(self) -> None:
         """Write which alarms were set and cleared, and which connections they began or ceased to hold."""

@@ -18,7 +18,8 @@ def changes():
 
 @pytest.fixture
 def alarms(changes):
-    alarms = Alarms(Settings(node_name=HERE), FakeClock(), lambda: changes.append(alarms.reason))
+    alarms = Alarms(Settings(node_name=HERE), FakeClock())
+    alarms.change_observers.append(lambda: changes.append(alarms.reason))
     return alarms
 
 
@@ -133,3 +134,15 @@ def test_setting_by_hand_what_is_short_keeps_the_reason_as_long_as_it_is(alarms)
     assert [f"Free disk space alarm on node {HERE}: set by an operator"] == alarms.sentences()
     alarms.clear_by_hand(DISK)
     assert [] == alarms.sentences()
+
+
+def test_each_observer_is_told_of_each_change(alarms, changes):
+    others, events = [], []
+    alarms.change_observers.append(lambda: others.append(alarms.reason))
+    for number in (1, 2):
+        alarms.observers.add(lambda event, facts, number=number: events.append((number, event, facts["source"])))
+    alarms.set(MEMORY, "much")
+    alarms.clear(MEMORY)
+    assert ["low on memory", ""] == changes == others
+    assert [(1, "alarm.set", MEMORY), (2, "alarm.set", MEMORY)] == events[:2]
+    assert [(1, "alarm.cleared", MEMORY), (2, "alarm.cleared", MEMORY)] == events[2:]

@@ -60,6 +60,14 @@ def test_a_reset_node_is_a_fresh_one():
     assert broker.users.authenticate("guest", "guest") is not None
 
 
+def test_who_observes_users_still_does_after_a_reset():
+    broker, events = new_broker(), []
+    broker.users.observers.add(lambda event, facts: events.append((event, facts.get("name"))))
+    broker.reset()
+    broker.users.add("u", "secret")
+    assert ("user.created", "u") == events[-1]
+
+
 def test_seqs_and_queue_ids_are_never_given_twice():
     vhost = new_vhost()
     seen = set()

@@ -124,3 +124,16 @@ def test_a_reset_forgets_all(broker, parameters, told):
     broker.reset()
     assert ([], []) == (broker.definitions.keys("parameter"), broker.definitions.keys("global_parameter"))
     assert ({}, {}) == (parameters.of("/", "c"), parameters.globals)
+
+
+def test_each_observer_is_told_of_each_change(broker, parameters, told):
+    found = []
+    for number in (1, 2):
+        parameters.observers.add(lambda event, facts, number=number: found.append((number, event, facts["name"])))
+        parameters.global_observers.append(lambda name, value, number=number: found.append((number, name, value)))
+    parameters.set("/", "c", "n", 1)
+    parameters.set_global("cluster_name", "c")
+    set_ = [(number, "parameter.set", "cluster_name") for number in (1, 2)]
+    assert [(1, "parameter.set", "n"), (2, "parameter.set", "n"), *set_] == found[:4]
+    assert [(1, "cluster_name", "c"), (2, "cluster_name", "c")] == found[4:]
+    assert "c" == broker.settings.cluster_name
