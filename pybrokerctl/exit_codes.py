@@ -19,16 +19,18 @@ PIPE_CLOSED: Final = 141  # 128 + SIGPIPE: what `| head` gives every other tool
 
 MEANINGS: Final = {
     OK: "Success.",
-    DECLINED: "Not done: asked at a terminal whether it was meant, you did not say yes. Of definitions plan: there is "
-    "something to do. Of a report: what --fail-on names is so.",
-    USAGE: "Wrong usage: an unknown command, option, column or formatter, too few or too many arguments; a queue "
-    "that is in use or not empty; a command that wants the app stopped while it runs, or the other way round.",
-    DATAERR: "A name that does not exist, or a value that cannot be; of definitions plan: something is in conflict.",
-    NOUSER: "A user that does not exist.",
-    UNAVAILABLE: "No node answers, or it refuses; of the pipeline: Java, Spark or memory is missing, or a report.",
-    SOFTWARE: "A user that exists already; ping and status timed out; a fault in the daemon.",
-    IOERR: "The answer could not be written, say to a full disk; whatever was asked for may have been done.",
-    TEMPFAIL: "Timed out; the pipeline runs already.",
+    DECLINED: "Not done: the confirmation prompt was not answered with yes. For definitions plan: there are "
+    "changes. For a report: a row matches --fail-on.",
+    USAGE: "Usage error: an unknown command, option, column or formatter; too few or too many arguments; a "
+    "queue that is in use or not empty; a command that requires the app to be stopped while it is "
+    "running, or vice versa.",
+    DATAERR: "A name does not exist, or a value is invalid. For definitions plan: there is a conflict.",
+    NOUSER: "The user does not exist.",
+    UNAVAILABLE: "No node responds, or it refuses the command. For the pipeline: Java, Spark, memory or a "
+    "report is missing.",
+    SOFTWARE: "The user exists already; ping or status timed out; an internal error of the daemon.",
+    IOERR: "The output could not be written, for example to a full disk; the command may have been executed.",
+    TEMPFAIL: "Timed out. For the pipeline: it is already running.",
     INTERRUPTED: "Interrupted (Ctrl-C).",
-    PIPE_CLOSED: "The reader of the output went away.",
+    PIPE_CLOSED: "The reader of the output closed the pipe.",
 }

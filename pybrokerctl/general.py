@@ -35,38 +35,36 @@ class General(NamedTuple):
 
 # Before or after a command's name.
 EVERYWHERE: Final = (
-    General("help", "-? --help", "displays command help"),
-    General("node", "-n --node", "target node; rabbit@HOST means the local one, so that runbooks keep working", "node"),
+    General("help", "-? --help", "displays help for the command"),
+    General("node", "-n --node", "target node; rabbit@HOST means the local node, for existing runbooks", "node"),
     General(
-        "socket", "--socket", "control socket of the node, instead of looking for it (also PYBROKER_SOCKET)", "path"
+        "socket", "--socket", "control socket of the node (also PYBROKER_SOCKET); default: found by node name", "path"
     ),
-    General(
-        "longnames", "-l --longnames", "accepted for rabbitmqctl's sake: a node is found with either form of its name"
-    ),
-    General("timeout", "-t --timeout", "how long the whole operation may take", "seconds"),
-    General("quiet", "-q --quiet", "no informational messages"),
-    General("silent", "-s --silent", "neither informational messages nor a table header row"),
-    General("vhost", "-p --vhost", "virtual host, for commands that are scoped to one", "vhost"),
+    General("longnames", "-l --longnames", "ignored, for compatibility: both forms of a node name are accepted"),
+    General("timeout", "-t --timeout", "timeout of the whole operation", "seconds"),
+    General("quiet", "-q --quiet", "suppress informational messages"),
+    General("silent", "-s --silent", "suppress informational messages and table headers"),
+    General("vhost", "-p --vhost", "virtual host, for commands that work on one", "vhost"),
     General(
         "formatter",
         "--formatter",
-        "table (default; drawn for people on a terminal unless given), pretty_table, json or csv",
+        "table (default; drawn in columns on a terminal unless specified), pretty_table, json or csv",
         "name",
     ),
     General("no_table_headers", "--no-table-headers", "no header row (table)"),
     General("pad_to_header", "--pad-to-header", "values padded to the width of their header (table)"),
-    General("dry_run", "--dry-run", "check the arguments, print what would be done, do nothing"),
-    General("yes", "-y --yes", "do not ask, on a terminal, before something is destroyed"),
+    General("dry_run", "--dry-run", "check the arguments and print what would be done, without doing it"),
+    General("yes", "-y --yes", "do not ask for confirmation"),
 )
 # Only before a command's name.
 ABOUT: Final = (
     General("version", "--version", "displays the version"),
-    General("man_page", "--man-page", "displays the source of pybrokerctl(1), made of what --help says"),
+    General("man_page", "--man-page", "displays the source of pybrokerctl(1)"),
 )
 WATCH: Final = General(
     "watch",
     "--watch",
-    f"show it anew every so many seconds, {WATCH_S:g} if none are given, until q or Ctrl-C",
+    f"refresh the output every so many seconds (default: {WATCH_S:g}) until q or Ctrl-C",
     "seconds",
     optional_value=True,
 )

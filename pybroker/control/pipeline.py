@@ -9,17 +9,15 @@ JOBS: Final = ("ingest", "rollup", "backlog", "blocked", "alarms", "capacity", "
 
 WarehouseArg = Annotated[
     str | None,
-    Arg("folder of the tables, by default warehouse in the node's data folder", "--warehouse", "folder", names="file"),
+    Arg("folder of the tables; default: warehouse in the node's data folder", "--warehouse", "folder", names="file"),
 ]
 TelemetryArg = Annotated[
     str | None,
-    Arg(
-        "folder that the node writes to, by default telemetry in its data folder", "--telemetry", "folder", names="file"
-    ),
+    Arg("folder of the telemetry; default: telemetry in the node's data folder", "--telemetry", "folder", names="file"),
 ]
 MasterArg = Annotated[str | None, Arg("Spark master: local[2], spark://host:7077, yarn, k8s://...", "--master", "url")]
 RemoteArg = Annotated[
-    str | None, Arg("Spark Connect server, which sees the same folders: sc://host:15002", "--remote", "url")
+    str | None, Arg("Spark Connect server with access to the same folders: sc://host:15002", "--remote", "url")
 ]
 
 
@@ -29,15 +27,15 @@ class ReportArgs(NamedTuple):
     format: Annotated[
         str | None,
         Arg(
-            "table, json, csv, or html: a page of its own with plots",
+            "table, json, csv, or html (a standalone page with plots)",
             "--format",
             choices=("table", "json", "csv", "html"),
         ),
     ] = None
-    fresh: Annotated[bool, Arg("run the pipeline for it before, which takes its time", "--fresh")] = False
+    fresh: Annotated[bool, Arg("run the pipeline first, which takes a while", "--fresh")] = False
     fail_on: Annotated[
         str | None,
-        Arg("exit with 1 if a row is so: 'held_ms>60000', 'verdict==grows', or any", "--fail-on", "condition"),
+        Arg("exit with 1 if a row matches: 'held_ms>60000', 'verdict==grows', or any", "--fail-on", "condition"),
     ] = None
     warehouse: WarehouseArg = None
     telemetry: TelemetryArg = None

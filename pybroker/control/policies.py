@@ -18,11 +18,13 @@ PAUSE_S = 0.01
 # Looked at in one turn.
 SHARE_QUEUES = 512
 
-PriorityArg = Annotated[int, Arg("where several policies fit, the one with the highest priority counts", "--priority")]
+PriorityArg = Annotated[
+    int, Arg("priority; of several matching policies the one with the highest applies", "--priority")
+]
 ApplyToArg = Annotated[
     str,
     Arg(
-        "what it applies to: queues, classic_queues, quorum_queues, streams, exchanges or all",
+        "kinds of entities: queues, classic_queues, quorum_queues, streams, exchanges or all",
         "--apply-to",
         "apply-to",
     ),
@@ -30,7 +32,7 @@ ApplyToArg = Annotated[
 
 
 DryRunArg = Annotated[
-    bool, Arg("change nothing; say which queues it would apply to, and how many of their messages go", "--dry-run")
+    bool, Arg("change nothing; print the queues affected and the number of messages that would be dropped", "--dry-run")
 ]
 
 
@@ -38,8 +40,8 @@ class SetArgs(NamedTuple):
     """A policy."""
 
     name: Annotated[str, Arg("name of the policy")]
-    pattern: Annotated[str, Arg("regular expression (RE2) that is searched for in the names")]
-    definition: Annotated[str, Arg("what is said of them: a JSON object")]
+    pattern: Annotated[str, Arg("regular expression (RE2) to find in the names")]
+    definition: Annotated[str, Arg("definition, a JSON object")]
     priority: PriorityArg = 0
     apply_to: ApplyToArg = "all"
     vhost: VHostArg = "/"
@@ -87,7 +89,7 @@ def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress,
     set_parameter(node, vhost.name, component, args.name, value)
     yield from _in_force(node, vhost.name)
     idle = node.broker.policies.without_effect(value["definition"])
-    return f"kept, but without effect here: {', '.join(idle)}" if idle else None
+    return f"stored, but without effect here: {', '.join(idle)}" if idle else None
 
 
 def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progress, None, str | None]:
@@ -128,7 +130,7 @@ def _tried(node: Node, vhost_name: str, component: str, name: str, value: Any) -
             yield Progress(done, total)
             node.pause(PAUSE_S)
     drops = f"it would drop or dead-letter {tally}" if tally.messages else "no message would be dropped"
-    return f"Nothing was changed. It would be in force for {counted(changed, 'queue')}; {drops}"
+    return f"Nothing was changed. The policy would apply to {counted(changed, 'queue')}; {drops}"
 
 
 def _in_force(node: Node, vhost_name: str) -> Generator[Progress, None, None]:
@@ -147,8 +149,8 @@ def list_policies(component: str, node: Node, args: VHostArgs) -> "list[Policy]"
 COLUMNS = (
     Column("vhost", lambda p: p.vhost, "virtual host"),
     Column("name", lambda p: p.name, "name"),
-    Column("pattern", lambda p: p.pattern.text, "regular expression that is searched for in names"),
+    Column("pattern", lambda p: p.pattern.text, "regular expression to find in the names"),
     Column("apply-to", lambda p: p.apply_to, "what it applies to"),
     Column("definition", lambda p: as_json(p.definition), "what it says, as JSON"),
-    Column("priority", lambda p: p.priority, "where several fit, the one with the highest priority counts"),
+    Column("priority", lambda p: p.priority, "priority; of several matching policies the one with the highest applies"),
 )

@@ -66,7 +66,7 @@ class Arg(NamedTuple):
 VHostArg = Annotated[str, Arg("virtual host", "-p --vhost", "vhost", names="vhost")]
 ColumnsArg = Annotated[
     tuple[str, ...],
-    Arg("columns to show, in this order; separated by blanks or commas", "", "column", names="column"),
+    Arg("columns to show, in this order, separated by spaces or commas", "", "column", names="column"),
 ]
 
 
@@ -262,7 +262,7 @@ class Field(NamedTuple):
     def check(self, value: Any) -> None:
         """Look at a plain value, as it comes from JSON. Raises BadArguments when it does not fit."""
         if not self._has_kind(value):
-            raise BadArguments(f"Bad argument: {self.label} takes {self.kind_name}", EX_DATAERR)
+            raise BadArguments(f"Bad argument: {self.label} must be {self.kind_name}", EX_DATAERR)
         if not _is_text(value):
             raise BadArguments(f"Bad argument: {self.label} is not UTF-8", EX_DATAERR)
         if self.arg.choices and (value.lower() if self.arg.any_case else value) not in self.arg.choices:
@@ -314,4 +314,4 @@ def convert(field: Field, word: str) -> Any:
     try:
         return int(word)
     except ValueError:
-        raise BadArguments(f"Bad argument: {field.label} takes {field.kind_name}", EX_DATAERR) from None
+        raise BadArguments(f"Bad argument: {field.label} must be {field.kind_name}", EX_DATAERR) from None

@@ -26,7 +26,7 @@ def batches(
     """
     if len(_open) >= STREAMS_MAX:
         raise Refused(
-            f"{STREAMS_MAX} readers follow the node's log or its events already, which is the most; end one of them",
+            f"{STREAMS_MAX} readers of the node's log and events are the maximum; stop one of them",
             EX_TEMPFAIL,
         )
     stream = object()
@@ -56,7 +56,7 @@ def _batches(
 def check_duration(duration_s: int | None) -> None:
     """Refuse a time that cannot be. Raises BadArguments."""
     if duration_s is not None and not 0 < duration_s <= DURATION_S_MAX:
-        raise BadArguments(f"Bad argument: --duration takes seconds from 1 to {DURATION_S_MAX}", EX_DATAERR)
+        raise BadArguments(f"Bad argument: --duration must be from 1 to {DURATION_S_MAX} seconds", EX_DATAERR)
 
 
 def banner(duration_s: int | None) -> str:

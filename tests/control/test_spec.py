@@ -51,13 +51,13 @@ def test_plain_values_become_arguments_with_their_defaults():
     [
         ({}, (64, "not enough arguments.")),
         ({"name": "x", "bogus": 1}, (64, "Invalid options for this command:\n--bogus : ")),
-        ({"name": 5}, (65, "Bad argument: <name> takes text")),
-        ({"name": None}, (65, "Bad argument: <name> takes text")),
-        ({"name": "x", "size": "5"}, (65, "Bad argument: <n> takes an integer")),
-        ({"name": "x", "limit": True}, (65, "Bad argument: --limit takes an integer")),
-        ({"name": "x", "fast": 1}, (65, "Bad argument: --fast takes true or false")),
-        ({"name": "x", "columns": "a"}, (65, "Bad argument: <column> takes text")),
-        ({"name": "x", "columns": [1]}, (65, "Bad argument: <column> takes text")),
+        ({"name": 5}, (65, "Bad argument: <name> must be text")),
+        ({"name": None}, (65, "Bad argument: <name> must be text")),
+        ({"name": "x", "size": "5"}, (65, "Bad argument: <n> must be an integer")),
+        ({"name": "x", "limit": True}, (65, "Bad argument: --limit must be an integer")),
+        ({"name": "x", "fast": 1}, (65, "Bad argument: --fast must be true or false")),
+        ({"name": "x", "columns": "a"}, (65, "Bad argument: <column> must be text")),
+        ({"name": "x", "columns": [1]}, (65, "Bad argument: <column> must be text")),
         ({"name": "\udcff"}, (65, "Bad argument: <name> is not UTF-8")),
         ({"name": "x", "columns": ["a", "\udcff"]}, (65, "Bad argument: <column> is not UTF-8")),
         ({"name": "x", "unit": "gb"}, (64, "unit 'gb' is not supported. Please use one of: kb, mb")),
@@ -83,4 +83,4 @@ def test_columns_are_those_asked_for_else_the_default_ones_else_all():
 def test_a_word_becomes_what_its_field_holds():
     fields = {field.name: field for field in COMMAND.fields()}
     assert (spec.convert(fields["name"], "5"), spec.convert(fields["size"], "-5")) == ("5", -5)
-    assert refusal(spec.convert, fields["size"], "five") == (65, "Bad argument: <n> takes an integer")
+    assert refusal(spec.convert, fields["size"], "five") == (65, "Bad argument: <n> must be an integer")

@@ -95,7 +95,10 @@ def test_programs_get_what_a_refusal_was_made_of(ctl, daemon):
 def test_b11_what_is_odd_about_arguments_is_said_on_stderr_and_done(ctl, daemon):
     daemon.lines = [{"value": "Memory limit set to 1 octets"}, {"end": 0}]
     words = ("set_vm_memory_high_watermark", "1.5")
-    warning = "warning: 1.5 times the memory is more than there is: the memory alarm will not go off\n"
+    warning = (
+        "warning: 1.5 times the available memory is a limit that cannot be exceeded: the memory alarm "
+        "will never be set\n"
+    )
     assert ctl(*words, "-q") == (0, "Memory limit set to 1 octets\n", warning)
     assert ctl(*words, "-s") == (0, "", "")
     assert ctl("set_vm_memory_high_watermark", "1", "-q").err == ""

@@ -63,7 +63,7 @@ def test_negative_numbers_are_no_options():
 
 def test_numbers_are_numbers_also_0():
     assert parsed("close_all_connections", "--limit", "0", "bye")[1] == {"limit": 0, "reason": "bye"}
-    assert refusal("close_all_connections", "--limit", "x", "bye") == (65, "Bad argument: --limit takes an integer")
+    assert refusal("close_all_connections", "--limit", "x", "bye") == (65, "Bad argument: --limit must be an integer")
 
 
 def test_watch_takes_the_next_word_only_if_it_is_a_number():

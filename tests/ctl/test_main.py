@@ -74,7 +74,7 @@ def test_a_value_that_cannot_be_has_its_own_code(ctl):
     outcome = ctl("close_all_connections", "--limit", "many", "bye")
     assert (outcome.code, outcome.err.splitlines()[0]) == (
         65,
-        "Error (argument validation): Bad argument: --limit takes an integer",
+        "Error (argument validation): Bad argument: --limit must be an integer",
     )
 
 
@@ -87,7 +87,7 @@ def test_the_version(ctl, words):
 def test_help_of_one_command(ctl, words):
     outcome = ctl(*words)
     assert (outcome.code, outcome.err) == (0, "")
-    assert "Checks that the daemon answers on its control socket." in outcome.out
+    assert "Checks that the daemon responds on its control socket." in outcome.out
 
 
 def test_a_piped_call_loads_nothing_that_only_people_need(daemon):

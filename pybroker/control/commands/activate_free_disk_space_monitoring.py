@@ -12,15 +12,15 @@ def run(node: Node, args: NoArgs) -> str:
     marks = node.broker.settings.watermarks
     limit, free = marks.disk_limit_octets, marks.measured.disk_free
     if free is None:
-        return "The free disk space is watched again as soon as the system tells how much there is; the log says more"
-    text = f"The free disk space is watched: {size(free)} are free, {size(limit)} required"
+        return "Disk space monitoring will be active as soon as the system reports free space; see the log"
+    text = f"Disk space monitoring is active: {size(free)} free, {size(limit)} required"
     return text + alarms.told_of_blocking(node.broker, node.broker.alarms.disk)
 
 
 COMMAND = Command(
     name="activate_free_disk_space_monitoring",
     section="Configuration",
-    summary="Watches the free disk space again, after deactivate_free_disk_space_monitoring",
+    summary="Activates monitoring of free disk space again",
     args=NoArgs,
     effect="write",
     access="administrator",

@@ -16,11 +16,14 @@ class Args(NamedTuple):
 
     username: Annotated[str, Arg("name of the user")]
     password: Annotated[
-        str, Arg("password; an empty one lets nobody in; asked for if missing", prompt="Password: ", secret=True)
+        str,
+        Arg(
+            "password, prompted for if omitted; an empty password disables the login", prompt="Password: ", secret=True
+        ),
     ]
     pre_hashed_password: Annotated[
         bool,
-        Arg("the password is given as its salted hash in Base64, which hash_password prints", "--pre-hashed-password"),
+        Arg("the password is a salted hash in Base64, as hash_password prints it", "--pre-hashed-password"),
     ] = False
 
 
@@ -47,7 +50,7 @@ def _check_new(node: Node, name: str) -> None:
 COMMAND = Command(
     name="add_user",
     section="Users",
-    summary="Adds a user, who has no permissions in any virtual host yet",
+    summary="Adds a user without any permissions",
     args=Args,
     effect="write",
     access="administrator",

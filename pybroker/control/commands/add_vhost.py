@@ -32,7 +32,7 @@ def run(node: Node, args: Args) -> None:
     if not args.vhost_name:
         raise Refused("the name of a virtual host cannot be an empty string")
     if len(args.vhost_name.encode()) > NAME_OCTETS_MAX:
-        raise Refused(f"the name of a virtual host has {NAME_OCTETS_MAX} octets at most")
+        raise Refused(f"the name of a virtual host may have at most {NAME_OCTETS_MAX} octets")
     tags = split_columns([args.tags])
     node.broker.add_vhost(args.vhost_name, args.description, tags, args.default_queue_type or "")
 

@@ -19,7 +19,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="alarms",
     section="Monitoring",
-    summary="Lists the alarms in effect: what is short, and what was damaged and had to be restored",
+    summary="Lists the alarms in effect: resource alarms, and damage found at the start",
     args=NoArgs,
     effect="read",
     access="management",

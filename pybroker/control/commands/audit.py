@@ -16,27 +16,30 @@ class Args(NamedTuple):
     """Columns, how many, and which."""
 
     columns: ColumnsArg = ()
-    number: Annotated[int, Arg(f"how many entries, at most {ENTRIES_MAX}", "-N --number", "number")] = 50
+    number: Annotated[int, Arg(f"number of entries, at most {ENTRIES_MAX}", "-N --number", "number")] = 50
     since: Annotated[
-        str | None, Arg("not older than this: 90s, 15m, 2h, 3d, or a time as 2026-05-01T12:00 (UTC)", "--since", "time")
+        str | None,
+        Arg(
+            "only entries newer than this: 90s, 15m, 2h, 3d, or a UTC time such as 2026-05-01T12:00", "--since", "time"
+        ),
     ] = None
-    event: Annotated[str | None, Arg("of this event, queue.deleted, or kind of events, queue", "--event", "event")] = (
-        None
-    )
-    name: Annotated[str | None, Arg("about what has this name", "--name", "name")] = None
-    user: Annotated[str | None, Arg("of what this user did", "--user", "user", names="user")] = None
+    event: Annotated[
+        str | None, Arg("only this event, such as queue.deleted, or class of events, such as queue", "--event", "event")
+    ] = None
+    name: Annotated[str | None, Arg("only entries about the entity of this name", "--name", "name")] = None
+    user: Annotated[str | None, Arg("only actions of this user", "--user", "user", names="user")] = None
     vhost: Annotated[str | None, Arg("in this virtual host", "-p --vhost", "vhost", names="vhost")] = None
 
 
 def check(args: Args) -> None:
     """Refuse a number or a time that cannot be. Raises BadArguments."""
     if not 0 < args.number <= ENTRIES_MAX:
-        raise BadArguments(f"Bad argument: --number takes a number of entries from 1 to {ENTRIES_MAX}", EX_DATAERR)
+        raise BadArguments(f"Bad argument: --number must be from 1 to {ENTRIES_MAX}", EX_DATAERR)
     if args.since is not None:
         try:
             parse_since(args.since, 0)
         except (ValueError, OverflowError):
-            raise BadArguments(f"Bad argument: --since takes {SINCE}", EX_DATAERR) from None
+            raise BadArguments(f"Bad argument: --since must be {SINCE}", EX_DATAERR) from None
 
 
 def run(node: Node, args: Args) -> list[dict[str, Any]]:
@@ -60,22 +63,24 @@ COLUMNS = (
     Column(
         "event",
         _text("event"),
-        "what happened: RabbitMQ's names, and command, queue.purged, node.started, node.stopped",
+        "event: RabbitMQ's names, and command, queue.purged, node.started, node.stopped",
     ),
     Column("vhost", _text("vhost"), "virtual host"),
-    Column("name", _text("name"), "of what it is about: queue, exchange, user, command ..."),
-    Column("user", _text("user"), "who did it; rmq-cli: an operator's command, rmq-internal: the broker itself"),
-    Column("peer", _text("peer"), "from where: the client's address, or user id and process of a command"),
-    Column("connection", _text("connection"), "the client's connection"),
-    Column("cause", _text("cause"), "why: client, command, or what the broker did it for"),
-    Column("detail", detail, "what else there is to know, as text"),
-    Column("facts", lambda entry: entry.get("facts", {}), "the same for programs"),
+    Column("name", _text("name"), "name of the queue, exchange, user, command ..."),
+    Column(
+        "user", _text("user"), "user who caused it; rmq-cli: an operator's command, rmq-internal: the broker itself"
+    ),
+    Column("peer", _text("peer"), "address of the client, or user id and process id of the caller of a command"),
+    Column("connection", _text("connection"), "connection of the client"),
+    Column("cause", _text("cause"), "cause: client, command, or the broker's reason"),
+    Column("detail", detail, "further details, as text"),
+    Column("facts", lambda entry: entry.get("facts", {}), "further details, as JSON"),
 )
 
 COMMAND = Command(
     name="audit",
     section="Monitoring",
-    summary="Lists the last entries of the audit log: who did what from where, and why a queue is gone",
+    summary="Lists the last entries of the audit log: who did what from where, and why queues were deleted",
     args=Args,
     effect="read",
     access="administrator",

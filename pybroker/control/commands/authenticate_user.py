@@ -10,7 +10,7 @@ class Args(NamedTuple):
     """Name and password."""
 
     username: Annotated[str, Arg("name of the user", names="user")]
-    password: Annotated[str, Arg("password to try; asked for if missing", prompt="Password: ", secret=True)]
+    password: Annotated[str, Arg("password to try, prompted for if omitted", prompt="Password: ", secret=True)]
 
 
 def run(node: Node, args: Args) -> str:
@@ -24,7 +24,7 @@ def run(node: Node, args: Args) -> str:
 COMMAND = Command(
     name="authenticate_user",
     section="Users",
-    summary="Tries whether a password lets a user in; exits with 65 if not",
+    summary="Checks the password of a user; exits with 65 if it is wrong",
     args=Args,
     effect="read",
     access="administrator",

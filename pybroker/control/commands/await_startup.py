@@ -13,7 +13,7 @@ def run(node: Node, args: NoArgs) -> None:
 COMMAND = Command(
     name="await_startup",
     section="Nodes",
-    summary="Waits until the node is up and serves clients",
+    summary="Waits until the node is running and serves clients",
     args=NoArgs,
     effect="read",
     access="management",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class Args(NamedTuple):
     """Where to."""
 
-    folder: Annotated[str, Arg("folder of the backup: a new one, or one that is empty", names="file")]
+    folder: Annotated[str, Arg("folder for the backup: new or empty", names="file")]
 
 
 def run(node: Node, args: Args) -> "Work":
@@ -23,12 +23,12 @@ def run(node: Node, args: Args) -> "Work":
 COMMAND = Command(
     name="backup_create",
     section="Data",
-    summary="Copies the running node's messages and definitions as of this moment into a new folder, with checksums",
+    summary="Backs up the running node's messages and definitions to a new folder, with checksums",
     args=Args,
     effect="write",
     access="administrator",
     run=run,
-    banner="Backing node {node} up into {folder} ...",
+    banner="Backing up node {node} to {folder} ...",
     app="any",
     beside="held",
 )

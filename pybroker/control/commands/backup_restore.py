@@ -15,7 +15,7 @@ class Args(NamedTuple):
     data_dir: Annotated[
         str | None,
         Arg(
-            "data folder that is to be made; it holds nothing yet, and is the usual one unless given",
+            "data folder to create; new or empty; default: the usual one",
             "--data-dir",
             "folder",
             names="file",
@@ -32,7 +32,7 @@ def run(node: Node, args: Args) -> "Work":
 COMMAND = Command(
     name="backup_restore",
     section="Data",
-    summary="Copies a backup into a data folder that holds nothing, for a node that is started there afterwards",
+    summary="Restores a backup to an empty data folder, from which a node can start",
     args=Args,
     effect="write",
     access="administrator",

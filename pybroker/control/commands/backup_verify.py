@@ -23,7 +23,7 @@ def run(node: Node, args: Args) -> "Work":
 COMMAND = Command(
     name="backup_verify",
     section="Data",
-    summary="Compares every file of a backup with its checksum, and reads the log in it to the last record",
+    summary="Verifies the checksum of every file of a backup, and every record of its log",
     args=Args,
     effect="read",
     access="administrator",

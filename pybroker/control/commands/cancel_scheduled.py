@@ -19,23 +19,25 @@ STEP_MESSAGES = 1_024
 class Args(NamedTuple):
     """The exchange, and which of its messages."""
 
-    exchange: Annotated[str, Arg("exchange that they wait in", names="exchange")]
-    ids: Annotated[tuple[str, ...], Arg("ids as list_scheduled shows them", "", "id")] = ()
+    exchange: Annotated[str, Arg("exchange that holds the messages", names="exchange")]
+    ids: Annotated[tuple[str, ...], Arg("ids, as list_scheduled shows them", "", "id")] = ()
     routing_key: Annotated[
-        str | None, Arg("those whose routing key this regular expression fits", "--routing-key", "pattern")
+        str | None, Arg("messages whose routing key matches this regular expression", "--routing-key", "pattern")
     ] = None
     everything: Annotated[bool, Arg("all of them", "--all")] = False
-    dry_run: Annotated[bool, Arg("only say how many these are", "--dry-run")] = False
+    dry_run: Annotated[bool, Arg("only print the number of messages", "--dry-run")] = False
     vhost: VHostArg = "/"
 
 
 def check(args: Args) -> None:
     """Refuse what does not say which ones. Raises BadArguments."""
     if bool(args.ids) + (args.routing_key is not None) + args.everything != 1:
-        raise BadArguments("Bad argument: give ids, --routing-key or --all", EX_DATAERR)
+        raise BadArguments("Bad argument: specify ids, --routing-key or --all", EX_DATAERR)
     for each in args.ids:
         if not (each.isascii() and each.isdigit()):
-            raise BadArguments(f"Bad argument: '{each}' is no id; list_scheduled shows them", EX_DATAERR)
+            raise BadArguments(
+                f"Bad argument: '{each}' is not an id; 'pybrokerctl list_scheduled' lists them", EX_DATAERR
+            )
 
 
 def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
@@ -73,7 +75,7 @@ def _by_id(schedule: "Schedule", ids: tuple[str, ...]) -> "list[Waiting]":
     for each in dict.fromkeys(int(one) for one in ids):
         waiting = schedule.find(each)
         if waiting is None:
-            raise Refused(f"no message with the id {each} waits in exchange '{schedule.exchange.name}'")
+            raise Refused(f"no message with id {each} is scheduled in exchange '{schedule.exchange.name}'")
         chosen.append(waiting)
     return chosen
 
@@ -81,7 +83,7 @@ def _by_id(schedule: "Schedule", ids: tuple[str, ...]) -> "list[Waiting]":
 COMMAND = Command(
     name="cancel_scheduled",
     section="Queues",
-    summary="Drops messages that wait in a delayed message exchange, before they are due",
+    summary="Drops scheduled messages of a delayed message exchange",
     args=Args,
     effect="destroy",
     access="administrator",

@@ -12,7 +12,12 @@ class Args(NamedTuple):
 
     username: Annotated[str, Arg("name of the user", names="user")]
     password: Annotated[
-        str, Arg("new password; an empty one lets nobody in; asked for if missing", prompt="Password: ", secret=True)
+        str,
+        Arg(
+            "new password, prompted for if omitted; an empty password disables the login",
+            prompt="Password: ",
+            secret=True,
+        ),
     ]
 
 

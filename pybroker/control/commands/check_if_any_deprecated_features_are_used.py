@@ -17,7 +17,7 @@ def run(node: Node, args: NoArgs) -> str:
 COMMAND = Command(
     name="check_if_any_deprecated_features_are_used",
     section="Feature flags",
-    summary="Health check that fails if a feature is in use that RabbitMQ is going to drop",
+    summary="Health check: fails if a feature is in use that RabbitMQ has deprecated",
     args=NoArgs,
     effect="read",
     access="management",

@@ -23,7 +23,7 @@ def run(node: Node, args: NoArgs) -> str:
 COMMAND = Command(
     name="check_if_cluster_has_classic_queue_mirroring_policy",
     section="Policies",
-    summary="Health check: fails while there is a policy for mirrored classic queues",
+    summary="Health check: fails if a policy for mirrored classic queues exists",
     args=NoArgs,
     effect="read",
     access="management",

@@ -13,7 +13,7 @@ class Args(NamedTuple):
     """By which address."""
 
     address: Annotated[
-        str | None, Arg("connect to this address instead of the one that is listened on", "-a --address", "address")
+        str | None, Arg("connect to this address instead of the listener's own", "-a --address", "address")
     ] = None
 
 
@@ -45,7 +45,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="check_port_connectivity",
     section="Monitoring",
-    summary="Health check: fails unless every listener of the node can be connected to",
+    summary="Health check: fails unless every listener of the node accepts connections",
     args=Args,
     effect="read",
     access="administrator",

@@ -9,7 +9,7 @@ from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused
 class Args(NamedTuple):
     """The port."""
 
-    port: Annotated[int, Arg("TCP port that is to be listened on")]
+    port: Annotated[int, Arg("TCP port")]
 
 
 def run(node: Node, args: Args) -> str:
@@ -24,7 +24,7 @@ def run(node: Node, args: Args) -> str:
 COMMAND = Command(
     name="check_port_listener",
     section="Monitoring",
-    summary="Health check: fails unless the node listens on a port",
+    summary="Health check: fails unless the node listens on this port",
     args=Args,
     effect="read",
     access="management",

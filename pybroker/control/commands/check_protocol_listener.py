@@ -11,7 +11,7 @@ SYNONYMS = {"amqp091": "amqp", "amqp0.9.1": "amqp", "amqp0-9-1": "amqp", "amqp-0
 class Args(NamedTuple):
     """The protocol."""
 
-    protocol: Annotated[str, Arg("protocol that is to be listened for, such as amqp")]
+    protocol: Annotated[str, Arg("protocol, such as amqp")]
 
 
 def run(node: Node, args: Args) -> str:
@@ -27,7 +27,7 @@ def run(node: Node, args: Args) -> str:
 COMMAND = Command(
     name="check_protocol_listener",
     section="Monitoring",
-    summary="Health check: fails unless the node listens for a protocol",
+    summary="Health check: fails unless the node listens for this protocol",
     args=Args,
     effect="read",
     access="management",

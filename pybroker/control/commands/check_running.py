@@ -15,7 +15,7 @@ def run(node: Node, args: NoArgs) -> str:
 COMMAND = Command(
     name="check_running",
     section="Monitoring",
-    summary="Health check: fails unless the node is up and serves clients",
+    summary="Health check: fails unless the node is running and serves clients",
     args=NoArgs,
     effect="read",
     access="none",

@@ -12,7 +12,7 @@ def run(node: Node, args: NoArgs) -> str:
 COMMAND = Command(
     name="check_virtual_hosts",
     section="Monitoring",
-    summary="Health check: fails unless all virtual hosts run; none can stop while the node runs",
+    summary="Health check: fails unless all virtual hosts are running; they are while the node is",
     args=NoArgs,
     effect="read",
     access="management",

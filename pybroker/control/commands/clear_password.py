@@ -20,7 +20,7 @@ def run(node: Node, args: Args) -> None:
 COMMAND = Command(
     name="clear_password",
     section="Users",
-    summary="Clears the password of a user, who cannot log in by password then",
+    summary="Clears the password of a user, which disables password login",
     args=Args,
     effect="write",
     access="administrator",

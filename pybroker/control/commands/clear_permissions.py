@@ -24,7 +24,7 @@ def run(node: Node, args: Args) -> None:
 COMMAND = Command(
     name="clear_permissions",
     section="Access Control",
-    summary="Takes the permissions of a user in a virtual host away",
+    summary="Revokes the permissions of a user in a virtual host",
     args=Args,
     effect="write",
     access="administrator",

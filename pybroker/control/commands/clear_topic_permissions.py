@@ -10,7 +10,7 @@ class Args(NamedTuple):
     """The user and one exchange, or all."""
 
     username: Annotated[str, Arg("name of the user", names="user")]
-    exchange: Annotated[str | None, Arg("topic exchange; all of the virtual host without it", names="exchange")] = None
+    exchange: Annotated[str | None, Arg("topic exchange; default: all of the virtual host", names="exchange")] = None
     vhost: VHostArg = "/"
 
 
@@ -31,7 +31,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="clear_topic_permissions",
     section="Access Control",
-    summary="Lifts the restrictions of a user at one topic exchange, or at all of a virtual host",
+    summary="Clears the topic permissions of a user for one topic exchange, or for all of a virtual host",
     args=Args,
     effect="write",
     access="administrator",

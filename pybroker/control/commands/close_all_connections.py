@@ -14,17 +14,19 @@ if TYPE_CHECKING:
 class Args(NamedTuple):
     """Which, how many, how fast, and what their clients are told."""
 
-    reason: Annotated[str, Arg("what the clients are told and the log says", "", "explanation")]
+    reason: Annotated[str, Arg("reason sent to the clients and logged", "", "explanation")]
     vhost: VHostArg = "/"
-    limit: Annotated[int, Arg("close no more than this many; 0 closes all", "--limit")] = 0
-    everywhere: Annotated[bool, Arg("those of all virtual hosts", "--global")] = False
-    delay_ms: Annotated[int, Arg("pause between two of them, in milliseconds", "--per-connection-delay", "delay")] = 0
+    limit: Annotated[int, Arg("close at most this many; 0 closes all", "--limit")] = 0
+    everywhere: Annotated[bool, Arg("connections of all virtual hosts", "--global")] = False
+    delay_ms: Annotated[
+        int, Arg("delay between two connections, in milliseconds", "--per-connection-delay", "delay")
+    ] = 0
 
 
 def check(args: Args) -> None:
     """Refuse numbers that cannot be. Raises BadArguments."""
     if args.limit < 0 or args.delay_ms < 0:
-        raise BadArguments("Bad argument: neither --limit nor --per-connection-delay can be below 0", EX_DATAERR)
+        raise BadArguments("Bad argument: --limit and --per-connection-delay must not be negative", EX_DATAERR)
 
 
 def run(node: Node, args: Args) -> "Generator[Progress, None, str]":
@@ -53,7 +55,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="close_all_connections",
     section="Operations",
-    summary="Closes the connections of a virtual host, or of the whole node",
+    summary="Closes the connections of a virtual host or of the whole node",
     args=Args,
     effect="destroy",
     access="administrator",

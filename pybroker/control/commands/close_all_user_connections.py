@@ -13,7 +13,7 @@ class Args(NamedTuple):
     """Whose, and what the clients are told."""
 
     username: Annotated[str, Arg("name of the user", names="user")]
-    reason: Annotated[str, Arg("what the clients are told and the log says", "", "explanation")]
+    reason: Annotated[str, Arg("reason sent to the clients and logged", "", "explanation")]
 
 
 def run(node: Node, args: Args) -> str:

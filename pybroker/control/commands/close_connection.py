@@ -20,7 +20,7 @@ class Args(NamedTuple):
             names="connection",
         ),
     ]
-    reason: Annotated[str, Arg("what the client is told and the log says", "", "explanation")]
+    reason: Annotated[str, Arg("reason sent to the client and logged", "", "explanation")]
 
 
 def run(node: Node, args: Args) -> None:

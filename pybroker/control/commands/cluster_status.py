@@ -38,7 +38,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="cluster_status",
     section="Cluster",
-    summary="Displays the nodes of the cluster: this one, with its versions and listeners",
+    summary="Displays the nodes of the cluster, with versions and listeners",
     args=NoArgs,
     effect="read",
     access="management",

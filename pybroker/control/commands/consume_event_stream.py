@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 class Args(NamedTuple):
     """How long, and which."""
 
-    duration: Annotated[
-        int | None, Arg("for how many seconds; without it, until Ctrl-C", "-d --duration", "seconds")
-    ] = None
+    duration: Annotated[int | None, Arg("duration in seconds; default: until Ctrl-C", "-d --duration", "seconds")] = (
+        None
+    )
     pattern: Annotated[str, Arg("regular expression that an event's name must match somewhere", "--pattern")] = ".*"
 
 
@@ -25,7 +25,7 @@ def check(args: Args) -> None:
     try:
         re.compile(args.pattern)
     except re.error as error:
-        raise BadArguments(f"Bad argument: --pattern is no regular expression: {error}", EX_DATAERR) from None
+        raise BadArguments(f"Bad argument: --pattern is not a regular expression: {error}", EX_DATAERR) from None
 
 
 def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
@@ -38,7 +38,7 @@ def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
 COMMAND = Command(
     name="consume_event_stream",
     section="Monitoring",
-    summary="Prints what happens on the node from now on as JSON, an event a line, until Ctrl-C or for so many seconds",
+    summary="Prints the node's events as they happen, one JSON object per line",
     args=Args,
     effect="read",
     access="administrator",

@@ -8,14 +8,14 @@ def run(node: Node, args: NoArgs) -> str:
     """Clear the alarm; only a disk that is full still sets it (D10, D11)."""
     del args
     node.daemon.watch_disk(on=False)
-    text = "The free disk space is watched no longer, until the node stops or it is activated again"
+    text = "Disk space monitoring is deactivated until it is activated again or the node restarts"
     return text + alarms.told_of_blocking(node.broker, node.broker.alarms.disk)
 
 
 COMMAND = Command(
     name="deactivate_free_disk_space_monitoring",
     section="Configuration",
-    summary="No longer watches the free disk space: the alarm is cleared, and does not go off",
+    summary="Deactivates monitoring of free disk space, which clears the disk alarm",
     args=NoArgs,
     effect="write",
     access="administrator",

@@ -21,14 +21,12 @@ DROPS = "messages dropped"
 class Args(NamedTuple):
     """Where from, and where to."""
 
-    file: Annotated[str | None, Arg("file to read; standard input without one", names="file")] = None
+    file: Annotated[str | None, Arg("file to read; default: standard input", names="file")] = None
     vhost: Annotated[
         str | None,
-        Arg("take what is in virtual hosts alone, and into this one, which exists", "-p --vhost", names="vhost"),
+        Arg("import only entities of virtual hosts, into this existing virtual host", "-p --vhost", names="vhost"),
     ] = None
-    skip_unsupported: Annotated[bool, Arg("as import_definitions would with the same option", "--skip-unsupported")] = (
-        False
-    )
+    skip_unsupported: Annotated[bool, Arg("as for import_definitions", "--skip-unsupported")] = False
 
 
 class Row(NamedTuple):
@@ -122,21 +120,23 @@ _NAMED = {
 COMMAND = Command(
     name="definitions_plan",
     section="Definitions",
-    summary="Displays what import_definitions would do with a file, and changes nothing: what it would create, what it "
-    "would update from what to what, and what exists with other properties and would stay so. Ends with 0 if there is "
-    "nothing to do, with 1 if there is, with 65 if something is in conflict or cannot be imported",
+    summary="Displays what import_definitions would create and update, with old and new values, and which "
+    "existing entities conflict; changes nothing. Exits with 0 if there is nothing to do, with 1 if "
+    "there is, with 65 if there is a conflict or the file cannot be imported",
     args=Args,
     effect="read",
     access="administrator",
     run=run,
     columns=(
-        Column("action", lambda row: row.action, "create; update; conflict: it stays as it is; skip: it is left out"),
+        Column(
+            "action", lambda row: row.action, "create, update, conflict (stays unchanged) or skip (is not imported)"
+        ),
         Column("section", lambda row: row.section, "section of the document"),
-        Column("vhost", lambda row: row.vhost, "virtual host, for what is in one"),
-        Column("name", lambda row: row.name, "what it is called; of a binding source, destination, key, arguments"),
-        Column("member", lambda row: row.member, "what of it differs"),
-        Column("now", lambda row: row.now, "as it is, or why it is left out"),
-        Column("wanted", lambda row: row.wanted, "as the document has it; passwords are hidden"),
+        Column("vhost", lambda row: row.vhost, "virtual host, if the entity is in one"),
+        Column("name", lambda row: row.name, "name; of a binding source, destination, key, arguments"),
+        Column("member", lambda row: row.member, "property that differs"),
+        Column("now", lambda row: row.now, "current value, or why it is skipped"),
+        Column("wanted", lambda row: row.wanted, "value in the document; passwords are hidden"),
     ),
     banner="Comparing definitions with node {node} ...",
     takes_lines=True,

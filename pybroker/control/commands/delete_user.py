@@ -23,7 +23,7 @@ def run(node: Node, args: Args) -> None:
 COMMAND = Command(
     name="delete_user",
     section="Users",
-    summary="Removes a user and closes the connections of that user",
+    summary="Deletes a user and closes the user's connections",
     args=Args,
     effect="destroy",
     access="administrator",

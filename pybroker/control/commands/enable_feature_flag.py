@@ -33,7 +33,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="enable_feature_flag",
     section="Feature flags",
-    summary="Succeeds for a feature flag whose behaviour the node has, which is enabled already",
+    summary="Succeeds for every feature flag of the node; all are always enabled",
     args=Args,
     effect="write",
     access="administrator",

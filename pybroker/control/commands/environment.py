@@ -14,7 +14,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="environment",
     section="Configuration",
-    summary="Displays every setting in force with where its value comes from: default, file and line, option",
+    summary="Displays the settings in effect and their source: default, file and line, or option",
     args=NoArgs,
     effect="read",
     access="administrator",

@@ -66,10 +66,10 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     if match := _GET_ALARMS.fullmatch(text):
         return node.tell(_alarms(node, local=bool(match[1])))
     raise Refused(
-        "there is no Erlang here: eval knows application:set_env(rabbit, KEY, VALUE). and "
-        f"application:get_env(rabbit, KEY). of {', '.join(KNOWN)}; rabbit_alarm:set_alarm({{{{resource_limit, memory, "
-        "node()}, []}). and rabbit_alarm:clear_alarm({resource_limit, memory, node()})., with memory or disk; "
-        "rabbit_alarm:get_alarms()."
+        "Erlang is not available: eval supports application:set_env(rabbit, KEY, VALUE). and "
+        f"application:get_env(rabbit, KEY). of {', '.join(KNOWN)}; rabbit_alarm:set_alarm({{{{resource_limit, "
+        "memory, node()}, []}). and rabbit_alarm:clear_alarm({resource_limit, memory, node()})., with "
+        "memory or disk; rabbit_alarm:get_alarms()."
     )
 
 
@@ -78,9 +78,9 @@ def _resource(node: Node, match: re.Match[str]) -> str:
     alarms = node.broker.alarms
     resource, whose = match[1] or alarms.files, (match[2] or "node()").strip("'")
     if resource not in {alarms.memory, alarms.disk, alarms.files}:
-        raise Refused(f"Evaluation failed: there are alarms of memory and disk, not of {resource}")
+        raise Refused(f"Evaluation failed: alarms exist for memory and disk, not for {resource}")
     if whose not in {"node()", node.name}:
-        raise Refused(f"Evaluation failed: this is node {node.name}, and {whose} has to be asked about its own alarms")
+        raise Refused(f"Evaluation failed: this is node {node.name}; ask {whose} about its own alarms")
     return resource
 
 
@@ -108,12 +108,12 @@ def _set(node: Node, key: str, value: str) -> None:
     _check_known(key)
     if key in NUMBERS:
         if not re.fullmatch(r"\d{1,5}", value) or int(value) > 65_535:
-            raise Refused(f"Evaluation failed: {key} takes a whole number from 0 to 65535", EX_DATAERR)
+            raise Refused(f"Evaluation failed: {key} must be an integer from 0 to 65535", EX_DATAERR)
         setattr(settings, NUMBERS[key], int(value))
         settings.changed(key, value)
         return
     if not _BINARIES.fullmatch(value):
-        raise Refused('Evaluation failed: loopback_users takes a list of names, [] or [<<"guest">>]', EX_DATAERR)
+        raise Refused('Evaluation failed: loopback_users must be a list of names, [] or [<<"guest">>]', EX_DATAERR)
     settings.loopback_users = frozenset(re.findall(r'<<"([^"]*)">>', value))
     settings.changed("loopback_users", ", ".join(sorted(settings.loopback_users)) or "none")
 
@@ -126,7 +126,7 @@ def _check_known(key: str) -> None:
 COMMAND = Command(
     name="eval",
     section="Operations",
-    summary="Sets or reads channel_max, heartbeat, loopback_users and alarms by Erlang expressions of client suites",
+    summary="Evaluates the Erlang expressions with which client test suites set up a node",
     args=Args,
     effect="write",
     access="administrator",

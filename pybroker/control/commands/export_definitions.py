@@ -17,7 +17,7 @@ class Args(NamedTuple):
     format: Annotated[str, Arg("format of the file: json", "--format", "format")] = "json"
     vhost: Annotated[
         str | None,
-        Arg("only what is in this virtual host; such a file is imported with --vhost", "-p --vhost", names="vhost"),
+        Arg("only entities of this virtual host; import such a file with --vhost", "-p --vhost", names="vhost"),
     ] = None
 
 
@@ -41,15 +41,15 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="export_definitions",
     section="Definitions",
-    summary="Exports definitions in RabbitMQ's JSON: users with their passwords' hashes, virtual hosts, permissions, "
-    "policies, parameters, queues, exchanges, bindings",
+    summary="Exports definitions in RabbitMQ's JSON format: users with password hashes, virtual hosts, "
+    "permissions, policies, parameters, queues, exchanges, bindings",
     args=Args,
     effect="read",
     access="administrator",
     run=run,
     columns=(
-        Column("section", lambda one: one[0], "section of the document, or a member above them"),
-        Column("item", lambda one: one[1], "an item of the section; nothing where the section begins"),
+        Column("section", lambda one: one[0], "section or top-level member of the document"),
+        Column("item", lambda one: one[1], "item of the section; empty at the start of the section"),
     ),
     banner=banner,
     check=check,

@@ -12,7 +12,7 @@ def run(node: Node, args: NoArgs) -> None:
 COMMAND = Command(
     name="force_reset",
     section="Nodes",
-    summary="Does what reset does: a single node has no cluster that would have to be asked",
+    summary="Same as reset, since a single node has no cluster",
     args=NoArgs,
     effect="destroy",
     access="administrator",

@@ -12,7 +12,7 @@ def run(node: Node, args: NoArgs) -> str:
 COMMAND = Command(
     name="has_reached_target_cluster_size",
     section="Cluster",
-    summary="Health check that fails if nodes of the cluster are missing; of one node none is",
+    summary="Health check: fails if nodes of the cluster are missing; never for a single node",
     args=NoArgs,
     effect="read",
     access="none",

@@ -12,7 +12,9 @@ class Args(NamedTuple):
 
     password: Annotated[
         str,
-        Arg("password to hash; asked for if missing", metavar="cleartext_password", prompt="Password: ", secret=True),
+        Arg(
+            "password to hash, prompted for if omitted", metavar="cleartext_password", prompt="Password: ", secret=True
+        ),
     ]
 
 
@@ -28,7 +30,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 COMMAND = Command(
     name="hash_password",
     section="Users",
-    summary="Hashes a password as the node keeps it",
+    summary="Hashes a password as the node does",
     args=Args,
     effect="read",
     access="administrator",

@@ -17,7 +17,7 @@ TOLD_MAX = 20
 SkipUnsupportedArg = Annotated[
     bool,
     Arg(
-        "leave out queues, exchanges, policies and bindings that this node cannot have, and say which",
+        "skip unsupported queues, exchanges, policies and bindings, and list them",
         "--skip-unsupported",
     ),
 ]
@@ -26,14 +26,14 @@ SkipUnsupportedArg = Annotated[
 class Args(NamedTuple):
     """Where from, and where to."""
 
-    file: Annotated[str | None, Arg("file to read; standard input without one", names="file")] = None
+    file: Annotated[str | None, Arg("file to read; default: standard input", names="file")] = None
     format: Annotated[str, Arg("format of the file: json", "--format", "format")] = "json"
     skip_if_unchanged: Annotated[
-        bool, Arg("do nothing if the same was imported so the last time", "--skip-if-unchanged")
+        bool, Arg("do nothing if the last import had the same content and options", "--skip-if-unchanged")
     ] = False
     vhost: Annotated[
         str | None,
-        Arg("take what is in virtual hosts alone, and into this one, which exists", "-p --vhost", names="vhost"),
+        Arg("import only entities of virtual hosts, into this existing virtual host", "-p --vhost", names="vhost"),
     ] = None
     skip_unsupported: SkipUnsupportedArg = False
 
@@ -56,7 +56,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     for warning in outcome.warnings:
         node.broker.info(f"import of definitions: {warning}")
     if outcome.stopped:
-        raise Refused(f"The import ended half-way: {outcome.stopped}", EX_TEMPFAIL)
+        raise Refused(f"The import was interrupted: {outcome.stopped}", EX_TEMPFAIL)
     warnings = [f"warning: {warning}" for warning in outcome.warnings]
     if len(warnings) > TOLD_MAX:
         warnings[TOLD_MAX:] = [f"warning: and {len(warnings) - TOLD_MAX} more: see the log"]
@@ -82,9 +82,9 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="import_definitions",
     section="Definitions",
-    summary="Imports definitions in RabbitMQ's JSON. Users, virtual hosts, permissions, policies, parameters are made "
-    "or updated, queues and exchanges that exist stay as they are, bindings are added. A fault anywhere in the file "
-    "leaves everything as it was; when the command ends, all of it is done and on disk",
+    summary="Imports definitions in RabbitMQ's JSON format. Creates or updates users, virtual hosts, "
+    "permissions, policies and parameters; creates missing queues, exchanges and bindings. Changes "
+    "nothing if any part of the file is invalid. Returns when all changes are on disk",
     args=Args,
     effect="write",
     access="administrator",

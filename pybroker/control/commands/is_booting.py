@@ -20,7 +20,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="is_booting",
     section="Monitoring",
-    summary="Tells whether the node is still starting: it reads what it had on disk",
+    summary="Checks whether the node is still starting and recovering its data",
     args=NoArgs,
     effect="read",
     access="none",

@@ -17,7 +17,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="is_running",
     section="Monitoring",
-    summary="Tells whether the node is up and serves clients",
+    summary="Checks whether the node is running and serves clients",
     args=NoArgs,
     effect="read",
     access="none",

@@ -25,12 +25,12 @@ def run(node: Node, args: Args) -> "Iterable[Binding]":
 
 
 COLUMNS = (
-    Column("source_name", lambda b: b.source.name, "exchange that messages come from; the default one has no name"),
+    Column("source_name", lambda b: b.source.name, "source exchange; the default exchange has no name"),
     Column("source_kind", lambda _: "exchange", "always exchange"),
-    Column("destination_name", lambda b: b.destination.name, "queue or exchange that they go to"),
+    Column("destination_name", lambda b: b.destination.name, "destination queue or exchange"),
     Column("destination_kind", lambda b: b.destination.kind, "queue or exchange"),
     Column("routing_key", lambda b: b.routing_key, "binding key"),
-    Column("arguments", lambda b: b.arguments, "arguments it was made with", table=True),
+    Column("arguments", lambda b: b.arguments, "arguments of the binding", table=True),
 )
 
 COMMAND = Command(

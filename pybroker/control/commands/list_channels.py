@@ -43,23 +43,23 @@ def _uncommitted_acks(channel: "AmqpChannel") -> int:
 
 
 COLUMNS = (
-    Column("pid", _pid, "id: that of its connection, with its number at the end"),
+    Column("pid", _pid, "id: that of its connection, followed by the channel number"),
     Column("connection", lambda c: c.session.pid, "id of its connection"),
-    Column("name", lambda c: f"{c.session.name} ({c.number})", "its connection's name and its number"),
+    Column("name", lambda c: f"{c.session.name} ({c.number})", "name of its connection, and channel number"),
     Column("number", lambda c: c.number, "number within the connection"),
     Column("user", lambda c: c.session.user.name if c.session.user else "", "user"),
     Column("vhost", lambda c: c.session.vhost.name if c.session.vhost else "", "virtual host"),
-    Column("transactional", lambda c: c.transaction is not None, "whether it is in tx mode"),
+    Column("transactional", lambda c: c.transaction is not None, "whether it is in transaction mode"),
     Column("confirm", lambda c: c.confirms is not None, "whether it is in confirm mode"),
     Column("consumer_count", lambda c: len(c.consumers), "consumers"),
     Column("messages_unacknowledged", lambda c: c.unacked.count, "messages delivered, not yet acknowledged"),
-    Column("messages_uncommitted", _uncommitted_messages, "publishes that wait for tx.commit"),
-    Column("acks_uncommitted", _uncommitted_acks, "acknowledgements that wait for it"),
+    Column("messages_uncommitted", _uncommitted_messages, "publishes not yet committed"),
+    Column("acks_uncommitted", _uncommitted_acks, "acknowledgements not yet committed"),
     Column(
         "messages_unconfirmed", lambda c: c.confirms.unconfirmed if c.confirms else 0, "publishes not yet confirmed"
     ),
-    Column("prefetch_count", lambda c: c.prefetch, "prefetch limit of new consumers, 0 is none"),
-    Column("global_prefetch_count", lambda c: c.prefetch_global, "prefetch limit of the channel, 0 is none"),
+    Column("prefetch_count", lambda c: c.prefetch, "prefetch limit of new consumers; 0: none"),
+    Column("global_prefetch_count", lambda c: c.prefetch_global, "prefetch limit of the channel; 0: none"),
     Column("state", lambda c: c.session.shown_state, "state of its connection"),
 )
 

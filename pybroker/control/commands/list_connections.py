@@ -24,8 +24,8 @@ class Args(NamedTuple):
     problems: Annotated[
         bool,
         Arg(
-            "only those in flow, blocking or blocked, those that were stopped in the last five seconds, and those that "
-            f"do not read what is sent to them; shows {' '.join(DEFAULT_OF_PROBLEMS)} unless others are asked for",
+            "only connections that are in flow, blocking or blocked, were throttled in the last five seconds, "
+            f"or do not read from their socket; shows {' '.join(DEFAULT_OF_PROBLEMS)} by default",
             "--problems",
         ),
     ] = False
@@ -59,14 +59,14 @@ def _given_name(session: "AmqpSession") -> str:
 
 
 COLUMNS = (
-    Column("pid", lambda s: s.pid, "id, as close_connection takes it"),
-    Column("name", lambda s: s.name, "peer's and own address"),
-    Column("user_provided_name", _given_name, "what the client calls it (connection_name of its properties)"),
+    Column("pid", lambda s: s.pid, "id, for close_connection"),
+    Column("name", lambda s: s.name, "addresses of the peer and of the node"),
+    Column("user_provided_name", _given_name, "connection_name in the client's properties"),
     Column("port", lambda s: s.port, "own port"),
     Column("host", lambda s: s.host, "own address"),
     Column("peer_port", lambda s: s.peer_port, "peer's port"),
     Column("peer_host", lambda s: s.peer_host, "peer's address"),
-    Column("ssl", lambda _: False, "whether TLS secures it: no, there is no TLS listener"),
+    Column("ssl", lambda _: False, "whether it uses TLS; always false"),
     Column("ssl_protocol", lambda _: "", "TLS version; empty"),
     Column("ssl_key_exchange", lambda _: "", "TLS key exchange; empty"),
     Column("ssl_cipher", lambda _: "", "TLS cipher; empty"),
@@ -79,30 +79,30 @@ COLUMNS = (
     Column(
         "last_blocked_by",
         lambda s: s.throttle.last_by,
-        "why it was not read the last time: resource for an alarm, flow for anything else, none if it always was",
+        "why the node last stopped reading it: resource for an alarm, flow for flow control, none if it never did",
     ),
     Column(
         "last_blocked_age",
         _last_blocked_age,
-        "how many seconds ago that began; infinity if it always was",
+        "seconds since that began; infinity if it never did",
     ),
     Column(
         "last_blocked_cause",
         lambda s: s.throttle.last_cause,
-        "what it was: memory, disk, journal (it is ahead of the disk), peer (it does not read its replies), replies "
-        "that wait for the disk, or the queue that is paged out",
+        "cause: memory, disk, journal (ahead of the disk), peer (replies not read), replies that wait for the "
+        "disk, or the queue that is being paged out",
     ),
     Column(
         "blocked_time",
         lambda s: s.throttle.blocked_ms(s.broker.clock.now_ms),
-        "for how long alarms have kept it from being read in all, in ms",
+        "total time blocked by alarms, in ms",
     ),
     Column(
         "flow_time",
         lambda s: s.throttle.flow_ms(s.broker.clock.now_ms),
-        "for how long anything else has, in ms",
+        "total time in flow control, in ms",
     ),
-    Column("flow_count", lambda s: s.throttle.flow_count, "how often that began"),
+    Column("flow_count", lambda s: s.throttle.flow_count, "number of times flow control began"),
     Column("channels", lambda s: len(s.channels), "open channels"),
     Column("protocol", lambda _: "{0,9,1}", "AMQP version"),
     Column("auth_mechanism", lambda s: s.auth_mechanism, "SASL mechanism"),
@@ -111,14 +111,14 @@ COLUMNS = (
     Column("container_id", lambda _: "", "container id of AMQP 1.0; empty"),
     Column("timeout", lambda s: s.heartbeat_s, "heartbeat interval in seconds"),
     Column("frame_max", lambda s: s.frame_octets_max, "largest frame in octets"),
-    Column("channel_max", lambda s: s.channel_max, "most channels"),
-    Column("client_properties", lambda s: s.client_properties, "what the client says about itself", table=True),
+    Column("channel_max", lambda s: s.channel_max, "largest number of channels"),
+    Column("client_properties", lambda s: s.client_properties, "properties sent by the client", table=True),
     Column("recv_oct", lambda s: s.recv_octets, "octets received"),
-    Column("recv_cnt", lambda s: s.recv_count, "how often something was received"),
+    Column("recv_cnt", lambda s: s.recv_count, "number of reads from the socket"),
     Column("send_oct", lambda s: s.send_octets, "octets sent"),
-    Column("send_cnt", lambda s: s.send_count, "how often something was sent"),
-    Column("send_pend", lambda s: s.send_pend, "octets that wait to be sent"),
-    Column("connected_at", lambda s: s.connected_at_ms, "when it was made, in ms since 1970"),
+    Column("send_cnt", lambda s: s.send_count, "number of writes to the socket"),
+    Column("send_pend", lambda s: s.send_pend, "octets waiting to be sent"),
+    Column("connected_at", lambda s: s.connected_at_ms, "time of connecting, in ms since 1970"),
     Column("node", lambda s: s.broker.settings.node_name, "node it is connected to"),
 )
 

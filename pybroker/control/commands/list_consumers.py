@@ -38,11 +38,13 @@ COLUMNS = (
     Column("queue_name", lambda c: c.queue.name, "queue it consumes from"),
     Column("channel_pid", _channel_pid, "id of its channel"),
     Column("consumer_tag", lambda c: c.tag, "consumer tag"),
-    Column("ack_required", lambda c: not c.no_ack, "whether it acknowledges"),
-    Column("prefetch_count", lambda c: c.prefetch, "prefetch limit, 0 is none"),
-    Column("active", lambda c: c.active, "whether it gets messages, or waits behind the single active one"),
+    Column("ack_required", lambda c: not c.no_ack, "whether it acknowledges messages messages"),
+    Column("prefetch_count", lambda c: c.prefetch, "prefetch limit; 0: none"),
+    Column(
+        "active", lambda c: c.active, "whether it receives messages; false if another consumer is the single active one"
+    ),
     Column("activity_status", _activity, "up, single_active or waiting"),
-    Column("arguments", lambda c: c.arguments, "arguments it subscribed with", table=True),
+    Column("arguments", lambda c: c.arguments, "arguments of basic.consume", table=True),
 )
 
 COMMAND = Command(

@@ -28,17 +28,17 @@ def banner(args: Args) -> str:
 
 COLUMNS = (
     Column("name", lambda f: f.name, "name"),
-    Column("deprecation_phase", lambda f: f.deprecation_phase, "how far RabbitMQ is with dropping it"),
-    Column("state", lambda f: f.state, "permitted: this node does it"),
-    Column("provided_by", lambda f: f.provided_by, "program that has it"),
+    Column("deprecation_phase", lambda f: f.deprecation_phase, "stage of deprecation in RabbitMQ"),
+    Column("state", lambda f: f.state, "always permitted"),
+    Column("provided_by", lambda f: f.provided_by, "program that provides it"),
     Column("desc", lambda f: f.desc, "what it means"),
-    Column("doc_url", lambda f: f.doc_url, "where more is said; empty"),
+    Column("doc_url", lambda f: f.doc_url, "link to documentation; empty"),
 )
 
 COMMAND = Command(
     name="list_deprecated_features",
     section="Feature flags",
-    summary="Lists features that RabbitMQ is going to drop, as far as this node has them",
+    summary="Lists features of this node that RabbitMQ has deprecated",
     args=Args,
     effect="read",
     access="management",

@@ -25,13 +25,13 @@ def run(node: Node, args: Args) -> "Iterable[Exchange]":
 
 COLUMNS = (
     Column("name", lambda x: x.name, "name; the default exchange has none"),
-    Column("type", lambda x: x.TYPE, "direct, fanout, topic, headers, or one that begins with x-"),
-    Column("durable", lambda x: x.durable, "whether it is there again after a restart"),
-    Column("auto_delete", lambda x: x.auto_delete, "whether it goes with its last binding"),
-    Column("internal", lambda x: x.internal, "whether only other exchanges may send to it"),
+    Column("type", lambda x: x.TYPE, "direct, fanout, topic, headers, or an x- type"),
+    Column("durable", lambda x: x.durable, "whether it survives a restart"),
+    Column("auto_delete", lambda x: x.auto_delete, "whether it is deleted with its last binding"),
+    Column("internal", lambda x: x.internal, "whether only other exchanges may publish to it"),
     Column("arguments", lambda x: x.arguments, "arguments it was declared with", table=True),
-    Column("messages_delayed", lambda x: x.messages_delayed, "messages that wait in it for their time"),
-    Column("policy", lambda x: x.policy, "name of the policy it is under"),
+    Column("messages_delayed", lambda x: x.messages_delayed, "delayed messages that it holds"),
+    Column("policy", lambda x: x.policy, "name of its policy"),
 )
 
 COMMAND = Command(

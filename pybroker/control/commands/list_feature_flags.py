@@ -23,17 +23,17 @@ def run(node: Node, args: Args) -> "Iterable[FeatureFlag]":
 
 COLUMNS = (
     Column("name", lambda f: f.name, "name"),
-    Column("state", lambda f: f.state, "enabled: the behaviour is built in and cannot be switched off"),
+    Column("state", lambda f: f.state, "always enabled; cannot be disabled"),
     Column("stability", lambda f: f.stability, "required"),
-    Column("provided_by", lambda f: f.provided_by, "program that has it"),
+    Column("provided_by", lambda f: f.provided_by, "program that provides it"),
     Column("desc", lambda f: f.desc, "what it means"),
-    Column("doc_url", lambda f: f.doc_url, "where more is said; empty"),
+    Column("doc_url", lambda f: f.doc_url, "link to documentation; empty"),
 )
 
 COMMAND = Command(
     name="list_feature_flags",
     section="Feature flags",
-    summary="Lists the feature flags whose behaviour the node has",
+    summary="Lists feature flags",
     args=Args,
     effect="read",
     access="management",

@@ -24,15 +24,15 @@ def run(node: Node, args: NoArgs) -> "Iterable[Row]":
 
 COLUMNS = (
     Column("protocol", lambda _: "amqp091", "always amqp091"),
-    Column("auth_attempts", lambda row: row.failed + row.succeeded, "logins since the start, or the last reset"),
-    Column("auth_attempts_failed", lambda row: row.failed, "of these refused"),
-    Column("auth_attempts_succeeded", lambda row: row.succeeded, "of these let in"),
+    Column("auth_attempts", lambda row: row.failed + row.succeeded, "login attempts since the start or the last reset"),
+    Column("auth_attempts_failed", lambda row: row.failed, "failed attempts"),
+    Column("auth_attempts_succeeded", lambda row: row.succeeded, "successful attempts"),
 )
 
 COMMAND = Command(
     name="list_node_auth_attempt_stats",
     section="Monitoring",
-    summary="Lists how many logins were tried, refused and let in",
+    summary="Lists the numbers of login attempts, failures and successes",
     args=NoArgs,
     effect="read",
     access="monitoring",

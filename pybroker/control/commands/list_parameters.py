@@ -17,7 +17,7 @@ def run(node: Node, args: VHostArgs) -> "Iterable[tuple[str, str, Any]]":
 
 
 COLUMNS = (
-    Column("component", lambda row: row[0], "component that looks at it"),
+    Column("component", lambda row: row[0], "component that uses the parameter"),
     Column("name", lambda row: row[1], "name"),
     Column("value", lambda row: as_json(row[2]), "value, as JSON"),
 )

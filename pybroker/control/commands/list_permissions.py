@@ -32,9 +32,11 @@ def run(node: Node, args: Args) -> "Iterable[Row]":
 
 COLUMNS = (
     Column("user", lambda row: row.user, "name of the user"),
-    Column("configure", lambda row: row.permission.text("configure"), "pattern of what may be declared and deleted"),
-    Column("write", lambda row: row.permission.text("write"), "pattern of what may be published or bound to"),
-    Column("read", lambda row: row.permission.text("read"), "pattern of what may be consumed or bound from"),
+    Column(
+        "configure", lambda row: row.permission.text("configure"), "pattern of names that may be declared and deleted"
+    ),
+    Column("write", lambda row: row.permission.text("write"), "pattern of names that may be published or bound to"),
+    Column("read", lambda row: row.permission.text("read"), "pattern of names that may be consumed or bound from"),
 )
 
 COMMAND = Command(

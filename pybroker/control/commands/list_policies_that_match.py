@@ -17,7 +17,7 @@ class Args(NamedTuple):
 
     name: Annotated[str, Arg("name of the queue or exchange")]
     object_type: Annotated[
-        str, Arg("what has this name: queue or exchange", "--object-type", "type", choices=("queue", "exchange"))
+        str, Arg("kind of the entity: queue or exchange", "--object-type", "type", choices=("queue", "exchange"))
     ] = "queue"
     vhost: VHostArg = "/"
 
@@ -32,7 +32,7 @@ def run(node: Node, args: Args) -> "Iterable[Policy]":
 COMMAND = Command(
     name="list_policies_that_match",
     section="Policies",
-    summary="Lists the policies that fit a queue or exchange; only the first of them is in force",
+    summary="Lists the policies that match a queue or exchange; only the first one applies",
     args=Args,
     effect="read",
     access="management",

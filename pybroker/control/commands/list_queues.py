@@ -16,8 +16,8 @@ class Args(NamedTuple):
 
     columns: ColumnsArg = ()
     vhost: VHostArg = "/"
-    online: Annotated[bool, Arg("only queues on nodes that run", "--online")] = False
-    offline: Annotated[bool, Arg("only queues on nodes that do not run", "--offline")] = False
+    online: Annotated[bool, Arg("only queues on running nodes", "--online")] = False
+    offline: Annotated[bool, Arg("only queues on stopped nodes", "--offline")] = False
     local: Annotated[bool, Arg("only queues of this node", "--local")] = False
 
 
@@ -70,47 +70,58 @@ def _octets_in_memory(queue: "Queue") -> int:
 
 COLUMNS = (
     Column("name", lambda q: q.name, "name"),
-    Column("durable", lambda q: q.durable, "whether it is there again after a restart"),
-    Column("auto_delete", lambda q: q.auto_delete, "whether it goes with its last consumer"),
+    Column("durable", lambda q: q.durable, "whether it survives a restart"),
+    Column("auto_delete", lambda q: q.auto_delete, "whether it is deleted with its last consumer"),
     Column("arguments", lambda q: q.arguments, "arguments it was declared with", table=True),
-    Column("policy", lambda q: q.applied.policy, "name of the policy it is under"),
-    Column("operator_policy", lambda q: q.applied.operator_policy, "name of the operator policy it is under"),
-    Column("effective_policy_definition", lambda q: q.applied.definition, "what both together say of it", table=True),
-    Column("pid", lambda q: f"<{_node(q)}.{q.vhost.broker.epoch}.0.0>", "id of the node's process, which runs it"),
-    Column("owner_pid", lambda q: q.owner.pid if q.owner else "", "connection that owns it, if exclusive"),
+    Column("policy", lambda q: q.applied.policy, "name of its policy"),
+    Column("operator_policy", lambda q: q.applied.operator_policy, "name of its operator policy"),
+    Column(
+        "effective_policy_definition",
+        lambda q: q.applied.definition,
+        "effective definition of both policies",
+        table=True,
+    ),
+    Column("pid", lambda q: f"<{_node(q)}.{q.vhost.broker.epoch}.0.0>", "id of the node's process"),
+    Column("owner_pid", lambda q: q.owner.pid if q.owner else "", "owning connection, if exclusive"),
     Column("exclusive", lambda q: q.exclusive, "whether only one connection may use it"),
     Column("exclusive_consumer_pid", lambda q: _exclusive_consumer(q, "pid"), "channel of the exclusive consumer"),
     Column("exclusive_consumer_tag", lambda q: _exclusive_consumer(q, "tag"), "tag of the exclusive consumer"),
     Column("single_active_consumer_pid", lambda q: _active_consumer(q, "pid"), "channel of the single active consumer"),
     Column("single_active_consumer_tag", lambda q: _active_consumer(q, "tag"), "tag of the single active consumer"),
-    Column("messages_ready", lambda q: q.messages_ready, "messages that wait for a consumer"),
+    Column("messages_ready", lambda q: q.messages_ready, "messages waiting for delivery"),
     Column("messages_unacknowledged", lambda q: q.messages_unacknowledged, "messages delivered, not yet acknowledged"),
-    Column("messages", lambda q: q.messages, "both together, with messages_dlx"),
-    Column("messages_dlx", lambda q: _held(q)[0], "dead letters to be forwarded at least once, which still wait here"),
+    Column("messages", lambda q: q.messages, "sum of ready and unacknowledged messages and messages_dlx"),
+    Column("messages_dlx", lambda q: _held(q)[0], "dead letters waiting to be forwarded at least once"),
     Column("messages_ready_ram", lambda q: q.messages_ready - q.messages_away, "ready messages held in memory"),
-    Column("messages_unacknowledged_ram", lambda q: q.messages_unacknowledged, "unacknowledged ones held in memory"),
+    Column(
+        "messages_unacknowledged_ram", lambda q: q.messages_unacknowledged, "unacknowledged messages held in memory"
+    ),
     Column("messages_ram", lambda q: q.messages - q.messages_away, "both together"),
-    Column("messages_paged_out", lambda q: q.messages_away, "ready messages whose contents are on disk alone"),
+    Column("messages_paged_out", lambda q: q.messages_away, "ready messages whose contents are on disk only"),
     Column("message_bytes_ready", lambda q: q.octets_ready, "octets of the bodies of ready messages"),
-    Column("message_bytes_unacknowledged", lambda q: q.octets_unacknowledged, "of unacknowledged ones"),
-    Column("message_bytes_dlx", lambda q: _held(q)[1], "of the dead letters that wait for their targets"),
+    Column(
+        "message_bytes_unacknowledged",
+        lambda q: q.octets_unacknowledged,
+        "octets of the bodies of unacknowledged messages",
+    ),
+    Column("message_bytes_dlx", lambda q: _held(q)[1], "octets of the bodies of waiting dead letters"),
     Column("message_bytes", lambda q: q.octets_ready + q.octets_unacknowledged, "both together"),
-    Column("message_bytes_ram", _octets_in_memory, "of those held in memory"),
-    Column("message_bytes_paged_out", lambda q: q.octets_away, "of those on disk alone"),
+    Column("message_bytes_ram", _octets_in_memory, "octets of the bodies held in memory"),
+    Column("message_bytes_paged_out", lambda q: q.octets_away, "octets of the bodies on disk only"),
     Column("head_message_timestamp", _head_timestamp, "timestamp property of the first message, if it has one"),
-    Column("memory", lambda q: q.memory_octets, "octets of memory that its messages take, about"),
+    Column("memory", lambda q: q.memory_octets, "approximate octets of memory used by its messages"),
     Column("disk_reads", lambda _: 0, "how often messages were read from disk; not counted"),
     Column("disk_writes", lambda _: 0, "how often messages were written to disk; not counted"),
     Column("consumers", lambda q: q.consumer_count, "consumers"),
-    Column("consumer_capacity", _capacity, "1.0 while a consumer could take a message at once, else 0.0"),
+    Column("consumer_capacity", _capacity, "1.0 if a consumer can accept a message now, else 0.0"),
     Column("consumer_utilisation", _capacity, "the same"),
     Column("state", lambda q: q.state, "always running"),
     Column("type", lambda q: q.type, "classic"),
     Column("leader", _node, "node that runs it"),
-    Column("members", lambda q: [_node(q)], "nodes that have it"),
-    Column("online", lambda q: [_node(q)], "those of them that run"),
-    Column("slave_pids", lambda _: "", "mirrors; empty, a queue has none"),
-    Column("synchronised_slave_pids", lambda _: "", "mirrors in step; empty likewise"),
+    Column("members", lambda q: [_node(q)], "nodes that host it"),
+    Column("online", lambda q: [_node(q)], "running nodes that host it"),
+    Column("slave_pids", lambda _: "", "mirrors; always empty"),
+    Column("synchronised_slave_pids", lambda _: "", "synchronised mirrors; always empty"),
 )
 
 COMMAND = Command(

@@ -17,9 +17,9 @@ class Args(NamedTuple):
 
     columns: ColumnsArg = ()
     vhost: VHostArg = "/"
-    exchange: Annotated[str | None, Arg("only those of this exchange", "--exchange", "exchange", names="exchange")] = (
-        None
-    )
+    exchange: Annotated[
+        str | None, Arg("only messages of this exchange", "--exchange", "exchange", names="exchange")
+    ] = None
 
 
 # What is in the messages themselves, so that those on disk have to be read.
@@ -40,15 +40,15 @@ def run(node: Node, args: Args) -> "Iterator[Listed]":
 DEFAULT = ("id", "exchange", "routing_key", "deliver_at", "size")
 
 COLUMNS = (
-    Column("id", lambda m: m.waiting.seq, "number by which cancel_scheduled finds it"),
-    Column("exchange", lambda m: m.schedule.exchange.name, "exchange that it waits in"),
-    Column("routing_key", lambda m: m.routing_key, "routing key that it was published with"),
+    Column("id", lambda m: m.waiting.seq, "id, for cancel_scheduled"),
+    Column("exchange", lambda m: m.schedule.exchange.name, "exchange that holds it"),
+    Column("routing_key", lambda m: m.routing_key, "routing key of the publish"),
     Column("deliver_at", lambda m: m.deliver_at, "when it is due, in UTC"),
     Column("deliver_at_ms", lambda m: m.deliver_at_ms, "the same in milliseconds since 1970"),
-    Column("delay", lambda m: m.left_ms, "milliseconds that it has to wait still"),
+    Column("delay", lambda m: m.left_ms, "remaining delay in milliseconds"),
     Column("size", lambda m: m.waiting.size, "octets of its body"),
-    Column("persistent", lambda m: m.persistent, "whether it is there again after a restart, if its exchange is"),
-    Column("message_id", lambda m: m.message_id, "property of this name"),
+    Column("persistent", lambda m: m.persistent, "whether it survives a restart, if its exchange does"),
+    Column("message_id", lambda m: m.message_id, "property message-id"),
     Column("published_at", lambda m: m.published_at, "when it was published, in UTC"),
     Column("headers", lambda m: m.headers, "its headers", table=True),
 )
@@ -56,7 +56,7 @@ COLUMNS = (
 COMMAND = Command(
     name="list_scheduled",
     section="Monitoring",
-    summary="Lists messages that wait in delayed message exchanges for their time",
+    summary="Lists messages scheduled in delayed message exchanges",
     args=Args,
     effect="read",
     access="management",

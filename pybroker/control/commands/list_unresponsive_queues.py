@@ -17,15 +17,13 @@ class Args(NamedTuple):
     columns: ColumnsArg = ()
     vhost: VHostArg = "/"
     local: Annotated[bool, Arg("only queues of this node", "--local")] = False
-    timeout_s: Annotated[
-        int, Arg("how long a queue may take to answer, in seconds", "--queue-timeout", "queue-timeout")
-    ] = 15
+    timeout_s: Annotated[int, Arg("timeout for a response, in seconds", "--queue-timeout", "queue-timeout")] = 15
 
 
 def check(args: Args) -> None:
     """Refuse a time that is over before it begins. Raises BadArguments."""
     if args.timeout_s <= 0:
-        raise BadArguments("Bad argument: --queue-timeout takes a number of seconds above 0", EX_DATAERR)
+        raise BadArguments("Bad argument: --queue-timeout must be a number of seconds above 0", EX_DATAERR)
 
 
 def run(node: Node, args: Args) -> "Iterable[Queue]":
@@ -39,20 +37,20 @@ def run(node: Node, args: Args) -> "Iterable[Queue]":
 
 COLUMNS = (
     Column("name", lambda q: q.name, "name"),
-    Column("durable", lambda q: q.durable, "whether it is there again after a restart"),
-    Column("auto_delete", lambda q: q.auto_delete, "whether it goes with its last consumer"),
+    Column("durable", lambda q: q.durable, "whether it survives a restart"),
+    Column("auto_delete", lambda q: q.auto_delete, "whether it is deleted with its last consumer"),
     Column("arguments", lambda q: q.arguments, "arguments it was declared with", table=True),
     Column(
         "pid",
         lambda q: f"<{q.vhost.broker.settings.node_name}.{q.vhost.broker.epoch}.0.0>",
-        "id of the node's process, which runs it",
+        "id of the node's process",
     ),
 )
 
 COMMAND = Command(
     name="list_unresponsive_queues",
     section="Monitoring",
-    summary="Lists the queues of a virtual host that do not answer in time; none, unless the node itself is stuck",
+    summary="Lists the queues of a virtual host that do not respond in time; none unless the node is stuck",
     args=Args,
     effect="read",
     access="management",

@@ -16,7 +16,7 @@ class Args(NamedTuple):
     """One user, or all."""
 
     user: Annotated[str, Arg("name of the user", "--user", names="user")] = "guest"
-    all_users: Annotated[bool, Arg("a table of all users that have limits", "--global")] = False
+    all_users: Annotated[bool, Arg("list all users that have limits", "--global")] = False
 
 
 def run(node: Node, args: Args) -> "Iterable[User] | dict[str, Any]":
@@ -40,7 +40,7 @@ COLUMNS = (
 COMMAND = Command(
     name="list_user_limits",
     section="Users",
-    summary="Displays the limits of a user as JSON, or a table of all that have limits",
+    summary="Displays the limits of a user as JSON, or lists all users that have limits",
     args=Args,
     effect="read",
     access="administrator",

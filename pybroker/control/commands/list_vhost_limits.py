@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Args(NamedTuple):
     """One virtual host, or all."""
 
-    all_vhosts: Annotated[bool, Arg("a table of all virtual hosts that have limits", "--global")] = False
+    all_vhosts: Annotated[bool, Arg("list all virtual hosts that have limits", "--global")] = False
     vhost: VHostArg = "/"
 
 
@@ -42,7 +42,7 @@ COLUMNS = (
 COMMAND = Command(
     name="list_vhost_limits",
     section="Virtual hosts",
-    summary="Displays the limits of a virtual host as JSON, or a table of all that have limits",
+    summary="Displays the limits of a virtual host as JSON, or lists all that have limits",
     args=Args,
     effect="read",
     access="monitoring",

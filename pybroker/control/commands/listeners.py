@@ -17,7 +17,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="listeners",
     section="Monitoring",
-    summary="Lists where the node listens for clients: interface, port, protocol",
+    summary="Lists the node's listeners: interface, port, protocol",
     args=NoArgs,
     effect="read",
     access="management",

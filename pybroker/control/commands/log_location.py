@@ -8,7 +8,7 @@ from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused
 class Args(NamedTuple):
     """The first place, or all of them."""
 
-    all: Annotated[bool, Arg("every place, also the console", "-a --all")] = False
+    all: Annotated[bool, Arg("all destinations, including the console", "-a --all")] = False
 
 
 def run(node: Node, args: Args) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 COMMAND = Command(
     name="log_location",
     section="Configuration",
-    summary="Shows where the node writes its log",
+    summary="Displays the path of the node's log",
     args=Args,
     effect="read",
     access="monitoring",

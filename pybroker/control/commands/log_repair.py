@@ -13,7 +13,7 @@ class Args(NamedTuple):
 
     data_dir: Annotated[
         str | None,
-        Arg("data folder of a node that is stopped, if it is not the usual one", "--data-dir", "folder", names="file"),
+        Arg("data folder of a stopped node; default: the usual one", "--data-dir", "folder", names="file"),
     ] = None
 
 
@@ -31,7 +31,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="log_repair",
     section="Data",
-    summary="Takes what is damaged out of a stopped node's log and definitions, and keeps it aside",
+    summary="Moves damaged parts of a stopped node's log and definitions to quarantine",
     args=Args,
     effect="destroy",
     access="administrator",

@@ -14,7 +14,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="log_status",
     section="Data",
-    summary="Displays the durable log: segments and what of them lives, checkpoints, what is not on disk yet",
+    summary="Displays the state of the durable log: segments and live messages, checkpoints, unsynced data",
     args=NoArgs,
     effect="read",
     access="monitoring",

@@ -10,13 +10,13 @@ LINES_MAX = 10_000
 class Args(NamedTuple):
     """How many."""
 
-    number: Annotated[int, Arg(f"how many lines, at most {LINES_MAX}", "-N --number", "number")] = 50
+    number: Annotated[int, Arg(f"number of lines, at most {LINES_MAX}", "-N --number", "number")] = 50
 
 
 def check(args: Args) -> None:
     """Refuse a number of lines that cannot be. Raises BadArguments."""
     if not 0 < args.number <= LINES_MAX:
-        raise BadArguments(f"Bad argument: --number takes a number of lines from 1 to {LINES_MAX}", EX_DATAERR)
+        raise BadArguments(f"Bad argument: --number must be from 1 to {LINES_MAX}", EX_DATAERR)
 
 
 def run(node: Node, args: Args) -> dict[str, Any]:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 class Args(NamedTuple):
     """How long."""
 
-    duration: Annotated[
-        int | None, Arg("for how many seconds; without it, until Ctrl-C", "-d --duration", "seconds")
-    ] = None
+    duration: Annotated[int | None, Arg("duration in seconds; default: until Ctrl-C", "-d --duration", "seconds")] = (
+        None
+    )
 
 
 def check(args: Args) -> None:
@@ -31,7 +31,7 @@ def run(node: Node, args: Args) -> "Iterator[list[str]]":
 COMMAND = Command(
     name="log_tail_stream",
     section="Monitoring",
-    summary="Prints what the node logs from now on, until Ctrl-C or for so many seconds",
+    summary="Prints the node's log as it is written",
     args=Args,
     effect="read",
     access="administrator",

@@ -13,9 +13,7 @@ class Args(NamedTuple):
 
     data_dir: Annotated[
         str | None,
-        Arg(
-            "data folder of a node that is stopped; without it the running node's", "--data-dir", "folder", names="file"
-        ),
+        Arg("data folder of a stopped node; default: the running node's", "--data-dir", "folder", names="file"),
     ] = None
 
 
@@ -35,7 +33,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="log_verify",
     section="Data",
-    summary="Reads the durable log and the definitions to the last octet and compares every checksum",
+    summary="Reads the whole durable log and all definitions and verifies every checksum",
     args=Args,
     effect="read",
     access="administrator",

@@ -27,7 +27,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     contents, entries, buffers = node.broker.footprint(node.pause)
     total, code, unused = node.daemon.resident()
     if not total:
-        raise Refused("this operating system does not tell how much memory a process has", EX_UNAVAILABLE)
+        raise Refused("this operating system does not report the memory use of a process", EX_UNAVAILABLE)
     reusable = node.broker.settings.watermarks.measured.reusable
     parts = {
         "code": code,
@@ -52,7 +52,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 COMMAND = Command(
     name="memory_breakdown",
     section="Monitoring",
-    summary="Displays what the memory of the node's process is used for",
+    summary="Displays the memory use of the node's process by category",
     args=Args,
     effect="read",
     access="monitoring",

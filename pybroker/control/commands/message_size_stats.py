@@ -35,7 +35,7 @@ def _size(octets: int) -> str:
 COMMAND = Command(
     name="message_size_stats",
     section="Monitoring",
-    summary="Displays how many messages of which size were published since the node started",
+    summary="Displays the sizes of messages published since the node started",
     args=NoArgs,
     effect="read",
     access="monitoring",
@@ -45,7 +45,7 @@ COMMAND = Command(
         Column(
             "Count",
             lambda row: row[1],
-            "messages that publishers sent, routed or not; of a batch of different sizes 16 are looked at",
+            "published messages, routed or not; of a batch of different sizes 16 are sampled",
         ),
         Column("Percentage", lambda row: row[2], "share of all messages"),
     ),

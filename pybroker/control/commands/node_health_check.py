@@ -14,7 +14,7 @@ def run(node: Node, args: NoArgs) -> str:
 COMMAND = Command(
     name="node_health_check",
     section="Deprecated",
-    summary="DEPRECATED. Fails while the node does not serve clients or reports an alarm. Use check_running and "
+    summary="DEPRECATED. Fails if the node does not serve clients or reports an alarm. Use check_running and "
     "check_local_alarms instead",
     args=NoArgs,
     effect="read",

@@ -33,7 +33,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="os_env",
     section="Configuration",
-    summary="Lists the environment variables that the node was started with and looks at",
+    summary="Lists the environment variables that the node uses",
     args=NoArgs,
     effect="read",
     access="administrator",

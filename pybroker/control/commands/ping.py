@@ -12,12 +12,13 @@ def run(node: Node, args: NoArgs) -> str:
 COMMAND = Command(
     name="ping",
     section="Monitoring",
-    summary="Checks that the daemon answers on its control socket",
+    summary="Checks that the daemon responds on its control socket",
     args=NoArgs,
     effect="read",
     access="none",
     run=run,
-    banner="Will ping {node}. This only checks that its control socket is answered. Timeout: {timeout_ms} ms.",
+    banner="Will ping {node}. This only checks that the daemon responds on its control socket. Timeout: "
+    "{timeout_ms} ms.",
     timeout_s=60,
     app="any",
 )

@@ -22,7 +22,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 COMMAND = Command(
     name="pipeline_doctor",
     section=SECTION,
-    summary="Tells whether the pipeline could run here: Java, packages, memory, folders",
+    summary="Checks the requirements of the pipeline: Java, packages, memory, folders",
     args=Args,
     effect="read",
     access="administrator",

@@ -9,20 +9,25 @@ from pybroker.control.spec import Arg, BadArguments, Command, Node, VHostArg
 class Args(NamedTuple):
     """Of which queue, where to, and how to get at it."""
 
-    queue: Annotated[str | None, Arg("queue that is drained; to be given", "--queue", "queue", names="queue")] = None
+    queue: Annotated[str | None, Arg("queue to drain; required", "--queue", "queue", names="queue")] = None
     to: Annotated[
         str | None,
-        Arg("folder of the Parquet files, and of how far it is; to be given", "--to", "folder", names="file"),
+        Arg("folder for the Parquet files and the checkpoint; required", "--to", "folder", names="file"),
     ] = None
     vhost: VHostArg = "/"
-    available_now: Annotated[bool, Arg("end when what is there now has been written", "--available-now")] = False
-    host: Annotated[str | None, Arg("the broker, localhost without it", "--host", "host")] = None
-    port: Annotated[int | None, Arg("its port", "--port", "port")] = None
-    username: Annotated[str | None, Arg("user, guest without it", "--username", "user", names="user")] = None
+    available_now: Annotated[bool, Arg("stop after writing the messages available now", "--available-now")] = False
+    host: Annotated[str | None, Arg("host of the broker; default: localhost", "--host", "host")] = None
+    port: Annotated[int | None, Arg("port of the broker", "--port", "port")] = None
+    username: Annotated[str | None, Arg("user; default: guest", "--username", "user", names="user")] = None
     password_file: Annotated[str | None, Arg("file with the password", "--password-file", "file", names="file")] = None
     uri_file: Annotated[
         str | None,
-        Arg("file with amqps://user:password@host/vhost, instead of these", "--uri-file", "file", names="file"),
+        Arg(
+            "file with amqps://user:password@host/vhost, instead of these options options",
+            "--uri-file",
+            "file",
+            names="file",
+        ),
     ] = None
     master: MasterArg = None
     remote: RemoteArg = None
@@ -49,7 +54,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 COMMAND = Command(
     name="pipeline_export",
     section=SECTION,
-    summary="Drains a queue into Parquet files: each message is written before it is acknowledged",
+    summary="Drains a queue to Parquet files; acknowledges each message after it is written",
     args=Args,
     effect="write",
     access="administrator",

@@ -22,7 +22,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 COMMAND = Command(
     name="pipeline_gc",
     section=SECTION,
-    summary="Removes from the warehouse what is too old, and what a run that was killed left behind",
+    summary="Removes expired data, and leftovers of killed runs, from the warehouse",
     args=Args,
     effect="write",
     access="administrator",

@@ -12,7 +12,7 @@ class Args(NamedTuple):
     output: Annotated[
         str,
         Arg(
-            "the zip to write, pybroker_spark.zip without it; run_job.py is put beside it",
+            "zip file to write; default: pybroker_spark.zip; run_job.py is written beside it",
             "-o --output",
             "file",
             names="file",
@@ -29,7 +29,8 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 COMMAND = Command(
     name="pipeline_package",
     section=SECTION,
-    summary="Writes the connector and the pipeline to a zip for spark-submit --py-files, and says how to submit it",
+    summary="Writes the connector and the pipeline to a zip file for spark-submit --py-files, and prints how "
+    "to submit it",
     args=Args,
     effect="write",
     access="administrator",

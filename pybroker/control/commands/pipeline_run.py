@@ -9,11 +9,11 @@ from pybroker.control.spec import Arg, Command, Node
 class Args(NamedTuple):
     """What, of which time, and where."""
 
-    job: Annotated[str, Arg(f"one of {', '.join(JOBS)}, or all of them", "", "job", choices=(*JOBS, "all"))]
+    job: Annotated[str, Arg(f"one of {', '.join(JOBS)}, or all", "", "job", choices=(*JOBS, "all"))]
     since: Annotated[
-        str, Arg("from when on: 7d before the end (as without it), or a time in UTC", "--since", "time")
+        str, Arg("start: an age such as 7d (default) before the end, or a time in UTC", "--since", "time")
     ] = "7d"
-    until: Annotated[str | None, Arg("until when: 36h (ago), or a time in UTC; now without it", "--until", "time")] = (
+    until: Annotated[str | None, Arg("end: an age such as 36h, or a time in UTC; default: now", "--until", "time")] = (
         None
     )
     warehouse: WarehouseArg = None
@@ -32,7 +32,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 COMMAND = Command(
     name="pipeline_run",
     section=SECTION,
-    summary="Runs jobs of the pipeline on Spark: the telemetry becomes tables, and these become reports",
+    summary="Runs jobs of the pipeline on Spark, which turn telemetry into tables and reports",
     args=Args,
     effect="write",
     access="administrator",

@@ -22,7 +22,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
 COMMAND = Command(
     name="pipeline_status",
     section=SECTION,
-    summary="Displays how the last runs of the pipeline went, what tables there are, and how far they are behind",
+    summary="Displays the last runs of the pipeline, its tables, and how far they lag behind",
     args=Args,
     effect="read",
     access="administrator",

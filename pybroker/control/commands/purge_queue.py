@@ -23,7 +23,7 @@ def run(node: Node, args: Args) -> None:
 COMMAND = Command(
     name="purge_queue",
     section="Queues",
-    summary="Drops all messages of a queue that are ready",
+    summary="Drops all ready messages of a queue",
     args=Args,
     effect="destroy",
     access="administrator",

@@ -54,7 +54,7 @@ def _columns(name: str) -> dict[str, Any]:
 COMMAND = Command(
     name="report",
     section="Monitoring",
-    summary="Displays everything about the node, its connections and its virtual hosts, one command after another",
+    summary="Runs all status and listing commands of the node, its connections and its virtual hosts",
     args=NoArgs,
     effect="read",
     access="administrator",

@@ -15,7 +15,7 @@ def run(node: Node, args: ReportArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="report_alarms",
     section=SECTION,
-    summary="Displays when memory or disk space was short, how badly, and which queues grew before",
+    summary="Displays when memory or disk alarms were set, by how much, and which queues grew before",
     args=ReportArgs,
     effect="read",
     access="administrator",

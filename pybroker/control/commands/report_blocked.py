@@ -15,7 +15,7 @@ def run(node: Node, args: ReportArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="report_blocked",
     section=SECTION,
-    summary="Displays which connections were held back, for how long, and why",
+    summary="Displays which connections were blocked or throttled, for how long, and why",
     args=ReportArgs,
     effect="read",
     access="administrator",

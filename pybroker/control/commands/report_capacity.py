@@ -15,7 +15,7 @@ def run(node: Node, args: ReportArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="report_capacity",
     section=SECTION,
-    summary="Displays which memory and disk limits are right: candidates are replayed over what happened",
+    summary="Displays recommended memory and disk limits, found by replaying candidates over past telemetry",
     args=ReportArgs,
     effect="read",
     access="administrator",

@@ -15,7 +15,7 @@ def run(node: Node, args: ReportArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="report_consumers",
     section=SECTION,
-    summary="Displays which queues have consumers that are missing, idle, or give everything back",
+    summary="Displays queues whose consumers are missing, idle, or requeue everything",
     args=ReportArgs,
     effect="read",
     access="administrator",

@@ -15,7 +15,7 @@ def run(node: Node, args: ReportArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="report_unroutable",
     section=SECTION,
-    summary="Displays which messages went nowhere, and which died",
+    summary="Displays unroutable and dead-lettered messages",
     args=ReportArgs,
     effect="read",
     access="administrator",

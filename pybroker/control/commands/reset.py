@@ -12,7 +12,7 @@ def run(node: Node, args: NoArgs) -> None:
 COMMAND = Command(
     name="reset",
     section="Nodes",
-    summary="Forgets every definition and message, leaving what a fresh node has; wants stop_app before",
+    summary="Deletes all definitions and messages, leaving a new node; requires stop_app first",
     args=NoArgs,
     effect="destroy",
     access="administrator",

@@ -12,7 +12,7 @@ def run(node: Node, args: NoArgs) -> None:
 COMMAND = Command(
     name="reset_node_auth_attempt_metrics",
     section="Monitoring",
-    summary="Sets the counts of list_node_auth_attempt_stats to zero",
+    summary="Resets the counters of list_node_auth_attempt_stats",
     args=NoArgs,
     effect="write",
     access="administrator",

@@ -12,7 +12,7 @@ def run(node: Node, args: NoArgs) -> None:
 COMMAND = Command(
     name="resume_listeners",
     section="Operations",
-    summary="Opens the client listeners again that suspend_listeners closed",
+    summary="Reopens the client listeners closed by suspend_listeners",
     args=NoArgs,
     effect="write",
     access="administrator",

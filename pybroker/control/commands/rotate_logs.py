@@ -7,14 +7,14 @@ def run(node: Node, args: NoArgs) -> str:
     """Open them. Raises Refused when one cannot be opened, which is then written on as before."""
     del args
     node.daemon.reopen_log()
-    return f"The log files of node {node.name} were opened by their names again"
+    return f"Reopened the log files of node {node.name}"
 
 
 # Differs from RabbitMQ: there it does nothing any more and fails.
 COMMAND = Command(
     name="rotate_logs",
     section="Nodes",
-    summary="Opens the log files by their names again, after logrotate has renamed them",
+    summary="Reopens the log files after logrotate has renamed them",
     args=NoArgs,
     effect="write",
     access="administrator",

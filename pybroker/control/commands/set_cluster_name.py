@@ -14,14 +14,14 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> None:
     """Set it; connections that stand were told the old one. Raises Refused."""
     if not args.cluster_name or len(args.cluster_name.encode()) > 255:
-        raise Refused("the name of a cluster has 1 to 255 octets")
+        raise Refused("the name of a cluster must have 1 to 255 octets")
     node.broker.name_cluster(args.cluster_name)
 
 
 COMMAND = Command(
     name="set_cluster_name",
     section="Cluster",
-    summary="Sets the name of the cluster that clients are told, unless the configuration does at the next start",
+    summary="Sets the cluster name sent to clients; a name in the configuration replaces it at the next start",
     args=Args,
     effect="write",
     access="administrator",

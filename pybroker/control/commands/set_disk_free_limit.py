@@ -16,12 +16,13 @@ class Args(NamedTuple):
     limit: Annotated[
         str,
         Arg(
-            "octets, or with k, kiB, M, MiB, G, GiB (1,024), kB, MB, GB (1,000); or the word mem_relative",
+            "size in octets, or with the unit k, kiB, M, MiB, G, GiB (1,024), kB, MB, GB (1,000); or the word "
+            "mem_relative",
             "",
             "disk_limit|mem_relative",
         ),
     ]
-    fraction: Annotated[str | None, Arg("with mem_relative: how many times the memory there is")] = None
+    fraction: Annotated[str | None, Arg("with mem_relative: multiple of the available memory")] = None
 
 
 def check(args: Args) -> None:
@@ -52,7 +53,7 @@ def run(node: Node, args: Args) -> str:
     limit, free = marks.disk_limit_octets, marks.measured.disk_free
     given = f"{args.limit}: " if marks.disk_relative is None else ""
     share = "" if marks.disk_relative is None else f": {marks.disk_relative} times {size(marks.total.octets)}"
-    now = "how much is free now is not known" if free is None else f"{size(free)} are free now"
+    now = "free space is unknown" if free is None else f"{size(free)} are free"
     return f"Disk free limit set to {limit} octets ({given}{size(limit)}{share}); {now}" + alarms.told_of_blocking(
         node.broker, node.broker.alarms.disk
     )
@@ -67,7 +68,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="set_disk_free_limit",
     section="Configuration",
-    summary="Sets below how much free disk space publishers are blocked, until the node stops",
+    summary="Sets the disk limit, below which publishers are blocked, until the node stops",
     args=Args,
     effect="write",
     access="administrator",

@@ -11,7 +11,7 @@ LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "none")
 class Args(NamedTuple):
     """The least level that is written."""
 
-    level: Annotated[str, Arg(f"least level that is written: {', '.join(LEVELS)}", "", "log_level", choices=LEVELS)]
+    level: Annotated[str, Arg(f"lowest level to log: {', '.join(LEVELS)}", "", "log_level", choices=LEVELS)]
 
 
 def run(node: Node, args: Args) -> None:
@@ -24,7 +24,7 @@ def run(node: Node, args: Args) -> None:
 COMMAND = Command(
     name="set_log_level",
     section="Configuration",
-    summary="Sets which lines are written into the log, until the node stops",
+    summary="Sets the log level until the node stops",
     args=Args,
     effect="write",
     access="administrator",

@@ -8,7 +8,7 @@ from pybroker.control.spec import Command
 COMMAND = Command(
     name="set_operator_policy",
     section="Policies",
-    summary="Sets an operator policy, which wins against users' policies and arguments of clients",
+    summary="Sets an operator policy, which overrides users' policies and clients' arguments",
     args=SetArgs,
     effect="write",
     access="administrator",

@@ -23,7 +23,7 @@ def run(node: Node, args: Args) -> None:
     try:
         node.broker.users.set_permissions(user.name, vhost.name, args.configure, args.write, args.read)
     except ValueError as error:
-        raise Refused(f"a permission pattern is no regular expression: {error}") from error
+        raise Refused(f"a permission pattern is not a regular expression: {error}") from error
     vhost.bump()
 
 

@@ -8,7 +8,7 @@ from pybroker.control.spec import Command
 COMMAND = Command(
     name="set_policy",
     section="Policies",
-    summary="Sets a policy for the queues and exchanges whose names fit a pattern",
+    summary="Sets a policy for the queues and exchanges whose names match a pattern",
     args=SetArgs,
     effect="write",
     access="policymaker",

@@ -23,14 +23,14 @@ def run(node: Node, args: Args) -> None:
     try:
         node.broker.users.set_topic_permissions(user.name, vhost.name, args.exchange, args.write, args.read)
     except ValueError as error:
-        raise Refused(f"a permission pattern is no regular expression: {error}") from error
+        raise Refused(f"a permission pattern is not a regular expression: {error}") from error
     vhost.bump()
 
 
 COMMAND = Command(
     name="set_topic_permissions",
     section="Access Control",
-    summary="Restricts the routing keys of a user at a topic exchange",
+    summary="Restricts the routing keys of a user for a topic exchange",
     args=Args,
     effect="write",
     access="administrator",

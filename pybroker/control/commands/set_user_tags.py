@@ -10,7 +10,7 @@ class Args(NamedTuple):
     """The user and all tags."""
 
     username: Annotated[str, Arg("name of the user", names="user")]
-    tags: Annotated[tuple[str, ...], Arg("all tags the user is to have; none takes them away", "", "tag")] = ()
+    tags: Annotated[tuple[str, ...], Arg("all tags of the user; none removes all tags", "", "tag")] = ()
 
 
 def run(node: Node, args: Args) -> None:

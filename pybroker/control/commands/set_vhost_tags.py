@@ -10,7 +10,7 @@ class Args(NamedTuple):
     """The virtual host and all tags."""
 
     vhost: Annotated[str, Arg("name of the virtual host", names="vhost")]
-    tags: Annotated[tuple[str, ...], Arg("all tags it is to have; none takes them away", "", "tag")] = ()
+    tags: Annotated[tuple[str, ...], Arg("all tags of the virtual host; none removes all tags", "", "tag")] = ()
 
 
 def run(node: Node, args: Args) -> None:

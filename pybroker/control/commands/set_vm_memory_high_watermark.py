@@ -16,13 +16,14 @@ class Args(NamedTuple):
     threshold: Annotated[
         str,
         Arg(
-            "fraction of the memory there is: 0 blocks all publishers at once, above 1 none; or the word absolute",
+            "fraction of the available memory: 0 blocks all publishers at once, above 1 none; or the word absolute",
             "",
             "fraction|absolute",
         ),
     ]
     value: Annotated[
-        str | None, Arg("with absolute: octets, or with k, kiB, M, MiB, G, GiB (1,024), kB, MB, GB (1,000)")
+        str | None,
+        Arg("with absolute: size in octets, or with the unit k, kiB, M, MiB, G, GiB (1,024), kB, MB, GB (1,000)"),
     ] = None
 
 
@@ -42,7 +43,10 @@ def warn(args: Args) -> str:
     """Say so if no publisher is ever blocked with it (B11)."""
     if args.value is not None or parse_fraction(args.threshold) <= 1:
         return ""
-    return f"{args.threshold} times the memory is more than there is: the memory alarm will not go off"
+    return (
+        f"{args.threshold} times the available memory is a limit that cannot be exceeded: the memory alarm "
+        "will never be set"
+    )
 
 
 def run(node: Node, args: Args) -> str:
@@ -63,8 +67,8 @@ def run(node: Node, args: Args) -> str:
     if marks.memory_relative is not None:
         of = f"{size(limit)}: {marks.memory_relative} of {size(total.octets)}, {total.source}"
     elif limit == total.octets:
-        of = f"{args.value}, but no more than there is: {size(limit)}, {total.source}"
-    text = f"Memory limit set to {limit} octets ({of}); {size(marks.measured.used)} are used now"
+        of = f"{args.value}, capped at the available memory: {size(limit)}, {total.source}"
+    text = f"Memory limit set to {limit} octets ({of}); {size(marks.measured.used)} are used"
     if unlimited := alarms.told_of_no_limit(node.broker):
         text += f"\n{unlimited}"
     return text + alarms.told_of_blocking(node.broker, node.broker.alarms.memory)
@@ -79,7 +83,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="set_vm_memory_high_watermark",
     section="Configuration",
-    summary="Sets from how much memory on publishers are blocked, until the node stops",
+    summary="Sets the memory limit, above which publishers are blocked, until the node stops",
     args=Args,
     effect="write",
     access="administrator",

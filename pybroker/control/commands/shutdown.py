@@ -9,7 +9,7 @@ from pybroker.control.spec import Arg, BadArguments, Command, Node
 class Args(NamedTuple):
     """Waiting is pybrokerctl's business."""
 
-    wait: Annotated[bool, Arg("wait until the process is gone, which it does anyway", "--wait")] = False
+    wait: Annotated[bool, Arg("wait until the process has exited (the default)", "--wait")] = False
     no_wait: Annotated[bool, Arg("return at once", "--no-wait")] = False
 
 
@@ -23,14 +23,14 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     """Ask the daemon to end; it says goodbye to its clients first."""
     pid = os.getpid()
     node.daemon.stop()
-    then = "is shutting down" if args.no_wait else "was told to shut down; waiting until its process is gone"
+    then = "is shutting down" if args.no_wait else "is shutting down; waiting for its process to exit"
     return node.tell(f"Node {node.name} running at PID {pid} {then}", pid=pid)
 
 
 COMMAND = Command(
     name="shutdown",
     section="Nodes",
-    summary="Stops the daemon; needs no pid file, and waits until its process is gone unless told not to",
+    summary="Stops the daemon and waits until its process has exited; needs no pid file",
     args=Args,
     effect="write",
     access="administrator",

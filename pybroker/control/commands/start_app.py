@@ -13,7 +13,7 @@ def run(node: Node, args: NoArgs) -> None:
 COMMAND = Command(
     name="start_app",
     section="Nodes",
-    summary="Opens the listeners after stop_app, so that clients are served again",
+    summary="Opens the listeners after stop_app",
     args=NoArgs,
     effect="write",
     access="administrator",

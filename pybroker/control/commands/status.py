@@ -135,7 +135,7 @@ def _disk(settings: "Settings") -> dict[str, Any]:
 COMMAND = Command(
     name="status",
     section="Monitoring",
-    summary="Displays what the node is, where its things are and how full it is",
+    summary="Displays the node's version, paths, listeners, limits and resource use",
     args=Args,
     effect="read",
     access="monitoring",

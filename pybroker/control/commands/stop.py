@@ -8,8 +8,8 @@ from pybroker.control.spec import Arg, Command, Node
 class Args(NamedTuple):
     """`idempotent` and `pidfile` are pybrokerctl's business: what to expect of the node."""
 
-    pidfile: Annotated[str | None, Arg("the node's pid file; another process's is refused", names="file")] = None
-    idempotent: Annotated[bool, Arg("succeed when the node does not run", "--idempotent")] = False
+    pidfile: Annotated[str | None, Arg("pid file of the node; that of another process is refused", names="file")] = None
+    idempotent: Annotated[bool, Arg("succeed if the node is not running", "--idempotent")] = False
 
 
 def run(node: Node, args: Args) -> None:
@@ -27,7 +27,7 @@ def banner(args: Args) -> str:
 COMMAND = Command(
     name="stop",
     section="Nodes",
-    summary="Stops the daemon and waits until its process is gone",
+    summary="Stops the daemon and waits until its process has exited",
     args=Args,
     effect="write",
     access="administrator",

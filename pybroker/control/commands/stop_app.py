@@ -13,7 +13,7 @@ def run(node: Node, args: NoArgs) -> None:
 COMMAND = Command(
     name="stop_app",
     section="Nodes",
-    summary="Closes listeners and clients, leaving the daemon and its control socket",
+    summary="Closes listeners and connections, but keeps the daemon and its control socket",
     args=NoArgs,
     effect="write",
     access="administrator",

@@ -12,7 +12,7 @@ def run(node: Node, args: NoArgs) -> None:
 COMMAND = Command(
     name="suspend_listeners",
     section="Operations",
-    summary="Closes the client listeners so that no new client can connect; connections go on",
+    summary="Closes the client listeners so that no new client can connect; keeps open connections",
     args=NoArgs,
     effect="write",
     access="administrator",

@@ -28,30 +28,34 @@ def run(node: Node, args: Args) -> "Iterator[Queue]":
 COLUMNS = (
     Column("vhost", lambda q: q.vhost.name, "virtual host"),
     Column("name", lambda q: q.name, "name"),
-    Column("messages_ready", lambda q: q.messages_ready, "messages that wait for a consumer"),
+    Column("messages_ready", lambda q: q.messages_ready, "messages waiting for delivery"),
     Column("messages_unacknowledged", lambda q: q.messages_unacknowledged, "messages delivered, not yet acknowledged"),
     Column("consumers", lambda q: q.consumer_count, "consumers"),
-    Column("message_bytes", lambda q: q.octets_ready + q.octets_unacknowledged, "octets of the bodies of both"),
-    Column("publish", lambda q: q.published, "messages that came in, since the queue was declared"),
+    Column(
+        "message_bytes",
+        lambda q: q.octets_ready + q.octets_unacknowledged,
+        "octets of the bodies of ready and unacknowledged messages",
+    ),
+    Column("publish", lambda q: q.published, "messages published to the queue, since it was declared"),
     Column(
         "deliver",
         lambda q: q.delivered + q.delivered_no_ack + q.got,
-        "messages handed out",
+        "messages delivered",
     ),
     Column("ack", lambda q: q.acked, "messages acknowledged"),
-    Column("redeliver", lambda q: q.redelivered, "those of them handed out again"),
+    Column("redeliver", lambda q: q.redelivered, "messages delivered again"),
     Column("state", lambda q: q.state, "always running"),
 )
 
 COMMAND = Command(
     name="top",
     section="Monitoring",
-    summary="Shows queues, connections, rates and alarms as they change; lists the queues' counters when it is piped",
+    summary="Shows queues, connections, rates and alarms live; in a pipe, lists the counters of queues",
     args=Args,
     effect="read",
     access="monitoring",
     run=run,
     columns=COLUMNS,
-    banner="Listing what the queues of node {node} do ...",
+    banner="Listing counters of the queues of node {node} ...",
     timeout_s=60,
 )

@@ -22,7 +22,7 @@ def run(node: Node, args: Args) -> str:
 COMMAND = Command(
     name="trace_off",
     section="Virtual hosts",
-    summary="Ends what trace_on began",
+    summary="Stops tracing",
     args=Args,
     effect="write",
     access="administrator",

@@ -22,7 +22,7 @@ def run(node: Node, args: Args) -> str:
 COMMAND = Command(
     name="trace_on",
     section="Virtual hosts",
-    summary="Publishes a copy of every message that is published or delivered to amq.rabbitmq.trace",
+    summary="Starts tracing: copies every published or delivered message to amq.rabbitmq.trace",
     args=Args,
     effect="write",
     access="administrator",

@@ -18,7 +18,7 @@ class Args(NamedTuple):
         Arg(f"type of durable queues declared without one: {', '.join(QUEUE_TYPES)}", "--default-queue-type", "type"),
     ] = None
     protected_from_deletion: Annotated[
-        str | None, Arg("true: delete_vhost is refused; false: no longer", "--protected-from-deletion", "true|false")
+        str | None, Arg("true to refuse delete_vhost, false to allow it", "--protected-from-deletion", "true|false")
     ] = None
 
 
@@ -31,7 +31,7 @@ def check(args: Args) -> None:
     if args.default_queue_type not in {None, *QUEUE_TYPES}:
         raise BadArguments("Unsupported default queue type")
     if args.protected_from_deletion not in {None, "true", "false"}:
-        raise BadArguments("Bad argument: --protected-from-deletion takes true or false")
+        raise BadArguments("Bad argument: --protected-from-deletion must be true or false")
 
 
 def run(node: Node, args: Args) -> None:
@@ -47,7 +47,7 @@ def run(node: Node, args: Args) -> None:
 COMMAND = Command(
     name="update_vhost_metadata",
     section="Virtual hosts",
-    summary="Changes description, tags, default queue type or protection of a virtual host",
+    summary="Changes description, tags, default queue type or deletion protection of a virtual host",
     args=Args,
     effect="write",
     access="administrator",

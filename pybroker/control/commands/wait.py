@@ -8,7 +8,7 @@ from pybroker.control.spec import EX_TEMPFAIL, Arg, BadArguments, Command, Node,
 class Args(NamedTuple):
     """The process to watch is pybrokerctl's business: it looks at it while it waits."""
 
-    pidfile: Annotated[str | None, Arg("the node's pid file, which may yet have to appear", names="file")] = None
+    pidfile: Annotated[str | None, Arg("pid file of the node; it need not exist yet", names="file")] = None
     pid: Annotated[int | None, Arg("the node's process id, instead of a pid file", "-P --pid", "pid")] = None
 
 
@@ -30,7 +30,7 @@ def run(node: Node, args: Args) -> None:
 COMMAND = Command(
     name="wait",
     section="Nodes",
-    summary="Waits until the node with a pid file or process id is up, or its process has ended",
+    summary="Waits until the node with this pid file or process id is running, or its process has exited",
     args=Args,
     effect="read",
     access="management",

@@ -28,7 +28,7 @@ class Args(NamedTuple):
     connection: Annotated[
         str | None,
         Arg(
-            "id of the connection, its name (the addresses), or what its client calls it; without it, all",
+            "id of the connection, its name (the addresses), or its connection_name; default: all",
             "",
             "connection",
             names="connection",
@@ -207,11 +207,11 @@ def _counts(found: list[dict[str, Any]]) -> str:
 COMMAND = Command(
     name="why_blocked",
     section="Monitoring",
-    summary="Tells which connections are held back, by what, since when, by how much, and what to do",
+    summary="Displays which connections are blocked or throttled, the cause, since when, and what to do",
     args=Args,
     effect="read",
     access="monitoring",
     run=run,
-    banner="Asking node {node} which connections it holds back, and why ...",
+    banner="Asking node {node} for blocked and throttled connections ...",
     timeout_s=60,
 )

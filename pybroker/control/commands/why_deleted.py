@@ -16,7 +16,7 @@ DELETIONS_MAX: Final = 10
 class Args(NamedTuple):
     """The queue that is not there."""
 
-    queue: Annotated[str, Arg("name of the queue that was")]
+    queue: Annotated[str, Arg("name of the deleted queue")]
     vhost: VHostArg = "/"
 
 
@@ -101,11 +101,11 @@ def _sentence(entry: dict[str, Any], args: Args) -> str:
 COMMAND = Command(
     name="why_deleted",
     section="Monitoring",
-    summary="Tells when a queue was deleted, why, and by whom; the audit log knows",
+    summary="Displays when, why and by whom a queue was deleted, from the audit log",
     args=Args,
     effect="read",
     access="monitoring",
     run=run,
-    banner="Asking node {node} what became of queue '{queue}' in vhost '{vhost}' ...",
+    banner="Asking node {node} for deletions of queue '{queue}' in vhost '{vhost}' ...",
     app="any",
 )

@@ -7,7 +7,7 @@ def test_d10_the_disk_is_watched_at_once_and_the_alarm_set(operator):
     text = operator.ask("activate_free_disk_space_monitoring")
     assert operator.daemon.asked == ["watch_disk True", "check_alarms"]
     limit, alarm = text.splitlines()
-    assert limit == "The free disk space is watched: 10.5 MB are free, 50.0 MB required"
+    assert limit == "Disk space monitoring is active: 10.5 MB free, 50.0 MB required"
     assert alarm == (
         "The disk alarm is set: 10.5 MB free, 50.0 MB required. Publishers are blocked; "
         "'pybrokerctl why_blocked' lists them."
@@ -17,7 +17,7 @@ def test_d10_the_disk_is_watched_at_once_and_the_alarm_set(operator):
 
 def test_where_the_system_does_not_tell_it_is_said(operator):
     operator.daemon.disk_free = None
-    assert "as soon as the system tells" in operator.ask("activate_free_disk_space_monitoring")
+    assert "as soon as the system reports" in operator.ask("activate_free_disk_space_monitoring")
 
 
 def test_the_banner_is_rabbitmqctls():

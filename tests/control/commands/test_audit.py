@@ -59,5 +59,5 @@ def test_an_entry_of_which_half_is_missing_is_listed(operator):
 def test_what_cannot_be_is_refused(operator, given, text):
     with pytest.raises(BadArguments) as refused:
         operator.list("audit", **given)
-    assert refused.value.text.startswith(f"Bad argument: {text} takes a ")
+    assert refused.value.text.startswith(f"Bad argument: {text} must be ")
     assert 65 == refused.value.exit_code

@@ -28,7 +28,7 @@ def test_by_id(operator, waiting):
 def test_an_id_that_is_not_there_cancels_nothing(operator, waiting):
     with pytest.raises(Refused) as refused:
         operator.ask("cancel_scheduled", exchange="x", ids=[str(waiting[1]), "999"])
-    expected = (65, "no message with the id 999 waits in exchange 'x'")
+    expected = (65, "no message with id 999 is scheduled in exchange 'x'")
     assert expected == (refused.value.exit_code, refused.value.text)
     assert 3 == len(left(operator))
 

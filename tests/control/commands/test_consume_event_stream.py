@@ -37,5 +37,5 @@ def test_nobody_is_told_any_more_when_the_reader_is_gone(operator):
 
 
 def test_what_is_no_pattern_is_refused():
-    with pytest.raises(BadArguments, match="no regular expression"):
+    with pytest.raises(BadArguments, match="not a regular expression"):
         commands.load("consume_event_stream").parse({"pattern": "("})

@@ -7,7 +7,7 @@ def test_d10_the_alarm_is_cleared_and_status_says_that_nobody_watches(operator):
     operator.ask("set_disk_free_limit", limit="100GB")
     assert ("disk" in broker.alarms, operator.ask("status")["disk_free_monitoring"]) == (True, True)
     text = operator.ask("deactivate_free_disk_space_monitoring")
-    assert "The free disk space is watched no longer, until the node stops or it is activated again" == text
+    assert "Disk space monitoring is deactivated until it is activated again or the node restarts" == text
     assert ("disk" in broker.alarms, operator.ask("status")["disk_free_monitoring"]) == (False, False)
 
 

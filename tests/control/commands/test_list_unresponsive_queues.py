@@ -24,5 +24,5 @@ def test_what_cannot_be_is_refused(operator):
     assert refused.value.exit_code == 65
     with pytest.raises(BadArguments) as refused:
         operator.list("list_unresponsive_queues", timeout_s=0)
-    assert refused.value.text == "Bad argument: --queue-timeout takes a number of seconds above 0"
+    assert refused.value.text == "Bad argument: --queue-timeout must be a number of seconds above 0"
     assert refused.value.exit_code == 65

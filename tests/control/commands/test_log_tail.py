@@ -15,5 +15,5 @@ def test_the_last_lines_are_shown_fifty_by_default(operator):
 def test_a_number_that_cannot_be_is_refused(operator, number):
     with pytest.raises(BadArguments) as refused:
         operator.ask("log_tail", number=number)
-    assert refused.value.text == "Bad argument: --number takes a number of lines from 1 to 10000"
+    assert refused.value.text == "Bad argument: --number must be from 1 to 10000"
     assert refused.value.exit_code == 65

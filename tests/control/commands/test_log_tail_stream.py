@@ -12,5 +12,5 @@ def test_lines_are_told_as_they_come_and_let_go_of_at_the_end(operator):
 
 @pytest.mark.parametrize("seconds", [0, -1, 10**9])
 def test_a_time_that_cannot_be_is_refused(seconds):
-    with pytest.raises(BadArguments, match="--duration takes seconds"):
+    with pytest.raises(BadArguments, match="--duration must be from"):
         commands.load("log_tail_stream").parse({"duration": seconds})

@@ -19,7 +19,7 @@ def marks(operator):
 def test_d10_a_size_with_a_unit(operator, marks, caplog):
     caplog.set_level(logging.INFO, "pybroker")
     text = operator.ask("set_disk_free_limit", limit="1GB")
-    assert text == "Disk free limit set to 1000000000 octets (1GB: 1,000.0 MB); how much is free now is not known"
+    assert text == "Disk free limit set to 1000000000 octets (1GB: 1,000.0 MB); free space is unknown"
     assert "Disk free limit set to 953MB (1000000000 octets)" in caplog.text
     assert operator.ask("status")["disk_free_limit"] == 10**9
 
@@ -35,16 +35,14 @@ def test_d10_the_alarm_is_there_when_the_command_returns(operator, marks):
     marks.measured.disk_free = GIB
     text = operator.ask("set_disk_free_limit", limit="mem_relative", fraction="1.0")
     limit, alarm = text.splitlines()
-    assert (
-        limit == "Disk free limit set to 2147483648 octets (2,147.5 MB: 1.0 times 2,147.5 MB); 1,073.7 MB are free now"
-    )
+    assert limit == "Disk free limit set to 2147483648 octets (2,147.5 MB: 1.0 times 2,147.5 MB); 1,073.7 MB are free"
     assert alarm == (
         "The disk alarm is set: 1,073.7 MB free, 2,147.5 MB required. Publishers are blocked; "
         "'pybrokerctl why_blocked' lists them."
     )
     assert "disk" in operator.world.broker.alarms
     text = operator.ask("set_disk_free_limit", limit="8MB")
-    assert text == "Disk free limit set to 8000000 octets (8MB: 8.0 MB); 1,073.7 MB are free now"
+    assert text == "Disk free limit set to 8000000 octets (8MB: 8.0 MB); 1,073.7 MB are free"
     assert not operator.world.broker.alarms
 
 

@@ -35,5 +35,5 @@ def test_unknown_names_are_refused(operator):
 
 def test_a_pattern_that_does_not_compile_is_refused_and_changes_nothing(operator):
     code, text = refusal(operator, username="guest", configure="(", write=".*", read=".*")
-    assert (code, text.startswith("a permission pattern is no regular expression: ")) == (65, True)
+    assert (code, text.startswith("a permission pattern is not a regular expression: ")) == (65, True)
     assert operator.world.broker.users.get("guest").permissions["/"].text("configure") == ".*"

@@ -14,7 +14,7 @@ def test_permissions_are_set_in_all_virtual_hosts_there_are(operator):
 def test_a_pattern_that_does_not_compile_is_refused(operator):
     with pytest.raises(Refused) as refused:
         operator.ask("set_permissions_globally", username="guest", configure="(", write="", read="")
-    assert refused.value.text.startswith("a permission pattern is no regular expression: ")
+    assert refused.value.text.startswith("a permission pattern is not a regular expression: ")
 
 
 def test_an_unknown_user_is_refused(operator):

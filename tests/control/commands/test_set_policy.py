@@ -89,7 +89,7 @@ def test_a_priority_is_a_number(operator):
 def test_keys_without_effect_are_taken_and_said_to_have_none(operator):
     definition = '{"ha-mode":"all","max-length":5,"ha-sync-mode":"automatic"}'
     said = operator.ask("set_policy", **GIVEN | {"definition": definition})
-    assert "kept, but without effect here: ha-mode, ha-sync-mode" == said
+    assert "stored, but without effect here: ha-mode, ha-sync-mode" == said
     assert '{"ha-mode":"all","ha-sync-mode":"automatic","max-length":5}' == operator.list("list_policies")[0][4]
 
 
@@ -99,7 +99,7 @@ def test_a_trial_says_what_would_be_dropped_and_changes_nothing(operator, peer):
     for _ in range(3):
         peer.publish("", "q1", b"x")
     given = {"name": "p", "pattern": "^q", "definition": '{"max-length":1}'}
-    text = "Nothing was changed. It would be in force for 1 queue; "
+    text = "Nothing was changed. The policy would apply to 1 queue; "
     drops = "it would drop or dead-letter 2 messages of 1 queue: 'q1' 2"
     assert operator.ask("set_policy", **given, dry_run=True) == text + drops
     assert (operator.list("list_policies"), operator.world.vhost.queues["q1"].messages) == ([], 3)

@@ -20,7 +20,7 @@ def test_b15_a_fraction_of_the_memory_there_is(operator, marks, caplog):
     caplog.set_level(logging.INFO, "pybroker")
     text = operator.ask("set_vm_memory_high_watermark", threshold="0.4")
     assert marks.memory_limit_octets == 2 * GIB
-    expected = "Memory limit set to 2147483648 octets (2,147.5 MB: 0.4 of 5,368.7 MB, RAM); 0.0 MB are used now"
+    expected = "Memory limit set to 2147483648 octets (2,147.5 MB: 0.4 of 5,368.7 MB, RAM); 0.0 MB are used"
     assert text == expected
     assert "Memory limit set to 2048MB." in caplog.text
     # B1: it may have been changed while the node ran.
@@ -43,8 +43,9 @@ def test_b11_above_one_is_accepted_with_a_warning(operator, marks, caplog):
     assert marks.memory_limit_octets == 500 * GIB
     assert "Memory high watermark of 100.0 is above 1: it is never reached" in caplog.text
     command = commands.load("set_vm_memory_high_watermark")
-    assert "100 times the memory is more than there is: the memory alarm will not go off" == command.warn(
-        command.args("100")
+    assert (
+        "100 times the available memory is a limit that cannot be exceeded: the memory alarm will never be "
+        "set" == command.warn(command.args("100"))
     )
     assert ["", "", ""] == [command.warn(command.args(*one)) for one in (["1.0"], ["0"], ["absolute", "100GB"])]
 
@@ -56,7 +57,7 @@ def test_b10_zero_blocks_all_publishing_before_the_command_returns(operator, mar
     text = operator.ask("set_vm_memory_high_watermark", threshold="0")
     assert marks.memory_limit_octets == 0
     limit, alarm = text.splitlines()
-    assert limit == "Memory limit set to 0 octets (0.0 MB: 0.0 of 5,368.7 MB, RAM); 314.6 MB are used now"
+    assert limit == "Memory limit set to 0 octets (0.0 MB: 0.0 of 5,368.7 MB, RAM); 314.6 MB are used"
     assert alarm == (
         "The memory alarm is set: 314.6 MB used, 0.0 MB allowed. Publishers are blocked; "
         "'pybrokerctl why_blocked' lists them."
@@ -71,7 +72,9 @@ def test_b10_zero_blocks_all_publishing_before_the_command_returns(operator, mar
 
 def test_an_absolute_limit_above_all_there_is_is_said_to_be_less(operator, marks):
     text = operator.ask("set_vm_memory_high_watermark", threshold="absolute", value="8GiB")
-    assert text.startswith("Memory limit set to 5368709120 octets (8GiB, but no more than there is: 5,368.7 MB, RAM); ")
+    assert text.startswith(
+        "Memory limit set to 5368709120 octets (8GiB, capped at the available memory: 5,368.7 MB, RAM); "
+    )
     text = operator.ask("set_vm_memory_high_watermark", threshold="absolute", value="1GiB")
     assert text.startswith("Memory limit set to 1073741824 octets (1GiB: 1,073.7 MB of 5,368.7 MB, RAM); ")
 

@@ -9,8 +9,8 @@ from pybroker.control.spec import BadArguments
 def test_the_daemon_is_asked_to_end_and_its_process_is_told(operator):
     answer = operator.ask("shutdown")
     assert (os.getpid(), ["stop"]) == (answer["pid"], operator.daemon.asked)
-    assert "waiting until its process is gone" in answer["message"]
-    assert answer["message"].startswith(f"Node pybroker@vm running at PID {os.getpid()} was told to shut down")
+    assert "waiting for its process to exit" in answer["message"]
+    assert answer["message"].startswith(f"Node pybroker@vm running at PID {os.getpid()} is shutting down")
 
 
 def test_without_waiting_nothing_is_said_of_it(operator):

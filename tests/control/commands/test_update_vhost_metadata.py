@@ -38,7 +38,7 @@ def test_a_protected_one_is_not_deleted(operator):
     [
         ({}, "Please specify at least one of --description, --tags, --default-queue-type, --protected-from-deletion"),
         ({"default_queue_type": "stream"}, "Unsupported default queue type"),
-        ({"protected_from_deletion": "yes"}, "Bad argument: --protected-from-deletion takes true or false"),
+        ({"protected_from_deletion": "yes"}, "Bad argument: --protected-from-deletion must be true or false"),
     ],
 )
 def test_wrong_arguments_are_refused(operator, given, text):
