@@ -38,6 +38,12 @@ class Turn:
         """Ask for one call at the end of this loop turn."""
         self.woken = True
 
+    def serve_next(self, chore: Any) -> None:
+        """Have a chore that has done its share of this turn served in the next one."""
+        self.queues.append(chore)
+        if not self.woken:
+            self.wake()
+
 
 class Session:
     """One peer. `net/connection.py` calls; the door answers.

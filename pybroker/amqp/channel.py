@@ -355,7 +355,7 @@ class AmqpChannel(ChannelState):
         queues, batches = self.leave()
         give_back(batches, requeue=True)
         cause = because("auto-delete: the channel of its last consumer was closed", self.session)
-        self.session.broker.removals.start(partial(remove_unused, queues, cause), cause)
+        self.session.broker.removals.start(partial(remove_unused, list(queues), cause), cause)
 
     def leave(self) -> "tuple[dict[Queue, None], list[Batch]]":
         """Do the same, but return the queues that lost a consumer, and what is to go back, for the caller to tell them.
@@ -386,7 +386,7 @@ class AmqpChannel(ChannelState):
             self.transaction = None
         batches = list(self.unacked)
         self.unacked.clear()
-        self.lapsed = None
+        self.lapsed = self.last_served = None
         self.unacked_consumed = 0
         if self.routes_open:
             session.routes = {octets: route for octets, route in session.routes.items() if route.owner is not self}

@@ -252,7 +252,7 @@ class AmqpSession(SessionState):
         exclusive, self.exclusive_queues = list(self.exclusive_queues), {}
         unused_cause = because(f"auto-delete: the connection of its last consumer ended: {why}", self)
         cause = because(f"exclusive: its connection ended: {why}", self)
-        return self.broker.removals.start(partial(remove_owned, queues, unused_cause, exclusive), cause)
+        return self.broker.removals.start(partial(remove_owned, list(queues), unused_cause, exclusive), cause)
 
     def finish(self, reason: str) -> None:
         """Have the socket closed as soon as the output is written."""
@@ -293,7 +293,7 @@ class AmqpSession(SessionState):
         if self.state != "header":
             coming.connection_closed(self, self.reason or reason)
         self.leave()
-        self.broker.ahead.pop(self.credit, None)
+        self.credit.end()
         self.broker.beating.pop(self, None)
         self.state = "closed"
         self.closing = self.finished = self.cut = True

@@ -23,6 +23,12 @@ class Chore:
             if not self._turn.woken:
                 self._turn.wake()
 
+    def wake_again(self) -> None:
+        """Ask for another share, of the next turn: one is enough for this one, however short the line of queues is."""
+        if not self.awake:
+            self.awake = True
+            self._turn.serve_next(self)
+
     def deliver(self, now_ms: int) -> None:
         """Do one turn's share."""
         raise NotImplementedError

@@ -22,11 +22,12 @@ class Credit:
     While its session is stopped it is one of the broker's `ahead`, and told of completed tickets.
     """
 
-    __slots__ = ("_batches", "_octets", "_session")
+    __slots__ = ("_batches", "_broker", "_octets", "_session")
     octets_max: Final = PEER_OCTETS_MAX
 
     def __init__(self, session: "SessionState") -> None:
-        self._session = session
+        self._broker = session.broker
+        self._session: SessionState | None = session
         self._octets = 0
         self._batches: dict[int, int] = {}  # octets by ticket, ascending
 
@@ -46,23 +47,28 @@ class Credit:
                 self._forget_completed()
             batches[ticket] = octets
         self._octets += octets
-        broker = self._session.broker
-        log = broker.log
+        log, session = self._broker.log, self._session
+        if session is None:
+            return
         if self._octets > PEER_OCTETS_MAX or log.uncommitted_octets > log.uncommitted_octets_max:
-            broker.ahead[self] = None
-            self._session.stop_reading(JOURNAL)
+            self._broker.ahead[self] = None
+            session.stop_reading(JOURNAL)
 
     def look(self) -> None:
         """Have the peer read again if enough is on disk, or nothing ever will be."""
-        broker = self._session.broker
-        log = broker.log
+        log, session = self._broker.log, self._session
         half = self.octets <= PEER_OCTETS_MAX // 2 and log.uncommitted_octets <= log.uncommitted_octets_max // 2
-        if half or log.failed:
-            broker.ahead.pop(self, None)
-            self._session.resume_reading(JOURNAL)
+        if session is not None and (half or log.failed):
+            self._broker.ahead.pop(self, None)
+            session.resume_reading(JOURNAL)
+
+    def end(self) -> None:
+        """Stop nobody any more: the session has ended, and nothing here points at it."""
+        self._broker.ahead.pop(self, None)
+        self._session = None
 
     def _forget_completed(self) -> None:
-        batches, completed = self._batches, self._session.broker.log.completed
+        batches, completed = self._batches, self._broker.log.completed
         while batches:
             oldest = next(iter(batches))
             if oldest > completed:

@@ -241,7 +241,7 @@ class Events(Chore):
         for _ in range(min(len(self._waiting), TURN_EVENTS_MAX)):
             self._publish(*self._waiting.popleft())
         if self._waiting:
-            self.wake()
+            self.wake_again()
 
     def _publish(self, name: str, facts: Facts, timestamp_ms: int) -> None:
         exchange, broker = self._exchange, self._broker

@@ -159,7 +159,7 @@ class Policies(Chore):
                 del self._waiting[vhost_name]
                 self._tell_drops(vhost_name)
         if self._waiting:
-            self.wake()
+            self.wake_again()
 
     def _tell_drops(self, vhost_name: str) -> None:
         drops = self._drops.pop(vhost_name, None)

@@ -110,7 +110,7 @@ class Removals(Chore):
             if not removal.is_over:
                 self.going.append(removal)
         if self.going:
-            self.wake()
+            self.wake_again()
 
     def finish(self) -> None:
         """Have all of it gone now: for a stop, and for operators who want a name at once."""

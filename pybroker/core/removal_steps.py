@@ -1,16 +1,17 @@
 """The steps in which a queue, an exchange, a connection or a virtual host is removed with all that hangs on it.
 
 Each function here yields after what costs some tens of microseconds; `removal` has a share of that done in each turn.
+Lists are emptied on the way (`_each`): to free fifty thousand queues at the end takes Python a tenth of a second.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pybroker.core import coming, telling
 from pybroker.core.durable import forget_binding, forget_exchange, forget_queue, forget_vhost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pybroker.core.binding import Binding
     from pybroker.core.cause import Cause
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.removal import Removal, Steps
     from pybroker.core.vhost import VHost
+
+T = TypeVar("T")
 
 
 def remove_queue(queue: "Queue", messages: int, removal: "Removal") -> "Steps":
@@ -30,28 +33,29 @@ def remove_queue(queue: "Queue", messages: int, removal: "Removal") -> "Steps":
     removal.hold(vhost, "queue", queue.name)
     forget_queue(queue, removal)
     yield from drop_bindings(vhost, list(vhost.bound.get(queue, {}).values()), removal)
-    for consumer in queue.consumers:
+    for consumer in _each(list(queue.consumers)):
         if not consumer.cancelled:
             queue.consumers.remove(consumer)
             consumer.cancelled_by_server()
             coming.consumer_deleted(consumer)
             yield
+    queue.consumers.forget()
     telling.queue_deleted(queue, removal.cause, messages)
 
 
-def remove_unused(queues: "Iterable[Queue]", cause: "Cause", _removal: "Removal") -> "Steps":
+def remove_unused(queues: "list[Queue]", cause: "Cause", _removal: "Removal") -> "Steps":
     """Do what it means for queues that a consumer left, one by one: that of the last one may be their end."""
-    for queue in queues:
+    for queue in _each(queues):
         queue.consumer_left(cause)
         yield
 
 
 def remove_owned(
-    unused: "Iterable[Queue]", unused_cause: "Cause", exclusive: "list[Queue]", removal: "Removal"
+    unused: "list[Queue]", unused_cause: "Cause", exclusive: "list[Queue]", removal: "Removal"
 ) -> "Steps":
     """Do that for a connection that ended, and delete its exclusive queues, one by one."""
     yield from remove_unused(unused, unused_cause, removal)
-    for queue in exclusive:
+    for queue in _each(exclusive):
         if not queue.deleted:
             yield from delete_queue(queue, removal.cause)
 
@@ -63,16 +67,13 @@ def remove_vhost(vhost: "VHost", why: str, removal: "Removal") -> "Steps":
     along = asked._replace(why=f"its virtual host is deleted: {asked.why}")
     yield from close_sessions(vhost.sessions, why)
     while vhost.queues:
-        for queue in list(vhost.queues.values()):
+        for queue in _each(list(vhost.queues.values())):
             if not queue.deleted:
                 yield from delete_queue(queue, along)
     while vhost.leaving:
         yield  # what was deleted before
     for exchange in list(vhost.exchanges.values()):
-        for binding in list(exchange.bindings()):
-            forget_binding(binding, removal)
-            telling.binding_deleted(binding)
-            yield
+        yield from _detach(vhost, list(exchange.bindings()), {}, removal)
         forget_exchange(exchange, removal)
         exchange.discard()
         telling.exchange_deleted(exchange, asked=True)
@@ -86,7 +87,7 @@ def remove_vhost(vhost: "VHost", why: str, removal: "Removal") -> "Steps":
 
 def close_sessions(sessions: "Iterable[SessionState]", why: str) -> "Steps":
     """Close connections for an operator's wish, step by step."""
-    for session in list(sessions):
+    for session in _each(list(sessions)):
         session.close(320, why)
         yield
 
@@ -109,7 +110,7 @@ def drop_bindings(vhost: "VHost", bindings: "list[Binding]", removal: "Removal")
 
 def _detach(vhost: "VHost", bindings: "list[Binding]", unused: "dict[Exchange, None]", removal: "Removal") -> "Steps":
     """Detach bindings at both ends; add the auto-delete exchanges that have none left to `unused`."""
-    for binding in bindings:
+    for binding in _each(bindings):
         source = binding.source
         if not source.remove(binding):
             continue  # its other end goes too, and was here first
@@ -145,3 +146,10 @@ def drop_exchanges(
         unused: dict[Exchange, None] = {}
         yield from _detach(vhost, list(vhost.bound.get(exchange, {}).values()), unused, removal)
         exchanges.extend(unused)
+
+
+def _each(things: "list[T]") -> "Iterator[T]":
+    """Yield one thing after the other and take it out of the list."""
+    things.reverse()
+    while things:
+        yield things.pop()

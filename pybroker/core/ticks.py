@@ -51,4 +51,4 @@ class Ticks(Chore):
                 # A bug in one session: those behind it in the line still want their heartbeats.
                 log.exception("%r failed for %s", self._call, session)
         if self._waiting:
-            self.wake()
+            self.wake_again()

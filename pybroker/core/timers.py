@@ -8,8 +8,8 @@ from pybroker.core.queue import expiry
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
 
-# What is done in one go, up to twenty milliseconds, in the measure of `expiry.timer`; the rest is due at once again.
-TURN_COST: Final = 4_096
+# What is done in one go, up to five milliseconds, in the measure of `expiry.timer`; the rest is due at once again.
+TURN_COST: Final = 1_024
 # A heap this small is not worth building anew.
 SWEEP_ABOVE: Final = 64
 

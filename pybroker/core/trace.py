@@ -110,7 +110,7 @@ class Traces(Chore):
         budget = TURN_TRACES_MAX
         while waiting:
             if budget <= 0:
-                self.wake()
+                self.wake_again()
                 return
             queue, run, indexes, deliveries, party, more = waiting.popleft()
             key = f"{'settle' if more else 'deliver'}.{queue.name}"

@@ -3,7 +3,6 @@
 Control commands and signals act on it. What it runs with has been prepared by `boot.py`.
 """
 
-import gc
 import itertools
 import logging
 import os
@@ -20,7 +19,7 @@ from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
 from pybroker.core.cause import BROKER
 from pybroker.core.definitions import drop_transient
-from pybroker.daemon import custody, loading, reach, resident, total_memory
+from pybroker.daemon import custody, garbage, loading, reach, resident, total_memory
 from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.audit_log import AuditLog
 from pybroker.daemon.config import Config
@@ -50,9 +49,6 @@ STOP_TEXT: Final = "broker forced connection closure with reason 'shutdown'"
 STOP_S_MAX: Final = 5.0
 TICK_S: Final = 1.0
 SUSPENDED: Final = "the listeners are suspended: no client can connect until 'pybrokerctl resume_listeners'"
-# A young collection walks every container born since the last one; at Python's 700 a queue that fills spends a third of
-# its time there (performance.md, rule 13).
-GC_GEN0_THRESHOLD: Final = 100_000
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -134,10 +130,7 @@ class Daemon:
         self._greenlets = [gevent.spawn(life) for life in (self._tick, self.memory.run, self.disk.run)]
         if self.telemetry is not None:
             self._greenlets.append(gevent.spawn(self.telemetry.run))
-        # What stands now stands until the end: no collection needs to look at it again.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(GC_GEN0_THRESHOLD, 20, 50)
+        garbage.begin()
         log.info("Server startup complete; 0 plugins started.")
         self.notifier.ready(f"serving as {self.config.settings.node_name}")
 
@@ -369,8 +362,8 @@ class Daemon:
     def _tick(self) -> None:
         """Once a second, and often enough for systemd's watchdog; what beats faster is called in between as well."""
         pause_s = min(TICK_S, (self.notifier.watchdog_s or 2 * TICK_S) / 2) / 2
-        between = (self.broker.beat,)
-        whole = (self.allocator.tick, self.server.check_files, self.broker.tick)
+        between = (self.broker.beat, garbage.collect_young)
+        whole = (self.allocator.tick, self.server.check_files, self.broker.tick, garbage.collect_young)
         for ticks in itertools.cycle((between, whole)):
             gevent.sleep(pause_s)
             self.broker.clock.refresh()

@@ -4,17 +4,15 @@ A look costs some microseconds: the kernel's figure, the broker's own count, and
 What follows from an alarm is the broker's business; how much memory there is, `total_memory` says.
 """
 
-import gc
 import logging
 from collections.abc import Callable
-from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.words import size
 from pybroker.core.alarm import MEMORY
 from pybroker.core.footprint import ELEMENT_OCTETS, QUEUE_OCTETS
 from pybroker.core.watermark import MIB, RSS
-from pybroker.daemon import resident
+from pybroker.daemon import garbage, resident
 from pybroker.daemon.used_memory import UsedMemory
 from pybroker.daemon.watch import Watch
 from pybroker.run import held
@@ -33,8 +31,6 @@ FLOOD_OCTETS: Final = 1_024 * MIB
 SUMS_MS: Final = 1_000
 # What is freed goes back to the system in portions: a trim keeps the heap locked, 0.1 to 0.3 ms for each MiB.
 TRIM_OCTETS: Final = 32 * MIB
-# A collection of garbage may take so long, once at an alarm.
-COLLECTION_NS_MAX: Final = 20_000_000
 # A connection with a channel, without its buffers: tracemalloc over 300 of them.
 SESSION_OCTETS: Final = 4_000
 
@@ -135,15 +131,6 @@ class Monitor(Watch):
         if self._short:
             alarms.set(MEMORY, f"{size(used)} used, {size(limit)} allowed")
             if not was_short:
-                collect_garbage()
+                garbage.collect_young()
         else:
             alarms.clear(MEMORY)
-
-
-def collect_garbage() -> None:
-    """Free what only points at itself (B19), of what is young; the old is much, and everybody would wait for that."""
-    started_ns = perf_counter_ns()
-    gc.collect(0)
-    # The next generation is as large as so many young ones at most.
-    if (perf_counter_ns() - started_ns) * (gc.get_count()[1] + 1) < COLLECTION_NS_MAX:
-        gc.collect(1)

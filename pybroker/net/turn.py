@@ -36,6 +36,7 @@ class LoopTurn(Turn):
     """The turn of gevent's loop. `broker` is set by the server before the first session."""
 
     __slots__ = (
+        "_again",
         "_behind",
         "_due_ms",
         "_held",
@@ -63,6 +64,7 @@ class LoopTurn(Turn):
         self._due_ms = 0
         self._held: list[Connection] = []
         self._pause: Any = None
+        self._again: list[Any] = []  # chores that go on in the next turn
         self._behind: list[Connection] = []
         self.linger = Linger(self._loop)
         self._soon: Any = self._loop.timer(0)
@@ -147,6 +149,8 @@ class LoopTurn(Turn):
     def _on_soon(self) -> None:
         self.clock.refresh()
         self.reading = True
+        self.queues += self._again
+        self._again.clear()
         behind, self._behind = self._behind, []
         for connection in behind:
             try:
@@ -156,6 +160,11 @@ class LoopTurn(Turn):
                 log.exception("going on failed")
         self.reading = False
         self.run()
+
+    def serve_next(self, chore: Any) -> None:
+        """Have a chore served when the sockets have had their turn, and not by each call of `run` before that."""
+        self._again.append(chore)
+        self._come_back()
 
     def later(self, connection: "Connection") -> None:
         """Let this connection go on in the next turn with what it has received."""

@@ -27,6 +27,16 @@ def test_a_chore_is_served_once_a_turn_until_it_is_done():
     assert ([], False) == (list(broker.turn.queues), chore.awake)
 
 
+def test_one_that_goes_on_asks_for_the_next_turn_once():
+    broker = new_vhost().broker
+    chore = Chore(broker.turn)
+    broker.turn.woken = False
+    chore.wake_again()
+    chore.wake_again()
+    chore.wake()
+    assert ([chore], True) == (list(broker.turn.queues), broker.turn.woken)
+
+
 def test_the_first_to_wake_asks_for_the_turn():
     broker = new_vhost().broker
     broker.turn.woken = False

@@ -1,9 +1,17 @@
 """The steps of a removal; in which shares they are done is test_removal.py's business."""
 
+import gc
+from itertools import pairwise
+
+from fakes import World
+from pamqp import commands, frame
 from topology import exchange, link, new_vhost, queue
 
+from pybroker.core.binding import Binding
 from pybroker.core.cause import because
-from pybroker.core.removal import Removal
+from pybroker.core.definitions import delete_exchange
+from pybroker.core.queue.queue import Queue
+from pybroker.core.removal import TURN_STEPS, Removal
 from pybroker.core.removal_steps import drop_bindings, drop_exchanges, remove_owned
 
 
@@ -44,3 +52,70 @@ def test_a_queue_that_is_gone_already_is_passed_over():
     cause = because("a test")
     list(remove_owned([gone], cause, [gone, other], Removal(cause)))
     assert {} == vhost.queues
+
+
+# -- what goes is freed as it goes ------------------------------------------------------------------------------------
+
+MANY = 5 * TURN_STEPS
+
+
+def alive(kind):
+    return sum(type(each) is kind for each in gc.get_objects())
+
+
+def freed_in_shares(broker, kind):
+    """Run turns until nothing goes any more; return the most objects of a kind that were freed in one of them."""
+    counts = [alive(kind)]
+    while len(broker.removals):
+        broker.pump()
+        counts.append(alive(kind))
+    return max(before - after for before, after in pairwise(counts))
+
+
+def test_the_bindings_of_a_queue_are_freed_in_shares():
+    vhost = new_vhost()
+    gone = queue(vhost, "q")
+    for i in range(MANY):
+        link(vhost, "amq.topic", "q", f"k.{i}")
+    vhost.delete_queue(gone)
+    assert freed_in_shares(vhost.broker, Binding) <= TURN_STEPS + 1
+
+
+def test_the_bindings_of_an_exchange_are_freed_in_shares():
+    vhost = new_vhost()
+    queue(vhost, "q")
+    exchange(vhost, "x", "direct")
+    for i in range(MANY):
+        link(vhost, "x", "q", f"k.{i}")
+    delete_exchange(vhost, None, "x", if_unused=False)
+    assert freed_in_shares(vhost.broker, Binding) <= TURN_STEPS + 1
+
+
+def test_the_queues_of_a_connection_are_freed_in_shares():
+    world = World()
+    peer = world.connect()
+    peer.send(*[commands.Queue.Declare(queue=f"q{i}", exclusive=True, nowait=True) for i in range(MANY)])
+    peer.session.peer_gone("vanished")
+    assert freed_in_shares(world.broker, Queue) <= TURN_STEPS + 1
+
+
+def test_the_auto_delete_queues_of_a_channel_are_freed_in_shares():
+    world = World()
+    peer = world.connect()
+    for i in range(MANY):
+        peer.send(commands.Queue.Declare(queue=f"q{i}", auto_delete=True, nowait=True))
+        peer.send(commands.Basic.Consume(queue=f"q{i}", consumer_tag=f"t{i}", nowait=True))
+    peer.send_octets(frame.marshal(commands.Channel.Close(200, "", 0, 0), 1))
+    assert freed_in_shares(world.broker, Queue) <= TURN_STEPS + 1
+
+
+def test_all_of_a_virtual_host_is_freed_in_shares():
+    broker = new_vhost().broker
+    vhost = broker.add_vhost("gone")
+    exchange(vhost, "x", "fanout")
+    for i in range(MANY):
+        queue(vhost, f"q{i}")
+        link(vhost, "amq.topic", "x:x", f"k.{i}")
+    broker.delete_vhost("gone")
+    del vhost
+    assert freed_in_shares(broker, Queue) <= TURN_STEPS + 1

@@ -1,6 +1,5 @@
 """The memory monitor, with figures in the test's hand: when it looks, what it says, and whom it tells."""
 
-import gc
 import logging
 
 import pytest
@@ -9,7 +8,7 @@ from fakes import World
 from pybroker.core.alarm import MEMORY
 from pybroker.core.footprint import ELEMENT_OCTETS, QUEUE_OCTETS
 from pybroker.core.watermark import ALLOCATED, MIB, RSS, TotalMemory
-from pybroker.daemon import monitor
+from pybroker.daemon import garbage, monitor
 from pybroker.daemon.monitor import NEAR_MS, SUMS_MS, TRIM_OCTETS, Monitor
 from pybroker.run import Held
 
@@ -173,33 +172,13 @@ def test_c1_paging_is_fed_with_what_is_used(machine):
 
 def test_b19_garbage_is_collected_when_the_alarm_is_set_and_only_then(machine, monkeypatch):
     collections = []
-    monkeypatch.setattr(monitor, "collect_garbage", lambda: collections.append(machine.alarmed))
+    monkeypatch.setattr(garbage, "collect_young", lambda: collections.append(machine.alarmed))
     machine.rss = LIMIT + 1
     machine.monitor.check()
     machine.monitor.check()
     machine.rss = 0
     machine.monitor.check()
     assert collections == [True]
-
-
-def test_b19_only_what_is_young_is_collected(monkeypatch):
-    generations = []
-    monkeypatch.setattr(gc, "collect", generations.append)
-    monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 0))
-    ticks = iter([0, 1_000_000])
-    monkeypatch.setattr(monitor, "perf_counter_ns", lambda: next(ticks))
-    monitor.collect_garbage()
-    assert generations == [0, 1]
-
-
-def test_b19_not_even_that_where_it_would_take_long(monkeypatch):
-    generations = []
-    monkeypatch.setattr(gc, "collect", generations.append)
-    monkeypatch.setattr(gc, "get_count", lambda: (0, 19, 0))
-    ticks = iter([0, 1_000_000])
-    monkeypatch.setattr(monitor, "perf_counter_ns", lambda: next(ticks))
-    monitor.collect_garbage()
-    assert generations == [0]
 
 
 def test_b20_what_was_freed_does_not_count_as_used(machine):

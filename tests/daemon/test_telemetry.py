@@ -1,11 +1,14 @@
 """The node writes down what goes on: what is new and changed, alarms, whom they held, and what was lost."""
 
+import gc
 import json
+from itertools import pairwise
 
 import pytest
 from daemon.running import Running
 from fakes import World
 
+from pybroker.core.queue.queue import Queue
 from pybroker.daemon import telemetry
 from pybroker.daemon.telemetry import FOLDER, FULL_MS, Telemetry
 
@@ -187,3 +190,45 @@ def test_very_many_that_are_blocked_are_looked_at_some_at_a_time(station, monkey
     rows = station.rows("block_event")
     assert ["begin"] * 7 + ["end"] * 7 == [row["action"] for row in rows]
     assert max(written) == 3
+
+
+def test_queues_that_are_deleted_meanwhile_are_freed_some_at_a_time(station, monkeypatch):
+    monkeypatch.setattr(telemetry, "SLICE", 10)
+    vhost = station.world.vhost
+    peer = station.world.connect()
+    for i in range(50):
+        peer.declare(f"q{i}")
+    station.telemetry.sample()
+    alive = []
+
+    def pause(_pause_s):
+        for queue in list(vhost.queues.values()):
+            vhost.delete_queue(queue)
+        alive.append(sum(type(each) is Queue for each in gc.get_objects()))
+
+    monkeypatch.setattr(telemetry.gevent, "sleep", pause)
+    before = sum(type(each) is Queue for each in gc.get_objects())
+    station.telemetry.sample()
+    steps = [before, *alive]
+    assert steps[-1] <= before - 40
+    assert max(first - then for first, then in pairwise(steps)) <= 10
+    assert 50 == len(station.telemetry._activity["queue_sample"])
+    station.telemetry.sample()
+    assert {} == station.telemetry._activity["queue_sample"]
+
+
+def test_after_a_look_that_failed_no_queue_is_taken_for_a_new_one(station, monkeypatch):
+    peer = station.world.connect()
+    peer.declare("one")
+    peer.declare("two")
+    station.telemetry.sample()
+    with monkeypatch.context() as patch:
+        patch.setattr(telemetry.rows, "queue_activity", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            station.telemetry.sample()
+    peer.publish("", "two", b"")
+    station.telemetry.sample()
+    told = [(row["queue"], row.get("first")) for row in station.rows("queue_sample")]
+    assert [("one", True), ("two", True)] == told[:2]
+    assert ("two", None) in told[2:]
+    assert True not in [first for _, first in told[2:]]

@@ -7,6 +7,7 @@ import gevent
 from loop import until
 from pamqp import body, commands, header
 
+from pybroker.core.chore import Chore
 from pybroker.net.turn import READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
 
 Basic, Queue = commands.Basic, commands.Queue
@@ -125,6 +126,29 @@ def test_the_sockets_have_their_turn_however_much_is_left_to_deliver(connect, se
     server.turn.wake()
     assert isinstance(client.receive(), Queue.DeclareOk)
     assert restless.times < 50
+
+
+class Busy(Chore):
+    """A chore that always has more to do."""
+
+    __slots__ = ("times",)
+
+    def deliver(self, now_ms) -> None:
+        self.times += 1
+        if self.times < 1_000:
+            self.wake_again()
+
+
+def test_a_chore_goes_on_when_the_sockets_have_had_their_turn(server):
+    turn = server.turn
+    chore = Busy(turn)
+    chore.times = 0
+    chore.wake()
+    for _ in range(5):
+        turn.run()  # as after each of five connections that were read
+        assert chore.times == 1
+    until(lambda: chore.times > 1)
+    until(lambda: chore.times == 1_000)
 
 
 def test_a_chunk_of_very_many_methods_leaves_the_others_their_share(connect, server):

@@ -105,7 +105,7 @@ class _Welcome(Chore):
             if queues:
                 enqueue(vhost.broker.log, self._copy(arrival), range(1), queues, NO_RECEIPT)
         if self._arrivals:
-            self.wake()
+            self.wake_again()
 
     def _copy(self, arrival: "Arrival") -> Run:
         content = arrival.content

@@ -80,7 +80,7 @@ class Backlogs(Chore):
             if not queue.deleted:
                 send_away(queue, level)
         if self._due:
-            self.wake()
+            self.wake_again()
 
 
 def is_crowded(queue: "Queue") -> bool:

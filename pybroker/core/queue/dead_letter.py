@@ -122,7 +122,7 @@ class Departures(Chore):
                 budget -= self._route_some()
         finally:
             if self._waiting:
-                self.wake()
+                self.wake_again()
 
     def _route_some(self) -> int:
         """Route some of the queue that is first in line, which then goes to the line's end; return what that cost."""

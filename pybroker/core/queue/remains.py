@@ -57,7 +57,7 @@ class Remains(Chore):
         if not entries and next(steps, _AT_END) is _AT_END:
             self._waiting.popleft()
         if self._waiting:
-            self.wake()
+            self.wake_again()
 
 
 _AT_END: Final = object()

@@ -54,7 +54,7 @@ class Reviews(Chore):
                 review(queue)
                 budget -= LOOK_COST + before - queue.messages_ready
         if self._waiting:
-            self.wake()
+            self.wake_again()
 
 
 def relimit(queue: "Queue", limits: "QueueLimits") -> None:

@@ -134,6 +134,10 @@ class Consumers:
                 heir.active = True
                 self.resume(heir)
 
+    def forget(self) -> None:
+        """Let go of those that unsubscribed while they stood in a line: the queue is deleted, and they point at it."""
+        self._line, self._heirs = Line(), Line()
+
     def resume(self, consumer: "Consumer") -> None:
         """Put a consumer that got credit at the end of its ring."""
         if consumer.active and consumer.waiting:
