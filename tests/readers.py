@@ -108,14 +108,16 @@ class Bench:
 
     def ready(self) -> list[int]:
         """Return the seqs that are ready, in the order in which they would leave."""
-        found = [seq for level in self.queue.levels for seq in seqs(level)]
+        found = [seq for level in self.queue.backlog.levels for seq in seqs(level)]
         assert len(found) == self.queue.messages_ready
-        assert self.queue.octets_ready == sum(entry.body_octets for level in self.queue.levels for entry in level)
+        assert self.queue.backlog.octets_ready == sum(
+            entry.body_octets for level in self.queue.backlog.levels for entry in level
+        )
         return found
 
     def bodies(self) -> list[bytes]:
         """Return the bodies that are ready."""
-        entries: list[Entry] = [entry for level in self.queue.levels for entry in level]
+        entries: list[Entry] = [entry for level in self.queue.backlog.levels for entry in level]
         return [Message(entry.run, i).body for entry in entries for i in entry.indexes]
 
     def advance(self, ms: int) -> None:

@@ -28,7 +28,7 @@ def find_schedule(vhost: "VHost", name: str) -> "Schedule":
 def ready(schedule: "Schedule") -> "Schedule":
     """Return it if it is known what is due when. Raises Refused while a start reads it."""
     if schedule.reading:
-        left = schedule.messages_ready
+        left = schedule.messages
         raise Refused(f"the {schedule!r} is being read, {left} messages: try again in some seconds", EX_TEMPFAIL)
     return schedule
 

@@ -64,23 +64,24 @@ def of_queue(queue: "Queue") -> int:
 
     It costs nothing like a walk over the entries, so a listing of many queues can show it.
     """
-    entries = sum(len(level.ready) + len(level.returned) for level in queue.levels)
-    entries += sum(len(level.behind.fresh) for level in queue.levels if level.behind is not None)
+    backlog = queue.backlog
+    entries = sum(len(level.ready) + len(level.returned) for level in backlog.levels)
+    entries += sum(len(level.behind.fresh) for level in backlog.levels if level.behind is not None)
     around = BYTES_OCTETS + POINTER_OCTETS
-    head = queue.head()
+    head = backlog.head()
     if head is not None:
         around += (head.run.octets - head.run.body_octets) // head.run.count
-    bodies = queue.octets_ready - queue.octets_away + queue.octets_unacknowledged
-    messages = (queue.messages - queue.messages_away) * around
+    bodies = backlog.octets - backlog.octets_evicted
+    messages = (queue.messages - backlog.messages_evicted) * around
     return QUEUE_OCTETS + entries * (ENTRY_OCTETS + RUN_OCTETS) + messages + bodies + _away_octets(queue)
 
 
 def _away_octets(queue: "Queue") -> int:
     """Return about what is kept of messages that are away; what lies far back counts like what is before it."""
-    if not queue.messages_away:
+    if not queue.backlog.messages_evicted:
         return 0
     octets = 0
-    for level in queue.levels:
+    for level in queue.backlog.levels:
         if level.behind is not None:
             count = len(level.behind.parts) + len(level.behind.paged)
             some = [part for part in islice(level.behind.all_parts(), AWAY_PARTS) if isinstance(part, Away)]
@@ -93,7 +94,7 @@ def _runs(broker: "Broker") -> Iterator[Run]:
     """Yield the run of every entry: ready, or delivered and not acknowledged."""
     for vhost in list(broker.vhosts.values()):
         for queue in list(vhost.queues.values()):
-            for level in list(queue.levels):
+            for level in list(queue.backlog.levels):
                 for entry in list(level):
                     yield entry.run
         for schedule in list(vhost.schedules):

@@ -42,8 +42,7 @@ PUBLISHER_OCTETS_MIN: Final = 4_096
 
 def resident_octets(queue: "Queue") -> int:
     """Return about what the messages that could leave take in memory."""
-    messages = queue.messages_ready - queue.messages_away
-    return queue.octets_ready - queue.octets_away + MESSAGE_OCTETS * messages
+    return queue.backlog.octets_resident + MESSAGE_OCTETS * queue.backlog.messages_resident
 
 
 # Differs from RabbitMQ: since version 4 nothing of a queue stays in memory, and the paging ratio means nothing (C2).
@@ -108,8 +107,8 @@ class Paging(Chore):
     @staticmethod
     def octets_in_memory(queue: "Queue") -> int:
         """Return about what all messages of a queue take in memory, with those that are not acknowledged."""
-        messages = queue.messages - queue.messages_away
-        return queue.octets_ready - queue.octets_away + queue.octets_unacknowledged + MESSAGE_OCTETS * messages
+        backlog = queue.backlog
+        return backlog.octets - backlog.octets_evicted + MESSAGE_OCTETS * (queue.messages - backlog.messages_evicted)
 
     def _share_out(self) -> None:
         """Say what each publisher may send until the next tick; what it sent too much counts again."""
@@ -185,5 +184,4 @@ def _cause(queue: "Queue") -> "ThrottleCause":
 
 def _can_give(queue: "Queue") -> bool:
     """Tell whether a queue has more in memory than a head window."""
-    messages = queue.messages_ready - queue.messages_away
-    return messages > WINDOW_MESSAGES or queue.octets_ready - queue.octets_away > WINDOW_OCTETS
+    return queue.backlog.messages_resident > WINDOW_MESSAGES or queue.backlog.octets_resident > WINDOW_OCTETS

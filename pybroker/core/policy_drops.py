@@ -50,9 +50,9 @@ def surplus(queue: "Queue", limits: "QueueLimits") -> int:
         return 0
     count = 0
     if limits.length_max is not None:
-        count = max(0, queue.messages_ready - limits.length_max)
-    if limits.octets_max is not None and queue.octets_ready > limits.octets_max:
-        count = max(count, _fitting(queue, queue.octets_ready - limits.octets_max))
+        count = max(0, queue.backlog.messages_ready - limits.length_max)
+    if limits.octets_max is not None and queue.backlog.octets_ready > limits.octets_max:
+        count = max(count, _fitting(queue, queue.backlog.octets_ready - limits.octets_max))
     return count
 
 
@@ -70,7 +70,7 @@ def _fitting(queue: "Queue", octets: int) -> int:
 
 def _sizes(queue: "Queue") -> Iterator[tuple[int, int]]:
     """Yield (messages, octets of each) from the head on."""
-    for level in queue.levels:
+    for level in queue.backlog.levels:
         parts: list[Any] = [*reversed(level.returned), *level.ready]
         if level.behind is not None:
             parts += [*level.behind.all_parts(), *level.behind.fresh]

@@ -46,7 +46,7 @@ def restore(queues: "dict[int, Queue]", found: "Recovered") -> int:
             queue.restore(parts, _with_all_others(delivered) if delivered else ONCE)
         else:
             queue.restore(parts, delivered)
-        count += queue.messages_ready
+        count += queue.messages
     return count
 
 
@@ -83,7 +83,7 @@ def redelivered(broker: "Broker") -> list[tuple[int, int, int, int]]:
 
 def _delivered(queue: "Queue") -> "Iterator[tuple[int, int, int]]":
     entries: list[Entry] = list(queue.vhost.broker.departures.of(queue))
-    for level in queue.levels:
+    for level in queue.backlog.levels:
         entries += level.returned
         entries += level.ready
         if level.behind is not None:

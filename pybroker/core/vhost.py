@@ -123,7 +123,7 @@ class VHost:
         if queue.owner is not None:
             queue.owner.exclusive_queues.pop(queue, None)
         messages = queue.messages
-        queue.messages_unacknowledged = queue.octets_unacknowledged = 0
+        queue.backlog.settle_all()
         count = queue.purge()
         broker.removals.start(partial(remove_queue, queue, messages), cause or broker.events.cause(), call_back)
         return count

@@ -98,7 +98,7 @@ class Monitor(Watch):
 
     def _messages_away(self) -> int:
         vhosts = self._broker.vhosts.values()
-        return sum([sum([queue.messages_away for queue in vhost.queues.values()]) for vhost in vhosts])
+        return sum([sum([queue.backlog.messages_evicted for queue in vhost.queues.values()]) for vhost in vhosts])
 
     def _scheduled(self) -> int:
         vhosts = self._broker.vhosts.values()

@@ -37,9 +37,9 @@ def of_queue(queue: "Queue") -> Row:
         "redeliver_total": queue.redelivered,
         "expired_total": queue.expired,
         "dropped_total": queue.dropped,
-        "bytes": queue.octets_ready + queue.octets_unacknowledged,
+        "bytes": queue.backlog.octets,
         "mem": queue.memory_octets,
-        "paged_out": queue.messages_away,
+        "paged_out": queue.backlog.messages_evicted,
         "length_max": limits.length_max,
         "octets_max": limits.octets_max,
         "state": queue.state,
@@ -49,7 +49,7 @@ def of_queue(queue: "Queue") -> Row:
 def queue_activity(queue: "Queue") -> tuple[int, ...]:
     """Return what is different if anything happened to a queue since, at a tenth of the cost of its row."""
     counted = (queue.published, queue.delivered, queue.delivered_no_ack, queue.got, queue.acked, queue.redelivered)
-    lost = (queue.expired, queue.dropped, queue.messages_away)
+    lost = (queue.expired, queue.dropped, queue.backlog.messages_evicted)
     return (*counted, *lost, queue.messages_ready, queue.messages_unacknowledged, queue.consumer_count)
 
 

@@ -9,7 +9,7 @@ from pybroker.amqp.publishing import ROUTES_MAX
 
 def runs(world: World, queue: str = "q") -> list[int]:
     """Return the sizes of the runs that are ready."""
-    return [len(entry.indexes) for level in world.vhost.queues[queue].levels for entry in level.ready]
+    return [len(entry.indexes) for level in world.vhost.queues[queue].backlog.levels for entry in level.ready]
 
 
 def test_equal_publishes_share_a_run(world, peer):

@@ -194,7 +194,7 @@ def test_a_publish_that_a_chunk_cuts_is_one_of_the_run(world, peer):
         peer.send_octets(one[cut:])
         assert not peer.session.rest
     queue = world.vhost.queues["q"]
-    assert [4 * (len(one) - len(publish_frame(1, "", "q"))) + 1] == [len(entry) for entry in queue.levels[0]]
+    assert [4 * (len(one) - len(publish_frame(1, "", "q"))) + 1] == [len(entry) for entry in queue.backlog.levels[0]]
 
 
 def test_a_channel_that_failed_in_the_middle_of_a_content_leaves_the_scanner_to_the_others(world, peer):

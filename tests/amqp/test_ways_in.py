@@ -91,12 +91,12 @@ def effect(rig: Rig) -> dict[str, Any]:
     for name, queue in rig.world.vhost.queues.items():
         ready = [
             (one, entry.deliveries, entry.run.names, entry.run.traits)
-            for level in queue.levels
+            for level in queue.backlog.levels
             for entry in (*reversed(level.returned), *level.ready)
             for one in entry.run.take(entry.indexes)
         ]
         assert queue.messages_ready == len(ready)
-        assert queue.octets_ready == sum(int.from_bytes(one[0][11:19]) for one in ready)
+        assert queue.backlog.octets_ready == sum(int.from_bytes(one[0][11:19]) for one in ready)
         counts = (queue.messages_unacknowledged, queue.published, queue.delivered, queue.acked, queue.dropped)
         queues[name] = (ready, counts, queue.expired)
     return {

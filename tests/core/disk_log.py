@@ -153,14 +153,14 @@ class DiskBench(Bench):
 
 
 def parts_of(bench: DiskBench, level: int = 0) -> list[Away]:
-    behind = bench.queue.levels[level].behind
+    behind = bench.queue.backlog.levels[level].behind
     return [] if behind is None else [part for part in behind.parts if isinstance(part, Away)]
 
 
 def away_seqs(bench: DiskBench) -> list[int]:
     """Return the seqs that are away, in all levels."""
     stretches = [
-        part.stretch for at in range(len(bench.queue.levels)) for part in parts_of(bench, at) if not part.found
+        part.stretch for at in range(len(bench.queue.backlog.levels)) for part in parts_of(bench, at) if not part.found
     ]
     return [first + i for stretch in stretches for first, count, _ in stretch.ranges() for i in range(count)]
 

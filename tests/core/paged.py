@@ -85,6 +85,8 @@ class PagedBench(DiskBench):
 
 def paged_seqs(bench) -> list[int]:
     """Return the seqs in pages, in all levels."""
-    parts = [part for level in bench.queue.levels if level.behind is not None for part in level.behind.all_parts()]
+    parts = [
+        part for level in bench.queue.backlog.levels if level.behind is not None for part in level.behind.all_parts()
+    ]
     stretches = [part.stretch for part in parts if isinstance(part, Away) and part.page is not None and not part.found]
     return [first + i for stretch in stretches for first, count, _ in stretch.ranges() for i in range(count)]

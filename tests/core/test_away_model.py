@@ -83,7 +83,7 @@ class AwayMachine(QueueMachine):
         if not hasattr(self, "queue"):
             return
         count = octets = 0
-        for level in self.queue.levels:
+        for level in self.queue.backlog.levels:
             before = 0
             for part in level.behind.all_parts() if level.behind is not None else ():
                 if isinstance(part, Away):
@@ -100,7 +100,7 @@ class AwayMachine(QueueMachine):
             assert level.tail is (level.ready if level.behind is None else level.behind.fresh)
             # Without a head the first ones are away.
             assert level.ready or level.returned or level.behind is None or level.behind.parts[0].found is None
-        assert (count, octets) == (self.queue.messages_away, self.queue.octets_away)
+        assert (count, octets) == (self.queue.backlog.messages_evicted, self.queue.backlog.octets_evicted)
 
     @invariant()
     def the_log_has_what_the_queue_has(self):

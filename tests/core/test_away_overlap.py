@@ -133,20 +133,22 @@ class OverlapMachine(RuleBasedStateMachine):
         if not hasattr(self, "bench"):
             return
         queue = self.bench.queue
-        resident = [entry for level in queue.levels for entry in level]
+        resident = [entry for level in queue.backlog.levels for entry in level]
         found = away_seqs(self.bench)
-        assert queue.messages_away == len(found)
+        assert queue.backlog.messages_evicted == len(found)
         assert (
-            queue.messages_ready == sum(map(len, resident)) + len(found) == sum(level.count for level in queue.levels)
+            queue.messages_ready
+            == sum(map(len, resident)) + len(found)
+            == sum(level.count for level in queue.backlog.levels)
         )
-        assert queue.octets_ready == sum(entry.body_octets for entry in resident) + queue.octets_away
+        assert queue.backlog.octets_ready == sum(entry.body_octets for entry in resident) + queue.backlog.octets_evicted
         assert found == [] or self.bench.log.safe_seq > max(found)
 
     @invariant()
     def the_log_has_what_is_anywhere(self):
         if not hasattr(self, "bench") or len(self.bench.broker.remains) or len(self.bench.broker.departures):
             return
-        held = [entry for level in self.bench.queue.levels for entry in level]
+        held = [entry for level in self.bench.queue.backlog.levels for entry in level]
         held += [batch for reader in self.readers + self.gone for batch in reader.channel.unacked]
         expected = {*seqs([one for one in held if one.run.traits.persistent]), *away_seqs(self.bench)}
         live = self.bench.log.live[self.bench.queue.id]
@@ -168,8 +170,8 @@ class OverlapMachine(RuleBasedStateMachine):
         last.channel.settle(last.channel.unacked.take_up_to(0) or [])
         assert (0, 0, 0, 0) == (
             bench.queue.messages,
-            bench.queue.octets_ready,
-            bench.queue.messages_away,
+            bench.queue.backlog.octets_ready,
+            bench.queue.backlog.messages_evicted,
             len(bench.log.fetches),
         )
         assert bench.log.live[bench.queue.id] <= bench.log.unreadable

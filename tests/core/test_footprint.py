@@ -30,7 +30,7 @@ def test_an_empty_broker_has_none(world, peer):
 def test_contents_are_counted_with_their_frames_and_pythons_overhead(world, peer):
     peer.publish("", "q", b"x" * 1_000)
     contents, entries, buffers = footprint(world)
-    run = world.vhost.queues["q"].head().run
+    run = world.vhost.queues["q"].backlog.head().run
     # Header frame and body frame, and what a bytes object and its place in a list take.
     assert len(run.content(0)) + 41 <= contents <= len(run.content(0)) + 60
     assert entries == ENTRY_OCTETS + RUN_OCTETS
@@ -56,7 +56,7 @@ def test_what_is_delivered_and_not_acknowledged_is_still_there(world, peer):
 
 def test_a_packed_run_is_one_block(world, peer):
     peer.send(*[f for i in range(10) for f in peer.publish_frames("", "q", b"%010d" % i)])
-    run = world.vhost.queues["q"].head().run
+    run = world.vhost.queues["q"].backlog.head().run
     loose = run.held_octets
     run.pack()
     assert run.packed
@@ -66,7 +66,7 @@ def test_a_packed_run_is_one_block(world, peer):
 
 def test_a_flood_of_equal_messages_is_one_object(world, peer):
     peer.send(*[f for _ in range(10) for f in peer.publish_frames("", "q", b"x" * 1_000)])
-    run = world.vhost.queues["q"].head().run
+    run = world.vhost.queues["q"].backlog.head().run
     if run.contents[0] is run.contents[-1]:
         assert run.held_octets < 2_000
 
@@ -107,7 +107,7 @@ def test_what_is_away_takes_next_to_nothing(monkeypatch):
     resident.queue.durable = False
     for one in (resident, bench):
         one.fill(100, size=1_000)
-    assert 99 == bench.queue.messages_away
+    assert 99 == bench.queue.backlog.messages_evicted
     before, found = measure(resident.broker, print), measure(bench.broker, print)
     assert before.contents > 100_000
     assert found.contents < 10_000

@@ -86,7 +86,7 @@ class PagingMachine(AwayMachine):
         if not hasattr(self, "queue"):
             return
         live = {}
-        for level in self.queue.levels:
+        for level in self.queue.backlog.levels:
             for part in level.behind.all_parts() if level.behind is not None else ():
                 if isinstance(part, Away) and part.page is not None:
                     live[part.page] = live.get(part.page, 0) + part.stretch.count
@@ -147,10 +147,10 @@ def test_nothing_goes_below_the_threshold():
     limit = bench.broker.settings.watermarks.memory_limit_octets
     bench.broker.paging.tick(limit // 2)
     bench.rest()
-    assert 0 == bench.queue.messages_away
+    assert 0 == bench.queue.backlog.messages_evicted
     bench.broker.paging.tick(limit // 2 + 1)
     bench.rest()
-    assert bench.queue.messages_away > 0
+    assert bench.queue.backlog.messages_evicted > 0
 
 
 def test_all_but_the_head_window_and_what_may_grow_goes_a_share_a_tick_from_the_tail():
@@ -165,9 +165,9 @@ def test_all_but_the_head_window_and_what_may_grow_goes_a_share_a_tick_from_the_
         bench.page()
     window = -(-behind.WINDOW_OCTETS // size)
     assert paged_seqs(bench) == list(range(window + 1, 300))
-    assert bench.queue.octets_away == size * bench.queue.messages_away
+    assert bench.queue.backlog.octets_evicted == size * bench.queue.backlog.messages_evicted
     files = bench.pages.disk.files.values()
-    assert bench.pages.log.octets == sum(len(file.seen) for file in files) > bench.queue.octets_away
+    assert bench.pages.log.octets == sum(len(file.seen) for file in files) > bench.queue.backlog.octets_evicted
     bench.page()
     assert len(files) == bench.pages.log.pages
 
@@ -176,7 +176,7 @@ def test_a_small_queue_gives_nothing():
     bench = PagedBench(durable=False)
     bench.fill(behind.WINDOW_MESSAGES, traits=PLAIN_TRAITS)
     bench.page()
-    assert 0 == bench.queue.messages_away
+    assert 0 == bench.queue.backlog.messages_evicted
 
 
 def test_the_queue_with_most_in_memory_gives_first():
@@ -187,9 +187,9 @@ def test_the_queue_with_most_in_memory_gives_first():
         run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_TRAITS, bench.now_ms)
         larger.enqueue(run, range(1), NO_RECEIPT)
     bench.page()
-    assert 0 == bench.queue.messages_away < larger.messages_away
+    assert 0 == bench.queue.backlog.messages_evicted < larger.backlog.messages_evicted
     bench.page()
-    assert 0 < bench.queue.messages_away < larger.messages_away
+    assert 0 < bench.queue.backlog.messages_evicted < larger.backlog.messages_evicted
 
 
 def test_a_full_disk_stops_it_with_one_warning_and_nothing_is_lost(small, caplog):
@@ -198,13 +198,13 @@ def test_a_full_disk_stops_it_with_one_warning_and_nothing_is_lost(small, caplog
     bench.pages.disk.power.capacity = 100
     bench.page()
     bench.page()
-    assert (0, {}) == (bench.queue.messages_away, bench.pages.disk.files)
+    assert (0, {}) == (bench.queue.backlog.messages_evicted, bench.pages.disk.files)
     warned = [record.message for record in caplog.records if "paged out" in record.message]
     assert 1 == len(warned)
     assert "No space left on device" in warned[0]
     bench.pages.disk.power.capacity = 1 << 40
     bench.page()
-    assert bench.queue.messages_away > 0
+    assert bench.queue.backlog.messages_evicted > 0
     reader = bench.reader()
     bench.rest()
     assert reader.seqs == list(range(1, 31))
@@ -217,7 +217,7 @@ def test_it_uses_no_room_that_is_to_stay_free(small):
     bench.broker.settings.watermarks.set_disk_octets(1_000)
     bench.pages.disk.power.capacity = 1_050
     bench.page()
-    assert (0, {}) == (bench.queue.messages_away, bench.pages.disk.files)
+    assert (0, {}) == (bench.queue.backlog.messages_evicted, bench.pages.disk.files)
 
 
 def test_c5_only_what_is_in_the_log_goes_while_the_disk_is_short(small):
@@ -228,7 +228,7 @@ def test_c5_only_what_is_in_the_log_goes_while_the_disk_is_short(small):
     bench.log.complete(bench.broker)
     bench.broker.alarms.set(DISK, "the disk is short")
     bench.page()
-    assert 0 < bench.queue.messages_away < 10
+    assert 0 < bench.queue.backlog.messages_evicted < 10
     assert [] == paged_seqs(bench)
     bench.broker.alarms.clear(DISK)
     bench.page()

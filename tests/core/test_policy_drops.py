@@ -68,7 +68,7 @@ def test_what_is_away_counts(monkeypatch):
     shrink(monkeypatch)
     disk = DiskBench()
     disk.fill(50, 3)
-    assert disk.queue.messages_away
+    assert disk.queue.backlog.messages_evicted
     assert planned(disk, {"max-length-bytes": 31}) == [40]
 
 

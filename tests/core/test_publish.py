@@ -58,7 +58,7 @@ class Source:
 
     def runs(self) -> list[int]:
         """Return how many messages each run has."""
-        return [entry.run.count for level in self.bench.queue.levels for entry in level]
+        return [entry.run.count for level in self.bench.queue.backlog.levels for entry in level]
 
 
 # -- runs -------------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_one_run_for_all_queues():
     source = Source()
     other = queue(source.vhost, "other")
     source.publisher.publish(source.route, contents(b"a"), (source.bench.queue, other), NO_RECEIPT)
-    mine, theirs = source.bench.queue.head(), other.head()
+    mine, theirs = source.bench.queue.backlog.head(), other.backlog.head()
     assert mine is not None
     assert theirs is not None
     assert mine.run is theirs.run
@@ -318,7 +318,7 @@ def test_what_one_read_brought_becomes_runs_of_half_a_mebibyte_at_most():
     contents = [publish_content(100_000 + i) for i in range(9)]
     octets = sum(map(len, contents))
     Publisher(vhost, 1, 0).publish(route, Contents(PLAIN_TRAITS, contents, octets, octets, -1), (target,), NO_RECEIPT)
-    runs = [entry.run for level in target.levels for entry in level]
+    runs = [entry.run for level in target.backlog.levels for entry in level]
     assert 9 == target.messages_ready
     assert max(run.octets for run in runs) <= READ_RUN_OCTETS_MAX
     assert contents == [content for run in runs for content in run.take(range(run.count))]

@@ -308,20 +308,20 @@ class QueueMachine(RuleBasedStateMachine):
         if not hasattr(self, "queue"):
             return
         queue, model = self.queue, self.model
-        assert queue.messages_ready == len(model.ready) == sum(level.count for level in queue.levels)
+        assert queue.messages_ready == len(model.ready) == sum(level.count for level in queue.backlog.levels)
         assert queue.messages_unacknowledged == model.unacked_count
-        assert queue.octets_ready == model.octets
+        assert queue.backlog.octets_ready == model.octets
         held = [message for held in model.unacked.values() for message, _ in held.values()]
-        assert queue.octets_unacknowledged == sum(message.size for message in held)
+        assert queue.backlog.octets_unacknowledged == sum(message.size for message in held)
         assert queue.consumer_count == len(model.readers)
 
     @invariant()
     def entries_do_not_overlap(self):
         if not hasattr(self, "queue"):
             return
-        for level in self.queue.levels:
+        for level in self.queue.backlog.levels:
             entries = list(level)
-            if not self.queue.messages_away:
+            if not self.queue.backlog.messages_evicted:
                 assert sum(len(entry) for entry in entries) == level.count
             for entry, after in pairwise(entries):
                 assert entry.last_seq < after.first_seq

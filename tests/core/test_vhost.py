@@ -61,7 +61,7 @@ def test_a_deleted_queue_leaves_nothing_behind():
     assert 3 == vhost.delete_queue(made)
     assert ({}, {}, {}) == (vhost.queues, vhost.bound, owner.exclusive_queues)
     assert [] == list(vhost.exchanges["amq.fanout"].bindings())
-    assert (1, 0, 0) == (reader.told, made.messages, made.octets_unacknowledged)
+    assert (1, 0, 0) == (reader.told, made.messages, made.backlog.octets_unacknowledged)
     assert (0, True) == (made.consumer_count, reader.cancelled)
     bench.advance(10_000)
 

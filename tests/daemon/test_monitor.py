@@ -219,7 +219,7 @@ def test_queues_connections_and_their_buffers_are_accounted_for(machine):
     machine.monitor.check()
     after = machine.marks.measured.accounted
     assert after - before == 100 * QUEUE_OCTETS + monitor.SESSION_OCTETS
-    queue.messages_away = 10
+    queue.backlog.messages_evicted = 10
     peer.session.rest = b"x" * 1_000
     peer.session.queued_octets = 500
     machine.monitor.check()

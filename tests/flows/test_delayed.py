@@ -290,7 +290,7 @@ def test_with_the_virtual_host_goes_what_waits(world):
     vhost = world.broker.vhosts["v"]
     (schedule,) = vhost.schedules
     world.broker.delete_vhost("v")
-    assert (True, 0, {}) == (schedule.deleted, schedule.messages_ready, vhost.schedules)
+    assert (True, 0, {}) == (schedule.deleted, schedule.messages, vhost.schedules)
     world.advance(2_000)
 
 
@@ -359,4 +359,4 @@ def test_contents_in_memory_are_bounded_only_where_the_log_has_them(world, delay
     for _ in range(5):
         send(delayed, b"m", x_delay=1_000)
     (schedule,) = world.vhost.schedules
-    assert (5, 0) == (schedule.messages_ready, schedule.messages_away)
+    assert (5, 0) == (schedule.messages, schedule.messages_evicted)

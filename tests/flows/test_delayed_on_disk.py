@@ -105,7 +105,7 @@ def test_a_confirm_waits_for_the_disk_and_what_is_confirmed_waits_after_a_kill(l
     life.answer()
     assert isinstance(life.peer.next(), Basic.Ack)
     life = life.killed()
-    assert 1 == life.schedule.messages_ready
+    assert 1 == life.schedule.messages
     life.advance(9_999)
     assert [] == life.bodies()
     life.advance(1)
@@ -176,13 +176,13 @@ def test_what_the_log_has_leaves_the_memory_and_is_back_in_time(life, monkeypatc
         life.on_disk()
     life.advance(1_500)
     schedule = life.schedule
-    assert (12, 10) == (schedule.messages_ready, schedule.messages_away)
+    assert (12, 10) == (schedule.messages, schedule.messages_evicted)
     assert 2 == len(schedule.shelf.runs)
     life.advance(8_500)
     for _ in range(12):
         life.advance(1)
     assert [b"%d" % number for number in range(12)] == life.bodies()
-    assert (0, 0, 0) == (schedule.messages_ready, schedule.messages_away, schedule.shelf.octets)
+    assert (0, 0, 0) == (schedule.messages, schedule.messages_evicted, schedule.shelf.octets)
     life.on_disk()
     assert 0 == sum(segment.live for segment in life.log.ledger.segments)
 
@@ -198,7 +198,7 @@ def test_what_is_cancelled_stays_cancelled(life):
     assert not life.schedule.cancel(waiting)
     life.on_disk()
     life = life.killed()
-    assert 2 == life.schedule.messages_ready
+    assert 2 == life.schedule.messages
     life.advance(10_000)
     assert [b"0", b"2"] == life.bodies()
 
@@ -242,7 +242,7 @@ def test_what_cannot_be_read_is_told_of_and_the_others_go_on(life, monkeypatch):
     monkeypatch.setattr(Journal, "fetch", lambda self, *arguments: without(*arguments))
     life.advance(9_000)
     life.advance(1)
-    assert (1, 0) == (life.schedule.unreadable, life.schedule.messages_ready)
+    assert (1, 0) == (life.schedule.unreadable, life.schedule.messages)
     assert [b"0", b"2"] == life.bodies()
 
 
@@ -274,7 +274,7 @@ def test_whenever_the_power_goes_nothing_is_lost_and_nothing_doubled(seed, monke
         assert len(set(found)) == len(found)
         assert {sent[index] for index in acks} <= set(found) <= set(sent)
         schedule = life.schedule
-        assert (0, 0, 0) == (schedule.messages_ready, schedule.messages_away, len(schedule.shelf))
+        assert (0, 0, 0) == (schedule.messages, schedule.messages_evicted, len(schedule.shelf))
         life.on_disk()
 
 

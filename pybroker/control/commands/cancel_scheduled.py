@@ -52,7 +52,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
 def _run(node: Node, args: Args, schedule: "Schedule", matches: Any) -> "Generator[Progress, None, dict[str, Any]]":
     chosen = _by_id(schedule, args.ids)
     if not args.ids:
-        total = schedule.messages_ready
+        total = schedule.messages
         for count, each in enumerate(schedule.walk(node.pause, contents=matches is not None), 1):
             if matches is None or matches(each.routing_key):
                 chosen.append(each.waiting)

@@ -65,7 +65,7 @@ def _held(queue: "Queue") -> tuple[int, int]:
 
 
 def _octets_in_memory(queue: "Queue") -> int:
-    return queue.octets_ready - queue.octets_away + queue.octets_unacknowledged
+    return queue.backlog.octets - queue.backlog.octets_evicted
 
 
 COLUMNS = (
@@ -92,22 +92,24 @@ COLUMNS = (
     Column("messages_unacknowledged", lambda q: q.messages_unacknowledged, "messages delivered, not yet acknowledged"),
     Column("messages", lambda q: q.messages, "sum of ready and unacknowledged messages and messages_dlx"),
     Column("messages_dlx", lambda q: _held(q)[0], "dead letters waiting to be forwarded at least once"),
-    Column("messages_ready_ram", lambda q: q.messages_ready - q.messages_away, "ready messages held in memory"),
+    Column("messages_ready_ram", lambda q: q.backlog.messages_resident, "ready messages held in memory"),
     Column(
         "messages_unacknowledged_ram", lambda q: q.messages_unacknowledged, "unacknowledged messages held in memory"
     ),
-    Column("messages_ram", lambda q: q.messages - q.messages_away, "both together"),
-    Column("messages_paged_out", lambda q: q.messages_away, "ready messages whose contents are on disk only"),
-    Column("message_bytes_ready", lambda q: q.octets_ready, "octets of the bodies of ready messages"),
+    Column("messages_ram", lambda q: q.messages - q.backlog.messages_evicted, "both together"),
+    Column(
+        "messages_paged_out", lambda q: q.backlog.messages_evicted, "ready messages whose contents are on disk only"
+    ),
+    Column("message_bytes_ready", lambda q: q.backlog.octets_ready, "octets of the bodies of ready messages"),
     Column(
         "message_bytes_unacknowledged",
-        lambda q: q.octets_unacknowledged,
+        lambda q: q.backlog.octets_unacknowledged,
         "octets of the bodies of unacknowledged messages",
     ),
     Column("message_bytes_dlx", lambda q: _held(q)[1], "octets of the bodies of waiting dead letters"),
-    Column("message_bytes", lambda q: q.octets_ready + q.octets_unacknowledged, "both together"),
+    Column("message_bytes", lambda q: q.backlog.octets, "both together"),
     Column("message_bytes_ram", _octets_in_memory, "octets of the bodies held in memory"),
-    Column("message_bytes_paged_out", lambda q: q.octets_away, "octets of the bodies on disk only"),
+    Column("message_bytes_paged_out", lambda q: q.backlog.octets_evicted, "octets of the bodies on disk only"),
     Column("head_message_timestamp", _head_timestamp, "timestamp property of the first message, if it has one"),
     Column("memory", lambda q: q.memory_octets, "approximate octets of memory used by its messages"),
     Column("disk_reads", lambda _: 0, "how often messages were read from disk; not counted"),

@@ -33,7 +33,7 @@ COLUMNS = (
     Column("consumers", lambda q: q.consumer_count, "consumers"),
     Column(
         "message_bytes",
-        lambda q: q.octets_ready + q.octets_unacknowledged,
+        lambda q: q.backlog.octets,
         "octets of the bodies of ready and unacknowledged messages",
     ),
     Column("publish", lambda q: q.published, "messages published to the queue, since it was declared"),

@@ -46,7 +46,7 @@ class DelayedExchange(Exchange):
     @property
     def messages_delayed(self) -> int:
         """Return how many messages wait."""
-        return self.schedule.messages_ready
+        return self.schedule.messages
 
     @property
     def schedule_id(self) -> int | None:

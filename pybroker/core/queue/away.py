@@ -13,13 +13,14 @@ from operator import eq
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.chore import Chore
-from pybroker.core.queue.behind import Away, Behind, fills_window
+from pybroker.core.queue.behind import Away
 from pybroker.run import Entry, Run
 from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:
     from collections.abc import MutableSequence
 
+    from pybroker.core.queue.behind import Behind
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
     from pybroker.session import Turn
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 # rarely, and a small backlog costs nothing.
 RESIDENT_MESSAGES: Final = 10_240
 RESIDENT_OCTETS: Final = 5_242_880
+# A run this far behind the head is packed into one block: half the memory, given back whole.
+PACK_BEHIND_MESSAGES: Final = 4_096
 # Sent away in one go: about a millisecond.
 SEND_ENTRIES: Final = 1_024
 # A part of a stretch costs a copy of the rest, so none is arbitrarily long.
@@ -85,8 +88,20 @@ class Backlogs(Chore):
 
 def is_crowded(queue: "Queue") -> bool:
     """Tell whether a queue has so much in memory that it is time to let some go."""
-    resident = queue.messages_ready - queue.messages_away
-    return resident > RESIDENT_MESSAGES or queue.octets_ready - queue.octets_away > RESIDENT_OCTETS
+    backlog = queue.backlog
+    return backlog.messages_resident > RESIDENT_MESSAGES or backlog.octets_resident > RESIDENT_OCTETS
+
+
+def save_memory(queue: "Queue", level: "Level") -> None:
+    """Pack the last but one run of a backlog: the last one may still grow. What can go away need not be packed."""
+    backlog, tail = queue.backlog, level.tail
+    on_disk = queue.durable and queue.vhost.broker.log.safe_seq > 0
+    if len(tail) > 1 and backlog.messages_ready > PACK_BEHIND_MESSAGES:
+        run = tail[-2].run
+        if run.contents is not None and run.count > 1 and not (on_disk and run.traits.persistent):
+            run.pack()
+    if on_disk and is_crowded(queue):
+        send_away(queue, level)
 
 
 def send_away(queue: "Queue", level: "Level") -> None:
@@ -94,7 +109,7 @@ def send_away(queue: "Queue", level: "Level") -> None:
     broker = queue.vhost.broker
     safe_seq = broker.log.safe_seq
     behind = level.behind
-    if not safe_seq or (behind is None and (behind := _part_window(queue, level)) is None):
+    if not safe_seq or (behind is None and (behind := level.part_window_anew(queue.published)) is None):
         return
     fresh, parts = behind.fresh, behind.youngest
     for _ in range(SEND_ENTRIES):
@@ -114,28 +129,6 @@ def send_away(queue: "Queue", level: "Level") -> None:
     broker.backlogs.go_on(queue, level)
 
 
-def _part_window(queue: "Queue", level: "Level") -> Behind | None:
-    """Part the head window from what lies behind it, unless that was tried not long ago."""
-    # What is crowded may be another level, or what came back: to measure this one each time would be for nothing.
-    if queue.published - level.tried_at < len(level.ready) // 4:
-        return None
-    level.tried_at = queue.published
-    return part_window(level)
-
-
-def part_window(level: "Level") -> Behind | None:
-    """Part the head window from what lies behind it; None if nothing does."""
-    ready = level.ready
-    stay = fills_window(ready)
-    if not stay or stay == len(ready):
-        return None
-    behind = level.behind = Behind()
-    level.tail = behind.fresh = ready
-    level.ready = deque([ready.popleft() for _ in range(stay)])
-    behind.mark_low(level.ready)
-    return behind
-
-
 def append(queue: "Queue", parts: "MutableSequence[Entry | Away]", entry: Entry) -> None:
     """Let an entry go that the log has: its seqs join those of the last part, if that is away as well."""
     last = parts[-1] if parts else None
@@ -150,8 +143,7 @@ def append(queue: "Queue", parts: "MutableSequence[Entry | Away]", entry: Entry)
         parts.append(last)
     before = last.stretch.octets
     widen(last.stretch, entry)
-    queue.messages_away += len(entry.indexes)
-    queue.octets_away += last.stretch.octets - before
+    queue.backlog.count_evicted(len(entry.indexes), last.stretch.octets - before)
 
 
 def widen(stretch: Stretch, entry: Entry) -> None:
@@ -179,7 +171,7 @@ def _add_sizes(stretch: Stretch, first: int, sizes: list[int]) -> None:
 def bring_back(queue: "Queue", now_ms: int) -> None:
     """Read on for consumers that took something, or could."""
     if queue.delivered_ms == now_ms or queue.consumers.next() is not None:
-        level = queue.first_level()
+        level = queue.backlog.first_level()
         if level is not None:
             refill(queue, level)
 
@@ -209,7 +201,7 @@ def peek(queue: "Queue", level: "Level") -> None:
         ask(queue, level, behind, 1)
 
 
-def ask(queue: "Queue", level: "Level", behind: Behind, messages: int) -> None:
+def ask(queue: "Queue", level: "Level", behind: "Behind", messages: int) -> None:
     """Have up to `messages` read that come first of those that are away, at least one of them."""
     group: list[Away] = []
     octets = FETCH_OCTETS * max(1, behind.ahead)
@@ -256,7 +248,7 @@ def _front(away: Away, messages: int, octets: int) -> Away:
     return away if count == away.stretch.count else Away(away.stretch.take_front(count), away.deliveries, away.page)
 
 
-def _came(queue: "Queue", level: "Level", behind: Behind, group: list[Away], found: list[tuple[Run, range]]) -> None:
+def _came(queue: "Queue", level: "Level", behind: "Behind", group: list[Away], found: list[tuple[Run, range]]) -> None:
     """Put what was read where it belongs; what could not be read is not in the queue any more."""
     for away in group:
         if away.page is not None:
@@ -270,8 +262,7 @@ def _came(queue: "Queue", level: "Level", behind: Behind, group: list[Away], fou
         count = sum([away.stretch.count for away in group])
         octets = sum([away.stretch.octets for away in group])
         _share_out(group, found)
-        queue.messages_away -= count
-        queue.octets_away -= octets
+        queue.backlog.count_loaded(count, octets)
         missing = count - sum([len(indexes) for _, indexes in found])
         if missing:
             octets -= sum([run.body_octets_of(indexes) for run, indexes in found])
@@ -299,9 +290,7 @@ def _share_out(group: list[Away], found: list[tuple[Run, range]]) -> None:
 
 def _miss(queue: "Queue", level: "Level", count: int, octets: int) -> None:
     """Go on without messages that could not be read. They are not settled: the log keeps what there is of them."""
-    level.count -= count
-    queue.messages_ready -= count
-    queue.octets_ready -= octets
+    queue.backlog.count_lost(level, count, octets)
     queue.unreadable += count
     queue.vhost.broker.warn(f"unreadable {queue.id}", f"{queue!r} goes on without {count} messages that cannot be read")
 
@@ -325,11 +314,6 @@ def drop_front(queue: "Queue", level: "Level", count: int) -> int:
     else:
         for first, last in gone.spans():
             queue.vhost.broker.log.settle_seqs(queue.id, first, last)
-    n, octets = gone.stretch.count, gone.stretch.octets
-    level.count -= n
-    queue.messages_ready -= n
-    queue.messages_away -= n
-    queue.octets_ready -= octets
-    queue.octets_away -= octets
+    queue.backlog.count_dropped(level, gone.stretch.count, gone.stretch.octets)
     level.advance()
-    return n
+    return gone.stretch.count

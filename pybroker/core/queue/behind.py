@@ -73,10 +73,10 @@ class Behind:
 
     __slots__ = ("ahead", "asked_ms", "fetching", "fresh", "low_seq", "paged", "parts")
 
-    def __init__(self) -> None:
+    def __init__(self, fresh: "deque[Entry] | None" = None) -> None:
         self.parts: deque[Entry | Away] = deque()
         self.paged: deque[Entry | Away] = deque()
-        self.fresh: deque[Entry] = deque()
+        self.fresh: deque[Entry] = deque() if fresh is None else fresh
         self.asked_ms: int | None = None
         self.ahead = 0
         self.fetching = 0

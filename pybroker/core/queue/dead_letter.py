@@ -147,7 +147,7 @@ class Departures(Chore):
                 self._waiting[queue] = line
             elif staying is not None and not staying.tried and not staying.behind:
                 del self._staying[queue]
-        if not line and queue.messages_away:
+        if not line and queue.backlog.messages_evicted:
             queue.head_came()  # those that are to follow were not read before there was room for them
         return cost
 

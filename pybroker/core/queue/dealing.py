@@ -30,20 +30,21 @@ POUR_OCTETS_MAX: Final = 917_504
 def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
     """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
     budget = TURN_MESSAGES_MAX
-    consumers = queue.consumers
+    consumers, backlog = queue.consumers, queue.backlog
+    levels = backlog.levels
     watch_ttl = expire and queue.timed
     if watch_ttl:
         expiry.expire(queue, now_ms)
-    while queue.messages_ready and not queue.overdue:
+    while backlog.messages_ready and not queue.overdue:
         first = consumers.next()
         if first is None:
             return
         if budget <= 0:
             queue.wake()
             return
-        level = queue.levels[0] if len(queue.levels) == 1 else next(level for level in queue.levels if level.count)
-        if queue.messages_away and level.head() is None:
-            return  # its head is away: whoever brings that back wakes the queue
+        level = levels[0] if len(levels) == 1 else next(level for level in levels if level.count)
+        if backlog.messages_evicted and level.head() is None:
+            return  # its head is evicted: whoever brings that back wakes the queue
         if consumers.alone and not queue.timed:
             budget -= _pour(queue, first, level, budget, now_ms)
             continue
@@ -52,8 +53,8 @@ def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
         if len(head.indexes) <= consumers.beside(first) or first.channel.prefetch_global:
             # No more messages than consumers: to look at all of these for each entry would be their number squared.
             consumers.rotate(first)
-            entry = level.take(1)
             budget -= ALONE_COST
+            entry = backlog.dispatch_head(level, 1)
             _hand(queue, first, entry.run, entry.indexes, entry.deliveries, now_ms)
         else:
             budget -= _deal(queue, level, budget, now_ms)
@@ -64,42 +65,20 @@ def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
 
 def _pour(queue: "Queue", consumer: "Consumer", level: "Level", budget: int, now_ms: int) -> int:
     """Give the only consumer as many entries as it can take, up to an outbox full."""
-    count, credit = 0, min(consumer.credit(), budget)
-    octets = frames = 0
-    entries: list[Entry] = []
-    while count < credit and (level.ready or level.returned) and frames < POUR_OCTETS_MAX:
-        entry = level.take(credit - count)
-        entries.append(entry)
-        n = len(entry.indexes)
-        run = entry.run
-        count += n
-        if n == run.count:
-            octets += run.body_octets
-            frames += run.octets
-        else:
-            octets += run.body_octets_of(entry.indexes)
-            frames += run.octets * n // run.count
-        if entry.deliveries:
-            queue.redelivered += n
-    _handed(queue, entries, count, octets, no_ack=consumer.no_ack, now_ms=now_ms)
-    consumer.take_all(entries, count, now_ms)
-    return count
-
-
-def _handed(queue: "Queue", entries: list[Entry], count: int, octets: int, *, no_ack: bool, now_ms: int) -> None:
-    """Count messages that leave for a consumer."""
+    credit = min(consumer.credit(), budget)
+    no_ack = consumer.no_ack
+    entries, count, redelivered = queue.backlog.dispatch(level, credit, POUR_OCTETS_MAX, no_ack=no_ack)
     queue.delivered_ms = now_ms
-    queue.messages_ready -= count
-    queue.octets_ready -= octets
-    if no_ack:
+    queue.redelivered += redelivered
+    if not no_ack:
+        queue.delivered += count
+    else:
         queue.delivered_no_ack += count
         if queue.durable:
             for entry in entries:
                 queue.forget(entry.run, entry.indexes)
-    else:
-        queue.delivered += count
-        queue.messages_unacknowledged += count
-        queue.octets_unacknowledged += octets
+    consumer.take_all(entries, count, now_ms)
+    return count
 
 
 def _deal(queue: "Queue", level: "Level", budget: int, now_ms: int) -> int:
@@ -113,7 +92,7 @@ def _deal(queue: "Queue", level: "Level", budget: int, now_ms: int) -> int:
         readers.append(consumer)
     k = len(readers)
     each = min(DEAL_MESSAGES_MAX, *[consumer.credit() for consumer in readers]) if k == len(ring) else 1
-    entry = level.take(min(each * k, budget))
+    entry = queue.backlog.dispatch_head(level, min(each * k, budget))
     n = len(entry.indexes)
     for i, consumer in enumerate(readers[:n]):
         _hand(queue, consumer, entry.run, entry.indexes[i::k], entry.deliveries, now_ms)
@@ -122,11 +101,16 @@ def _deal(queue: "Queue", level: "Level", budget: int, now_ms: int) -> int:
 
 
 def _hand(queue: "Queue", consumer: "Consumer", run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
+    """Give a consumer what was dispatched."""
     n = len(indexes)
+    queue.delivered_ms = now_ms
     if deliveries:
         queue.redelivered += n
-    entry = Entry(run, indexes, deliveries)
-    _handed(queue, [entry], n, run.body_octets_of(indexes), no_ack=consumer.no_ack, now_ms=now_ms)
+    if not consumer.no_ack:
+        queue.delivered += n
+    else:
+        queue.delivered_no_ack += n
+        queue.settled(run, indexes)
     consumer.take(run, indexes, deliveries, now_ms)
 
 
@@ -134,21 +118,17 @@ def take_back(queue: "Queue", batches: "list[Batch]") -> None:
     """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
     limit = queue.limits.delivery_limit
     over: list[Entry] = []
-    by_level: dict[Level, list[Entry]] = {}
+    returned: list[Entry] = []
     for batch in batches:
         run, indexes, deliveries = batch.run, batch.indexes, batch.deliveries + 1
-        n, octets = len(indexes), run.body_octets_of(indexes)
-        queue.messages_unacknowledged -= n
-        queue.octets_unacknowledged -= octets
+        entry = Entry(run, indexes, deliveries)
         if limit is not None and deliveries > limit:
-            over.append(Entry(run, indexes, deliveries))
+            queue.backlog.settle(run, indexes)
+            over.append(entry)
             continue
         if limit is not None and queue.durable and run.traits.persistent:
             queue.vhost.broker.log.give_back(queue.id, run, indexes, deliveries)
-        queue.messages_ready += n
-        queue.octets_ready += octets
-        by_level.setdefault(queue.level_of(run.traits.priority), []).append(Entry(run, indexes, deliveries))
-    for level, entries in by_level.items():
-        level.give_back(entries)
+        returned.append(entry)
+    queue.backlog.requeue(returned)
     if over:
         dead_letter.depart(queue, over, "delivery_limit")

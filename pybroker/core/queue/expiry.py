@@ -38,7 +38,7 @@ def expire(queue: "Queue", now_ms: int) -> None:
     gone: list[Entry] = []
     queue.overdue = False
     next_due = 0
-    for level in queue.levels:
+    for level in queue.backlog.levels:
         while (head := level.head()) is not None:
             ttl = ttl_ms(queue, head.run)
             if ttl is None:
@@ -51,14 +51,13 @@ def expire(queue: "Queue", now_ms: int) -> None:
                 queue.overdue = True
                 queue.wake()
                 break
-            gone.append(level.take(len(head.indexes)))
+            gone.append(queue.backlog.remove_head(level, len(head.indexes)))
         if head is None and level.count:
             away.refill(queue, level)  # when it comes, it is looked at
     queue.timer_ms = next_due
     if next_due:
         queue.vhost.broker.timers.add(next_due, queue)
     if gone:
-        queue.removed(gone)
         queue.expired += sum(len(entry.indexes) for entry in gone)
         dead_letter.depart(queue, gone, "expired")
 
@@ -86,7 +85,7 @@ def timer(queue: "Queue", now_ms: int) -> int:
     if queue.expires_at_ms and queue.expires_at_ms <= now_ms and not queue.consumers:
         queue.vhost.delete_queue(queue, because(f"expired: unused for {queue.limits.expires_ms} ms (x-expires)"))
         return DELETION_COST
-    before = queue.messages_ready
+    before = queue.backlog.messages_ready
     if queue.timer_ms and queue.timer_ms <= now_ms:
         expire(queue, now_ms)
-    return LOOK_COST + before - queue.messages_ready
+    return LOOK_COST + before - queue.backlog.messages_ready

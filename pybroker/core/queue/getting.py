@@ -17,24 +17,19 @@ def get(queue: "Queue", *, no_ack: bool) -> "Entry | None":
     if queue.timed:
         expiry.expire_all(queue)
     queue.touch()
-    level = queue.first_level()
+    backlog = queue.backlog
+    level = backlog.first_level()
     if level is None or level.head() is None:
         return None
-    entry = level.take(1)
-    octets = entry.body_octets
-    queue.messages_ready -= 1
-    queue.octets_ready -= octets
+    entry = backlog.dispatch_head(level, 1)
     queue.got += 1
     if entry.deliveries:
         queue.redelivered += 1
     if no_ack:
-        queue.forget(entry.run, entry.indexes)
-    else:
-        queue.messages_unacknowledged += 1
-        queue.octets_unacknowledged += octets
+        queue.settled(entry.run, entry.indexes)
     if queue.timed:
         expiry.expire_all(queue)
-    if queue.messages_away:
+    if backlog.messages_evicted:
         away.refill(queue, level)
     return entry
 
@@ -60,7 +55,7 @@ def _is_at_hand(queue: "Queue") -> bool:
     """Tell whether the queue's head is in memory, or there is none; else it is on its way."""
     if queue.timed:
         expiry.expire_all(queue)
-    level = queue.first_level()
+    level = queue.backlog.first_level()
     if level is None or level.head() is not None:
         return True
     away.refill(queue, level)

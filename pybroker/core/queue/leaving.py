@@ -7,7 +7,7 @@ once in each round from tail to head, so that what was paged out long ago costs 
 from collections import deque
 from typing import TYPE_CHECKING, Final, cast
 
-from pybroker.core.queue.away import AWAY_ELEMENTS, append, part_window, widen
+from pybroker.core.queue.away import AWAY_ELEMENTS, append, widen
 from pybroker.core.queue.behind import Away, Behind, fills_window
 from pybroker.run import Entry
 from pybroker.stretch import Stretch
@@ -64,7 +64,7 @@ class Leaving:
 
     def gather(self) -> None:
         """Find what goes, and have it written when the pages are committed; of the lowest priority first."""
-        for level in reversed(self._queue.levels):
+        for level in reversed(self._queue.backlog.levels):
             if not self.full and level.count:
                 self._gather(level)
 
@@ -80,8 +80,7 @@ class Leaving:
                 continue
             part.found = None
             part.asked = False
-            queue.messages_away += part.stretch.count
-            queue.octets_away += part.stretch.octets
+            queue.backlog.count_evicted(part.stretch.count, part.stretch.octets)
         if error:
             for behind in {behind for level, behind, _ in self._parts if level.behind is behind}:
                 _keep(behind)
@@ -107,12 +106,12 @@ class Leaving:
 
     def _head_window(self, level: "Level") -> Behind | None:
         """Have the head window in `ready`, and more only where messages are being read back; return what is behind."""
-        behind = level.behind or part_window(level)
+        behind = level.behind or level.part_window()
         if behind is None:
             return None
         for _ in range(2):
             if not behind.parts:
-                self._adopt(level, behind)
+                self._adopt(behind)
             if fills_window(level.ready):
                 break
             level.advance()
@@ -128,14 +127,14 @@ class Leaving:
             behind.mark_low(ready)
         return behind
 
-    def _adopt(self, level: "Level", behind: Behind) -> None:
+    def _adopt(self, behind: Behind) -> None:
         """Let what is fresh be looked at from its tail on, all but what may change."""
         fresh = behind.fresh
         unripe: deque[Entry] = deque()
         while fresh and not self._is_ripe(fresh[-1]):
             unripe.appendleft(fresh.pop())
         behind.parts = cast("deque[Entry | Away]", fresh)
-        behind.fresh = level.tail = unripe
+        behind.fresh = unripe
 
     def _look_at(self, entries: list[Entry | Away], part: Entry | Away) -> None:
         self.parts_left -= 1

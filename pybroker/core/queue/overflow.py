@@ -29,7 +29,7 @@ def refused(queue: "Queue", run: "Run", indexes: range, receipt: "Receipt") -> b
 
 def has_room(queue: "Queue", octets: int) -> bool:
     """Tell whether a queue that refuses what is too much would take a message of so many octets."""
-    if queue.messages_ready:
+    if queue.backlog.messages_ready:
         queue.deliver(queue.vhost.broker.clock.now_ms)  # as before any other publish
     return not _is_full(queue, octets)
 
@@ -37,9 +37,9 @@ def has_room(queue: "Queue", octets: int) -> bool:
 def _is_full(queue: "Queue", octets: int) -> bool:
     limits = queue.limits
     messages, waiting = dead_letter.held(queue)
-    if limits.length_max is not None and queue.messages_ready + messages >= limits.length_max:
+    if limits.length_max is not None and queue.backlog.messages_ready + messages >= limits.length_max:
         return True
-    return limits.octets_max is not None and queue.octets_ready + waiting + octets > limits.octets_max
+    return limits.octets_max is not None and queue.backlog.octets_ready + waiting + octets > limits.octets_max
 
 
 def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> None:
@@ -50,11 +50,10 @@ def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> Non
         return
     if limits.length_max is None:
         return
-    messages = queue.messages_ready + dead_letter.held(queue)[0]
+    messages = queue.backlog.messages_ready + dead_letter.held(queue)[0]
     if messages > limits.length_max:
         refused = min(new, messages - limits.length_max)
-        rejected = level.take_tail(refused)
-        queue.removed(rejected)
+        rejected = queue.backlog.remove_tail(level, refused)
         queue.published -= refused
         _refuse(queue, rejected, receipt)
 
@@ -88,7 +87,8 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
             expiry.expire(queue, queue.vhost.broker.clock.now_ms)
             if _excess(queue) <= 0:
                 return
-        level = next(level for level in queue.levels if level.count)
+        level = queue.backlog.first_level()
+        assert level is not None
         if level.head() is None:
             # A dead letter needs its contents; until they are here there are more messages than the limit allows.
             unseen = limits.dead_letter_exchange is None
@@ -100,8 +100,7 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
             queue.dropped += dropped
             share -= ENTRY_COST * dropped
             continue
-        entry = level.take(min(excess, share))
-        queue.removed([entry])
+        entry = queue.backlog.remove_head(level, min(excess, share))
         queue.dropped += len(entry.indexes)
         share -= ENTRY_COST + len(entry.indexes)
         dead_letter.depart(queue, [entry], "maxlen")
@@ -109,7 +108,7 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
 
 def _excess(queue: "Queue") -> int:
     """Return how many heads must go at least: exactly, for a length; one, for octets."""
-    limits = queue.limits
-    if limits.length_max is not None and queue.messages_ready > limits.length_max:
-        return queue.messages_ready - limits.length_max
-    return 1 if limits.octets_max is not None and queue.octets_ready > limits.octets_max else 0
+    limits, backlog = queue.limits, queue.backlog
+    if limits.length_max is not None and backlog.messages_ready > limits.length_max:
+        return backlog.messages_ready - limits.length_max
+    return 1 if limits.octets_max is not None and backlog.octets_ready > limits.octets_max else 0

@@ -1,8 +1,7 @@
 """Queue: entries in, entries out (data-model.md). Classic semantics; what a feature adds stands beside this file.
 
 Costs are per entry, never per message. Knows consumers by their base class and nothing of frames. Invariants:
-`messages_ready` is the sum of its levels; every message is in exactly one of: a level, a channel's unacked, the
-broker's `departures`, or nowhere.
+every message is in exactly one of: its backlog, a channel's unacked, the broker's `departures`, or nowhere.
 """
 
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -11,8 +10,8 @@ from pybroker.core import footprint
 from pybroker.core.limits import DROP_HEAD
 from pybroker.core.policy import UNRULED
 from pybroker.core.queue import away, dead_letter, dealing, expiry, getting, overflow, recovered
-from pybroker.core.queue.away import RESIDENT_OCTETS
-from pybroker.core.queue.ready import Level
+from pybroker.core.queue.away import PACK_BEHIND_MESSAGES, RESIDENT_OCTETS
+from pybroker.core.queue.backlog import Backlog
 from pybroker.core.queue.ring import Consumers
 from pybroker.message import Message
 from pybroker.run import Entry, Run
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pybroker.core.limits import QueueLimits
     from pybroker.core.link import SessionState
     from pybroker.core.publish import Receipt
+    from pybroker.core.queue.ready import Level
     from pybroker.core.unacked import Batch
     from pybroker.core.vhost import VHost
     from pybroker.wire.table import Table
@@ -35,12 +35,10 @@ BACKLOG_MESSAGES: Final = 2_000
 BACKLOG_OCTETS: Final = 1_048_576
 # Consumers that took nothing for this long are not busy but stuck; holding publishers would not help them.
 BUSY_MS: Final = 20
-# A run this far behind the head is packed into one block: half the memory, given back whole.
-PACK_BEHIND_MESSAGES: Final = 4_096
 
 
 class Queue:
-    """A named queue. `owner` is the session of an exclusive queue; `levels` descend by priority."""
+    """A named queue. `owner` is the session of an exclusive queue; `backlog` has the messages."""
 
     kind: ClassVar[str] = "queue"
 
@@ -50,6 +48,7 @@ class Queue:
         "arguments",
         "auto_delete",
         "awake",
+        "backlog",
         "bounded",
         "consumers",
         "deleted",
@@ -63,15 +62,8 @@ class Queue:
         "expires_at_ms",
         "got",
         "id",
-        "levels",
         "limits",
-        "messages_away",
-        "messages_ready",
-        "messages_unacknowledged",
         "name",
-        "octets_away",
-        "octets_ready",
-        "octets_unacknowledged",
         "one_by_one",
         "overdue",
         "owner",
@@ -110,13 +102,10 @@ class Queue:
         self.arguments = arguments
         self.type = limits.queue_type
         self.user = user
-        self.levels: list[Level] = [Level()]
+        self.backlog = Backlog(limits.priority_max)
         self.consumers = Consumers(single_active=limits.single_active_consumer)
         self.deleted = self.awake = False
         self.applied = UNRULED  # policies
-        self.messages_ready = self.messages_unacknowledged = 0
-        self.octets_ready = self.octets_unacknowledged = 0
-        self.messages_away = self.octets_away = 0  # of those that are ready: their contents are on disk only
         self.waiting: deque[Callable[[], None]] | None = None  # gets, until a head that is away is back
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
         self.timed = False  # a message may have a TTL
@@ -133,7 +122,17 @@ class Queue:
     @property
     def messages(self) -> int:
         """Return ready and unacknowledged messages together, as `list_queues` counts them (F41)."""
-        return self.messages_ready + self.messages_unacknowledged + dead_letter.held(self)[0]
+        return self.backlog.messages + dead_letter.held(self)[0]
+
+    @property
+    def messages_ready(self) -> int:
+        """Return how many messages wait for a consumer."""
+        return self.backlog.messages_ready
+
+    @property
+    def messages_unacknowledged(self) -> int:
+        """Return how many messages were delivered and not acknowledged yet."""
+        return self.backlog.messages_unacknowledged
 
     @property
     def consumer_count(self) -> int:
@@ -153,21 +152,9 @@ class Queue:
     @property
     def backlogged(self) -> bool:
         """Tell whether consumers are at work and behind, so that publishers are read less (share, data-model.md)."""
-        if self.messages_ready <= BACKLOG_MESSAGES and self.octets_ready <= BACKLOG_OCTETS:
+        if self.backlog.messages_ready <= BACKLOG_MESSAGES and self.backlog.octets_ready <= BACKLOG_OCTETS:
             return False
         return self.vhost.broker.clock.now_ms - self.delivered_ms < BUSY_MS
-
-    def head(self) -> Entry | None:
-        """Return the entry that leaves next; None also while it is away."""
-        level = self.first_level()
-        return None if level is None else level.head()
-
-    def first_level(self) -> Level | None:
-        """Return the level whose head leaves next."""
-        for level in self.levels:
-            if level.count:
-                return level
-        return None
 
     @property
     def head_timestamp(self) -> int | None:
@@ -175,7 +162,7 @@ class Queue:
 
         None also while that is away: who asks again is told.
         """
-        level = self.first_level()
+        level = self.backlog.first_level()
         if level is None:
             return None
         head = level.head()
@@ -208,7 +195,7 @@ class Queue:
         """Take messages at the tail. Those over a limit go: the oldest are dropped, or the new ones to the receipt."""
         if self.refused_origin and self.refused_origin == run.origin:
             return
-        n = len(indexes)
+        n, backlog = len(indexes), self.backlog
         if run.traits.ttl_ms is not None and not self.timed:
             self.timed = True
             self.set_limits(self.limits)
@@ -219,23 +206,20 @@ class Queue:
         bounded = self.bounded or run.traits.ttl_ms is not None
         if bounded:
             # As if one message came at a time: what was here has its turn first, then the new ones may be too many.
-            if self.messages_ready:
+            if backlog.messages_ready:
                 self.deliver(self.vhost.broker.clock.now_ms)
             if self.rejecting and overflow.refused(self, run, indexes, receipt):
                 return
         self.published += n
-        level = self.levels[0] if not self.limits.priority_max else self.level_of(run.traits.priority)
-        level.push(run, indexes)
-        self.messages_ready += n
-        self.octets_ready += run.body_octets if n == run.count else run.body_octets_of(indexes)
+        level = backlog.enqueue(run, indexes)
         if bounded:
             self._keep_limits(level, n, receipt)
         elif self.consumers:
             self.wake()
-        if self.messages_ready > PACK_BEHIND_MESSAGES or self.octets_ready > RESIDENT_OCTETS:
-            self._save_memory(level)
+        if backlog.messages_ready > PACK_BEHIND_MESSAGES or backlog.octets_ready > RESIDENT_OCTETS:
+            away.save_memory(self, level)
 
-    def _keep_limits(self, level: Level, new: int, receipt: "Receipt") -> None:
+    def _keep_limits(self, level: "Level", new: int, receipt: "Receipt") -> None:
         """Let consumers take what they can before anything counts as too much or too old."""
         now_ms = self.vhost.broker.clock.now_ms
         self.deliver(now_ms, expire=False)
@@ -262,7 +246,7 @@ class Queue:
     def deliver(self, now_ms: int, *, expire: bool = True) -> None:
         """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
         dealing.deliver(self, now_ms, expire=expire)
-        if self.messages_away:
+        if self.backlog.messages_evicted:
             away.bring_back(self, now_ms)
 
     def get(self, *, no_ack: bool) -> Entry | None:
@@ -277,17 +261,13 @@ class Queue:
 
     def settled(self, run: "Run", indexes: range) -> None:
         """Forget unacknowledged messages for good."""
-        self._taken_back(run, indexes)
+        self.backlog.settle(run, indexes)
         self.forget(run, indexes)
 
     def forget(self, run: "Run", indexes: range) -> None:
         """Tell the log that these messages are done with: acknowledged, dropped or sent on."""
         if self.durable and run.traits.persistent and (not self.deleted or ("queue", self.name) in self.vhost.leaving):
             self.vhost.broker.log.settle(self.id, run, indexes)
-
-    def _taken_back(self, run: "Run", indexes: range) -> None:
-        self.messages_unacknowledged -= len(indexes)
-        self.octets_unacknowledged -= run.body_octets_of(indexes)
 
     def give_back(self, batches: "list[Batch]") -> None:
         """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
@@ -320,23 +300,13 @@ class Queue:
         if self.deleted:
             return
         for batch in batches:
-            self._taken_back(batch.run, batch.indexes)
+            self.backlog.settle(batch.run, batch.indexes)
         dead_letter.depart(self, [Entry(b.run, b.indexes, b.deliveries + 1) for b in batches], "rejected")
-
-    def removed(self, entries: list[Entry]) -> None:
-        """Count ready messages that left a level otherwise than to a consumer."""
-        for entry in entries:
-            self.messages_ready -= len(entry.indexes)
-            self.octets_ready -= entry.body_octets
 
     def purge(self) -> int:
         """Drop what is ready; return how many messages that were."""
-        broker = self.vhost.broker
-        count = self.messages_ready
-        for level in self.levels:
-            broker.remains.add(self, level.clear())
-        self.messages_ready = self.messages_away = 0
-        self.octets_ready = self.octets_away = 0
+        count = self.backlog.messages_ready
+        self.vhost.broker.remains.add(self, self.backlog.clear())
         if self.waiting:
             getting.answer(self)
         return count
@@ -361,34 +331,6 @@ class Queue:
             self.expires_at_ms = 0 if self.consumers else broker.clock.now_ms + self.limits.expires_ms
             if self.expires_at_ms:
                 broker.timers.add(self.expires_at_ms, self)
-
-    # -- its levels ---------------------------------------------------------------------------------------------------
-
-    def level_of(self, priority: int) -> Level:
-        """Return the level of `priority` (above the maximum: the maximum), made when first used."""
-        maximum = self.limits.priority_max
-        if not maximum:
-            return self.levels[0]
-        priority = min(priority, maximum)
-        for at, level in enumerate(self.levels):
-            if level.priority == priority:
-                return level
-            if level.priority < priority:
-                level = Level(priority)
-                self.levels.insert(at, level)
-                return level
-        raise AssertionError("level 0 always exists")
-
-    def _save_memory(self, level: Level) -> None:
-        """Pack the last but one run of a backlog: the last one may still grow. What can go away need not be packed."""
-        tail = level.tail
-        on_disk = self.durable and self.vhost.broker.log.safe_seq > 0
-        if len(tail) > 1 and self.messages_ready > PACK_BEHIND_MESSAGES:
-            run = tail[-2].run
-            if run.contents is not None and run.count > 1 and not (on_disk and run.traits.persistent):
-                run.pack()
-        if on_disk and away.is_crowded(self):
-            away.send_away(self, level)
 
     def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:
         """Take what the log had for this queue when the broker started."""

@@ -1,20 +1,24 @@
-"""Messages of one priority that are ready: entries in the order of their seqs, returned ones at their original place.
+"""Level: messages of one priority that are ready: entries in the order of their seqs, returned ones in their place.
 
 Invariant: every seq in `returned` is below every seq in `ready`, because messages leave in order and nothing but a
 return brings a lower seq back. `returned` is kept descending (its end is the head) and free of overlaps. The seqs
-`behind` the head window are above those of both; messages may be away there, without contents (`away`).
+`behind` the head window are above those of both; messages may be evicted there, without contents (`away`). What all
+levels of a queue come to is `backlog`'s business.
 """
 
 from bisect import bisect_left
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from pybroker.core.queue.behind import Behind, fills_window
 from pybroker.run import Entry, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableSequence
 
-    from pybroker.core.queue.behind import Away, Behind
+    from pybroker.core.queue.behind import Away
+
+    Removed = MutableSequence[Entry] | MutableSequence[Entry | Away]
 
 # Taken from behind in one go.
 ADVANCE_ENTRIES: Final = 4_096
@@ -31,19 +35,23 @@ def _key(entry: Entry) -> int:
 class Level:
     """`count` messages, first in first out by seq. `tail` is where new ones go: `ready`, or what is fresh `behind` it.
 
-    Where there are messages and no `head`, those that come first are away: nothing can be taken before they are back.
+    Where there are messages and no `head`, those that come first are evicted: nothing can be taken until they are back.
     """
 
-    __slots__ = ("behind", "count", "priority", "ready", "returned", "tail", "tried_at")
+    __slots__ = ("behind", "count", "priority", "ready", "returned", "tried_at")
 
     def __init__(self, priority: int = 0) -> None:
         self.priority = priority
         self.ready: deque[Entry] = deque()
-        self.tail = self.ready
         self.returned: list[Entry] = []
         self.behind: Behind | None = None
         self.count = 0
-        self.tried_at = 0  # what the queue had taken when a head window was measured last
+        self.tried_at = 0  # how much had been published to the queue when a head window was measured last
+
+    @property
+    def tail(self) -> deque[Entry]:
+        """Return where new messages go: `ready`, or what is fresh behind it."""
+        return self.ready if self.behind is None else self.behind.fresh
 
     def __iter__(self) -> "Iterator[Entry]":
         """Yield the entries whose contents are in memory."""
@@ -55,7 +63,7 @@ class Level:
     def push(self, run: Run, indexes: range) -> None:
         """Append new messages: the last entry grows if it ends where `indexes` begin."""
         self.count += len(indexes)
-        tail = self.tail
+        tail = self.ready if self.behind is None else self.behind.fresh
         if tail:
             last = tail[-1]
             if last.run is run and last.indexes.stop == indexes.start and not last.deliveries:
@@ -64,7 +72,7 @@ class Level:
         tail.append(Entry(run, indexes))
 
     def head(self) -> Entry | None:
-        """Return the entry that leaves first; None while it is away."""
+        """Return the entry that leaves first; None while it is evicted."""
         if self.returned:
             return self.returned[-1]
         return self.ready[0] if self.ready else None
@@ -114,13 +122,12 @@ class Level:
             return
         self.returned = _without_overlaps(sorted([*self.returned, *entries], key=_first_seq))
 
-    def clear(self) -> "list[MutableSequence[Entry] | MutableSequence[Entry | Away]]":
+    def clear(self) -> "list[Removed]":
         """Remove everything and return it."""
-        removed: list[MutableSequence[Entry] | MutableSequence[Entry | Away]] = [self.returned, self.ready]
+        removed: list[Removed] = [self.returned, self.ready]
         if self.behind is not None:
             removed += [self.behind.parts, self.behind.paged, self.behind.fresh]
         self.returned, self.ready = [], deque()
-        self.tail = self.ready
         self.behind = None
         self.count = 0
         return removed
@@ -133,10 +140,37 @@ class Level:
         if not behind.parts and not (self.ready and behind.fresh):
             if not self.ready:
                 self.ready = behind.fresh
-            self.tail = self.ready
             self.behind = None
         else:
             behind.mark_low(self.ready)
+
+    def part_window(self) -> Behind | None:
+        """Part the head window from what lies behind it; None if nothing does."""
+        ready = self.ready
+        stay = fills_window(ready)
+        if not stay or stay == len(ready):
+            return None
+        self.behind = behind = Behind(ready)
+        self.ready = deque([ready.popleft() for _ in range(stay)])
+        behind.mark_low(self.ready)
+        return behind
+
+    def part_window_anew(self, published: int) -> Behind | None:
+        """Do the same, unless little was `published` to the queue since that was tried last."""
+        # What is crowded may be another level, or what came back: to measure this one each time would be for nothing.
+        if published - self.tried_at < len(self.ready) // 4:
+            return None
+        self.tried_at = published
+        return self.part_window()
+
+    def open_behind(self) -> Behind:
+        """Return what is behind the head window of an empty level, made now."""
+        self.behind = Behind()
+        return self.behind
+
+    def count_behind(self, messages: int) -> None:
+        """Count evicted messages that came behind the head window, or, below zero, that left it unseen."""
+        self.count += messages
 
     def _insert(self, entry: Entry) -> bool:
         """Insert one entry that overlaps no other; False if it does."""

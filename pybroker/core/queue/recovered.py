@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pybroker.core.queue import away
 from pybroker.core.queue.away import AWAY_ELEMENTS
-from pybroker.core.queue.behind import Away, Behind
+from pybroker.core.queue.behind import Away
 from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:
+    from pybroker.core.queue.behind import Behind
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
 
@@ -25,27 +26,22 @@ def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
 
     A part for each segment keeps that cheap: what interleaves is sorted together.
     """
-    assert not queue.messages_ready
+    backlog = queue.backlog
+    assert not backlog.messages_ready
     by_level: dict[Level, list[Stretch]] = {}
     for priority, timed, stretch in parts:
         if stretch.count:
-            by_level.setdefault(queue.level_of(priority), []).append(stretch)
+            by_level.setdefault(backlog.level_of(priority), []).append(stretch)
             queue.timed = queue.timed or timed
     for level, stretches in by_level.items():
-        level.behind = behind = Behind()
-        level.tail = behind.fresh
+        behind = level.open_behind()
         for ordered in _in_order(stretches):
-            count, octets = ordered.count, ordered.octets
-            level.count += count
-            queue.messages_ready += count
-            queue.messages_away += count
-            queue.octets_ready += octets
-            queue.octets_away += octets
+            backlog.recover(level, ordered.count, ordered.octets)
             for times, part in _by_deliveries(ordered, deliveries):
                 _append(behind, part, times)
     queue.set_limits(queue.limits)
     if queue.timed:
-        for level in queue.levels:
+        for level in backlog.levels:
             away.peek(queue, level)  # when it is due, is all that has to be known
     queue.head_came()
 
@@ -84,7 +80,7 @@ def _by_deliveries(stretch: Stretch, deliveries: Deliveries) -> Iterator[tuple[i
         yield 0, stretch.between(next_seq, last_seq)
 
 
-def _append(behind: Behind, stretch: Stretch, deliveries: int) -> None:
+def _append(behind: "Behind", stretch: Stretch, deliveries: int) -> None:
     """Append what is above all that is there, in parts that are not too long."""
     parts = behind.parts
     if not stretch.count:

@@ -50,9 +50,9 @@ class Reviews(Chore):
                 break
             del self._waiting[queue]
             if not queue.deleted:
-                before = queue.messages_ready
+                before = queue.backlog.messages_ready
                 review(queue)
-                budget -= LOOK_COST + before - queue.messages_ready
+                budget -= LOOK_COST + before - queue.backlog.messages_ready
         if self._waiting:
             self.wake_again()
 
@@ -70,7 +70,7 @@ def relimit(queue: "Queue", limits: "QueueLimits") -> None:
         queue.touch()
     if queue.bounded != bounded:
         queue.vhost.bump()  # messages of one run may be of different age, where nobody minds
-    if queue.messages_ready and queue.bounded:
+    if queue.backlog.messages_ready and queue.bounded:
         broker.reviews.add(queue)
 
 

@@ -96,7 +96,6 @@ class Schedule(Queue):
             look_ms = min(look_ms, due_ms)
         self.published += len(indexes)
         shelf.let_go()
-        self._count()
         if look_ms < self.timer_ms or self.timer_ms <= run.arrived_ms or self.times or shelf.crowded:
             self._look_at(look_ms)
 
@@ -110,10 +109,16 @@ class Schedule(Queue):
         clock = self.vhost.broker.clock
         return clock.timestamp_ms - clock.now_ms if agenda is self.times else 0
 
-    def _count(self) -> None:
+    @property
+    def messages(self) -> int:
+        """Return how many messages wait."""
         unread = 0 if self._recall is None else self._recall.left
-        self.messages_ready = len(self.delays) + len(self.times) + unread
-        self.messages_away = self.messages_ready - len(self.shelf)
+        return len(self.delays) + len(self.times) + unread
+
+    @property
+    def messages_evicted(self) -> int:
+        """Return how many of them have their contents on disk only."""
+        return self.messages - len(self.shelf)
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -127,7 +132,7 @@ class Schedule(Queue):
             return
         shelf = self.shelf
         shelf.let_go()
-        more = self.messages_away > 0 and shelf.read_ahead(urgent=False)
+        more = self.messages_evicted > 0 and shelf.read_ahead(urgent=False)
         due = self.first(TURN_MESSAGES)
         broker = self.vhost.broker
         if due and broker.log.uncommitted_octets > UNCOMMITTED_OCTETS_MAX:
@@ -148,7 +153,6 @@ class Schedule(Queue):
             self._release.end()
         if done < len(due):
             more = shelf.read_ahead(urgent=True) or more
-        self._count()
         if more or done == TURN_MESSAGES:
             self.wake()
         else:
@@ -185,7 +189,7 @@ class Schedule(Queue):
                 # One that is not here is on its way.
                 if item.seq in shelf:
                     self._look_at(item.due - self._ahead(agenda))
-        if self.messages_away and not shelf.fetching and not shelf.full:
+        if self.messages_evicted and not shelf.fetching and not shelf.full:
             self._look_at(shelf.read_at_ms)
         if shelf.crowded:
             self._look_at(now_ms + TIMER_MS_MAX)
@@ -218,7 +222,6 @@ class Schedule(Queue):
             return False
         self._settle(each, self.shelf.forget(each.seq, each.size))
         self.dropped += 1
-        self._count()
         return True
 
     def find(self, seq: int) -> Waiting | None:
@@ -245,7 +248,6 @@ class Schedule(Queue):
         """Go on without a message that could not be read; the log keeps what there is of it."""
         if each.agenda.remove(each.due_ms, each.seq):
             self.unreadable += 1
-            self._count()
             self._tell_unreadable()
 
     def discard(self) -> None:
@@ -256,14 +258,13 @@ class Schedule(Queue):
         broker = self.vhost.broker
         self.vhost.schedules.pop(self, None)
         broker.timers.forget(self)
-        if self.messages_ready:
+        if self.messages:
             name = describe("exchange", self.exchange.name, self.vhost.name)
-            log.warning("%s is deleted with %d messages that were not due yet", name, self.messages_ready)
+            log.warning("%s is deleted with %d messages that were not due yet", name, self.messages)
         self.delays.clear()
         self.times.clear()
         self.shelf.clear()
         self._recall = None
-        self.messages_ready = self.messages_away = 0
         self.wake()
 
     def _forget_some(self) -> None:
@@ -287,7 +288,6 @@ class Schedule(Queue):
     def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:  # noqa: ARG002
         """Take what the log had: it is read, a share at a time, to learn when it is due; nothing leaves before."""
         self._recall = Recall(self, merge([stretch for _, _, stretch in parts]))
-        self._count()
 
     def recall(self, run: "Run", indexes: range) -> None:
         """Learn of messages that the log has."""
@@ -304,7 +304,6 @@ class Schedule(Queue):
                 self.unreadable += recall.lost
                 self._tell_unreadable()
             self.wake()
-        self._count()
 
     def _tell_unreadable(self) -> None:
         text = f"{self!r} goes on without {self.unreadable} messages that cannot be read"

@@ -26,7 +26,7 @@ def test_what_lies_on_disk_alone_is_not_counted_as_held_in_memory(operator, peer
     for _ in range(3):
         peer.publish("", "q", b"four")
     queue = operator.world.vhost.queues["q"]
-    queue.messages_away, queue.octets_away = 2, 8
+    queue.backlog.messages_evicted, queue.backlog.octets_evicted = 2, 8
     counts = ("messages_ready", "messages_ready_ram", "messages_ram", "messages_paged_out")
     assert operator.list("list_queues", *counts) == [[3, 1, 1, 2]]
     octets = ("message_bytes", "message_bytes_ram", "message_bytes_paged_out")

@@ -25,7 +25,7 @@ def send(vhost, body, headers=None):
 
 
 def bodies(q):
-    return [Message(entry.run, index).body for level in q.levels for entry in level for index in entry.indexes]
+    return [Message(entry.run, index).body for level in q.backlog.levels for entry in level for index in entry.indexes]
 
 
 @given(st.integers(1, 5), st.lists(st.booleans(), max_size=9))

@@ -30,23 +30,23 @@ def test_a_window_stays_and_what_lies_behind_it_goes():
     bench = DiskBench()
     bench.fill(away.RESIDENT_MESSAGES + 100)
     queue = bench.queue
-    assert WINDOW_MESSAGES == queue.messages_ready - queue.messages_away
+    assert WINDOW_MESSAGES == queue.messages_ready - queue.backlog.messages_evicted
     assert list(range(WINDOW_MESSAGES + 1, away.RESIDENT_MESSAGES + 101)) == away_seqs(bench)
     assert (1, 1) == (len(parts_of(bench)), len(parts_of(bench)[0].stretch))
-    assert queue.octets_ready == queue.messages_ready
+    assert queue.backlog.octets_ready == queue.messages_ready
 
 
 def test_large_bodies_go_by_their_octets():
     bench = DiskBench()
     bench.fill(60, size=100_000)
-    assert -(-WINDOW_OCTETS // 100_000) == bench.queue.messages_ready - bench.queue.messages_away
-    assert bench.queue.octets_away == 100_000 * bench.queue.messages_away
+    assert -(-WINDOW_OCTETS // 100_000) == bench.queue.messages_ready - bench.queue.backlog.messages_evicted
+    assert bench.queue.backlog.octets_evicted == 100_000 * bench.queue.backlog.messages_evicted
 
 
 def test_a_small_backlog_stays():
     bench = DiskBench()
     bench.fill(away.RESIDENT_MESSAGES)
-    assert (0, None) == (bench.queue.messages_away, bench.queue.levels[0].behind)
+    assert (0, None) == (bench.queue.backlog.messages_evicted, bench.queue.backlog.levels[0].behind)
 
 
 def test_nothing_goes_before_the_log_has_it_and_everything_when_it_does(small):
@@ -54,22 +54,22 @@ def test_nothing_goes_before_the_log_has_it_and_everything_when_it_does(small):
     for _ in range(20):
         bench.publish(b"x")
     bench.turn()
-    assert 0 == bench.queue.messages_away
+    assert 0 == bench.queue.backlog.messages_evicted
     bench.log.complete(bench.broker)
     bench.turn()
-    assert 18 == bench.queue.messages_away
+    assert 18 == bench.queue.backlog.messages_evicted
 
 
 def test_nothing_goes_from_a_queue_that_is_not_durable_nor_without_a_disk(small):
     bench = DiskBench()
     bench.queue.durable = False
     bench.fill(20)
-    assert 0 == bench.queue.messages_away
+    assert 0 == bench.queue.backlog.messages_evicted
     bench = DiskBench()
     bench.log.safe_seq = 0
     for _ in range(20):
         bench.publish(b"x")
-    assert bench.queue.levels[0].behind is None
+    assert bench.queue.backlog.levels[0].behind is None
 
 
 def test_transient_messages_stay_between_those_that_go(small):
@@ -93,11 +93,11 @@ def test_messages_of_different_sizes_are_counted_to_the_octet(small):
         bench.publish(*[b"x" * size for size in sizes])
     bench.log.complete(bench.broker)
     bench.turn()
-    assert bench.queue.octets_ready == 12 + 4 * sum(sizes)
-    assert bench.queue.octets_away >= 3 * sum(sizes)
+    assert bench.queue.backlog.octets_ready == 12 + 4 * sum(sizes)
+    assert bench.queue.backlog.octets_evicted >= 3 * sum(sizes)
     reader = bench.reader()
     bench.settle_down()
-    assert (0, 0, 59) == (bench.queue.octets_ready, bench.queue.octets_away, len(reader.seqs))
+    assert (0, 0, 59) == (bench.queue.backlog.octets_ready, bench.queue.backlog.octets_evicted, len(reader.seqs))
 
 
 def test_those_of_one_size_are_one_element_and_those_of_any_one_each():
@@ -119,7 +119,7 @@ def test_what_came_back_and_goes_again_keeps_its_deliveries(small):
     # Returned ones stay; what is published then goes.
     bench.fill(9)
     assert min(away_seqs(bench)) > 30
-    assert 30 == len(seqs(bench.queue.levels[0].returned))
+    assert 30 == len(seqs(bench.queue.backlog.levels[0].returned))
 
 
 def test_no_level_is_measured_again_and_again_for_nothing(handy):
@@ -128,7 +128,7 @@ def test_no_level_is_measured_again_and_again_for_nothing(handy):
     bench.fill(500, traits=PLAIN_TRAITS)
     urgent = Traits(persistent=True, priority=1)
     bench.fill(40, traits=urgent)
-    level = bench.queue.levels[0]
+    level = bench.queue.backlog.levels[0]
     measured_at = level.tried_at
     bench.fill(5, traits=urgent)
     assert (measured_at, None) == (level.tried_at, level.behind)
@@ -151,8 +151,8 @@ def test_a_consumer_gets_everything_in_order(small):
     reader = bench.reader()
     bench.settle_down()
     assert list(range(1, 51)) == reader.seqs
-    assert (0, None, 0) == (bench.queue.messages_ready, bench.queue.levels[0].behind, len(bench.log.fetches))
-    assert bench.queue.levels[0].tail is bench.queue.levels[0].ready
+    assert (0, None, 0) == (bench.queue.messages_ready, bench.queue.backlog.levels[0].behind, len(bench.log.fetches))
+    assert bench.queue.backlog.levels[0].tail is bench.queue.backlog.levels[0].ready
 
 
 def test_a_consumer_without_credit_reads_no_further_than_a_window(handy):
@@ -172,7 +172,7 @@ def test_where_messages_leave_fast_the_next_are_read_before_they_are_needed(hand
     while len(reader.seqs) < 1_500:
         reader.channel.settle(reader.channel.unacked.take_up_to(0))
         bench.turn()
-        waits += bench.queue.head() is None and bench.queue.messages_ready > 0
+        waits += bench.queue.backlog.head() is None and bench.queue.messages_ready > 0
         bench.log.answer()
         bench.turn()
     # But for the first ones, while it was not known yet how fast.
@@ -271,7 +271,7 @@ def test_f32_a_full_queue_drops_heads_without_reading_them(small):
         bench.fill(4)
     assert (12, 12, 28, 0) == (
         bench.queue.messages_ready,
-        bench.queue.octets_ready,
+        bench.queue.backlog.octets_ready,
         bench.queue.dropped,
         bench.log.asked,
     )
@@ -284,14 +284,14 @@ def test_f32_a_full_queue_drops_heads_without_reading_them(small):
 def test_f32_heads_that_are_on_their_way_back_are_dropped_when_they_are_here(small):
     bench = DiskBench(x_max_length=12)
     bench.fill(12)
-    while bench.queue.head() is not None:
+    while bench.queue.backlog.head() is not None:
         bench.queue.get(no_ack=True)
     before = bench.queue.messages_ready
     assert 1 == len(bench.log.fetches)
     bench.fill(9)
     assert (before + 9, 0) == (bench.queue.messages_ready, bench.queue.dropped)
     bench.settle_down()
-    assert (12, before - 3, 12) == (bench.queue.messages_ready, bench.queue.dropped, bench.queue.octets_ready)
+    assert (12, before - 3, 12) == (bench.queue.messages_ready, bench.queue.dropped, bench.queue.backlog.octets_ready)
     assert set(range(10, 22)) == bench.log.live[bench.queue.id]
 
 
@@ -344,7 +344,7 @@ def test_what_cannot_be_read_is_missed_counted_told_and_not_settled(small, caplo
     reader = bench.reader()
     bench.settle_down()
     assert [seq for seq in range(1, 21) if seq not in lost] == reader.seqs
-    assert (0, 0, 5) == (bench.queue.messages_ready, bench.queue.octets_ready, bench.queue.unreadable)
+    assert (0, 0, 5) == (bench.queue.messages_ready, bench.queue.backlog.octets_ready, bench.queue.unreadable)
     reader.channel.settle(reader.channel.unacked.take_up_to(0))
     assert set(lost) == bench.log.live[bench.queue.id]
     assert 1 == sum("goes on without" in record.message for record in caplog.records)
@@ -377,8 +377,8 @@ def test_one_that_is_wanted_of_a_large_run_does_not_keep_the_others(small):
 def test_the_first_message_shows_its_timestamp_once_it_is_back_and_no_other_is_read(handy):
     bench = DiskBench()
     bench.queue.restore([(0, False, on_disk(bench, range(1, 20)))], 0)
-    assert (None, None) == (bench.queue.head(), bench.queue.head_timestamp)
+    assert (None, None) == (bench.queue.backlog.head(), bench.queue.head_timestamp)
     bench.settle_down()
-    assert (1, 1) == (bench.queue.head().first_seq, bench.log.asked)
+    assert (1, 1) == (bench.queue.backlog.head().first_seq, bench.log.asked)
     assert bench.queue.head_timestamp is None
     assert 1 == bench.log.asked

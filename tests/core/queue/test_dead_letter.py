@@ -20,7 +20,7 @@ from pybroker.wire.table import Table
 
 
 def letters(bench: Bench) -> list[Message]:
-    return [Message(entry.run, i) for level in bench.queue.levels for entry in level for i in entry.indexes]
+    return [Message(entry.run, i) for level in bench.queue.backlog.levels for entry in level for i in entry.indexes]
 
 
 def headers(message: Message) -> dict[str, Any]:

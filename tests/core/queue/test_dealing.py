@@ -113,10 +113,10 @@ def test_counts_are_those_of_the_messages_however_they_were_dealt(runs, readers)
     delivered = sorted(seq for reader in found for seq in reader.seqs)
     held = [seq for reader in found if not reader.no_ack for seq in reader.seqs]
     assert list(range(len(delivered) + 1, len(sizes) + 1)) == bench.ready()
-    assert sum(sizes[len(delivered) :]) == queue.octets_ready
+    assert sum(sizes[len(delivered) :]) == queue.backlog.octets_ready
     assert (len(held), sum(sizes[seq - 1] for seq in held)) == (
         queue.messages_unacknowledged,
-        queue.octets_unacknowledged,
+        queue.backlog.octets_unacknowledged,
     )
     assert (len(held), len(delivered) - len(held), 0) == (queue.delivered, queue.delivered_no_ack, queue.redelivered)
     for reader in found:

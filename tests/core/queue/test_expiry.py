@@ -30,7 +30,7 @@ def test_a_run_that_is_due_goes_as_one_entry():
     assert 5_000 == bench.queue.messages_ready
     bench.advance(1)
     assert (0, 5_000) == (bench.queue.messages, bench.queue.expired)
-    assert 0 == bench.queue.octets_ready
+    assert 0 == bench.queue.backlog.octets_ready
 
 
 def test_a_message_is_never_delivered_when_it_is_due():

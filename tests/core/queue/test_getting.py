@@ -15,7 +15,7 @@ def bench(monkeypatch):
 
 def with_head_away(bench: DiskBench) -> DiskBench:
     bench.fill(24)
-    while bench.queue.head() is not None:
+    while bench.queue.backlog.head() is not None:
         bench.queue.get(no_ack=True)
     return bench
 
@@ -116,7 +116,7 @@ def test_messages_that_expired_while_away_are_not_got(monkeypatch):
     shrink(monkeypatch)
     bench = DiskBench(x_message_ttl=100)
     bench.fill(24)
-    while bench.queue.head() is not None:
+    while bench.queue.backlog.head() is not None:
         bench.queue.get(no_ack=True)
     told = []
     getter(bench, told)

@@ -28,8 +28,8 @@ def test_what_several_queues_have_is_written_once():
             queue.enqueue(run, range(1), NO_RECEIPT)
     for _ in range(4):
         bench.page()
-    away = bench.queue.messages_away
-    assert [away, away] == [queue.messages_away for queue in others]
+    away = bench.queue.backlog.messages_evicted
+    assert [away, away] == [queue.backlog.messages_evicted for queue in others]
     assert 60 < away
     assert bench.pages.log.octets < 100_100 * away
     bench.queue.purge()
@@ -48,7 +48,7 @@ def test_persistent_messages_of_a_transient_queue_are_paged_those_of_a_durable_o
         bench.publish(b"x" * 10)
     bench.log.complete(bench.broker)
     bench.page()
-    assert bench.queue.messages_away > 20
+    assert bench.queue.backlog.messages_evicted > 20
     assert bool(paged_seqs(bench)) is not durable
     reader = bench.reader()
     bench.rest()
@@ -66,7 +66,7 @@ def test_what_is_taken_while_its_page_is_written_is_not_away(small):
     assert reader.seqs == list(range(1, 31))
     bench.pages.hold = False
     bench.rest()
-    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
+    assert (0, 0, {}) == (bench.queue.backlog.messages_evicted, bench.pages.log.pages, bench.pages.disk.files)
 
 
 @pytest.mark.parametrize("hold", [True, False])
@@ -78,7 +78,7 @@ def test_a_purge_gives_the_disk_back(small, hold):
     assert 30 == bench.queue.purge()
     bench.pages.hold = False
     bench.rest()
-    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
+    assert (0, 0, {}) == (bench.queue.backlog.messages_evicted, bench.pages.log.pages, bench.pages.disk.files)
 
 
 def test_a_purge_while_messages_are_read_back_gives_the_disk_back(small):
@@ -90,7 +90,7 @@ def test_a_purge_while_messages_are_read_back_gives_the_disk_back(small):
     assert len(reader.seqs) < 30
     bench.queue.purge()
     bench.rest()
-    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
+    assert (0, 0, {}) == (bench.queue.backlog.messages_evicted, bench.pages.log.pages, bench.pages.disk.files)
 
 
 @pytest.mark.parametrize("durable", [True, False])
@@ -104,7 +104,7 @@ def test_what_is_read_back_from_a_page_after_a_purge_is_not_settled_in_the_log(s
     bench.queue.purge()
     assert bench.pages.step()  # before what was purged is forgotten, at the end of the turn
     bench.rest()  # DiskLog finds out who settles what it never had
-    assert (0, 0, {}) == (bench.queue.messages_away, bench.pages.log.pages, bench.pages.disk.files)
+    assert (0, 0, {}) == (bench.queue.backlog.messages_evicted, bench.pages.log.pages, bench.pages.disk.files)
 
 
 def test_a_page_that_cannot_be_written_takes_nothing_back_that_was_purged_meanwhile(small, monkeypatch):
@@ -116,7 +116,7 @@ def test_a_page_that_cannot_be_written_takes_nothing_back_that_was_purged_meanwh
     bench.log.complete(bench.broker)
     bench.pages.hold = True
     bench.page()
-    behind = bench.queue.levels[0].behind
+    behind = bench.queue.backlog.levels[0].behind
     assert behind.parts
     assert any(away.page is None for away in behind.paged)
     bench.queue.purge()
@@ -137,15 +137,15 @@ def test_heads_that_are_dropped_unseen_give_the_disk_back(small):
     bench.fill(80, traits=PLAIN_TRAITS)
     bench.rest()
     assert 40 == bench.queue.messages_ready
-    assert seqs(bench.queue.levels[0]) == list(range(81, 121))
-    assert (80, 0, {}) == (bench.queue.dropped, bench.queue.messages_away, bench.pages.disk.files)
+    assert seqs(bench.queue.backlog.levels[0]) == list(range(81, 121))
+    assert (80, 0, {}) == (bench.queue.dropped, bench.queue.backlog.messages_evicted, bench.pages.disk.files)
 
 
 def test_what_expired_on_disk_expires_when_it_comes_and_gives_the_disk_back(small):
     bench = PagedBench(durable=False)
     bench.fill(20, traits=Traits(ttl_ms=100))
     bench.page()
-    assert bench.queue.messages_away > 10
+    assert bench.queue.backlog.messages_evicted > 10
     bench.advance(100)
     bench.rest()
     assert (0, 20, {}) == (bench.queue.messages_ready, bench.queue.expired, bench.pages.disk.files)
@@ -161,7 +161,7 @@ def test_a_message_that_cannot_be_read_is_counted_and_the_others_come(small):
     bench.rest()
     assert 1 == bench.queue.unreadable == 30 - len(reader.seqs)
     assert reader.seqs == sorted(reader.seqs)
-    assert ({}, 0, 0) == (bench.pages.disk.files, bench.queue.messages_ready, bench.queue.octets_ready)
+    assert ({}, 0, 0) == (bench.pages.disk.files, bench.queue.messages_ready, bench.queue.backlog.octets_ready)
     assert "cannot be read" in bench.pages.unreadable[0]
 
 
@@ -186,8 +186,8 @@ def test_a_page_of_another_queue_is_not_kept_for_what_could_not_leave():
     bench.log.take(1)
     bench.pages.disk.fail_next("write_at", errno.EIO)
     leave(bench, other)
-    assert 0 == other.messages_away < bench.queue.messages_away
+    assert 0 == other.backlog.messages_evicted < bench.queue.backlog.messages_evicted
     bench.queue.purge()
     bench.rest()
     assert ({}, 0) == (bench.pages.disk.files, bench.pages.log.pages)
-    assert 31 == other.messages_ready == sum(map(len, other.levels[0]))
+    assert 31 == other.messages_ready == sum(map(len, other.backlog.levels[0]))

@@ -47,7 +47,7 @@ def test_f32_limits_hold_as_if_messages_came_one_at_a_time(chunks, length, octet
     sizes = [size for chunk in chunks for size in chunk]
     left, expected = naive(sizes, length, octets, drop_head=overflow == "drop-head")
     assert (left, expected) == (sizes_of(bench), refused)
-    assert (sum(left), len(left)) == (bench.queue.octets_ready, bench.queue.messages_ready)
+    assert (sum(left), len(left)) == (bench.queue.backlog.octets_ready, bench.queue.messages_ready)
     assert len(sizes) - len(refused) == bench.queue.published
     assert len(sizes) - len(refused) - len(left) == bench.queue.dropped
 

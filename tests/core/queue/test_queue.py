@@ -26,10 +26,10 @@ def test_get_takes_the_head_one_at_a_time():
     bench.publish(b"a", b"bb")
     first = bench.queue.get(no_ack=False)
     assert first is not None
-    assert (1, (1, 1), 2) == (first.first_seq, counts(bench), bench.queue.octets_ready)
+    assert (1, (1, 1), 2) == (first.first_seq, counts(bench), bench.queue.backlog.octets_ready)
     second = bench.queue.get(no_ack=True)
     assert second is not None
-    assert (2, (0, 1), 0) == (second.first_seq, counts(bench), bench.queue.octets_ready)
+    assert (2, (0, 1), 0) == (second.first_seq, counts(bench), bench.queue.backlog.octets_ready)
     assert bench.queue.get(no_ack=True) is None
     assert 2 == bench.queue.got
 
@@ -65,7 +65,7 @@ def test_f15_counts_and_octets_follow_the_messages(sizes, parts):
             channel.give_back([batch], requeue=what == "requeue")
     back = [seq for seq, what in zip(range(1, len(sizes) + 1), parts, strict=False) if what == "requeue"]
     assert back == bench.ready()
-    assert (0, 0) == (bench.queue.messages_unacknowledged, bench.queue.octets_unacknowledged)
+    assert (0, 0) == (bench.queue.messages_unacknowledged, bench.queue.backlog.octets_unacknowledged)
     assert parts[: len(sizes)].count("ack") == bench.queue.acked
     assert (0, 0) == (reader.unacked, channel.unacked_consumed)
 
@@ -132,7 +132,7 @@ def test_purge_takes_what_is_ready_on_every_level_and_nothing_else():
     bench.turn()
     bench.flood(2, Traits(priority=3))
     assert 5 == bench.queue.purge()
-    assert ((0, 1), 0) == (counts(bench), bench.queue.octets_ready)
+    assert ((0, 1), 0) == (counts(bench), bench.queue.backlog.octets_ready)
     give_back(reader)
     assert [1] == bench.ready()
 
@@ -146,7 +146,7 @@ def test_what_comes_back_to_a_deleted_queue_is_gone():
     assert 1 == reader.told
     give_back(reader, 1)
     give_back(reader, requeue=False)
-    assert (0, 0, 0) == (bench.queue.messages_ready, bench.queue.octets_ready, len(bench.broker.departures))
+    assert (0, 0, 0) == (bench.queue.messages_ready, bench.queue.backlog.octets_ready, len(bench.broker.departures))
     assert 0 == bench.vhost.delete_queue(bench.queue)
 
 
@@ -172,16 +172,16 @@ def test_a_backlog_is_packed_behind_its_head_and_delivered_unchanged():
         bodies = [b"%d.%d" % (i, k) for k in range(64)]
         bench.publish(*bodies)
         expected += bodies
-    packed = [entry.run.packed for entry in bench.queue.levels[0].ready]
+    packed = [entry.run.packed for entry in bench.queue.backlog.levels[0].ready]
     assert 8 == sum(packed)
     assert not packed[-1]
     octets = sum(map(len, expected))
-    assert octets == bench.queue.octets_ready
+    assert octets == bench.queue.backlog.octets_ready
     assert expected == bench.bodies()
     reader = bench.reader()
     bench.turn()
     assert list(range(1, len(expected) + 1)) == reader.seqs
-    assert octets == bench.queue.octets_unacknowledged
+    assert octets == bench.queue.backlog.octets_unacknowledged
 
 
 def test_a_run_that_may_still_grow_is_not_packed():
@@ -199,10 +199,10 @@ def test_a_run_that_may_still_grow_is_not_packed():
 
 def test_f35_levels_are_made_when_first_used_and_above_the_maximum_is_the_maximum():
     bench = Bench(x_max_priority=5)
-    assert [0] == [level.priority for level in bench.queue.levels]
+    assert [0] == [level.priority for level in bench.queue.backlog.levels]
     for priority in (3, 200, 0, 1, 5):
         bench.flood(1, Traits(priority=priority))
-    assert [5, 3, 1, 0] == [level.priority for level in bench.queue.levels]
+    assert [5, 3, 1, 0] == [level.priority for level in bench.queue.backlog.levels]
     assert [2, 5, 1, 4, 3] == bench.ready()
 
 
@@ -288,9 +288,9 @@ def test_messages_are_ready_and_unacknowledged_together():
 
 def test_the_head_is_what_leaves_next():
     bench = Bench(x_max_priority=2)
-    assert bench.queue.head() is None
+    assert bench.queue.backlog.head() is None
     bench.flood(1)
     bench.flood(1, Traits(priority=2))
-    head = bench.queue.head()
+    head = bench.queue.backlog.head()
     assert isinstance(head, Entry)
     assert 2 == head.first_seq

@@ -29,10 +29,15 @@ def test_recovered_messages_are_counted_and_none_is_read_before_somebody_wants_i
     bench.queue.restore([(0, False, on_disk(bench, range(1, 30)))], 0)
     bench.settle_down()
     queue = bench.queue
-    assert (29, 29, 29, 29) == (queue.messages_ready, queue.octets_ready, queue.messages_away, queue.octets_away)
-    assert (0, None) == (bench.log.asked, queue.head())
+    assert (29, 29, 29, 29) == (
+        queue.messages_ready,
+        queue.backlog.octets_ready,
+        queue.backlog.messages_evicted,
+        queue.backlog.octets_evicted,
+    )
+    assert (0, None) == (bench.log.asked, queue.backlog.head())
     assert [(seq, False) for seq in range(1, 30)] == drained(bench)
-    assert 0 == queue.messages_away == queue.octets_away == queue.messages_ready
+    assert 0 == queue.backlog.messages_evicted == queue.backlog.octets_evicted == queue.messages_ready
 
 
 def test_new_messages_come_after_the_recovered_ones(bench):
@@ -125,14 +130,14 @@ def test_a_length_limit_holds_at_once(monkeypatch):
 def test_nothing_recovered_is_an_empty_queue(bench):
     bench.queue.restore([], 0)
     bench.queue.restore([(0, False, Stretch())], [])
-    assert (0, None) == (bench.queue.messages, bench.queue.levels[0].behind)
+    assert (0, None) == (bench.queue.messages, bench.queue.backlog.levels[0].behind)
 
 
 def test_parts_are_not_arbitrarily_long():
     bench = DiskBench()
     stretch = stretch_of(range(1, 2 * (2 * AWAY_ELEMENTS + 5), 2))
     bench.queue.restore([(0, False, stretch)], 0)
-    behind = bench.queue.levels[0].behind
+    behind = bench.queue.backlog.levels[0].behind
     assert [AWAY_ELEMENTS, AWAY_ELEMENTS, 5] == [len(part.stretch) for part in behind.parts]
     assert 2 * AWAY_ELEMENTS + 5 == bench.queue.messages_ready
 
@@ -141,4 +146,4 @@ def test_short_stretches_join():
     bench = DiskBench()
     parts = [(0, False, stretch_of(range(first, first + 10, 2))) for first in range(1, 1_000, 10)]
     bench.queue.restore(parts, 1)
-    assert 1 == len(bench.queue.levels[0].behind.parts)
+    assert 1 == len(bench.queue.backlog.levels[0].behind.parts)

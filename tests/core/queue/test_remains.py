@@ -23,9 +23,9 @@ def filled(count: int, traits: Traits = PLAIN_TRAITS) -> Bench:
     """Return a queue with `count` messages, each a run of its own; the last three came back."""
     bench = Bench()
     run = run_of([b"x"], traits=traits)
-    bench.queue.levels[0].ready.extend(Entry(run, range(1)) for _ in range(count - 3))
-    bench.queue.levels[0].returned.extend(Entry(run, range(1), 1) for _ in range(3))
-    bench.queue.levels[0].count = bench.queue.messages_ready = count
+    bench.queue.backlog.levels[0].ready.extend(Entry(run, range(1)) for _ in range(count - 3))
+    bench.queue.backlog.levels[0].returned.extend(Entry(run, range(1), 1) for _ in range(3))
+    bench.queue.backlog.levels[0].count = bench.queue.backlog.messages_ready = count
     return bench
 
 

@@ -180,6 +180,7 @@ def handy(monkeypatch):
     monkeypatch.setattr(behind, "WINDOW_MESSAGES", 64)
     monkeypatch.setattr(away, "RESIDENT_MESSAGES", 320)
     monkeypatch.setattr(away, "FETCH_MESSAGES", 128)
+    monkeypatch.setattr(away, "PACK_BEHIND_MESSAGES", 128)
     monkeypatch.setattr(queue, "PACK_BEHIND_MESSAGES", 128)
     monkeypatch.setattr(overflow, "DROP_COST", 100 * ENTRY_COST)
 
@@ -189,7 +190,7 @@ def backlog(count):
     disk = DiskBench()
     for _ in range(count // 100):
         disk.fill(100)
-    assert disk.queue.messages_away > count // 3
+    assert disk.queue.backlog.messages_evicted > count // 3
     return disk
 
 

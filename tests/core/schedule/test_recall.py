@@ -35,13 +35,13 @@ def test_a_portion_is_on_its_way_while_another_is_looked_at_a_share_at_a_time(mo
     monkeypatch.setattr(recalls, "SHARE_MESSAGES", 3)
     schedule, log = found(*range(10, 20))
     pump = schedule.vhost.broker.pump
-    assert (8, 2, 10) == (log.asked, len(log.fetches), schedule.messages_ready)
+    assert (8, 2, 10) == (log.asked, len(log.fetches), schedule.messages)
     left = []
     while schedule.reading:
         assert log.answer() or schedule.awake
         pump()
         left.append(10 - len(schedule.delays))
-        assert 10 == schedule.messages_ready
+        assert 10 == schedule.messages
     assert sorted(left, reverse=True) == left
     assert {7, 4, 1} <= set(left)
     assert (0, 10) == (schedule.unreadable, log.asked)
@@ -53,7 +53,7 @@ def test_what_cannot_be_read_is_counted():
     log.unreadable.add(2)
     log.answer()
     schedule.vhost.broker.pump()
-    assert (False, 1, 2) == (schedule.reading, schedule.unreadable, schedule.messages_ready)
+    assert (False, 1, 2) == (schedule.reading, schedule.unreadable, schedule.messages)
 
 
 def test_a_schedule_that_is_deleted_meanwhile_reads_no_more():
@@ -61,7 +61,7 @@ def test_a_schedule_that_is_deleted_meanwhile_reads_no_more():
     schedule.discard()
     log.answer()
     schedule.vhost.broker.pump()
-    assert (0, 0) == (schedule.messages_ready, len(schedule.delays))
+    assert (0, 0) == (schedule.messages, len(schedule.delays))
 
 
 def test_portions_are_limited_by_messages_and_octets(monkeypatch):

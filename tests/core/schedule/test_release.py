@@ -26,7 +26,7 @@ def run_of(vhost, key, *headers, octets=b""):
 
 
 def entries(q):
-    return [(entry.run.count, len(entry.indexes)) for level in q.levels for entry in level]
+    return [(entry.run.count, len(entry.indexes)) for level in q.backlog.levels for entry in level]
 
 
 def test_what_goes_the_same_way_is_one_run():
@@ -76,7 +76,7 @@ def test_headers_that_fill_a_frame_stay_as_they_were():
     run = run_of(vhost, "k", headers)
     release.add(run, run.content(0))
     release.end()
-    (level,) = q.levels
+    (level,) = q.backlog.levels
     (entry,) = level
     content = entry.run.content(0)
     assert headers == decode_properties(content[19 : 7 + int.from_bytes(content[3:7])]).headers

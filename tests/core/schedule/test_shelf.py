@@ -24,7 +24,6 @@ def put(schedule, *delays, size=1):
     for index, delay in enumerate(delays):
         schedule.delays.add(now_ms + delay, seq + index, size)
         schedule.shelf.put(run, index, size, now_ms + delay, logged=True)
-    schedule._count()
     return run
 
 
@@ -64,7 +63,6 @@ def test_windows_are_read_in_the_order_in_which_they_are_due_a_share_at_a_time(m
     run = put(schedule, *(20_000 - 100 * number for number in range(10)))
     log.safe_seq = log.next_seq
     shelf.let_go()
-    schedule._count()
     assert not shelf.read_ahead(urgent=False)
     assert clock.now_ms + 19_100 - shelves.AHEAD_MS == shelf.read_at_ms
     clock.advance(17_100)

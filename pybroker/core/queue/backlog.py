@@ -1,0 +1,217 @@
+"""Backlog: what waits in a queue, level by level, and how much that is; how much of it consumers have.
+
+It owns the counts, so that no message comes or leaves uncounted. It does not know who may have a message, what is too
+old or too much, or where contents go: dispatch, expiry, limits and paging ask for that here. Costs are per entry, never
+per message.
+"""
+
+from typing import TYPE_CHECKING
+
+from pybroker.core.queue.ready import Level
+from pybroker.run import Entry, Run
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.ready import Removed
+
+
+class Backlog:
+    """The `levels` of a queue, descending by priority, and the counts of its messages and of their bodies' octets.
+
+    `messages_ready` is the sum of what the levels count; `messages_evicted` of these have their contents on disk only.
+    `messages_unacknowledged` are with consumers. Nobody else changes these figures.
+    """
+
+    __slots__ = (
+        "levels",
+        "messages_evicted",
+        "messages_ready",
+        "messages_unacknowledged",
+        "octets_evicted",
+        "octets_ready",
+        "octets_unacknowledged",
+        "priority_max",
+    )
+
+    def __init__(self, priority_max: int = 0) -> None:
+        self.priority_max = priority_max  # 0: without priorities
+        self.levels: list[Level] = [Level()]
+        self.messages_ready = self.octets_ready = 0
+        self.messages_evicted = self.octets_evicted = 0
+        self.messages_unacknowledged = self.octets_unacknowledged = 0
+
+    # -- what others ask ----------------------------------------------------------------------------------------------
+
+    @property
+    def messages(self) -> int:
+        """Return ready and unacknowledged messages together."""
+        return self.messages_ready + self.messages_unacknowledged
+
+    @property
+    def octets(self) -> int:
+        """Return the octets of these messages' bodies."""
+        return self.octets_ready + self.octets_unacknowledged
+
+    @property
+    def messages_resident(self) -> int:
+        """Return how many ready messages have their contents in memory."""
+        return self.messages_ready - self.messages_evicted
+
+    @property
+    def octets_resident(self) -> int:
+        """Return the octets of these messages' bodies."""
+        return self.octets_ready - self.octets_evicted
+
+    def head(self) -> Entry | None:
+        """Return the entry that leaves next; None also while it is evicted."""
+        level = self.first_level()
+        return None if level is None else level.head()
+
+    def first_level(self) -> Level | None:
+        """Return the level whose head leaves next, None if nothing is ready."""
+        for level in self.levels:
+            if level.count:
+                return level
+        return None
+
+    def level_of(self, priority: int) -> Level:
+        """Return the level of `priority` (above the maximum: the maximum), made when first used."""
+        if not self.priority_max:
+            return self.levels[0]
+        priority = min(priority, self.priority_max)
+        for at, level in enumerate(self.levels):
+            if level.priority == priority:
+                return level
+            if level.priority < priority:
+                level = Level(priority)
+                self.levels.insert(at, level)
+                return level
+        raise AssertionError("level 0 always exists")
+
+    # -- in -----------------------------------------------------------------------------------------------------------
+
+    def enqueue(self, run: Run, indexes: range) -> Level:
+        """Append new messages; return their level."""
+        level = self.levels[0] if not self.priority_max else self.level_of(run.traits.priority)
+        level.push(run, indexes)
+        n = len(indexes)
+        self.messages_ready += n
+        self.octets_ready += run.body_octets if n == run.count else run.body_octets_of(indexes)
+        return level
+
+    def recover(self, level: Level, messages: int, octets: int) -> None:
+        """Count evicted messages that a start puts behind the head window of a level."""
+        level.count_behind(messages)
+        self.messages_ready += messages
+        self.octets_ready += octets
+        self.count_evicted(messages, octets)
+
+    # -- to consumers, and from them ----------------------------------------------------------------------------------
+
+    def dispatch(
+        self, level: Level, messages_max: int, octets_max: int, *, no_ack: bool
+    ) -> tuple[list[Entry], int, int]:
+        """Remove what leads a level: up to so many messages, and entries until these have so many octets with frames.
+
+        They are unacknowledged then, or gone where `no_ack`. Return them, how many messages these are, and how many of
+        those were delivered before.
+        """
+        count = redelivered = octets = frames = 0
+        entries: list[Entry] = []
+        while count < messages_max and (level.ready or level.returned) and frames < octets_max:
+            entry = level.take(messages_max - count)
+            entries.append(entry)
+            run, n = entry.run, len(entry.indexes)
+            count += n
+            if n == run.count:
+                octets += run.body_octets
+                frames += run.octets
+            else:
+                octets += run.body_octets_of(entry.indexes)
+                frames += run.octets * n // run.count
+            if entry.deliveries:
+                redelivered += n
+        self.messages_ready -= count
+        self.octets_ready -= octets
+        if not no_ack:
+            self.messages_unacknowledged += count
+            self.octets_unacknowledged += octets
+        return entries, count, redelivered
+
+    def dispatch_head(self, level: Level, count: int) -> Entry:
+        """Remove up to `count` messages of a level's head entry, which there is; they are unacknowledged then."""
+        entry = level.take(count)
+        n, octets = len(entry.indexes), entry.run.body_octets_of(entry.indexes)
+        self.messages_ready -= n
+        self.octets_ready -= octets
+        self.messages_unacknowledged += n
+        self.octets_unacknowledged += octets
+        return entry
+
+    def settle(self, run: Run, indexes: range) -> None:
+        """Forget unacknowledged messages."""
+        self.messages_unacknowledged -= len(indexes)
+        self.octets_unacknowledged -= run.body_octets_of(indexes)
+
+    def settle_all(self) -> None:
+        """Forget every unacknowledged message: the queue is deleted."""
+        self.messages_unacknowledged = self.octets_unacknowledged = 0
+
+    def requeue(self, entries: list[Entry]) -> None:
+        """Put unacknowledged messages back to their original place (F15)."""
+        by_level: dict[Level, list[Entry]] = {}
+        for entry in entries:
+            run, indexes = entry.run, entry.indexes
+            n, octets = len(indexes), run.body_octets_of(indexes)
+            self.messages_unacknowledged -= n
+            self.octets_unacknowledged -= octets
+            self.messages_ready += n
+            self.octets_ready += octets
+            by_level.setdefault(self.level_of(run.traits.priority), []).append(entry)
+        for level, returned in by_level.items():
+            level.give_back(returned)
+
+    # -- out otherwise ------------------------------------------------------------------------------------------------
+
+    def remove_head(self, level: Level, count: int) -> Entry:
+        """Remove up to `count` messages of a level's head entry, which there is."""
+        entry = level.take(count)
+        self.messages_ready -= len(entry.indexes)
+        self.octets_ready -= entry.body_octets
+        return entry
+
+    def remove_tail(self, level: Level, count: int) -> list[Entry]:
+        """Remove the `count` youngest messages of a level (a publish that is rejected), oldest first."""
+        entries = level.take_tail(count)
+        for entry in entries:
+            self.messages_ready -= len(entry.indexes)
+            self.octets_ready -= entry.body_octets
+        return entries
+
+    def clear(self) -> "list[Removed]":
+        """Remove everything that is ready and return it."""
+        self.messages_ready = self.octets_ready = 0
+        self.messages_evicted = self.octets_evicted = 0
+        return [removed for level in self.levels for removed in level.clear()]
+
+    # -- contents that leave the memory -------------------------------------------------------------------------------
+
+    def count_evicted(self, messages: int, octets: int) -> None:
+        """Count ready messages whose contents have left the memory."""
+        self.messages_evicted += messages
+        self.octets_evicted += octets
+
+    def count_loaded(self, messages: int, octets: int) -> None:
+        """Count evicted messages whose contents are back, or cannot be read."""
+        self.messages_evicted -= messages
+        self.octets_evicted -= octets
+
+    def count_lost(self, level: Level, messages: int, octets: int) -> None:
+        """Count messages of a level that could not be read as gone."""
+        level.count_behind(-messages)
+        self.messages_ready -= messages
+        self.octets_ready -= octets
+
+    def count_dropped(self, level: Level, messages: int, octets: int) -> None:
+        """Count evicted messages of a level that were dropped unseen."""
+        self.count_lost(level, messages, octets)
+        self.count_loaded(messages, octets)
