@@ -7,9 +7,9 @@ usage: bench_abuse.py --port N [--pid N] [--ctl "COMMAND"] [--scale X] [--json F
 The broker runs already, with user guest and no limits in the way. The bystander is a process of its own with one
 connection: it publishes and consumes 200 messages a second, from a second before the abuse to a second after it, and
 measures each: how long it took, and with `--pid` how much CPU time the broker had meanwhile, which other work on the
-machine does not change much. COMMAND is pybrokerctl or rabbitmqctl with its options; abuses that need one are left out without it.
-An abuse that the broker refuses is told so. Nothing else may be at work: `jitter` is what the bystander was late by
-itself. `--table` prints what several runs wrote side by side, in Markdown.
+machine changes less. COMMAND is pybrokerctl or rabbitmqctl with its options; abuses that need one are left out without
+it. An abuse that the broker refuses is told so. Nothing else may be at work: `jitter` is what the bystander was late
+by itself. `--table` prints what several runs wrote side by side, in Markdown.
 """
 
 import argparse
