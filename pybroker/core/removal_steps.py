@@ -50,9 +50,7 @@ def remove_unused(queues: "list[Queue]", cause: "Cause", _removal: "Removal") ->
         yield
 
 
-def remove_owned(
-    unused: "list[Queue]", unused_cause: "Cause", exclusive: "list[Queue]", removal: "Removal"
-) -> "Steps":
+def remove_owned(unused: "list[Queue]", unused_cause: "Cause", exclusive: "list[Queue]", removal: "Removal") -> "Steps":
     """Do that for a connection that ended, and delete its exclusive queues, one by one."""
     yield from remove_unused(unused, unused_cause, removal)
     for queue in _each(exclusive):
