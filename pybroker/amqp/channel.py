@@ -112,23 +112,28 @@ class AmqpChannel(ChannelState):
         if confirms is None or self.closing:
             return
         broker, line = self.session.broker, confirms.line
+        answered = confirms.next_seq - 1 - confirms.unconfirmed
         log = broker.log
         if line and line[0][0] <= log.completed:
-            self._confirm(confirms.take(log.completed))
+            self._confirm(confirms.take(log.completed), answered)
         if line and log.failed:
-            self._confirm(confirms.give_up())
+            self._confirm(confirms.give_up(), answered)
         if line:
             broker.unconfirmed[self] = None
             log.want(line[-1][0])
         else:
             broker.unconfirmed.pop(self, None)
 
-    def _confirm(self, told: list[tuple[bool, int, bool]]) -> None:
+    def _confirm(self, told: list[tuple[bool, int, bool]], answered: int) -> None:
+        """Send acks and nacks; all up to the publish seq `answered` have been answered before."""
         session = self.session
         head = b"\x01" + self.number.to_bytes(2)
         for ack, seq, multiple in told:
             method = head + (_ACK_FRAME if ack else _NACK_FRAME)
             session.send(method + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
+            if ack:
+                session.broker.confirmed += seq - answered
+            answered = seq
 
     # -- replies that wait --------------------------------------------------------------------------------------------
 

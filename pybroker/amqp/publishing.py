@@ -141,6 +141,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     receipt: Receipt = NO_RECEIPT if channel.confirms is None else Receipt()
     queues = route.queues
     ticket = 0
+    out = n * len(queues)
     session.work += len(queues)
     if (
         route.dynamic
@@ -149,7 +150,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         or route.to_reply is not None
         or (n > 1 and len(queues) > WIDE_QUEUES and _is_slow(queues, traits))
     ):
-        n, ticket = _publish_each(channel, route, contents, receipt, patient=patient)
+        n, out, ticket = _publish_each(channel, route, contents, receipt, patient=patient)
     elif not queues:
         _unroutable(channel, route, contents, 312, "NO_ROUTE")
     elif channel.transaction is not None:
@@ -167,6 +168,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         broker.paging.take(session, queues, contents.octets)
     assert route.exchange is not None
     route.exchange.publish_in += n
+    route.exchange.publish_out += out
     if channel.confirms is not None:
         _confirm(channel, n, ticket, receipt)
     return n
@@ -231,19 +233,19 @@ def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:
 
 def _publish_each(
     channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt, *, patient: bool
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """Publish messages whose way depends on their own properties, or on who can take them now, or is a long one.
 
-    Return how many, which is all unless `patient`, and a ticket.
+    Return how many, which is all unless `patient`, how many copies of them queues got, and a ticket.
     """
     publisher, session = channel.publisher, channel.session
     vhost = publisher.vhost
-    ticket = 0
+    out = ticket = 0
     exchange = route.exchange
     assert exchange is not None
     for index in range(len(contents.contents)):
         if index and patient and session.work > WORK_MAX and session.spent():
-            return index, ticket
+            return index, out, ticket
         session.work += EACH_WORK + len(route.queues)
         if route.dynamic:
             session.work += exchange.binding_count // BINDINGS_WORK
@@ -265,6 +267,8 @@ def _publish_each(
                 )
         if vhost.tracing:
             _trace(channel, route, original, [queue.name for queue in queues if queue.kind == "queue"])
+        if not (exchange.SCHEDULES and queues and queues[0].kind != "queue"):
+            out += len(queues)  # what is delayed leaves the exchange later
         one = receipt.single()
         if not queues:
             _unroutable(channel, route, single, 312, "NO_ROUTE")
@@ -275,12 +279,13 @@ def _publish_each(
         else:
             committed = _immediate(channel, route, single, queues, one)
             if committed is None:
+                out -= len(queues)
                 _unroutable(channel, route, single, 313, "NO_CONSUMERS")
             else:
                 ticket = max(ticket, committed)
         if one.rejected:
             receipt.rejected.add(index)
-    return len(contents.contents), ticket
+    return len(contents.contents), out, ticket
 
 
 def _trace(channel: "AmqpChannel", route: Route, content: bytes, queues: list[str]) -> None:

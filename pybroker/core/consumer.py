@@ -80,7 +80,9 @@ class Consumer:
             channel.unacked_consumed += n
             self.unacked += n
             channel.last_served = self
-        channel.session.queued(self.deliver(run, indexes, deliveries, first_tag))
+        session = channel.session
+        session.broker.delivered += n
+        session.queued(self.deliver(run, indexes, deliveries, first_tag))
 
     def take_all(self, entries: "list[Entry]", count: int, now_ms: int) -> None:
         """Do the same for many entries, `count` messages in all: what is counted is counted once."""
@@ -98,7 +100,9 @@ class Consumer:
             channel.unacked_consumed += count
             self.unacked += count
             channel.last_served = self
-        channel.session.queued(octets)
+        session = channel.session
+        session.broker.delivered += count
+        session.queued(octets)
 
     def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> int:
         """Put the messages into the peer's outbox; return how many octets that is."""

@@ -179,11 +179,14 @@ class ChannelState:
         vhost = self.session.vhost
         if vhost is not None and vhost.tracing:
             vhost.broker.traces.settled(batches, "ack", self)
+        count = 0
         for batch in batches:
             n = len(batch.indexes)
+            count += n
             batch.queue.settled(batch.run, batch.indexes)
             batch.queue.acked += n
             self._credit_back(batch.consumer, n)
+        self.session.broker.acked += count
         if self.prefetch_global:
             self.resume_consumers()
 

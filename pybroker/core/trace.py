@@ -160,6 +160,7 @@ def _publish(
     key = key.encode()[:KEY_OCTETS_MAX].decode(errors="ignore")
     exchange.publish_in += 1
     queues = route(vhost, exchange, [key], headers).queues
+    exchange.publish_out += len(queues)
     if not queues:
         return
     copy = with_properties(content, octets)

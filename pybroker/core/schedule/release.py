@@ -89,6 +89,7 @@ class Release:
                 broker.losses.unroutable(vhost, group.names, contents, "NO_ROUTE", returned=False)
             broker.unroutable += len(contents)
             return
+        self._schedule.exchange.publish_out += len(contents) * len(group.queues)
         sizes = [int.from_bytes(content[11:19]) for content in contents]
         run = Run(
             group.names,
