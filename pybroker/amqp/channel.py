@@ -125,14 +125,12 @@ class AmqpChannel(ChannelState):
             broker.unconfirmed.pop(self, None)
 
     def _confirm(self, told: list[tuple[bool, int, bool]], answered: int) -> None:
-        """Send acks and nacks; all up to the publish seq `answered` have been answered before."""
         session = self.session
         head = b"\x01" + self.number.to_bytes(2)
         for ack, seq, multiple in told:
             method = head + (_ACK_FRAME if ack else _NACK_FRAME)
             session.send(method + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
-            if ack:
-                session.broker.confirmed += seq - answered
+            session.broker.confirmed += seq - answered if ack else 0
             answered = seq
 
     # -- replies that wait --------------------------------------------------------------------------------------------

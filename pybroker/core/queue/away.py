@@ -263,7 +263,9 @@ def _came(queue: "Queue", level: "Level", behind: "Behind", group: list[Away], f
         octets = sum([away.stretch.octets for away in group])
         _share_out(group, found)
         queue.backlog.count_loaded(count, octets)
-        missing = count - sum([len(indexes) for _, indexes in found])
+        read = sum([len(indexes) for _, indexes in found])
+        queue.backlog.count_read(read)
+        missing = count - read
         if missing:
             octets -= sum([run.body_octets_of(indexes) for run, indexes in found])
             _miss(queue, level, missing, octets)

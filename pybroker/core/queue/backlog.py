@@ -18,10 +18,13 @@ class Backlog:
     """The `levels` of a queue, descending by priority, and the counts of its messages and of their bodies' octets.
 
     `messages_ready` is the sum of what the levels count; `messages_evicted` of these have their contents on disk only.
-    `messages_unacknowledged` are with consumers. Nobody else changes these figures.
+    `messages_unacknowledged` are with consumers. `disk_writes` counts messages that were written to disk, as they
+    are to last or because memory was short; `disk_reads` those that were read back. Nobody else changes these figures.
     """
 
     __slots__ = (
+        "disk_reads",
+        "disk_writes",
         "levels",
         "messages_evicted",
         "messages_ready",
@@ -38,6 +41,7 @@ class Backlog:
         self.messages_ready = self.octets_ready = 0
         self.messages_evicted = self.octets_evicted = 0
         self.messages_unacknowledged = self.octets_unacknowledged = 0
+        self.disk_reads = self.disk_writes = 0
 
     # -- what others ask ----------------------------------------------------------------------------------------------
 
@@ -199,6 +203,14 @@ class Backlog:
         """Count ready messages whose contents have left the memory."""
         self.messages_evicted += messages
         self.octets_evicted += octets
+
+    def count_written(self, messages: int) -> None:
+        """Count messages that are written to disk, by the log or because memory is short."""
+        self.disk_writes += messages
+
+    def count_read(self, messages: int) -> None:
+        """Count messages that were read back."""
+        self.disk_reads += messages
 
     def count_loaded(self, messages: int, octets: int) -> None:
         """Count evicted messages whose contents are back, or cannot be read."""

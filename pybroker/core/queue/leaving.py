@@ -74,6 +74,8 @@ class Leaving:
         for level, behind, part in self._parts:
             page = part.page
             assert page is not None
+            if not error:
+                queue.backlog.count_written(part.stretch.count)
             if error or part.found is None or level.behind is not behind:
                 page.release(part.stretch.count)
                 part.page = None

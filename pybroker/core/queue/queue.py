@@ -212,6 +212,8 @@ class Queue:
                 return
         self.published += n
         level = backlog.enqueue(run, indexes)
+        if run.traits.persistent and self.durable:
+            backlog.count_written(n)
         if bounded:
             self._keep_limits(level, n, receipt)
         elif self.consumers:

@@ -382,3 +382,16 @@ def test_the_first_message_shows_its_timestamp_once_it_is_back_and_no_other_is_r
     assert (1, 1) == (bench.queue.backlog.head().first_seq, bench.log.asked)
     assert bench.queue.head_timestamp is None
     assert 1 == bench.log.asked
+
+
+def test_what_is_written_and_read_is_counted(small):
+    bench = DiskBench()
+    bench.fill(20)
+    bench.fill(5, traits=PLAIN_TRAITS)
+    backlog = bench.queue.backlog
+    evicted = backlog.messages_evicted
+    assert (0, 20) == (backlog.disk_reads, backlog.disk_writes)
+    assert evicted
+    bench.reader(no_ack=True)
+    bench.settle_down()
+    assert (evicted, 20) == (backlog.disk_reads, backlog.disk_writes)

@@ -191,3 +191,18 @@ def test_a_page_of_another_queue_is_not_kept_for_what_could_not_leave():
     bench.rest()
     assert ({}, 0) == (bench.pages.disk.files, bench.pages.log.pages)
     assert 31 == other.messages_ready == sum(map(len, other.backlog.levels[0]))
+
+
+def test_what_is_paged_out_and_read_back_is_counted(small):
+    bench = PagedBench(durable=False)
+    for _ in range(30):
+        bench.publish(b"x" * 10)
+    bench.log.complete(bench.broker)
+    bench.page()
+    backlog = bench.queue.backlog
+    evicted = backlog.messages_evicted
+    assert (0, evicted) == (backlog.disk_reads, backlog.disk_writes)
+    assert evicted
+    bench.reader(no_ack=True)
+    bench.rest()
+    assert (evicted, evicted) == (backlog.disk_reads, backlog.disk_writes)
