@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pybroker.control.lookup import find_vhost
+from pybroker.control.lookup import as_they_were, find_vhost
 from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> "Iterable[Binding]":
     """Yield the bindings, exchange by exchange."""
     for exchange in list(find_vhost(node.broker, args.vhost).exchanges.values()):
-        yield from list(exchange.bindings())
+        yield from as_they_were(exchange.bindings())
 
 
 COLUMNS = (

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from pybroker.control.lookup import find_vhost
+from pybroker.control.lookup import as_they_were, find_vhost
 from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> "Iterable[AmqpConsumer]":
     """Yield the consumers, queue by queue, in the order they subscribed."""
-    for queue in list(find_vhost(node.broker, args.vhost).queues.values()):
+    for queue in as_they_were(find_vhost(node.broker, args.vhost).queues.values()):
         yield from cast("Iterable[AmqpConsumer]", queue.consumers)
 
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pybroker.control.lookup import find_vhost
+from pybroker.control.lookup import as_they_were, find_vhost
 from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node, VHostArg
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> "Iterable[Queue]":
     """Return the queues in the order they were declared."""
-    queues = list(find_vhost(node.broker, args.vhost).queues.values())
-    return [] if args.offline and not args.online else queues
+    queues = find_vhost(node.broker, args.vhost).queues
+    return [] if args.offline and not args.online else as_they_were(queues.values())
 
 
 def _node(queue: "Queue") -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from pybroker.control.lookup import find_vhost
+from pybroker.control.lookup import as_they_were, find_vhost
 from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def run(node: Node, args: Args) -> "Iterator[Queue]":
     """Yield the queues, virtual host by virtual host. Raises Refused for an unknown one."""
     vhosts = list(node.broker.vhosts.values()) if args.vhost is None else [find_vhost(node.broker, args.vhost)]
     for vhost in vhosts:
-        yield from list(vhost.queues.values())
+        yield from as_they_were(vhost.queues.values())
 
 
 COLUMNS = (
