@@ -47,6 +47,8 @@ EACH_WORK: Final = 64
 BINDINGS_WORK: Final = 16
 # To so many queues a chunk of messages that each is looked at alone takes seconds.
 WIDE_QUEUES: Final = 16
+# And to fewer of them so many messages some milliseconds: then it is time to look at the clock.
+SLOW_MESSAGES: Final = 128
 # Distinct publishes (exchange, key, flags) remembered for a connection.
 ROUTES_MAX: Final = 1_024
 
@@ -109,11 +111,12 @@ def _check_before_properties(channel: "AmqpChannel", assembly: "Assembly") -> No
 def publish_event(channel: "AmqpChannel", event: "Event") -> "Event | None":
     """Publish what the scanner found, as far as this turn's share goes; return the rest of it."""
     route, traits, contents, octets, body_octets, body_size = event
-    done = publish(channel, route, Contents(traits, contents, octets, body_octets, body_size), patient=True)
-    if done == len(contents):
-        return None
-    left = Contents(traits, contents, octets, body_octets, body_size).part(done, len(contents))
-    return route, traits, left.contents, left.octets, left.body_octets, body_size
+    left = Contents(traits, contents, octets, body_octets, body_size)
+    while (done := publish(channel, route, left, patient=True)) < len(left.contents):
+        left = left.part(done, len(left.contents))
+        if channel.session.spent():
+            return route, traits, left.contents, left.octets, left.body_octets, body_size
+    return None
 
 
 def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient: bool = False) -> int:
@@ -127,6 +130,9 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     if route.generation != vhost.generation or route.verdict != session.broker.users.generation:
         _resolve(channel, route)
     traits = contents.traits
+    if patient and len(contents.contents) > SLOW_MESSAGES and _is_slow(route.queues, traits):
+        contents = contents.part(0, SLOW_MESSAGES)
+        session.work += WORK_MAX
     if traits.wants & (WANTS_REPLY_TO | WANTS_USER_ID):
         if traits.wants & WANTS_REPLY_TO:
             check_reply_consumer(channel)

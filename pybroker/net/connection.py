@@ -58,16 +58,20 @@ class Connection:
         except BlockingIOError:
             return
         except OSError as error:
-            self.close(f"{error.strerror or error}")
+            self._peer_left(f"{error.strerror or error}")
             return
         if not data:
-            self.close("client unexpectedly closed TCP connection")
+            self._peer_left("client unexpectedly closed TCP connection")
             return
         turn.clock.refresh()
         turn.reading = True
         self._receive(data)
         turn.after_reading()
         turn.linger.after_event()
+
+    def _peer_left(self, reason: str) -> None:
+        self._reader.stop()
+        self._server.turn.peer_left(self, reason)
 
     def _receive(self, data: bytes) -> None:
         session, turn = self.session, self._server.turn

@@ -5,6 +5,7 @@ wait for the next event (performance.md, pitfalls).
 """
 
 import logging
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
@@ -25,6 +26,8 @@ READ_OCTETS_MIN: Final = 4_096
 
 # A held publisher is read a little this often: enough to go on, too little to take the consumers' time.
 HOLD_S: Final = 0.001
+# Peers that vanish at the same moment: to close a connection costs a hundred microseconds, the kernel's part included.
+ENDS_MAX: Final = 32
 # A consumer whose outbox was full and is empty again gets more in the same turn, this often: bodies of 128 KiB fill it
 # in pairs.
 ROUNDS_MAX: Final = 4
@@ -39,6 +42,8 @@ class LoopTurn(Turn):
         "_again",
         "_behind",
         "_due_ms",
+        "_ended",
+        "_ending",
         "_held",
         "_loop",
         "_pause",
@@ -66,6 +71,8 @@ class LoopTurn(Turn):
         self._pause: Any = None
         self._again: list[Any] = []  # chores that go on in the next turn
         self._behind: list[Connection] = []
+        self._ended = 0  # connections that were closed in this turn because their peers had gone
+        self._ending: deque[tuple[Connection, str]] = deque()  # those that are closed in the next ones
         self.linger = Linger(self._loop)
         self._soon: Any = self._loop.timer(0)
         self._scheduled = False
@@ -116,6 +123,7 @@ class LoopTurn(Turn):
         self.clock.refresh()
         started_ms = self.clock.now_ms
         readers = self.readers
+        self._ended = 0
         if readers:
             self.read_octets = min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers))
             self.large_octets = max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers)
@@ -151,6 +159,7 @@ class LoopTurn(Turn):
         self.reading = True
         self.queues += self._again
         self._again.clear()
+        self._close_some()
         behind, self._behind = self._behind, []
         for connection in behind:
             try:
@@ -165,6 +174,27 @@ class LoopTurn(Turn):
         """Have a chore served when the sockets have had their turn, and not by each call of `run` before that."""
         self._again.append(chore)
         self._come_back()
+
+    def peer_left(self, connection: "Connection", reason: str) -> None:
+        """Close a connection whose peer has closed it; of very many at once some in each turn."""
+        if self._ended < ENDS_MAX and not self._ending:
+            self._ended += 1
+            connection.close(reason)
+        else:
+            self._ending.append((connection, reason))
+            self._come_back()
+
+    def _close_some(self) -> None:
+        ending = self._ending
+        for _ in range(min(ENDS_MAX, len(ending))):
+            connection, reason = ending.popleft()
+            try:
+                connection.close(reason)
+            except Exception:
+                # A bug in the end of one; the others are gone as well.
+                log.exception("closing failed")
+        if ending:
+            self._come_back()
 
     def later(self, connection: "Connection") -> None:
         """Let this connection go on in the next turn with what it has received."""

@@ -5,6 +5,7 @@ from fakes import Basic, Confirm, Queue
 from pamqp import frame as pamqp_frame
 from streams import publish
 
+from pybroker.amqp.publishing import SLOW_MESSAGES
 from pybroker.amqp.session import REPLY_OCTETS_MAX
 from pybroker.session import RECEIVE_MS
 
@@ -121,3 +122,27 @@ def test_what_waits_for_its_turn_is_dropped_with_its_connection(world, peer, mon
     done = len(world.vhost.queues)
     peer.disconnect()
     assert (done, [], b"") == (len(world.vhost.queues), peer.session.events, peer.session.rest)
+
+
+def test_a_chunk_for_queues_that_look_at_each_message_is_published_in_parts(world, peer, monkeypatch):
+    peer.declare("q", arguments={"x-message-ttl": 0, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
+    peer.declare("dead")
+    peer.call(Confirm.Select())
+    peer.session.receive(publish(1, "", "q", b"first"))  # from now on the route is known
+    count = 5 * SLOW_MESSAGES
+    chunk = b"".join(publish(1, "", "q", b"%d" % i) for i in range(count - 1))
+    monkeypatch.setattr(type(world.clock), "refresh", lambda clock: clock.advance(RECEIVE_MS))
+    peer.session.receive(chunk)
+    assert (1 + SLOW_MESSAGES, True) == (world.broker.published, peer.session.behind)
+    peer.session.receive(b"")
+    assert 1 + 2 * SLOW_MESSAGES == world.broker.published
+    world.run()
+    assert count == world.broker.published == world.vhost.queues["dead"].messages
+    assert count == max(one.delivery_tag for one in peer.take() if isinstance(one, Basic.Ack))
+
+
+def test_a_chunk_for_other_queues_is_published_at_once(world, peer, monkeypatch):
+    peer.declare("q")
+    monkeypatch.setattr(type(world.clock), "refresh", lambda clock: clock.advance(RECEIVE_MS))
+    peer.session.receive(publish(1, "", "q", b"x") * 5 * SLOW_MESSAGES)
+    assert 5 * SLOW_MESSAGES == world.broker.published

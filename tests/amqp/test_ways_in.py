@@ -118,7 +118,9 @@ def no_scan(_data: bytes, start: int, *_: Any) -> int:
     return start
 
 
-def effect_of(chunks: list[bytes], *, scanned: bool = True, in_steps: bool = False) -> dict[str, Any]:
+def effect_of(
+    chunks: list[bytes], *, scanned: bool = True, in_steps: bool = False, at_a_time: int = 0
+) -> dict[str, Any]:
     rig = Rig()
     with pytest.MonkeyPatch.context() as patch:
         if not scanned:
@@ -128,6 +130,9 @@ def effect_of(chunks: list[bytes], *, scanned: bool = True, in_steps: bool = Fal
             patch.setattr("pybroker.amqp.receiving.WORK_MAX", -1)
             patch.setattr("pybroker.amqp.publishing.WORK_MAX", -1)
             patch.setattr("pybroker.amqp.publishing.WIDE_QUEUES", 0)
+        if at_a_time:
+            rig.world.turn.receive_ms = 0
+            patch.setattr("pybroker.amqp.publishing.SLOW_MESSAGES", at_a_time)
         rig.feed(chunks)
     return effect(rig)
 
@@ -211,3 +216,11 @@ def test_frames_that_no_join_completes_are_read_too(first):
     peer.send_octets(octets[:first])
     peer.send_octets(octets[first:])
     assert [body, b"next"] == [message.body for message in peer.drain("q")]
+
+
+@thorough
+@given(any_streams, st.integers(1, 3))
+@example(LIAR + LIAR, 1)
+@example(publish(1, "", "octets", b"xyz") * 20 + publish(1, "", "plain", b"x", mandatory=True) * 2, 3)
+def test_slow_queues_get_a_few_at_a_time_to_the_same_effect(octets, at_a_time):
+    assert effect_of([octets]) == effect_of([octets], at_a_time=at_a_time)

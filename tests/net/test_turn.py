@@ -8,7 +8,7 @@ from loop import until
 from pamqp import body, commands, header
 
 from pybroker.core.chore import Chore
-from pybroker.net.turn import READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
+from pybroker.net.turn import ENDS_MAX, READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
 
 Basic, Queue = commands.Basic, commands.Queue
 
@@ -149,6 +149,22 @@ def test_a_chore_goes_on_when_the_sockets_have_had_their_turn(server):
         assert chore.times == 1
     until(lambda: chore.times > 1)
     until(lambda: chore.times == 1_000)
+
+
+def test_connections_that_vanish_at_once_are_closed_some_in_each_turn(connect, server, monkeypatch):
+    clients = [connect().open() for _ in range(ENDS_MAX + 40)]
+    assert len(server.connections) == len(clients)
+    closed = []
+    close_some = type(server.turn)._close_some
+    monkeypatch.setattr(
+        type(server.turn), "_close_some", lambda turn: (close_some(turn), closed.append(len(server.connections)))
+    )
+    for connection in list(server.connections):
+        connection._peer_left("gone")
+    assert len(server.connections) == 40
+    until(lambda: not server.connections)
+    assert closed[:2] == [40 - ENDS_MAX, 0]
+    assert not server.broker.sessions
 
 
 def test_a_chunk_of_very_many_methods_leaves_the_others_their_share(connect, server):
