@@ -153,9 +153,9 @@ class Upkeep:
 
     def tick(self, now_ms: int) -> None:
         """Do what is due by the clock; nothing is being gathered or written when there is a checkpoint to take."""
-        if self._closed:
-            return
         journal = self._journal
+        if self._closed or journal.failed:
+            return  # of what failed half-way no checkpoint may speak
         self._jobs.tick()
         self._presence.tick(now_ms)
         segments = journal.ledger.segments

@@ -110,6 +110,26 @@ def test_what_cannot_be_told_for_want_of_memory_is_told_later(disk):
     assert ["MemoryError", "MemoryError"] == told
 
 
+def test_no_checkpoint_speaks_of_a_segment_that_was_half_begun(disk):
+    node = Node(disk, largest=2_000)
+    node.publish([bytes(1_500)])
+    node.commit()
+    before = list(disk.names())
+    node.publish([bytes(1_500)])
+    submit = node.files_worker.submit
+
+    def short(*_):
+        node.files_worker.submit = submit
+        raise MemoryError
+
+    node.files_worker.submit = short
+    for _ in range(3):
+        node.tick(61_000)
+    assert ["MemoryError"] == node.failed
+    assert before == list(disk.names())
+    assert [] == Node(disk).recovered.reports
+
+
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
 def test_a_batch_that_finds_no_descriptor_is_written_later(disk, number):
     node = Node(disk)
