@@ -4,9 +4,10 @@ Counters are totals since the start, never rates: who reads them tells starts ap
 has `first` set: what its totals say is all since it came. pybroker-pipeline(7) has the columns.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.losses import UNROUTABLE
+from pybroker.core.stats import metrics
 from pybroker.daemon import resident
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
+_QUEUE: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.QUEUE).items()]
+_CONNECTION: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.CONNECTION).items()]
+_NODE: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.NODE).items()]
+
 
 def of_queue(queue: "Queue") -> Row:
     """Return a queue's gauges and totals; acknowledged is also what was delivered without asking for it."""
@@ -28,18 +33,7 @@ def of_queue(queue: "Queue") -> Row:
         "queue_id": queue.id,
         "type": queue.type,
         "durable": queue.durable,
-        "ready": queue.messages_ready,
-        "unacked": queue.messages_unacknowledged,
-        "consumers": queue.consumer_count,
-        "publish_total": queue.published,
-        "deliver_total": queue.delivered + queue.delivered_no_ack + queue.got,
-        "ack_total": queue.acked + queue.delivered_no_ack,
-        "redeliver_total": queue.redelivered,
-        "expired_total": queue.expired,
-        "dropped_total": queue.dropped,
-        "bytes": queue.backlog.octets,
-        "mem": queue.memory_octets,
-        "paged_out": queue.backlog.messages_evicted,
+        **{name: read(queue) for name, read in _QUEUE},
         "length_max": limits.length_max,
         "octets_max": limits.octets_max,
         "state": queue.state,
@@ -55,7 +49,6 @@ def queue_activity(queue: "Queue") -> tuple[int, ...]:
 
 def of_session(session: "AmqpSession") -> Row:
     """Return a connection's gauges and totals, and for how long what held it back."""
-    now_ms = session.broker.clock.now_ms
     throttle = session.throttle
     return {
         "conn_id": session.pid,
@@ -64,13 +57,8 @@ def of_session(session: "AmqpSession") -> Row:
         "peer": f"{session.peer_host}:{session.peer_port}",
         "client_name": client_name(session),
         "connected_ms": session.connected_at_ms,
-        "channels": len(session.channels),
-        "recv_oct": session.recv_octets,
-        "send_oct": session.send_octets,
+        **{name: read(session) for name, read in _CONNECTION},
         "state": session.shown_state,
-        "blocked_ms_total": throttle.blocked_ms(now_ms),
-        "flow_ms_total": throttle.flow_ms(now_ms),
-        "flow_count": throttle.flow_count,
         "last_blocked_by": throttle.last_by,
         "last_blocked_cause": throttle.last_cause,
     }
@@ -86,23 +74,12 @@ def client_name(session: "AmqpSession") -> str:
 def of_node(broker: "Broker", loop_lag_ms: int) -> Row:
     """Return the node's memory, disk, descriptors and totals; `loop_lag_ms` is how late the loop was at worst."""
     marks = broker.settings.watermarks
-    measured = marks.measured
     return {
-        "mem_used": measured.used,
-        "mem_rss": measured.rss,
-        "mem_limit": marks.memory_limit_octets,
-        "mem_total": marks.total.octets,
+        **{name: read(broker) for name, read in _NODE},
         "watermark": marks.memory_relative,
         "paging_ratio": marks.paging_ratio,
-        "disk_free": measured.disk_free,
-        "disk_limit": marks.disk_limit_octets,
         "fds": resident.open_files(),
         "loop_lag_ms": loop_lag_ms,
-        "connections": len(broker.sessions),
-        "queues": sum(len(vhost.queues) for vhost in broker.vhosts.values()),
-        "publish_total": broker.published,
-        "returned_total": broker.returned,
-        "unroutable_total": broker.unroutable,
     }
 
 

@@ -129,4 +129,5 @@ def test_totals_of_the_node_are_those_of_its_queues(steps):
     queue, broker = world.vhost.queues["q"], world.broker
     assert queue.delivered + queue.delivered_no_ack + queue.got == broker.delivered
     assert queue.acked == broker.acked
+    assert queue.delivered + queue.got - queue.got_no_ack - queue.acked >= queue.messages_unacknowledged
     assert queue.published == broker.published == world.vhost.exchanges[""].publish_out

@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, cast
 
+from pybroker.control import figures
 from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node
+from pybroker.core.stats.metrics import CONNECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,18 +94,7 @@ COLUMNS = (
         "cause: memory, disk, journal (ahead of the disk), peer (replies not read), replies that wait for the "
         "disk, or the queue that is being paged out",
     ),
-    Column(
-        "blocked_time",
-        lambda s: s.throttle.blocked_ms(s.broker.clock.now_ms),
-        "total time blocked by alarms, in ms",
-    ),
-    Column(
-        "flow_time",
-        lambda s: s.throttle.flow_ms(s.broker.clock.now_ms),
-        "total time in flow control, in ms",
-    ),
-    Column("flow_count", lambda s: s.throttle.flow_count, "number of times flow control began"),
-    Column("channels", lambda s: len(s.channels), "open channels"),
+    *figures.columns(CONNECTION, "blocked_time", "flow_time", "flow_count", "channels"),
     Column("protocol", lambda _: "{0,9,1}", "AMQP version"),
     Column("auth_mechanism", lambda s: s.auth_mechanism, "SASL mechanism"),
     Column("user", lambda s: s.user.name if s.user else "", "user"),
@@ -113,11 +104,7 @@ COLUMNS = (
     Column("frame_max", lambda s: s.frame_octets_max, "largest frame in octets"),
     Column("channel_max", lambda s: s.channel_max, "largest number of channels"),
     Column("client_properties", lambda s: s.client_properties, "properties sent by the client", table=True),
-    Column("recv_oct", lambda s: s.recv_octets, "octets received"),
-    Column("recv_cnt", lambda s: s.recv_count, "number of reads from the socket"),
-    Column("send_oct", lambda s: s.send_octets, "octets sent"),
-    Column("send_cnt", lambda s: s.send_count, "number of writes to the socket"),
-    Column("send_pend", lambda s: s.send_pend, "octets waiting to be sent"),
+    *figures.columns(CONNECTION, "recv_oct", "recv_cnt", "send_oct", "send_cnt", "send_pend"),
     Column("connected_at", lambda s: s.connected_at_ms, "time of connecting, in ms since 1970"),
     Column("node", lambda s: s.broker.settings.node_name, "node it is connected to"),
 )

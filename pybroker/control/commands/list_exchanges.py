@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pybroker.control import figures
 from pybroker.control.lookup import find_vhost
 from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
+from pybroker.core.stats.metrics import EXCHANGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +32,7 @@ COLUMNS = (
     Column("auto_delete", lambda x: x.auto_delete, "whether it is deleted with its last binding"),
     Column("internal", lambda x: x.internal, "whether only other exchanges may publish to it"),
     Column("arguments", lambda x: x.arguments, "arguments it was declared with", table=True),
-    Column("messages_delayed", lambda x: x.messages_delayed, "delayed messages that it holds"),
+    *figures.columns(EXCHANGE, "messages_delayed"),
     Column("policy", lambda x: x.policy, "name of its policy"),
 )
 

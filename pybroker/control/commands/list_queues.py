@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from pybroker.control import figures
 from pybroker.control.lookup import as_they_were, find_vhost
 from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node, VHostArg
+from pybroker.core.stats.metrics import QUEUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,14 +62,6 @@ def _capacity(queue: "Queue") -> float:
     return float(any(consumer.active and consumer.credit() for consumer in queue.consumers))
 
 
-def _held(queue: "Queue") -> tuple[int, int]:
-    return queue.vhost.broker.departures.held(queue)
-
-
-def _octets_in_memory(queue: "Queue") -> int:
-    return queue.backlog.octets - queue.backlog.octets_evicted
-
-
 COLUMNS = (
     Column("name", lambda q: q.name, "name"),
     Column("durable", lambda q: q.durable, "whether it survives a restart"),
@@ -88,33 +82,25 @@ COLUMNS = (
     Column("exclusive_consumer_tag", lambda q: _exclusive_consumer(q, "tag"), "tag of the exclusive consumer"),
     Column("single_active_consumer_pid", lambda q: _active_consumer(q, "pid"), "channel of the single active consumer"),
     Column("single_active_consumer_tag", lambda q: _active_consumer(q, "tag"), "tag of the single active consumer"),
-    Column("messages_ready", lambda q: q.messages_ready, "messages waiting for delivery"),
-    Column("messages_unacknowledged", lambda q: q.messages_unacknowledged, "messages delivered, not yet acknowledged"),
-    Column("messages", lambda q: q.messages, "sum of ready and unacknowledged messages and messages_dlx"),
-    Column("messages_dlx", lambda q: _held(q)[0], "dead letters waiting to be forwarded at least once"),
-    Column("messages_ready_ram", lambda q: q.backlog.messages_resident, "ready messages held in memory"),
-    Column(
-        "messages_unacknowledged_ram", lambda q: q.messages_unacknowledged, "unacknowledged messages held in memory"
-    ),
-    Column("messages_ram", lambda q: q.messages - q.backlog.messages_evicted, "both together"),
-    Column(
-        "messages_paged_out", lambda q: q.backlog.messages_evicted, "ready messages whose contents are on disk only"
-    ),
-    Column("message_bytes_ready", lambda q: q.backlog.octets_ready, "octets of the bodies of ready messages"),
-    Column(
+    *figures.columns(
+        QUEUE,
+        "messages_ready",
+        "messages_unacknowledged",
+        "messages",
+        "messages_dlx",
+        "messages_ready_ram",
+        "messages_unacknowledged_ram",
+        "messages_ram",
+        "messages_paged_out",
+        "message_bytes_ready",
         "message_bytes_unacknowledged",
-        lambda q: q.backlog.octets_unacknowledged,
-        "octets of the bodies of unacknowledged messages",
+        "message_bytes_dlx",
+        "message_bytes",
+        "message_bytes_ram",
+        "message_bytes_paged_out",
     ),
-    Column("message_bytes_dlx", lambda q: _held(q)[1], "octets of the bodies of waiting dead letters"),
-    Column("message_bytes", lambda q: q.backlog.octets, "both together"),
-    Column("message_bytes_ram", _octets_in_memory, "octets of the bodies held in memory"),
-    Column("message_bytes_paged_out", lambda q: q.backlog.octets_evicted, "octets of the bodies on disk only"),
     Column("head_message_timestamp", _head_timestamp, "timestamp property of the first message, if it has one"),
-    Column("memory", lambda q: q.memory_octets, "approximate octets of memory used by its messages"),
-    Column("disk_reads", lambda _: 0, "how often messages were read from disk; not counted"),
-    Column("disk_writes", lambda _: 0, "how often messages were written to disk; not counted"),
-    Column("consumers", lambda q: q.consumer_count, "consumers"),
+    *figures.columns(QUEUE, "memory", "disk_reads", "disk_writes", "consumers"),
     Column("consumer_capacity", _capacity, "1.0 if a consumer can accept a message now, else 0.0"),
     Column("consumer_utilisation", _capacity, "the same"),
     Column("state", lambda q: q.state, "always running"),

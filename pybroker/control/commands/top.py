@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from pybroker.control import figures
 from pybroker.control.lookup import as_they_were, find_vhost
 from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node
+from pybroker.core.stats.metrics import QUEUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,22 +30,8 @@ def run(node: Node, args: Args) -> "Iterator[Queue]":
 COLUMNS = (
     Column("vhost", lambda q: q.vhost.name, "virtual host"),
     Column("name", lambda q: q.name, "name"),
-    Column("messages_ready", lambda q: q.messages_ready, "messages waiting for delivery"),
-    Column("messages_unacknowledged", lambda q: q.messages_unacknowledged, "messages delivered, not yet acknowledged"),
-    Column("consumers", lambda q: q.consumer_count, "consumers"),
-    Column(
-        "message_bytes",
-        lambda q: q.backlog.octets,
-        "octets of the bodies of ready and unacknowledged messages",
-    ),
-    Column("publish", lambda q: q.published, "messages published to the queue, since it was declared"),
-    Column(
-        "deliver",
-        lambda q: q.delivered + q.delivered_no_ack + q.got,
-        "messages delivered",
-    ),
-    Column("ack", lambda q: q.acked, "messages acknowledged"),
-    Column("redeliver", lambda q: q.redelivered, "messages delivered again"),
+    *figures.columns(QUEUE, "messages_ready", "messages_unacknowledged", "consumers", "message_bytes"),
+    *figures.columns(QUEUE, "publish", "deliver", "ack", "redeliver"),
     Column("state", lambda q: q.state, "always running"),
 )
 

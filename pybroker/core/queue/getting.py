@@ -26,6 +26,7 @@ def get(queue: "Queue", *, no_ack: bool) -> "Entry | None":
     if entry.deliveries:
         queue.redelivered += 1
     if no_ack:
+        queue.got_no_ack += 1
         queue.settled(entry.run, entry.indexes)
     if queue.timed:
         expiry.expire_all(queue)

@@ -61,6 +61,7 @@ class Queue:
         "expired",
         "expires_at_ms",
         "got",
+        "got_no_ack",
         "id",
         "limits",
         "name",
@@ -115,7 +116,7 @@ class Queue:
         self.expires_at_ms = 0  # x-expires: when the queue goes if nobody uses it; 0: never
         self.set_limits(limits)
         self.published = self.delivered = self.delivered_no_ack = self.redelivered = 0
-        self.acked = self.got = self.expired = self.dropped = self.unreadable = 0
+        self.acked = self.got = self.got_no_ack = self.expired = self.dropped = self.unreadable = 0
 
     # -- what others ask ----------------------------------------------------------------------------------------------
 

@@ -30,6 +30,8 @@ sys.exit(main())
 # Of ours, what the connector and the pipeline load; no daemon.
 PARTS: Final = ("__init__.py", "version.py", "paths.py", "spark", "client", "wire", "errors.py", "run.py", "stretch.py")
 PARTS_TOO: Final = ("message.py", "clock.py", "session.py")
+# The table of metrics, of which the telemetry's tables are made.
+METRICS: Final = ("core/__init__.py", "core/stats/__init__.py", "core/stats/metrics.py")
 # By which Spark finds the connector.
 DISCOVERY: Final = ("spark/discovery.py", "pyspark_pybroker.py")
 # Always the same octets for the same sources.
@@ -59,7 +61,7 @@ def write_archive(output: Path) -> int:
     """Write the zip; return how many files it has. Raises OSError."""
     root = Path(pybroker.__file__).parent
     files: dict[str, bytes] = {}
-    for part in (*PARTS, *PARTS_TOO):
+    for part in (*PARTS, *PARTS_TOO, *METRICS):
         path = root / part
         found = sorted(path.rglob("*.py")) if path.is_dir() else [path]
         files |= {f"pybroker/{each.relative_to(root)}": each.read_bytes() for each in found}

@@ -6,8 +6,14 @@ who only wants to know what there is need not wait for it. Version 1 of the line
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pybroker.core.stats.metrics import CONNECTION, NODE, QUEUE, sampled
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql.types import StructType
+
+    from pybroker.core.stats.metrics import Metric
 
 VERSION: Final = 1
 # In days; thirteen months, so that a month can be compared with that of the year before.
@@ -65,6 +71,12 @@ def _columns(*described: tuple[str, str, str]) -> tuple[Column, ...]:
     return (*_HEAD, *(Column(*each) for each in described))
 
 
+def _figures(metrics: "Mapping[str, Metric]", *names: str) -> tuple[tuple[str, str, str], ...]:
+    """Return columns that are metrics of the node: whole numbers, under their names in the telemetry's rows."""
+    known = sampled(metrics)
+    return tuple((name, "BIGINT", known[name].help) for name in names)
+
+
 QUEUE_SAMPLE: Final = Table(
     "queue_sample",
     "a queue, each interval in which something happened to it, and every five minutes",
@@ -76,18 +88,8 @@ QUEUE_SAMPLE: Final = Table(
             ("queue_id", "BIGINT", "tells apart queues of one name, of which the one was deleted"),
             ("type", "STRING", "type of the queue"),
             ("durable", "BOOLEAN", "whether it is there again after a restart"),
-            ("ready", "BIGINT", "messages that wait for a consumer"),
-            ("unacked", "BIGINT", "messages delivered and not acknowledged"),
-            ("consumers", "BIGINT", "consumers"),
-            ("publish_total", "BIGINT", "messages taken in"),
-            ("deliver_total", "BIGINT", "messages handed out"),
-            ("ack_total", "BIGINT", "messages done with: acknowledged, or handed out without asking for it"),
-            ("redeliver_total", "BIGINT", "messages handed out again"),
-            ("expired_total", "BIGINT", "messages that grew too old"),
-            ("dropped_total", "BIGINT", "messages dropped because there were too many"),
-            ("bytes", "BIGINT", "octets of all bodies"),
-            ("mem", "BIGINT", "octets of memory, about"),
-            ("paged_out", "BIGINT", "ready messages whose contents are on disk alone"),
+            *_figures(QUEUE, "ready", "unacked", "consumers", "publish_total", "deliver_total", "ack_total"),
+            *_figures(QUEUE, "redeliver_total", "expired_total", "dropped_total", "bytes", "mem", "paged_out"),
             ("length_max", "BIGINT", "most messages it may have; empty without a limit"),
             ("octets_max", "BIGINT", "most octets of bodies; empty without a limit"),
             ("state", "STRING", "state of the queue"),
@@ -108,13 +110,9 @@ CONNECTION_SAMPLE: Final = Table(
             ("peer", "STRING", "address and port of the client"),
             ("client_name", "STRING", "what the client calls its connection, else its library"),
             ("connected_ms", "BIGINT", "when it connected, in milliseconds since 1970"),
-            ("channels", "BIGINT", "channels"),
-            ("recv_oct", "BIGINT", "octets received, in all"),
-            ("send_oct", "BIGINT", "octets sent, in all"),
+            *_figures(CONNECTION, "channels", "recv_oct", "send_oct"),
             ("state", "STRING", "running, blocked, blocking or flow"),
-            ("blocked_ms_total", "BIGINT", "milliseconds for which alarms held it, in all"),
-            ("flow_ms_total", "BIGINT", "milliseconds for which flow control held it, in all"),
-            ("flow_count", "BIGINT", "how often flow control did"),
+            *_figures(CONNECTION, "blocked_ms_total", "flow_ms_total", "flow_count"),
             ("last_blocked_by", "STRING", "resource, flow or none"),
             ("last_blocked_cause", "STRING", "what that was"),
         ),
@@ -128,21 +126,13 @@ NODE_SAMPLE: Final = Table(
     ("node", "epoch"),
     (
         *_columns(
-            ("mem_used", "BIGINT", "octets of memory that the limit is compared with"),
-            ("mem_rss", "BIGINT", "octets of the process in memory"),
-            ("mem_limit", "BIGINT", "the memory limit, in octets"),
-            ("mem_total", "BIGINT", "octets of memory there are"),
+            *_figures(NODE, "mem_used", "mem_rss", "mem_limit", "mem_total"),
             ("watermark", "DOUBLE", "the memory limit as a part of what there is; empty if it is absolute"),
             ("paging_ratio", "DOUBLE", "part of the limit from which on messages are paged out"),
-            ("disk_free", "BIGINT", "octets free on the data folder's partition; empty if nobody looks"),
-            ("disk_limit", "BIGINT", "the free disk limit, in octets"),
+            *_figures(NODE, "disk_free", "disk_limit"),
             ("fds", "BIGINT", "open file descriptors"),
             ("loop_lag_ms", "BIGINT", "how late the node's loop was at worst"),
-            ("connections", "BIGINT", "connections"),
-            ("queues", "BIGINT", "queues"),
-            ("publish_total", "BIGINT", "messages published"),
-            ("returned_total", "BIGINT", "messages returned to their publisher"),
-            ("unroutable_total", "BIGINT", "messages dropped because no queue was bound"),
+            *_figures(NODE, "connections", "queues", "publish_total", "returned_total", "unroutable_total"),
             ("telemetry_dropped_total", "BIGINT", "rows of the telemetry that were not written"),
         ),
         _FIRST,

@@ -14,7 +14,9 @@ def test_the_zip_is_enough_for_the_program(tmp_path):
     answer = package.make(tmp_path / "p.zip")
     names = zipfile.ZipFile(tmp_path / "p.zip").namelist()
     assert {"pyspark_pybroker.py", "pamqp/commands.py", "platformdirs/unix.py"} <= {*names}
-    assert not [name for name in names if name.startswith(("pybroker/daemon", "pybroker/core", "pybroker/store"))]
+    assert not [name for name in names if name.startswith(("pybroker/daemon", "pybroker/store"))]
+    metrics = {f"pybroker/{part}" for part in package.METRICS}
+    assert metrics == {name for name in names if name.startswith("pybroker/core")}
     assert answer["files"] == len(names)
     # -S and -I: nothing but the standard library and the zip.
     # An ordinary user's folders are asked of platformdirs, root's are not.
