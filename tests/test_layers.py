@@ -184,7 +184,7 @@ ASSIGNED_ELSEWHERE = {
     *("unreadable", "unroutable_ae_missing"),
     *("ahead", "asked", "asked_ms", "fetching", "found", "fresh", "page", "parts"),
     *("active", "awake", "deleted", "expires_at_ms", "indexes", "overdue", "timed", "timer_ms", "waiting"),
-    *("applied", "channels", "default_queue_type", "description", "failed", "known_password", "next_seq", "place"),
+    *("applied", "channels", "default_queue_type", "description", "failed", "known_password", "place"),
     *("protected", "tags", "taking_along"),
 }
 # Nobody in the whole program assigns what this one owns.

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pybroker.core.confirm import ConfirmLine
     from pybroker.core.lapsed import Lapsed
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.receipt import Receipt
     from pybroker.core.removal import Removal
     from pybroker.core.transaction import Transaction
     from pybroker.core.unacked import Batch
@@ -62,6 +63,7 @@ class AmqpChannel(ChannelState):
         "number",
         "prefetch",
         "publisher",
+        "receipt",
         "reply_consumer",
         "routes_open",
         "starting",
@@ -85,6 +87,7 @@ class AmqpChannel(ChannelState):
         self.line: Line | None = None
         self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to
         self.routes_open = 0  # how many of the session's remembered routes are this channel's
+        self.receipt: Receipt | None = None  # a blank one
         self.publisher = Publisher(session.vhost, session.id, session.frame_octets_max)
 
     @property
@@ -111,27 +114,24 @@ class AmqpChannel(ChannelState):
         confirms = self.confirms
         if confirms is None or self.closing:
             return
-        broker, line = self.session.broker, confirms.line
-        answered = confirms.next_seq - 1 - confirms.unconfirmed
-        log = broker.log
-        if line and line[0][0] <= log.completed:
-            self._confirm(confirms.take(log.completed), answered)
-        if line and log.failed:
-            self._confirm(confirms.give_up(), answered)
-        if line:
-            broker.unconfirmed[self] = None
-            log.want(line[-1][0])
+        answered, told, session = confirms.answered, confirms.take(), self.session
+        if confirms.awaited is None:
+            session.broker.unconfirmed.pop(self, None)
         else:
-            broker.unconfirmed.pop(self, None)
+            session.broker.unconfirmed[self] = confirms.awaited
+        if told:
+            head = b"\x01" + self.number.to_bytes(2)
+            for ack, seq, multiple in told:
+                method = head + (_ACK_FRAME if ack else _NACK_FRAME)
+                session.send(method + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
+                session.broker.confirmed += seq - answered if ack else 0
+                answered = seq
 
-    def _confirm(self, told: list[tuple[bool, int, bool]], answered: int) -> None:
-        session = self.session
-        head = b"\x01" + self.number.to_bytes(2)
-        for ack, seq, multiple in told:
-            method = head + (_ACK_FRAME if ack else _NACK_FRAME)
-            session.send(method + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
-            session.broker.confirmed += seq - answered if ack else 0
-            answered = seq
+    def keep(self, receipt: "Receipt") -> None:
+        """Use a receipt, which nothing depends on, for the next publish as well."""
+        if receipt.log is not None or receipt.rejected:
+            receipt.clear()
+        self.receipt = receipt
 
     # -- replies that wait --------------------------------------------------------------------------------------------
 

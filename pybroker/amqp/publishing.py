@@ -11,14 +11,8 @@ from pamqp import commands
 from pybroker.amqp.direct_reply import REPLY_TO, check_reply_consumer, deliver_reply, set_reply_to
 from pybroker.core.definitions import find_exchange
 from pybroker.core.permissions import check, check_topic
-from pybroker.core.publish import (
-    NO_RECEIPT,
-    Contents,
-    Receipt,
-    Route,
-    names_of,
-    property_octets,
-)
+from pybroker.core.publish import Contents, Route, names_of, property_octets
+from pybroker.core.receipt import Receipt
 from pybroker.core.trace import Frames, publish_trace
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
 from pybroker.run import WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Traits
@@ -31,6 +25,7 @@ if TYPE_CHECKING:
     from pybroker.amqp.assembly import Assembly
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.amqp.session import AmqpSession
+    from pybroker.core.confirm import ConfirmLine
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
     from pybroker.wire.content import Event
@@ -144,9 +139,8 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
                     publish(channel, route, contents.part(0, index))
                 raise
     n = len(contents.contents)
-    receipt: Receipt = NO_RECEIPT if channel.confirms is None else Receipt()
+    receipt, channel.receipt = channel.receipt or Receipt(), None
     queues = route.queues
-    ticket = 0
     out = n * len(queues)
     session.work += len(queues)
     if (
@@ -156,17 +150,17 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         or route.to_reply is not None
         or (n > 1 and len(queues) > WIDE_QUEUES and _is_slow(queues, traits))
     ):
-        n, out, ticket = _publish_each(channel, route, contents, receipt, patient=patient)
+        n, out = _publish_each(channel, route, contents, receipt, patient=patient)
     elif not queues:
         _unroutable(channel, route, contents, 312, "NO_ROUTE")
     elif channel.transaction is not None:
         channel.transaction.publish(route, contents, queues)
     else:
-        ticket = channel.publisher.publish(route, contents, queues, receipt)
+        channel.publisher.publish(route, contents, queues, receipt)
         session.sharing = route
         session.sharing_octets = contents.octets // n
-    if ticket:
-        session.credit.take(ticket, contents.octets * n // len(contents.contents))
+    if receipt.log is not None:
+        session.credit.take(receipt, contents.octets * n // len(contents.contents))
     broker = session.broker
     broker.published += n
     broker.message_sizes.count(contents, n)
@@ -175,8 +169,10 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     assert route.exchange is not None
     route.exchange.publish_in += n
     route.exchange.publish_out += out
-    if channel.confirms is not None:
-        _confirm(channel, n, ticket, receipt)
+    if channel.confirms is None:
+        channel.keep(receipt)
+    else:
+        _confirm(channel, channel.confirms, n, receipt)
     return n
 
 
@@ -202,12 +198,12 @@ def share(session: "AmqpSession", route: Route, each: int) -> None:
             return
 
 
-def _confirm(channel: "AmqpChannel", n: int, ticket: int, receipt: Receipt) -> None:
+def _confirm(channel: "AmqpChannel", confirms: "ConfirmLine", n: int, receipt: Receipt) -> None:
     """Put `n` publishes in the line for their confirms; the rejected ones get a nack when their turn comes."""
-    assert channel.confirms is not None
-    first = channel.confirms.add(n, ticket)
-    for index in receipt.rejected:
-        channel.confirms.reject(first + index)
+    if confirms.add(n, receipt):
+        receipt.want()
+    else:
+        channel.keep(receipt)
     channel.session.confirming[channel] = None
 
 
@@ -239,19 +235,20 @@ def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:
 
 def _publish_each(
     channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt, *, patient: bool
-) -> tuple[int, int, int]:
+) -> tuple[int, int]:
     """Publish messages whose way depends on their own properties, or on who can take them now, or is a long one.
 
-    Return how many, which is all unless `patient`, how many copies of them queues got, and a ticket.
+    Return how many, which is all unless `patient`, and how many copies of them queues got.
     """
     publisher, session = channel.publisher, channel.session
     vhost = publisher.vhost
-    out = ticket = 0
+    out = 0
     exchange = route.exchange
     assert exchange is not None
     for index in range(len(contents.contents)):
         if index and patient and session.work > WORK_MAX and session.spent():
-            return index, out, ticket
+            receipt.begin(0)
+            return index, out
         session.work += EACH_WORK + len(route.queues)
         if route.dynamic:
             session.work += exchange.binding_count // BINDINGS_WORK
@@ -275,23 +272,18 @@ def _publish_each(
             _trace(channel, route, original, [queue.name for queue in queues if queue.kind == "queue"])
         if not (exchange.SCHEDULES and queues and queues[0].kind != "queue"):
             out += len(queues)  # what is delayed leaves the exchange later
-        one = receipt.single()
+        receipt.begin(index)
         if not queues:
             _unroutable(channel, route, single, 312, "NO_ROUTE")
         elif channel.transaction is not None:
             channel.transaction.publish(route, single, queues)
         elif not route.immediate:
-            ticket = max(ticket, publisher.publish(route, single, queues, one))
-        else:
-            committed = _immediate(channel, route, single, queues, one)
-            if committed is None:
-                out -= len(queues)
-                _unroutable(channel, route, single, 313, "NO_CONSUMERS")
-            else:
-                ticket = max(ticket, committed)
-        if one.rejected:
-            receipt.rejected.add(index)
-    return len(contents.contents), out, ticket
+            publisher.publish(route, single, queues, receipt)
+        elif not _immediate(channel, route, single, queues, receipt):
+            out -= len(queues)
+            _unroutable(channel, route, single, 313, "NO_CONSUMERS")
+    receipt.begin(0)
+    return len(contents.contents), out
 
 
 def _trace(channel: "AmqpChannel", route: Route, content: bytes, queues: list[str]) -> None:
@@ -302,10 +294,10 @@ def _trace(channel: "AmqpChannel", route: Route, content: bytes, queues: list[st
 
 def _immediate(
     channel: "AmqpChannel", route: Route, single: Contents, queues: "tuple[Queue, ...]", receipt: Receipt
-) -> int | None:
+) -> bool:
     """Give one message to those queues that have a consumer for it now; without any, the alternates try (A5, A10).
 
-    Return the log's ticket; None if nobody has it.
+    Return False if nobody has it.
     """
     # Differs from RabbitMQ: it has refused `immediate` with 540 since version 3.0.
     publisher = channel.publisher
@@ -318,41 +310,38 @@ def _immediate(
         if exchange is not None:
             able = _able(publisher.targets(exchange, route, single.traits, single.contents[0])[0])
     if not able:
-        return None
-    ticket = publisher.publish(route, single, able, receipt)
+        return False
+    publisher.publish(route, single, able, receipt)
     route.run = None
     now_ms = channel.session.broker.clock.now_ms
     for queue in able:
         queue.deliver(now_ms, expire=False)
-    return ticket
+    return True
 
 
 def _able(queues: "tuple[Queue, ...]") -> "tuple[Queue, ...]":
     return tuple(queue for queue in queues if not queue.messages_ready and queue.consumers.next() is not None)
 
 
-def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, queues: "tuple[Queue, ...]") -> int:
+def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, queues: "tuple[Queue, ...]") -> Receipt:
     """Make a publish of a transaction visible; its queues were found when it was made, some may have gone since.
 
-    Return the ticket of the log that tx.commit-ok has to wait for, 0 if there is nothing to wait for.
+    Return what tx.commit-ok has to wait for.
     """
     present = tuple(queue for queue in queues if not queue.deleted)
-    ticket = 0
+    receipt = Receipt()
     if present and route.immediate:
         for index in range(len(contents.contents)):
             single = contents.single(index)
-            committed = _immediate(channel, route, single, present, NO_RECEIPT)
-            if committed is None:
+            if not _immediate(channel, route, single, present, receipt):
                 _return_or_drop(channel, route, single.contents, 313, "NO_CONSUMERS")
-            else:
-                ticket = max(ticket, committed)
     elif present:
-        ticket = channel.publisher.publish(route, contents, present, NO_RECEIPT)
+        channel.publisher.publish(route, contents, present, receipt)
     else:
         _return_or_drop(channel, route, contents.contents, 312, "NO_ROUTE")
-    if ticket:
-        channel.session.credit.take(ticket, contents.octets)
-    return ticket
+    if receipt.log is not None:
+        channel.session.credit.take(receipt, contents.octets)
+    return receipt
 
 
 def _unroutable(channel: "AmqpChannel", route: Route, contents: Contents, code: int, name: str) -> None:

@@ -110,7 +110,7 @@ class Broker:
         self.paging = Paging(self)
         self.growing: Route | None = None  # the one whose run has the last seq
         self.next_queue = 1
-        self.unconfirmed: dict[Any, None] = {}  # channels whose confirms wait for the log
+        self.unconfirmed: dict[Any, Log] = {}  # channels whose confirms wait, and the log of the oldest of each
         self.waiting: dict[Any, None] = {}  # channels with replies that wait, for the log or another
         self.ahead: dict[Credit, None] = {}  # of sessions that are not read because the disk has to catch up
         self.next_session = 1
@@ -245,19 +245,21 @@ class Broker:
                 if clock.now_ms - now_ms >= PUMP_MS:
                     return
 
-    def log_completed(self, ticket: int) -> None:
-        """Learn that the log has everything up to `ticket` on disk: confirms and replies that waited for it leave."""
-        self.log.completed = ticket
+    def log_completed(self, commit_position: int, log: "Log | None" = None) -> None:
+        """Learn that a log, without one the node's, has all up to a position on disk: what waited for it is said."""
+        log = self.log if log is None else log
+        log.completed = commit_position
         self.backlogs.log_completed()
-        self._log_moved()
+        self._log_moved([channel for channel, awaited in self.unconfirmed.items() if awaited is log])
 
-    def log_failed(self, text: str) -> None:
-        """Learn that the log will complete nothing any more: confirms become refusals, replies errors."""
-        self.log.failed = text
-        self._log_moved()
+    def log_failed(self, text: str, log: "Log | None" = None) -> None:
+        """Learn that a log will complete nothing any more: confirms become refusals, replies errors."""
+        log = self.log if log is None else log
+        log.failed = text
+        self._log_moved(list(self.unconfirmed))
 
-    def _log_moved(self) -> None:
-        for channel in list(self.unconfirmed):
+    def _log_moved(self, channels: list[Any]) -> None:
+        for channel in channels:
             self._protected(channel, channel.send_confirms)
         self.advance_replies()
         for credit in list(self.ahead):

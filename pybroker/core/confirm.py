@@ -1,56 +1,84 @@
 """Publisher confirms of one channel, in publish order ([rmq confirms], data-model.md: confirm order).
 
-Each received batch stands in line with the ticket its log record got (0: nothing to wait for). A completed ticket lets
-the front of the line go; rejections are exceptions inside it. Does not know frames.
+Publishes stand in line with the receipt that says what they wait for; those that follow one another and wait for the
+same share one. When the first receipt's logs have completed that, its publishes are confirmed, except those that a
+queue rejected; when one of its logs has failed, they are refused, and only they. Does not know frames.
 """
 
 from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.receipt import Receipt
+
+if TYPE_CHECKING:
+    from pybroker.store.log import Log
+
+# Stands in line for publishes that wait for nothing.
+_ON_DISK: Final = Receipt()
 
 
 class ConfirmLine:
     """`next_seq` is the publish sequence number that the next publish on the channel gets (the first is 1).
 
-    `line` is what waits: (ticket, last publish seq), both ascending; empty when all are answered.
+    `line` is what waits: (receipt, first publish seq), ascending; each goes up to the next one's. Empty when all are
+    answered. A publish that waits for nothing is answered with the one before it. `awaited` is a log that the oldest
+    one waited for when `take` was called last.
     """
 
-    __slots__ = ("_confirmed", "_rejected", "line", "next_seq")
+    __slots__ = ("_rejected", "answered", "awaited", "line", "next_seq")
 
     def __init__(self) -> None:
         self.next_seq = 1
-        self._confirmed = 0  # all up to this seq have left
-        self.line: deque[tuple[int, int]] = deque()
+        self.answered = 0  # all up to this seq are
+        self.line: deque[tuple[Receipt, int]] = deque()
         self._rejected: list[int] = []
+        self.awaited: Log | None = None
 
     @property
     def unconfirmed(self) -> int:
         """Return how many publishes still wait for their confirm."""
-        return self.next_seq - 1 - self._confirmed
+        return self.next_seq - 1 - self.answered
 
-    def add(self, count: int, ticket: int = 0) -> int:
-        """Take `count` publishes that wait for `ticket`; return the publish seq of the first."""
+    def add(self, count: int, receipt: Receipt) -> bool:
+        """Take `count` publishes with their receipt; tell whether it was kept, so that it must not be changed."""
         first = self.next_seq
         self.next_seq = first + count
+        if receipt.rejected:
+            self._rejected += [first + index for index in receipt.rejected]
         line = self.line
-        if line and line[-1][0] >= ticket:
-            line[-1] = (line[-1][0], self.next_seq - 1)
-        else:
-            line.append((ticket, self.next_seq - 1))
-        return first
+        if line and line[-1][0].covers(receipt):
+            return False
+        if receipt.log is None:
+            line.append((_ON_DISK, first))
+            return False
+        line.append((receipt, first))
+        return True
 
-    def reject(self, seq: int) -> None:
-        """Answer this publish with basic.nack when its turn comes."""
-        self._rejected.append(seq)
-
-    def take(self, completed: int) -> list[tuple[bool, int, bool]]:
-        """Return what may be sent now that tickets up to `completed` are on disk: (ack, publish seq, multiple) ..."""
+    def take(self) -> list[tuple[bool, int, bool]]:
+        """Return what may be sent now: (ack, publish seq, multiple) ..."""
         line = self.line
-        upto = self._confirmed
-        while line and line[0][0] <= completed:
-            upto = line.popleft()[1]
-        if upto == self._confirmed:
-            return []
-        done = self._confirmed
-        out = []
+        out: list[tuple[bool, int, bool]] = []
+        upto, log = self.answered, None
+        while line:
+            log = line[0][0].awaited
+            if log is None:
+                line.popleft()
+                upto = line[0][1] - 1 if line else self.next_seq - 1
+            elif log.failed:
+                self._acknowledge(upto, out)
+                upto = self._refuse(out)
+                log = None
+            else:
+                break
+        self.awaited = log
+        if upto > self.answered:
+            self._acknowledge(upto, out)
+        return out
+
+    def _acknowledge(self, upto: int, out: list[tuple[bool, int, bool]]) -> None:
+        """Answer all up to this seq with an ack, but for those that were rejected."""
+        done = self.answered
+        self.answered = upto
         if self._rejected:
             rejected = sorted({seq for seq in self._rejected if seq <= upto})
             self._rejected = [seq for seq in self._rejected if seq > upto]
@@ -61,15 +89,14 @@ class ConfirmLine:
                 done = seq
         if upto > done:
             out.append((True, upto, upto > done + 1))
-        self._confirmed = upto
-        return out
 
-    def give_up(self) -> list[tuple[bool, int, bool]]:
-        """Return the refusal of everything in the line, as `take` does: its tickets will never be completed."""
-        first, last = self._confirmed + 1, self.next_seq - 1
-        if last < first:
-            return []
-        self.line.clear()
-        self._rejected.clear()
-        self._confirmed = last
-        return [(False, last, last > first)]
+    def _refuse(self, out: list[tuple[bool, int, bool]]) -> int:
+        """Answer those in front whose logs failed with one nack; return the last seq of them."""
+        line = self.line
+        while line and line[0][0].failed:
+            line.popleft()
+        upto = line[0][1] - 1 if line else self.next_seq - 1
+        out.append((False, upto, upto > self.answered + 1))
+        self.answered = upto
+        self._rejected = [seq for seq in self._rejected if seq > upto]
+        return upto

@@ -1,7 +1,7 @@
 """Credit: octets that one peer has had accepted and that are not on disk yet (data-model.md: share and credit).
 
-Who is over the limit is not read, whether it asked for confirms or not. Counted by ticket of the log, and looked at
-when more is accepted: a completed ticket costs nothing but for those who are stopped.
+A peer that is over the limit is not read, whether it asked for confirms or not. Counted by log and commit position, and
+looked at when more is accepted: a completed position costs nothing but for those who are stopped.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -10,6 +10,8 @@ from pybroker.core.throttle import JOURNAL
 
 if TYPE_CHECKING:
     from pybroker.core.link import SessionState
+    from pybroker.core.receipt import Receipt
+    from pybroker.store.log import Log
 
 # A peer that is ahead of the disk by this much, or all of them together by what the log allows, is not read until half
 # of it is on disk: enough for the disk never to wait for the network.
@@ -17,19 +19,21 @@ PEER_OCTETS_MAX: Final = 8_388_608
 
 
 class Credit:
-    """Invariant: `_octets` is the sum over `_batches`, which has a few tickets at most, some of them completed.
+    """Invariant: `_octets` is the sum over `_batches`, which has a few positions of each log at most, some completed.
 
-    While its session is stopped it is one of the broker's `ahead`, and told of completed tickets.
+    What reached two logs counts for both: both have to write it. While its session is stopped it is one of the broker's
+    `ahead`, and told of completed positions; `_stopped_by` are the logs that it reached when it was stopped.
     """
 
-    __slots__ = ("_batches", "_broker", "_octets", "_session")
+    __slots__ = ("_batches", "_broker", "_octets", "_session", "_stopped_by")
     octets_max: Final = PEER_OCTETS_MAX
 
     def __init__(self, session: "SessionState") -> None:
         self._broker = session.broker
         self._session: SessionState | None = session
         self._octets = 0
-        self._batches: dict[int, int] = {}  # octets by ticket, ascending
+        self._batches: dict[Log, dict[int, int]] = {}  # octets by position, ascending
+        self._stopped_by: tuple[Log, ...] = ()
 
     @property
     def octets(self) -> int:
@@ -37,29 +41,40 @@ class Credit:
         self._forget_completed()
         return self._octets
 
-    def take(self, ticket: int, octets: int) -> None:
-        """Count octets that were accepted and wait for `ticket`; too many, and the peer is not read."""
-        batches = self._batches
-        if ticket in batches:
-            batches[ticket] += octets
+    def take(self, receipt: "Receipt", octets: int) -> None:
+        """Count octets that were accepted and wait for what the receipt says; too many, and the peer is not read."""
+        if receipt.log is not None:
+            self._take(receipt.log, receipt.position, octets)
+        if receipt.others is not None:
+            for log, position in receipt.others.items():
+                self._take(log, position, octets)
+
+    def _take(self, log: "Log", position: int, octets: int) -> None:
+        batches = self._batches.get(log)
+        if batches is not None and position in batches:
+            batches[position] += octets
         else:
-            if batches:
+            if self._batches:
                 self._forget_completed()
-            batches[ticket] = octets
+            self._batches.setdefault(log, {})[position] = octets
         self._octets += octets
-        log, session = self._broker.log, self._session
+        session = self._session
         if session is None:
             return
         if self._octets > PEER_OCTETS_MAX or log.uncommitted_octets > log.uncommitted_octets_max:
             self._broker.ahead[self] = None
+            if log not in self._stopped_by:
+                self._stopped_by += (log,)
             session.stop_reading(JOURNAL)
 
     def look(self) -> None:
         """Have the peer read again if enough is on disk, or nothing ever will be."""
-        log, session = self._broker.log, self._session
-        half = self.octets <= PEER_OCTETS_MAX // 2 and log.uncommitted_octets <= log.uncommitted_octets_max // 2
-        if session is not None and (half or log.failed):
+        logs, session = self._stopped_by, self._session
+        half = all(log.uncommitted_octets <= log.uncommitted_octets_max // 2 for log in logs)
+        half = half and self.octets <= PEER_OCTETS_MAX // 2
+        if session is not None and (half or any(log.failed for log in (*logs, *self._batches))):
             self._broker.ahead.pop(self, None)
+            self._stopped_by = ()
             session.resume_reading(JOURNAL)
 
     def end(self) -> None:
@@ -68,9 +83,12 @@ class Credit:
         self._session = None
 
     def _forget_completed(self) -> None:
-        batches, completed = self._batches, self._broker.log.completed
-        while batches:
-            oldest = next(iter(batches))
-            if oldest > completed:
-                return
-            self._octets -= batches.pop(oldest)
+        for log in list(self._batches):
+            batches, completed = self._batches[log], log.completed
+            while batches:
+                oldest = next(iter(batches))
+                if oldest > completed:
+                    break
+                self._octets -= batches.pop(oldest)
+            else:
+                del self._batches[log]

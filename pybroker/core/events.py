@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pybroker.core.cause import ASKED, Cause, by_client
 from pybroker.core.chore import Chore
 from pybroker.core.exchange.topic import TopicExchange
-from pybroker.core.publish import NO_RECEIPT, enqueue, names_of
+from pybroker.core.publish import enqueue, names_of
+from pybroker.core.receipt import NO_RECEIPT
 from pybroker.core.router import route
 from pybroker.run import Run, Traits
 from pybroker.wire import frame, properties

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.receipt import Receipt
     from pybroker.core.vhost import VHost
     from pybroker.message import Message
     from pybroker.store.log import Log
@@ -121,51 +122,15 @@ class Contents:
         return Contents(self.traits, contents, sum(map(len, contents)), body_octets, self.body_size)
 
 
-class Receipt:
-    """What becomes of a publish whose first message is `index` in its run: which ones were rejected, counted from 0."""
-
-    __slots__ = ("index", "rejected")
-
-    def __init__(self) -> None:
-        self.index = 0
-        self.rejected: set[int] = set()
-
-    def reject(self, indexes: range) -> None:
-        """Note messages of the run that a queue refused (reject-publish): any one queue's refusal is enough."""
-        self.rejected.update(i - self.index for i in indexes)
-
-    def single(self) -> "Receipt":
-        """Return a receipt for one message of this publish."""
-        return Receipt()
-
-
-class _NoReceipt(Receipt):
-    """For publishers that did not ask: it forgets."""
-
-    __slots__ = ()
-
-    def reject(self, indexes: range) -> None:
-        """Forget it."""
-
-    def single(self) -> Receipt:
-        """Return itself."""
-        return self
-
-
-NO_RECEIPT: Final = _NoReceipt()
-
-
-def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Queue]", receipt: Receipt) -> int:
-    """Put messages into the log, if they are to last, and into the queues; return the ticket a confirm waits for."""
-    ticket = 0
+def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Queue]", receipt: "Receipt") -> None:
+    """Put messages into the log, if they are to last, and into the queues; the receipt learns what to wait for."""
     if run.traits.persistent:
         # Before the queues have it: what they settle at once must be in the log by then.
         durable = tuple([queue.id for queue in queues if queue.durable])
         if durable:
-            ticket = log.append(run, indexes, durable)
+            receipt.wait(log, log.append(run, indexes, durable))
     for queue in queues:
         queue.enqueue(run, indexes, receipt)
-    return ticket
 
 
 class Publisher:
@@ -178,18 +143,15 @@ class Publisher:
         self.origin = origin
         self.frame_octets_max = frame_octets_max
 
-    def publish(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: Receipt) -> int:
-        """Put the messages into `queues` (not empty), as a run of their own or at the end of the route's last one.
-
-        Return the ticket of the log that a confirm has to wait for, 0 if there is nothing to wait for.
-        """
+    def publish(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: "Receipt") -> None:
+        """Put the messages into `queues` (not empty), as a run of their own or at the end of the route's last one."""
         broker = self.vhost.broker
         n = len(contents.contents)
         if contents.octets > READ_RUN_OCTETS_MAX and n > 1:
-            return self._publish_parts(route, contents, queues, receipt)
+            self._publish_parts(route, contents, queues, receipt)
+            return
         log = broker.log
-        seq = log.next_seq
-        log.next_seq = seq + n
+        seq = log.take(n)
         if broker.growing is not route:
             # Only the run with the last seq can grow; any other one would be kept alive by its route for nothing.
             if broker.growing is not None:
@@ -224,24 +186,23 @@ class Publisher:
                 self.origin,
             )
             route.run = run
-        receipt.index = start
+        receipt.enter(start)
         indexes = range(start, start + n)
         if contents.traits.persistent:
-            return enqueue(log, run, indexes, queues, receipt)
+            enqueue(log, run, indexes, queues, receipt)
+            return
         for queue in queues:
             queue.enqueue(run, indexes, receipt)
-        return 0
 
-    def _publish_parts(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: Receipt) -> int:
+    def _publish_parts(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: "Receipt") -> None:
         """Publish what a large read brought as several runs: a consumer's outbox takes one whole, so none is large."""
         n = len(contents.contents)
         each = max(1, n * READ_RUN_OCTETS_MAX // contents.octets)
-        ticket = 0
+        offset = receipt.offset
         for start in range(0, n, each):
-            part = receipt.single()
-            ticket = max(ticket, self.publish(route, contents.part(start, start + each), queues, part))
-            receipt.rejected.update(start + index for index in part.rejected)
-        return ticket
+            receipt.begin(offset + start)
+            self.publish(route, contents.part(start, start + each), queues, receipt)
+        receipt.begin(offset)
 
     def targets(
         self, exchange: "Exchange", route: Route, traits: Traits, content: bytes

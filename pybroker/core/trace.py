@@ -13,7 +13,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.chore import Chore
-from pybroker.core.publish import NO_RECEIPT, enqueue, names_of, property_octets, with_properties
+from pybroker.core.publish import enqueue, names_of, property_octets, with_properties
+from pybroker.core.receipt import NO_RECEIPT
 from pybroker.core.router import route
 from pybroker.run import PLAIN_TRAITS, Entry, Names, Run
 from pybroker.wire import properties

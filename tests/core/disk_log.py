@@ -7,9 +7,10 @@ from collections import defaultdict, deque
 
 from readers import Bench, run_of
 
-from pybroker.core.publish import NO_RECEIPT, enqueue
+from pybroker.core.publish import enqueue
 from pybroker.core.queue import away, behind, queue, ready
 from pybroker.core.queue.behind import Away
+from pybroker.core.receipt import NO_RECEIPT
 from pybroker.run import Run, Traits
 from pybroker.store.log import Log
 from pybroker.stretch import Stretch

@@ -15,9 +15,9 @@ from topology import queue as make_queue
 
 from pybroker.core import paging
 from pybroker.core.alarm import DISK
-from pybroker.core.publish import NO_RECEIPT
 from pybroker.core.queue import behind
 from pybroker.core.queue.behind import Away
+from pybroker.core.receipt import NO_RECEIPT
 from pybroker.core.throttle import QueueCause
 from pybroker.run import PLAIN_TRAITS
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from pamqp import commands
 
 from pybroker.amqp.publishing import commit_publish
+from pybroker.core.receipt import Receipt
 from pybroker.core.transaction import Transaction
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.methods import make_method
@@ -27,21 +28,20 @@ def tx_commit(channel: "AmqpChannel", _method: commands.Tx.Commit) -> None:
     transaction = _transaction(channel)
     channel.transaction = Transaction()
     log = channel.session.broker.log
-    ticket = 0
+    receipt = Receipt()
     # One call, so one batch of the log: after a crash there is all of it or nothing.
     with log.together():
         for route, contents, queues in transaction.publishes:
-            ticket = max(ticket, commit_publish(channel, route, contents, queues))
+            receipt.join(commit_publish(channel, route, contents, queues))
         for what, batches in transaction.acks:
             if what == "ack":
                 channel.settle(batches)
             else:
                 channel.give_back(batches, requeue=what == "requeue")
             if what != "requeue" and any(batch.queue.durable and batch.run.traits.persistent for batch in batches):
-                ticket = max(ticket, log.ticket)
-    if ticket:
-        log.want(ticket)
-    channel.send_when(make_method(commands.Tx.CommitOk), log, ticket)
+                receipt.wait(log, log.ticket)
+    receipt.want()
+    channel.send_when(make_method(commands.Tx.CommitOk), receipt, 1)
 
 
 def tx_rollback(channel: "AmqpChannel", _method: commands.Tx.Rollback) -> None:

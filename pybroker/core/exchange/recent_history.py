@@ -89,7 +89,8 @@ class _Welcome(Chore):
     def deliver(self, _now_ms: int) -> None:
         """Give a share, unless the binding is gone."""
         # An exchange knows no queues: they know exchanges.
-        from pybroker.core.publish import NO_RECEIPT, enqueue, headers_of  # noqa: PLC0415
+        from pybroker.core.publish import enqueue, headers_of  # noqa: PLC0415
+        from pybroker.core.receipt import NO_RECEIPT  # noqa: PLC0415
         from pybroker.core.router import route  # noqa: PLC0415
 
         if not self._exchange.has(self._binding):

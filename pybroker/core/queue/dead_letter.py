@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.arrival import Arrival
 from pybroker.core.chore import Chore
-from pybroker.core.publish import NO_RECEIPT, enqueue, names_of, single_run, with_properties
+from pybroker.core.publish import enqueue, names_of, single_run, with_properties
 from pybroker.core.queue.staying import Staying, obstacle
+from pybroker.core.receipt import NO_RECEIPT
 from pybroker.core.router import route
 from pybroker.errors import AmqpError
 from pybroker.message import Message

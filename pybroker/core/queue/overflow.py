@@ -7,9 +7,9 @@ from pybroker.core.queue import away, dead_letter, expiry
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
-    from pybroker.core.publish import Receipt
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
+    from pybroker.core.receipt import Receipt
     from pybroker.run import Run
 
 # What is dropped in one go costs this at most, up to ten milliseconds: a message 1, an entry as much as 16 of them, and

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pybroker.core.cause import Cause
     from pybroker.core.limits import QueueLimits
     from pybroker.core.link import SessionState
-    from pybroker.core.publish import Receipt
     from pybroker.core.queue.ready import Level
+    from pybroker.core.receipt import Receipt
     from pybroker.core.unacked import Batch
     from pybroker.core.vhost import VHost
     from pybroker.wire.table import Table

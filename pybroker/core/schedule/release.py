@@ -8,7 +8,8 @@ queues become one run again.
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.core.arrival import Arrival
-from pybroker.core.publish import NO_RECEIPT, enqueue, headers_of, property_octets, with_properties
+from pybroker.core.publish import enqueue, headers_of, property_octets, with_properties
+from pybroker.core.receipt import NO_RECEIPT
 from pybroker.core.router import route
 from pybroker.core.schedule.due import due_in, negated, waited
 from pybroker.errors import AmqpError

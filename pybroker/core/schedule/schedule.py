@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.core.exchange.delayed import DelayedExchange
-    from pybroker.core.publish import Receipt
     from pybroker.core.queue import recovered
+    from pybroker.core.receipt import Receipt
     from pybroker.core.schedule.listing import Listed
     from pybroker.core.schedule.shelf import Shelved
     from pybroker.run import Run

@@ -3,6 +3,7 @@
 import pytest
 
 from pybroker.control.spec import Refused
+from pybroker.core.receipt import Receipt
 from pybroker.core.throttle import JOURNAL, PEER, QueueCause
 from pybroker.core.watermark import TotalMemory
 
@@ -90,7 +91,9 @@ def test_disk_says_where_how_much_and_what_to_type(operator, marks, peer, tmp_pa
 
 def test_the_journal_says_how_far_the_peer_is_ahead(operator, peer):
     log = operator.world.broker.log
-    peer.session.credit.take(log.completed + 1, 9 * MIB)
+    receipt = Receipt()
+    receipt.wait(log, log.completed + 1)
+    peer.session.credit.take(receipt, 9 * MIB)
     operator.world.clock.advance(400)
     cause = causes(operator, peer)["journal"]
     assert "has been held back for 0.4 s by the journal" == cause["message"]

@@ -10,9 +10,10 @@ from strategies import few, tables
 from streams import content_frames, props
 from topology import exchange, link, new_vhost, queue, wired
 
-from pybroker.core.publish import NO_RECEIPT, names_of
+from pybroker.core.publish import names_of
 from pybroker.core.queue import dead_letter
 from pybroker.core.queue.dead_letter import TURN_COST, depart
+from pybroker.core.receipt import NO_RECEIPT
 from pybroker.message import Message
 from pybroker.run import PLAIN_TRAITS, Entry, Run
 from pybroker.wire.properties import Properties, decode_properties, encode_properties

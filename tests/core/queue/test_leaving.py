@@ -8,9 +8,9 @@ from paged import PagedBench, paged_seqs, shrink
 from readers import run_of, seqs
 from topology import queue as make_queue
 
-from pybroker.core.publish import NO_RECEIPT
 from pybroker.core.queue import leaving as leaving_module
 from pybroker.core.queue.leaving import Leaving
+from pybroker.core.receipt import NO_RECEIPT
 from pybroker.run import PLAIN_TRAITS, Traits
 
 

@@ -3,7 +3,8 @@
 import pytest
 from topology import exchange, new_vhost, wired
 
-from pybroker.core.publish import NO_RECEIPT, enqueue, names_of
+from pybroker.core.publish import enqueue, names_of
+from pybroker.core.receipt import NO_RECEIPT
 from pybroker.core.schedule import schedule as schedules
 from pybroker.run import PLAIN_TRAITS, Run
 from pybroker.wire.properties import Properties, encode_properties
