@@ -152,14 +152,14 @@ class Journal(Log):
 
     def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
         """Gather messages for the next batch; return its ticket."""
-        gathered = self._gathered
         try:
+            gathered = self._gathered
             self.uncommitted_octets += gathered.append(run, indexes, queue_ids)
+            if gathered.octets >= EAGER_OCTETS and not self._wanted:
+                self.want(self.last_ticket + 1)
         except Exception as error:
             self.fail(error)
             raise
-        if gathered.octets >= EAGER_OCTETS and not self._wanted:
-            self.want(self.last_ticket + 1)
         return self.last_ticket + 1
 
     def want(self, ticket: int) -> None:

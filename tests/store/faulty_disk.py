@@ -40,7 +40,29 @@ class File:
     def sync(self) -> None:
         for offset, octets in self.pending:
             apply(self.durable, offset, octets)
+        if self.doubtful:
+            self._settle_doubts()
         self.pending = []
+
+    def _settle_doubts(self) -> None:
+        """Have a page that was written again be on disk as it is seen, and the length: what a sync had failed for."""
+        again = {
+            page
+            for offset, octets in self.pending
+            if octets
+            for page in range(offset // PAGE, -(-(offset + len(octets)) // PAGE))
+        }
+        for page in again:
+            apply(self.durable, page * PAGE, bytes(self.seen[page * PAGE : (page + 1) * PAGE]))
+        if any(octets is None for _, octets in self.doubtful):
+            apply(self.durable, len(self.seen), None)
+        parts = (
+            (start, octets[start - offset : end - offset])
+            for offset, octets in self.doubtful
+            if octets is not None
+            for start, end in pages(offset, len(octets))
+        )
+        self.doubtful = [(start, octets) for start, octets in parts if start // PAGE not in again]
 
     def crashed(self, rng: random.Random) -> "File":
         kept = bytearray(self.durable)

@@ -45,10 +45,9 @@ MUTANTS = {
     ),
     "half_gathered": Mutant(
         "journal",
-        "            self.uncommitted_octets += gathered.append(run, indexes, queue_ids)\n"
+        "                self.want(self.last_ticket + 1)\n"
         "        except Exception as error:\n            self.fail(error)\n            raise\n",
-        "            self.uncommitted_octets += gathered.append(run, indexes, queue_ids)\n"
-        "        except ZeroDivisionError:\n            raise\n",
+        "                self.want(self.last_ticket + 1)\n        except ZeroDivisionError:\n            raise\n",
         "half of a call that ended with an exception is written",
         only="line",
     ),

@@ -230,7 +230,7 @@ class Traffic:
             self.fetches -= 1
             if self.node.fault.hit:
                 # A read that is tried again leaves out what was settled meanwhile.
-                live = set(self.model.live(queue_id)) if queue_id in self.model.queues else set()
+                live = set(self.model.live(queue_id)) if queue_id not in self.model.deleted else set()
                 came = {run.first_seq + at for run, indexes in found for at in indexes}
                 wanted_still = {seq: body for seq, body in expected.items() if seq in live or seq in came}
             else:
