@@ -93,6 +93,11 @@ class Session:
         self.send_octets = 0
         self.send_count = 0
 
+    @property
+    def in_handshake(self) -> bool:
+        """Tell whether the peer has not been let in yet: only so many may be there at a time."""
+        raise NotImplementedError
+
     def receive(self, data: bytes) -> None:
         """Take octets as they came from the peer. Never raises for what a peer may send."""
         raise NotImplementedError

@@ -145,6 +145,11 @@ class AmqpSession(SessionState):
         return f"{self.peer_host}:{self.peer_port} -> {self.host}:{self.port}"
 
     @property
+    def in_handshake(self) -> bool:
+        """Tell whether the connection is not open yet."""
+        return self.state in ("header", "starting", "securing", "tuning", "opening")
+
+    @property
     def send_pend(self) -> int:
         """Return the octets that wait to be sent."""
         return self.queued_octets + self.unsent_octets

@@ -1,76 +1,70 @@
-"""Connection: one socket and the session behind it. Two watchers, no greenlet (data-model.md: concurrency).
+"""Connection: one transport and the session behind it. No greenlet (data-model.md: concurrency).
 
-Readable -> recv within the turn's share -> `session.receive`. At the end of the turn `flush`: one send of all output;
-what the kernel refuses stays, and arms the write watcher. Knows octets and errno, no methods.
+Readable -> receive within the turn's share -> `session.receive`. At the end of the turn `flush`: one send of all
+output; what the transport does not take stays until it can be written. Knows octets, neither sockets nor methods.
 """
 
 import logging
-import select
-import socket
-import struct
-from typing import TYPE_CHECKING, Any, Final
-
-from pybroker.net.draining import reset_on_close, unread
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pybroker.net.server import Server
+    from pybroker.net.transport import Transport
     from pybroker.session import Session
-
-READ: Final = 1
-WRITE: Final = 2
-# Parts of this size and above on average are handed to the kernel as they are, smaller ones are joined first.
-JOIN_OCTETS_MAX: Final = 4_096
-# Linux takes this many parts a call (IOV_MAX).
-PARTS_MAX: Final = 1_024
-# TCP states (linux/tcp_states.h) in which the peer still stands.
-_ALIVE: Final = frozenset({1, 2, 3})
 
 log = logging.getLogger("pybroker.connection")
 
 
 class Connection:
-    """Invariants: `_pending` not empty means the write watcher is armed; after `close` the socket is None."""
+    """Invariants: while `_pending` is not empty `_on_writable` is called back; after `close` the transport is None."""
 
-    __slots__ = ("_loop", "_pending", "_reader", "_server", "_sock", "_writer", "handshaking", "held", "session")
+    __slots__ = ("_pending", "_server", "_transport", "handshaking", "held", "session")
 
-    def __init__(self, server: "Server", sock: socket.socket, session: "Session", loop: Any) -> None:
+    def __init__(self, server: "Server", transport: "Transport", session: "Session") -> None:
         self._server = server
-        self._sock: socket.socket | None = sock
+        self._transport: Transport | None = transport
         self.session = session
         self.handshaking = True
         self.held = False  # the turn has us in a line, and starts the reader again
         self._pending: list[Any] = []
-        self._loop = loop
-        self._reader: Any = loop.io(sock.fileno(), READ)
-        self._writer: Any = None
         session.link = self
-        self._reader.start(self._on_readable)
+        transport.start_reading(self._on_readable)
 
     def _on_readable(self) -> None:
-        session, turn = self.session, self._server.turn
-        sock = self._sock
-        if sock is None or not session.readable:
-            self._reader.stop()
+        transport = self._transport
+        if transport is None:
             return
+        if not self.session.readable:
+            transport.stop_reading()
+        elif self._read(transport):
+            turn = self._server.turn
+            turn.after_reading()
+            turn.linger.after_event()
+
+    def _read(self, transport: "Transport") -> bool:
+        """Have the session do what the peer sent, this turn's share at most; tell whether there was anything."""
+        session, turn = self.session, self._server.turn
         turn.readers += 1
         try:
-            data = sock.recv(min(session.read_octets, turn.large_octets) or turn.read_octets)
+            data = transport.receive(min(session.read_octets, turn.large_octets) or turn.read_octets)
         except BlockingIOError:
-            return
+            return False
         except OSError as error:
             self._peer_left(f"{error.strerror or error}")
-            return
+            return False
         if not data:
             self._peer_left("client unexpectedly closed TCP connection")
-            return
+            return False
         turn.clock.refresh()
         turn.reading = True
         self._receive(data)
-        turn.after_reading()
-        turn.linger.after_event()
+        if transport.buffered:
+            self._listen()
+        return True
 
     def _peer_left(self, reason: str) -> None:
-        self._reader.stop()
+        assert self._transport is not None
+        self._transport.stop_reading()
         self._server.turn.peer_left(self, reason)
 
     def _receive(self, data: bytes) -> None:
@@ -81,30 +75,38 @@ class Connection:
             # A bug in us: it costs this peer its connection, and the others nothing.
             log.exception("internal error on %s", session)
             session.break_off()
-        if self.handshaking and self._server.handshake_over(session):
+        if self.handshaking and not session.in_handshake:
             self.handshaking = False
-        if self._sock is None:
+            self._server.handshake_ended()
+        transport = self._transport
+        if transport is None:
             return
         if not session.readable or session.behind:
-            self._reader.stop()
+            transport.stop_reading()
             self._listen()
         elif session.held_by is not None:
             self.held = True
-            self._reader.stop()
+            transport.stop_reading()
             turn.hold(self)
 
     def go_on(self) -> None:
-        """Let the session do more of what it received; called by the turn."""
+        """Let the session do more of what it, or the transport, has received; called by the turn."""
         self.held = False
-        if self._sock is not None and self.session.readable:
-            self._server.turn.readers += 1
-            self._receive(b"")
-            if not self.held:
-                self._listen()
+        transport = self._transport
+        if transport is None or not self.session.readable:
+            return
+        if transport.buffered and not self.session.behind:
+            transport.start_reading(self._on_readable)
+            self._read(transport)
+            return
+        self._server.turn.readers += 1
+        self._receive(b"")
+        if not self.held:
+            self._listen()
 
     def release(self) -> bool:
         """Read again if the queue that held this publisher has caught up; tell whether it is held no longer."""
-        if self._sock is None:
+        if self._transport is None:
             return True
         if self.session.held_by is not None and self.session.held_by.backlogged:
             return False
@@ -113,7 +115,7 @@ class Connection:
 
     def trickle(self) -> None:
         """Read a little although the queue is still behind."""
-        if self._sock is not None:
+        if self._transport is not None:
             self.session.read_octets = self.session.held_octets
             self._read_again()
 
@@ -123,17 +125,19 @@ class Connection:
 
     def _listen(self) -> None:
         """Have more of the peer's input done, as soon as it may be: what was received before, or what it sends."""
-        if self._sock is None or self.held or not self.session.readable:
+        transport = self._transport
+        if transport is None or self.held or not self.session.readable:
             return
-        if self.session.behind:
+        if self.session.behind or transport.buffered:
             self.held = True
+            transport.stop_reading()
             self._server.turn.later(self)
-        elif not self._reader.active:
-            self._reader.start(self._on_readable)
+        elif not transport.reading:
+            transport.start_reading(self._on_readable)
 
     def flush(self) -> None:
         """Send what the session has; close the socket when that was its last word."""
-        if self._sock is None:
+        if self._transport is None:
             return
         if self.session.answer_at_ms and self.session.finished and not self.session.cut:
             self._answer_late(b"".join(map(bytes, (*self._pending, *self.session.take_output()))))
@@ -147,20 +151,20 @@ class Connection:
     def _on_writable(self) -> None:
         pending, self._pending = self._pending, []
         self._send(pending)
-        if not self._pending and self._sock is not None:
-            self._writer.stop()
+        if not self._pending and self._transport is not None:
+            self._transport.stop_writing()
             parts = self.session.take_output()
             if parts:
                 self._send(parts)
         self._after_send()
 
     def _after_send(self) -> None:
-        if self._sock is None:
+        if self._transport is None:
             return
         session = self.session
         if not session.finished:
             # Also while output waits: a peer that writes may not read before it has been read.
-            if not self._reader.active:
+            if not self._transport.reading:
                 self._listen()
         elif session.cut:
             self._cut()
@@ -168,100 +172,54 @@ class Connection:
             self._drain()
 
     def _send(self, parts: list[Any]) -> None:
-        """Send `parts` as far as the kernel takes them; keep the rest and arm the write watcher."""
-        sock = self._sock
-        assert sock is not None
-        total = sum(map(len, parts))
-        if len(parts) > 1 and total < len(parts) * JOIN_OCTETS_MAX:
-            parts = [b"".join(parts)]
-        left = total
+        """Send `parts` as far as the transport takes them; keep the rest until it can be written."""
+        transport = self._transport
+        assert transport is not None
         try:
-            while parts:
-                sent = sock.send(parts[0]) if len(parts) == 1 else sock.sendmsg(parts[:PARTS_MAX])
-                left -= sent
-                if not left:
-                    parts = []
-                    break
-                parts = _without(parts, sent)
-        except BlockingIOError:
-            pass
+            parts = transport.send(parts)
         except OSError as error:
             self.close(f"{error.strerror or error}")
             return
         if parts:
             self._pending = parts
-            if self._writer is None:
-                self._writer = self._loop.io(sock.fileno(), WRITE)
-            if not self._writer.active:
-                self._writer.start(self._on_writable)
-        self.session.output_sent(left)
+            transport.start_writing(self._on_writable)
+        self.session.output_sent(sum(map(len, parts)))
 
     def _answer_late(self, octets: bytes) -> None:
-        """Hand the socket over with what is to be said in the end; nothing else remains of the peer."""
-        sock = self._sock
-        assert sock is not None
-        self._server.late.add(sock, octets, self.session.answer_at_ms)
-        self._let_go("turned away")
+        """Hand the transport over with what is to be said in the end; nothing else remains of the peer."""
+        transport = self._let_go("turned away")
+        self._server.late.add(transport, octets, self.session.answer_at_ms)
 
     def _cut(self) -> None:
         """Close the socket at once; reset it if the peer does not read, or it would not learn of that."""
-        sock = self._sock
-        assert sock is not None
-        if self._pending or unread(sock):
-            reset_on_close(sock)
-        self.close("closed")
+        assert self._transport is not None
+        self._close("closed", reset=bool(self._pending or self._transport.unacknowledged()))
 
     def _drain(self) -> None:
-        """Hand the socket over to be closed when the peer has closed its own: what it still sends is of no interest."""
-        sock, reader = self._sock, self._reader
-        assert sock is not None
-        self._reader = None
-        self._let_go("closed")
-        self._server.draining.add(sock, reader)
+        """Hand the transport over to be closed when the peer has closed its side: what it sends is of no interest."""
+        self._server.draining.add(self._let_go("closed"))
 
     def close(self, reason: str) -> None:
         """Close the socket and tell the session. Idempotent."""
-        sock = self._sock
-        if sock is not None:
-            sock.close()
-            self._let_go(reason)
+        if self._transport is not None:
+            self._close(reason)
 
-    def _let_go(self, reason: str) -> None:
-        """Be without the socket, which is closed or somebody else's now."""
-        self._sock = None
-        for watcher in (self._reader, self._writer):
-            if watcher is not None:
-                watcher.stop()
-                watcher.close()
+    def _close(self, reason: str, *, reset: bool = False) -> None:
+        assert self._transport is not None
+        self._transport.close(reset=reset)
+        self._let_go(reason)
+
+    def _let_go(self, reason: str) -> "Transport":
+        """Be without the transport, which is closed or somebody else's now."""
+        transport, self._transport = self._transport, None
+        assert transport is not None
+        transport.silence()
         self._pending = []
         self._server.connection_closed(self)
         self.session.peer_gone(reason)
         self.session.link = None
+        return transport
 
     def peer_alive(self) -> bool:
-        """Ask the kernel whether the peer has closed its side: unread data would hide that from us (TCP_INFO)."""
-        sock = self._sock
-        if sock is None:
-            return False
-        if sock.family == socket.AF_UNIX:
-            # It has no states, but tells who hung up.
-            poll = select.poll()
-            poll.register(sock, select.POLLRDHUP)
-            return not poll.poll(0)
-        try:
-            info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)
-        except OSError:
-            return False
-        return struct.unpack_from("B", info)[0] in _ALIVE
-
-
-def _without(parts: list[Any], sent: int) -> list[Any]:
-    """Return `parts` without their first `sent` octets."""
-    at = 0
-    while sent >= len(parts[at]):
-        sent -= len(parts[at])
-        at += 1
-    parts = parts[at:]
-    if sent:
-        parts[0] = memoryview(parts[0])[sent:]
-    return parts
+        """Tell whether the peer has not closed its side, which unread data would hide from us."""
+        return self._transport is not None and self._transport.peer_alive()

@@ -1,18 +1,18 @@
-"""Late answers: sockets of peers that could not log in, until the time has come to tell them.
+"""Late answers: transports of peers that could not log in, until the time has come to tell them.
 
-No greenlet, no watcher, no session: a socket and some octets each, so many at most. When there are more the oldest is
-answered at once, so a flood gets its answers sooner, and nothing of ours. Knows octets, no methods.
+No greenlet, no watcher, no session: a transport and some octets each, so many at most. When there are more the oldest
+is answered at once, so a flood gets its answers sooner, and nothing of ours. Knows octets, no methods.
 """
 
 import heapq
 import itertools
-import socket
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker import descriptors
 
 if TYPE_CHECKING:
     from pybroker.clock import Clock
+    from pybroker.net.transport import Transport
 
 # A thousand wrong passwords a second, two seconds each.
 LATE_MAX: Final = 2_048
@@ -23,22 +23,22 @@ READING_MS: Final = 500
 
 
 class LateAnswers:
-    """Owned by the server. Each entry: when (ms), its number, the socket, what is to be said (None: it was)."""
+    """Owned by the server. Each entry: when (ms), its number, the transport, what is to be said (None: it was)."""
 
     def __init__(self, loop: Any, clock: "Clock") -> None:
         self._clock = clock
-        self._entries: list[tuple[int, int, socket.socket, bytes | None]] = []
+        self._entries: list[tuple[int, int, Transport, bytes | None]] = []
         self._numbers = itertools.count()
         self._timer: Any = loop.timer(TICK_S, TICK_S)
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def add(self, sock: socket.socket, octets: bytes, at_ms: int) -> None:
-        """Take a socket over, and send `octets` when it is time; without any it is only closed then."""
+    def add(self, transport: "Transport", octets: bytes, at_ms: int) -> None:
+        """Take a transport over, and send `octets` when it is time; without any it is only closed then."""
         if len(self._entries) >= late_max():
             self._answer(heapq.heappop(self._entries), None)
-        heapq.heappush(self._entries, (at_ms, next(self._numbers), sock, octets))
+        heapq.heappush(self._entries, (at_ms, next(self._numbers), transport, octets))
         if not self._timer.active:
             self._timer.start(self._tick)
 
@@ -51,25 +51,25 @@ class LateAnswers:
         if not entries:
             self._timer.stop()
 
-    def _answer(self, entry: tuple[int, int, socket.socket, bytes | None], close_ms: int | None) -> None:
-        """Say what is to be said; keep the socket until `close_ms`, or close it."""
-        _, _, sock, octets = entry
+    def _answer(self, entry: "tuple[int, int, Transport, bytes | None]", close_ms: int | None) -> None:
+        """Say what is to be said; keep the transport until `close_ms`, or close it."""
+        _, _, transport, octets = entry
         try:
             if octets:
-                sock.send(octets)  # it fits: nothing else was sent but a greeting
-                sock.shutdown(socket.SHUT_WR)
+                transport.send([octets])  # it fits: nothing else was sent but a greeting
+                transport.finish()
                 if close_ms is not None:
-                    heapq.heappush(self._entries, (close_ms, next(self._numbers), sock, None))
+                    heapq.heappush(self._entries, (close_ms, next(self._numbers), transport, None))
                     return
         except OSError:
-            pass  # he has gone
-        sock.close()
+            pass  # it has gone
+        transport.close()
 
     def close(self) -> None:
         """Close all of them."""
         self._timer.stop()
-        for _, _, sock, _ in self._entries:
-            sock.close()
+        for _, _, transport, _ in self._entries:
+            transport.close()
         self._entries.clear()
 
 

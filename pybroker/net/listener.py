@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from pybroker.net.connection import READ
+from pybroker.net.transport import READ
 
 BACKLOG: Final = 1_024
 # Accepted in one go: more would let a storm of connections starve the ones that stand.
@@ -25,14 +25,22 @@ log = logging.getLogger("pybroker")
 
 
 class Listener:
-    """`interface` and `port` as bound; a Unix socket has `path` and port 0. `accepted(sock)` gets each new socket."""
+    """`interface` and `port` as bound; a Unix socket has `path` and port 0. `accepted(sock)` gets each new socket.
+
+    `protocol` is what is spoken there, as operators know it.
+    """
 
     __slots__ = ("_accepted", "_loop", "_sock", "_timer", "_watcher", "interface", "path", "port", "protocol")
 
     def __init__(
-        self, sock: socket.socket, loop: Any, accepted: Callable[[socket.socket], None], path: str = ""
+        self,
+        sock: socket.socket,
+        loop: Any,
+        accepted: Callable[[socket.socket], None],
+        path: str = "",
+        protocol: str = "amqp",
     ) -> None:
-        self.protocol = "amqp"
+        self.protocol = protocol
         self.path = path
         name = sock.getsockname()
         self.interface = path or name[0]

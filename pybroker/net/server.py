@@ -1,10 +1,8 @@
 """Server: the listeners, and the connections they accepted."""
 
-import ipaddress
 import os
-import socket
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import gevent
 
@@ -15,9 +13,13 @@ from pybroker.net.connection import Connection
 from pybroker.net.draining import Draining
 from pybroker.net.late import LateAnswers
 from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
+from pybroker.net.transport import Transport
 from pybroker.net.turn import LoopTurn
 
 if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
     from pybroker.core.broker import Broker
     from pybroker.session import Session
 
@@ -28,8 +30,24 @@ HANDSHAKES_MAX: Final = 4_096
 STOP_POLL_S: Final = 0.01
 
 
+class Door(NamedTuple):
+    """What a listener leads to: the factories of each peer's transport, with its filters, and of its session."""
+
+    protocol: str
+    session: "Callable[[Broker, Transport], Session]"
+    transport: "Callable[[socket.socket, Any], Transport]" = Transport
+
+
+def _amqp(broker: "Broker", transport: Transport) -> "Session":
+    peer, local, is_local = transport.addresses()
+    return AmqpSession(broker, peer, local, peer_is_local=is_local)
+
+
+AMQP: Final = Door("amqp", _amqp)
+
+
 class Server:
-    """Owns every socket of the AMQP door."""
+    """Owns every socket of the doors."""
 
     def __init__(self, broker: "Broker") -> None:
         assert isinstance(broker.turn, LoopTurn)
@@ -44,46 +62,40 @@ class Server:
         self._paused = False
         self._files_short = False
 
-    def listen_tcp(self, host: str, port: int, backlog: int = BACKLOG) -> Listener:
+    def listen_tcp(self, host: str, port: int, backlog: int = BACKLOG, door: Door = AMQP) -> Listener:
         """Listen on a TCP address; port 0 takes any. Raises OSError."""
-        return self._started(Listener(tcp_socket(host, port, backlog), self._loop, self._accepted))
+        return self._listen(tcp_socket(host, port, backlog), "", door)
 
-    def listen_unix(self, path: str, backlog: int = BACKLOG) -> Listener:
+    def listen_unix(self, path: str, backlog: int = BACKLOG, door: Door = AMQP) -> Listener:
         """Listen on a Unix socket. Raises OSError."""
-        return self._started(Listener(unix_socket(path, backlog), self._loop, self._accepted, path))
+        return self._listen(unix_socket(path, backlog), path, door)
 
-    def _started(self, listener: Listener) -> Listener:
+    def _listen(self, sock: "socket.socket", path: str, door: Door) -> Listener:
+        listener = Listener(sock, self._loop, partial(self._accepted, door), path, door.protocol)
         if not self._paused:
             listener.start()
         self.broker.listeners.append(listener)
         return listener
 
-    def _accepted(self, sock: socket.socket) -> None:
-        peer, local, is_local = _addresses(sock)
-        session = AmqpSession(self.broker, peer, local, peer_is_local=is_local)
-        self.connections[Connection(self, sock, session, self._loop)] = None
+    def _accepted(self, door: Door, sock: "socket.socket") -> None:
+        transport = door.transport(sock, self._loop)
+        session = door.session(self.broker, transport)
+        self.connections[Connection(self, transport, session)] = None
         self._handshakes += 1
         # The lowest free number is given out first, so that below this one all are taken.
         if sock.fileno() >= files_max():
             self.check_files()
         self._open_or_close()
 
-    def handshake_over(self, session: "Session") -> bool:
-        """Tell whether the session is through its handshake, and count it."""
-        assert isinstance(session, AmqpSession)
-        if session.state in ("header", "starting", "securing", "tuning", "opening"):
-            return False
-        self._handshake_ended()
-        return True
-
     def connection_closed(self, connection: Connection) -> None:
         """Forget a connection."""
         self.connections.pop(connection, None)
         if connection.handshaking:
             connection.handshaking = False
-            self._handshake_ended()
+            self.handshake_ended()
 
-    def _handshake_ended(self) -> None:
+    def handshake_ended(self) -> None:
+        """Count a connection whose handshake is over: another one may come in."""
         self._handshakes -= 1
         self._open_or_close()
 
@@ -154,21 +166,3 @@ def _lowest_free_file() -> int:
         return descriptors.limit()
     os.close(number)
     return number
-
-
-def _addresses(sock: socket.socket) -> tuple[tuple[str, int], tuple[str, int], bool]:
-    """Return (peer, local, whether the peer is this machine). The peer's address counts, never the listener's."""
-    if sock.family == socket.AF_UNIX:
-        return ("unix", 0), (sock.getsockname(), 0), True
-    peer, local = sock.getpeername(), sock.getsockname()
-    address, is_loopback = _address(peer[0])
-    return (address, peer[1]), (local[0], local[1]), is_loopback
-
-
-@lru_cache(1_024)
-def _address(text: str) -> tuple[str, bool]:
-    """Return an address as it is shown, and whether it is this machine's loopback."""
-    address = ipaddress.ip_address(text.partition("%")[0])
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return str(address), address.is_loopback

@@ -12,7 +12,8 @@ from pamqp import body, commands, header
 from slow import SlowDefinitions
 
 from pybroker.core.throttle import PEER
-from pybroker.net.connection import PARTS_MAX, Connection as Link, _without
+from pybroker.net.connection import Connection as Link
+from pybroker.net.transport import PARTS_MAX, Transport, _without
 from pybroker.session import Session, Turn
 
 Basic, Queue, Connection = commands.Basic, commands.Queue, commands.Connection
@@ -139,7 +140,7 @@ def test_the_kernel_knows_whether_the_peer_still_stands(connect, server, tmp_pat
     client = connect(address).open()
     (connection,) = server.connections
     assert connection.peer_alive()
-    connection._reader.stop()  # flow control: we would not see the end
+    connection._transport.stop_reading()  # flow control: we would not see the end
     client.send(*publish(b"1"))
     assert connection.peer_alive()
     client.close()
@@ -152,7 +153,7 @@ def test_f42_a_client_that_reconnects_finds_its_exclusive_queue_free(connect, se
     old = connect().open()
     old.call(Queue.Declare(queue="mine", exclusive=True))
     (connection,) = server.connections
-    connection._reader.stop()
+    connection._transport.stop_reading()
     old.close()
     until(lambda: not connection.peer_alive())
     new = connect().open()
@@ -166,10 +167,10 @@ def test_a_peer_that_we_do_not_read_is_read_again_when_its_replies_have_left(con
     session.stop_reading(PEER)
     client.send(Basic.Qos(prefetch_count=1))
     gevent.sleep(0.05)
-    assert not connection._reader.active
+    assert not connection._transport.reading
     session.send(b"\x08\0\0\0\0\0\0\xce")
     client.receive()
-    until(lambda: connection._reader.active)
+    until(lambda: connection._transport.reading)
     assert isinstance(client.receive(), Basic.QosOk)
 
 
@@ -266,7 +267,7 @@ def say(parts: list[bytes], portions: list[int]) -> tuple[Reluctant, Mouth]:
     """Send `parts` to a kernel that takes `portions`, however many events that needs."""
     ours, theirs = plain.socketpair()
     kernel, session = Reluctant(ours, portions), Mouth()
-    link = Link(Nobody(), kernel, session, get_hub().loop)
+    link = Link(Nobody(), Transport(kernel, get_hub().loop), session)
     session.parts = parts
     link.flush()
     for _ in range(1_000):
@@ -312,7 +313,7 @@ def test_what_was_sent_is_cut_from_the_front(sizes, data):
 def test_a_broken_pipe_ends_the_session_once():
     ours, theirs = plain.socketpair()
     session = Mouth()
-    link = Link(Nobody(), ours, session, get_hub().loop)
+    link = Link(Nobody(), Transport(ours, get_hub().loop), session)
     theirs.close()
     session.parts = [b"x"]
     link.flush()

@@ -8,8 +8,8 @@ from pamqp import commands, frame, header
 
 from pybroker.clock import FakeClock
 from pybroker.net import draining as module
-from pybroker.net.connection import READ
 from pybroker.net.draining import Draining
+from pybroker.net.transport import Transport
 
 Basic, Connection = commands.Basic, commands.Connection
 CLOSE = frame.marshal(Connection.Close(200, "", 0, 0), 0)
@@ -33,7 +33,7 @@ def draining(clock):
 def pair(draining):
     """Hand a socket over; return its other end."""
     ours, theirs = socket.socketpair()
-    draining.add(ours, get_hub().loop.io(ours.fileno(), READ))
+    draining.add(Transport(ours, get_hub().loop))
     return theirs
 
 
@@ -107,6 +107,6 @@ def test_too_many_are_closed_from_the_oldest_on(draining, monkeypatch):
 
 def test_a_peer_that_is_gone_already_is_closed_at_once(draining):
     ours = socket.socket()
-    draining.add(ours, get_hub().loop.io(ours.fileno(), READ))
+    draining.add(Transport(ours, get_hub().loop))
     assert not len(draining)
     assert ours.fileno() == -1

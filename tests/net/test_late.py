@@ -12,6 +12,7 @@ from pybroker.amqp.methods import connection
 from pybroker.clock import FakeClock
 from pybroker.net import late as module
 from pybroker.net.late import LateAnswers
+from pybroker.net.transport import Transport
 
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}
 
@@ -59,7 +60,7 @@ def pair(late, octets: bytes, at_ms: int):
     """Hand a socket over; return its other end."""
     ours, theirs = socket.socketpair()
     theirs.settimeout(0.01)
-    late.add(ours, octets, at_ms)
+    late.add(Transport(ours, None), octets, at_ms)
     return theirs
 
 

@@ -66,7 +66,7 @@ def test_a_stuck_peer_that_closes_and_never_reads_the_answer_is_cut_off(connect,
 
 def test_a_stuck_peer_that_goes_is_noticed_although_nobody_reads_it(connect, server):
     reader, connection = stuck(connect, server)
-    connection._reader.stop()
+    connection._transport.stop_reading()
     reader.close()
     until(lambda: connection not in server.connections)
     assert server.broker.vhosts["/"].queues["q"].consumer_count == 0
@@ -76,7 +76,7 @@ def test_a_peer_that_does_not_read_is_read_again_when_there_is_no_reason_left_no
     # It may be one that writes first and reads then: while it is not read it would never come to reading.
     client, connection = stuck(connect, server)
     session = connection.session
-    connection._reader.stop()
+    connection._transport.stop_reading()
     session.stop_reading(JOURNAL)
     client.send(Queue.Declare(queue="asked for"))
     gevent.sleep(0.05)

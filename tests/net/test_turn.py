@@ -238,7 +238,7 @@ def test_a_held_publisher_is_read_now_and_then_until_the_consumers_have_caught_u
     monkeypatch.setattr(type(session), "receive", receive)
     writer.send(*publish())
     until(lambda: connection.held)
-    assert not connection._reader.active
+    assert not connection._transport.reading
     writer.send(*publish())
     gevent.sleep(0.02)
     server.turn.run()
@@ -248,14 +248,14 @@ def test_a_held_publisher_is_read_now_and_then_until_the_consumers_have_caught_u
     behind.backlogged = False
     server.turn.run()
     assert not connection.held
-    assert connection._reader.active
+    assert connection._transport.reading
 
 
 def test_a_held_publisher_that_goes_is_forgotten(connect, server):
     writer = connect().open()
     (connection,) = server.connections
     connection.held = True
-    connection._reader.stop()
+    connection._transport.stop_reading()
     server.turn.hold(connection)
     connection.close("gone")
     writer.close()
