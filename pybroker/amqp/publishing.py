@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.confirm import ConfirmLine
     from pybroker.core.exchange.exchange import Exchange
-    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.destination import Destination
     from pybroker.wire.content import Event
 
 # While a queue with consumers has a backlog its publishers are read in small portions (share, data-model.md).
@@ -176,7 +176,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     return n
 
 
-def _is_slow(queues: "tuple[Queue, ...]", traits: Traits) -> bool:
+def _is_slow(queues: "tuple[Destination, ...]", traits: Traits) -> bool:
     """Tell whether some of these queues look at each message alone."""
     return traits.ttl_ms == 0 or any(queue.one_by_one for queue in queues)
 
@@ -269,8 +269,8 @@ def _publish_each(
                     traits_for(property_octets(content)), [content], len(content), single.body_octets, single.body_size
                 )
         if vhost.tracing:
-            _trace(channel, route, original, [queue.name for queue in queues if queue.kind == "queue"])
-        if not (exchange.SCHEDULES and queues and queues[0].kind != "queue"):
+            _trace(channel, route, original, [queue.name for queue in queues if not queue.republishes])
+        if not (exchange.SCHEDULES and queues and queues[0].republishes):
             out += len(queues)  # what is delayed leaves the exchange later
         receipt.begin(index)
         if not queues:
@@ -293,7 +293,7 @@ def _trace(channel: "AmqpChannel", route: Route, content: bytes, queues: list[st
 
 
 def _immediate(
-    channel: "AmqpChannel", route: Route, single: Contents, queues: "tuple[Queue, ...]", receipt: Receipt
+    channel: "AmqpChannel", route: Route, single: Contents, queues: "tuple[Destination, ...]", receipt: Receipt
 ) -> bool:
     """Give one message to those queues that have a consumer for it now; without any, the alternates try (A5, A10).
 
@@ -319,11 +319,13 @@ def _immediate(
     return True
 
 
-def _able(queues: "tuple[Queue, ...]") -> "tuple[Queue, ...]":
-    return tuple(queue for queue in queues if not queue.messages_ready and queue.consumers.next() is not None)
+def _able(queues: "tuple[Destination, ...]") -> "tuple[Destination, ...]":
+    return tuple(queue for queue in queues if queue.delivers_at_once)
 
 
-def commit_publish(channel: "AmqpChannel", route: Route, contents: Contents, queues: "tuple[Queue, ...]") -> Receipt:
+def commit_publish(
+    channel: "AmqpChannel", route: Route, contents: Contents, queues: "tuple[Destination, ...]"
+) -> Receipt:
     """Make a publish of a transaction visible; its queues were found when it was made, some may have gone since.
 
     Return what tx.commit-ok has to wait for.

@@ -9,9 +9,10 @@ from pybroker.wire.table import Table, encode_table, join_table, split_table
 
 if TYPE_CHECKING:
     from pybroker.core.exchange.exchange import Exchange
-    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.destination import Destination
 
-Destination: TypeAlias = "Exchange | Queue"
+# What a binding leads to.
+Target: TypeAlias = "Exchange | Destination"
 # Source, destination kind and name, routing key, octets of the arguments.
 BindingKey: TypeAlias = tuple[str, str, str, str, bytes]
 
@@ -24,7 +25,7 @@ class Binding:
 
     __slots__ = ("arguments", "destination", "key", "place", "routing_key", "source")
 
-    def __init__(self, source: "Exchange", destination: Destination, routing_key: str, arguments: Table) -> None:
+    def __init__(self, source: "Exchange", destination: Target, routing_key: str, arguments: Table) -> None:
         self.source = source
         self.destination = destination
         self.routing_key = routing_key

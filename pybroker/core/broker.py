@@ -105,7 +105,7 @@ class Broker:
         self.parameters.observers.add(self.events.tell)
         self.users.observers.add(self.events.tell)
         self.alarms.observers.add(self.events.emit)  # nobody asks for one
-        self.log: Log = MemoryLog()
+        self._log: Log = MemoryLog()
         self.pages: PageLog | None = None
         self.paging = Paging(self)
         self.growing: Route | None = None  # the one whose run has the last seq
@@ -127,6 +127,19 @@ class Broker:
         self._cluster_name = settings.cluster_name  # as configured
         if self.definitions.is_new:
             self.create_defaults()
+
+    @property
+    def log(self) -> "Log":
+        """Return the log of every destination."""
+        return self._log
+
+    @log.setter
+    def log(self, log: "Log") -> None:
+        """Have every destination use another one."""
+        self._log = log
+        for vhost in self.vhosts.values():
+            for destination in (*vhost.queues.values(), *vhost.schedules):
+                destination.use_log(log)
 
     def create_defaults(self) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""

@@ -7,6 +7,7 @@ from pybroker.core.telling import Tell
 
 if TYPE_CHECKING:
     from pybroker.core.policy import Applied
+    from pybroker.core.queue.queue import Queue
     from pybroker.core.users import User
 
 
@@ -28,13 +29,13 @@ def user_limits(tell: Tell, user: "User", before: Mapping[str, int]) -> None:
         tell("user.limits.cleared", {"name": "limits", "username": user.name})
 
 
-def policy_applied(noun: Any, before: "Applied") -> None:
+def policy_applied(queue: "Queue", before: "Applied") -> None:
     """Tell of a queue that it is under other policies than before. RabbitMQ tells of queues alone."""
-    events = noun.vhost.broker.events
-    if not events.wanted or noun.kind != "queue":
+    events = queue.vhost.broker.events
+    if not events.wanted:
         return
-    now = noun.applied
-    facts = {"name": noun.name, "vhost": noun.vhost.name, "type": f"rabbit_{noun.type}_queue"}
+    now = queue.applied
+    facts = {"name": queue.name, "vhost": queue.vhost.name, "type": f"rabbit_{queue.type}_queue"}
     for policy, old in ((now.user, before.user), (now.operator, before.operator)):
         if policy is old:
             continue

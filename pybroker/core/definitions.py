@@ -32,8 +32,9 @@ from pybroker.errors import AccessRefused, CommandInvalid, PreconditionFailed
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
-    from pybroker.core.binding import Destination
+    from pybroker.core.binding import Target
     from pybroker.core.link import SessionState
+    from pybroker.core.queue.queue import Queue
     from pybroker.core.removal import Removal
     from pybroker.core.users import User
     from pybroker.core.vhost import VHost
@@ -219,7 +220,7 @@ def bind(
     create_binding(source, destination, routing_key, arguments)
 
 
-def create_binding(source: Exchange, destination: "Destination", routing_key: str, arguments: Table) -> None:
+def create_binding(source: Exchange, destination: "Target", routing_key: str, arguments: Table) -> None:
     """Make a binding that has been checked, unless there is an equal one; one of two durable ends is kept."""
     vhost = source.vhost
     binding = Binding(source, destination, routing_key, arguments)
@@ -260,7 +261,7 @@ def unbind(
     return broker.removals.start(partial(drop_bindings, vhost, gone), broker.events.cause())
 
 
-def binding_count(destination: "Destination") -> int:
+def binding_count(destination: "Target") -> int:
     """Return the number of bindings that lead to a queue or exchange, without the default exchange's implicit ones."""
     return len(destination.vhost.bound.get(destination, ()))
 
@@ -279,5 +280,5 @@ def _check_binding(
         check_topic(user, vhost.name, source_name, READ, routing_key)
 
 
-def _find_destination(vhost: "VHost", kind: str, name: str) -> "Destination | None":
+def _find_destination(vhost: "VHost", kind: str, name: str) -> "Exchange | Queue | None":
     return vhost.queues.get(name) if kind == "queue" else vhost.exchanges.get(name)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from pybroker.core.vhost import VHost
     from pybroker.session import Turn
     from pybroker.store.definitions import Definitions, Key
+    from pybroker.store.log import Log
 
 CLUSTER_NAME: Final = "cluster_name"
 NAME_OCTETS_MAX: Final = 255
@@ -73,7 +74,7 @@ def forget_exchange(exchange: "Exchange", removal: "Removal") -> None:
     if exchange.durable and not _predeclared(exchange):
         removal.rows["exchange", (exchange.vhost.name, exchange.name)] = None
         if exchange.schedule_id is not None:
-            _forget_messages(exchange.vhost, exchange.schedule_id, removal)
+            _forget_messages(exchange.vhost.broker.log, exchange.schedule_id, removal)
 
 
 def keep_queue(queue: "Queue") -> None:
@@ -95,12 +96,12 @@ def forget_queue(queue: "Queue", removal: "Removal") -> None:
     """Forget a queue that is deleted."""
     if queue.durable:
         removal.rows["queue", (queue.vhost.name, queue.name)] = None
-        _forget_messages(queue.vhost, queue.id, removal)
+        _forget_messages(queue.log, queue.id, removal)
 
 
-def _forget_messages(vhost: "VHost", queue_id: int, removal: "Removal") -> None:
+def _forget_messages(log: "Log", queue_id: int, removal: "Removal") -> None:
     """Have the log forget messages when the rows have gone: until then a crash brings back both, or none."""
-    removal.call_backs.append(partial(vhost.broker.log.forget_queue, queue_id))
+    removal.call_backs.append(partial(log.forget_queue, queue_id))
 
 
 def keep_binding(binding: "Binding") -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.broker import Broker
     from pybroker.core.link import SessionState
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.queue import Queue
     from pybroker.core.throttle import ThrottleCause
 
@@ -40,9 +41,9 @@ INFLOW_OCTETS_MIN: Final = 65_536
 PUBLISHER_OCTETS_MIN: Final = 4_096
 
 
-def resident_octets(queue: "Queue") -> int:
+def resident_octets(queue: "Destination") -> int:
     """Return about what the messages that could leave take in memory."""
-    return queue.backlog.octets_resident + MESSAGE_OCTETS * queue.backlog.messages_resident
+    return queue.octets_resident + MESSAGE_OCTETS * queue.messages_resident
 
 
 # Differs from RabbitMQ: since version 4 nothing of a queue stays in memory, and the paging ratio means nothing (C2).
@@ -94,7 +95,7 @@ class Paging(Chore):
         if not self._busy:
             self.wake()
 
-    def take(self, session: "SessionState", queues: "Iterable[Queue]", octets: int) -> None:
+    def take(self, session: "SessionState", queues: "Iterable[Destination]", octets: int) -> None:
         """Count what a session published into `queues`; more than its part, and it is not read until the next tick."""
         taken = self._taken.get(session, 0) + octets
         self._taken[session] = taken
@@ -175,13 +176,13 @@ class Paging(Chore):
         self._broker.warn("paging", f"no more messages are paged out for {RETRY_MS // 1000} seconds: {error}")
 
 
-def _cause(queue: "Queue") -> "ThrottleCause":
+def _cause(queue: "Destination") -> "ThrottleCause":
     """Return the cause that a queue, or what waits in a delayed exchange, is for sessions."""
     if queue.vhost.queues.get(queue.name) is queue:
         return QueueCause(queue.vhost.name, queue.name)
     return DelayedCause(str(queue))
 
 
-def _can_give(queue: "Queue") -> bool:
+def _can_give(queue: "Destination") -> bool:
     """Tell whether a queue has more in memory than a head window."""
-    return queue.backlog.messages_resident > WINDOW_MESSAGES or queue.backlog.octets_resident > WINDOW_OCTETS
+    return queue.messages_resident > WINDOW_MESSAGES or queue.octets_resident > WINDOW_OCTETS

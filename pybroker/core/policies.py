@@ -154,7 +154,8 @@ class Policies(Chore):
                 before = noun.applied
                 if not _is_gone(noun) and self.apply(noun):
                     budget -= CHANGE_COST
-                    decreed.policy_applied(noun, before)
+                    if not isinstance(noun, Exchange):
+                        decreed.policy_applied(noun, before)
             if not nouns:
                 del self._waiting[vhost_name]
                 self._tell_drops(vhost_name)

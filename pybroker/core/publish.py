@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.broker import Broker
     from pybroker.core.exchange.exchange import Exchange
-    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.receipt import Receipt
     from pybroker.core.vhost import VHost
     from pybroker.message import Message
@@ -78,7 +78,7 @@ class Route:
         self.verdict = -1  # generation of the users whose permissions were checked
         self.to_reply: str | None = None  # key of a direct reply-to consumer
         self.exchange: Exchange | None = None
-        self.queues: tuple[Queue, ...] = ()
+        self.queues: tuple[Destination, ...] = ()
         self.dynamic = False
         self.run: Run | None = None
         self.slack_ms = 0
@@ -122,7 +122,7 @@ class Contents:
         return Contents(self.traits, contents, sum(map(len, contents)), body_octets, self.body_size)
 
 
-def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Queue]", receipt: "Receipt") -> None:
+def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Destination]", receipt: "Receipt") -> None:
     """Put messages into the log, if they are to last, and into the queues; the receipt learns what to wait for."""
     if run.traits.persistent:
         # Before the queues have it: what they settle at once must be in the log by then.
@@ -143,14 +143,14 @@ class Publisher:
         self.origin = origin
         self.frame_octets_max = frame_octets_max
 
-    def publish(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: "Receipt") -> None:
+    def publish(self, route: Route, contents: Contents, queues: "tuple[Destination, ...]", receipt: "Receipt") -> None:
         """Put the messages into `queues` (not empty), as a run of their own or at the end of the route's last one."""
         broker = self.vhost.broker
         n = len(contents.contents)
         if contents.octets > READ_RUN_OCTETS_MAX and n > 1:
             self._publish_parts(route, contents, queues, receipt)
             return
-        log = broker.log
+        log = queues[0].log
         seq = log.take(n)
         if broker.growing is not route:
             # Only the run with the last seq can grow; any other one would be kept alive by its route for nothing.
@@ -194,7 +194,9 @@ class Publisher:
         for queue in queues:
             queue.enqueue(run, indexes, receipt)
 
-    def _publish_parts(self, route: Route, contents: Contents, queues: "tuple[Queue, ...]", receipt: "Receipt") -> None:
+    def _publish_parts(
+        self, route: Route, contents: Contents, queues: "tuple[Destination, ...]", receipt: "Receipt"
+    ) -> None:
         """Publish what a large read brought as several runs: a consumer's outbox takes one whole, so none is large."""
         n = len(contents.contents)
         each = max(1, n * READ_RUN_OCTETS_MAX // contents.octets)
@@ -206,7 +208,7 @@ class Publisher:
 
     def targets(
         self, exchange: "Exchange", route: Route, traits: Traits, content: bytes
-    ) -> "tuple[tuple[Queue, ...], bytes]":
+    ) -> "tuple[tuple[Destination, ...], bytes]":
         """Route one message by what it is; return its queues, its content without BCC (sender-selected routing)."""
         if exchange.SCHEDULES and not traits.wants & WANTS_CC:
             waits = exchange.waits(property_octets(content))
@@ -223,7 +225,7 @@ class Publisher:
         arrival = Arrival(route.names, traits, shown, route.channel, self.frame_octets_max)
         queues = find_queues(self.vhost, exchange, keys, headers, arrival=arrival).queues
         # Until it is due nobody sees it, and BCC is needed then.
-        return queues, content if queues and all(queue.kind != "queue" for queue in queues) else shown
+        return queues, content if queues and all(queue.republishes for queue in queues) else shown
 
 
 def headers_of(content: bytes) -> "Table | None":

@@ -12,14 +12,14 @@ from pybroker.core.terms import describe
 
 if TYPE_CHECKING:
     from pybroker.core.arrival import Arrival
-    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.vhost import VHost
 
 
 class Routed(NamedTuple):
     """`dynamic`: what decided is not in the route (headers), or must be counted each time; do not keep the result."""
 
-    queues: "tuple[Queue, ...]"
+    queues: "tuple[Destination, ...]"
     dynamic: bool
 
 
@@ -60,7 +60,7 @@ def _walk(
     probe: bool,
 ) -> Routed:
     """Follow exchanges and alternates from `exchange`, which found `found`. Each routes a message once (A8)."""
-    queues: dict[Queue, None] = {}
+    queues: dict[Destination, None] = {}
     seen = {exchange}
     waiting: list[Exchange] = []
     dynamic = False

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pybroker.core.broker import Broker
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry
     from pybroker.store.recovery import Recovered
@@ -23,14 +24,16 @@ ONCE: Final = 1
 SEQ_MAX: Final = (1 << 63) - 1
 
 
-def durable_queues(broker: "Broker") -> "dict[int, Queue]":
+def durable_queues(broker: "Broker") -> "dict[int, Destination]":
     """Return the queues and schedules that may have something in the log, by id."""
     vhosts = broker.vhosts.values()
-    every = (queue for vhost in vhosts for queue in chain(vhost.queues.values(), vhost.schedules))
+    every: Iterator[Destination] = (
+        queue for vhost in vhosts for queue in chain(vhost.queues.values(), vhost.schedules)
+    )
     return {queue.id: queue for queue in every if queue.durable}
 
 
-def restore(queues: "dict[int, Queue]", found: "Recovered") -> int:
+def restore(queues: "dict[int, Destination]", found: "Recovered") -> int:
     """Give each queue what the log has for it; return how many messages these are."""
     deliveries: dict[int, list[tuple[int, int, int]]] = {}
     for queue_id, first, last, times in found.redelivered:
@@ -39,7 +42,7 @@ def restore(queues: "dict[int, Queue]", found: "Recovered") -> int:
     for queue_id, parts in found.queues.items():
         queue = queues[queue_id]
         delivered = sorted(deliveries.get(queue_id, []))
-        if queue.limits.delivery_limit is not None:
+        if queue.counts_deliveries:
             for first, last, times in delivered:
                 found.ledger.give_back(queue_id, times, array("Q", (first, last)))
         if not found.clean:
@@ -50,7 +53,7 @@ def restore(queues: "dict[int, Queue]", found: "Recovered") -> int:
     return count
 
 
-def losses(queues: "dict[int, Queue]", found: "Recovered") -> "Iterator[str]":
+def losses(queues: "dict[int, Destination]", found: "Recovered") -> "Iterator[str]":
     """Give a sentence for each queue that has lost messages with a segment that is missing."""
     for missing in found.missing:
         for queue_id, count in missing.live.items():
@@ -76,7 +79,9 @@ def redelivered(broker: "Broker") -> list[tuple[int, int, int, int]]:
     """
     return [
         (queue.id, first, last, times)
-        for queue in durable_queues(broker).values()
+        for vhost in broker.vhosts.values()
+        for queue in vhost.queues.values()
+        if queue.durable
         for first, last, times in _delivered(queue)
     ]
 

@@ -10,7 +10,7 @@ from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
     from pybroker.core.publish import Contents, Route
-    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.unacked import Batch
 
 # A commit is one group of log records and is never split (data-model.md), so it must fit a batch of the journal.
@@ -23,11 +23,11 @@ class Transaction:
     __slots__ = ("acks", "octets", "publishes")
 
     def __init__(self) -> None:
-        self.publishes: list[tuple[Route, Contents, tuple[Queue, ...]]] = []
+        self.publishes: list[tuple[Route, Contents, tuple[Destination, ...]]] = []
         self.acks: list[tuple[str, list[Batch]]] = []
         self.octets = 0
 
-    def publish(self, route: "Route", contents: "Contents", queues: "tuple[Queue, ...]") -> None:
+    def publish(self, route: "Route", contents: "Contents", queues: "tuple[Destination, ...]") -> None:
         """Keep a publish until commit. Raises PreconditionFailed (406) above the limit."""
         self.octets += contents.octets
         # Differs from RabbitMQ: it has no limit. The largest message is above ours by its frames, and may come alone.

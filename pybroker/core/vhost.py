@@ -9,7 +9,7 @@ from pybroker.core import durable, telling
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pybroker.core.binding import Binding, BindingKey, Destination
+    from pybroker.core.binding import Binding, BindingKey, Target
     from pybroker.core.broker import Broker
     from pybroker.core.cause import Cause
     from pybroker.core.exchange.exchange import Exchange
@@ -62,7 +62,7 @@ class VHost:
         self.queues: dict[str, Queue] = {}
         self.schedules: dict[Schedule, None] = {}  # of its delayed message exchanges
         self.sessions: dict[SessionState, None] = {}  # that have entered it
-        self.bound: dict[Destination, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
+        self.bound: dict[Target, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
         self.leaving: dict[tuple[str, str], Removal] = {}  # by kind and name: what is not gone yet with all it had
         self.protected = False  # from delete_vhost
         self.generation = 0

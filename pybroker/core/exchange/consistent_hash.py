@@ -21,7 +21,7 @@ from pybroker.wire.table import Table, encode_table
 
 if TYPE_CHECKING:
     from pybroker.core.arrival import Arrival
-    from pybroker.core.binding import Binding, Destination
+    from pybroker.core.binding import Binding, Target
 
 HEADER: Final = "hash-header"
 PROPERTY: Final = "hash-property"
@@ -86,9 +86,9 @@ class ConsistentHashExchange(Exchange):
         self._property: str | None = self.arguments.get(PROPERTY)
         self.dynamic = self._header is not None or self._property is not None
         self._last_place = 0
-        self._ring: dict[Destination, int] = {}
+        self._ring: dict[Target, int] = {}
         self._ends: list[int] = []
-        self._order: list[Destination] = []
+        self._order: list[Target] = []
 
     def _attach(self, binding: "Binding") -> None:
         # Differs from RabbitMQ: after a restart the order is the same again.

@@ -13,7 +13,7 @@ from pybroker.errors import CommandInvalid, PreconditionFailed
 if TYPE_CHECKING:
     from pybroker.core.arrival import Arrival
     from pybroker.core.binding import Binding
-    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.destination import Destination
     from pybroker.wire.table import Table
 
 DELAYED_TYPE: Final = "x-delayed-type"
@@ -57,7 +57,7 @@ class DelayedExchange(Exchange):
         """Refuse what the inner type refuses. Raises PreconditionFailed (406)."""
         self.inner.validate_binding(routing_key, arguments)
 
-    def waits(self, octets: bytes) -> "tuple[Queue, ...]":
+    def waits(self, octets: bytes) -> "tuple[Destination, ...]":
         """Return the schedule for a message with these properties, if it is not due."""
         # Differs from RabbitMQ: what waits is routed; its plugin returns it where it is mandatory, and keeps it.
         return self._schedules if self._is_early(due_in(octets)) else ()

@@ -11,13 +11,13 @@ from pybroker.core.policy import UNRULED
 
 if TYPE_CHECKING:
     from pybroker.core.arrival import Arrival
-    from pybroker.core.binding import Binding, BindingKey, Destination
-    from pybroker.core.queue.queue import Queue
+    from pybroker.core.binding import Binding, BindingKey, Target
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.vhost import VHost
     from pybroker.wire.table import Table
 
 # An ordered set. The values count bindings, and mean nothing to a reader: update() with a kept dict is one call in C.
-Destinations: TypeAlias = "dict[Destination, int]"
+Destinations: TypeAlias = "dict[Target, int]"
 
 ALTERNATE: Final = "alternate-exchange"
 
@@ -100,7 +100,7 @@ class Exchange:
         if binding.key in self._bindings:
             return False
         self._bindings[binding.key] = binding
-        if binding.destination.kind == "exchange":
+        if isinstance(binding.destination, Exchange):
             self.exchanges_bound += 1
         self._attach(binding)
         return True
@@ -110,7 +110,7 @@ class Exchange:
         kept = self._bindings.pop(binding.key, None)
         if kept is None:
             return False
-        if kept.destination.kind == "exchange":
+        if isinstance(kept.destination, Exchange):
             self.exchanges_bound -= 1
         self._detach(kept)
         return True
@@ -139,7 +139,7 @@ class Exchange:
         """Return the id under which the log keeps such messages; None: they never wait here."""
         return None
 
-    def waits(self, octets: bytes) -> "tuple[Queue, ...]":  # noqa: ARG002 - for those that keep messages
+    def waits(self, octets: bytes) -> "tuple[Destination, ...]":  # noqa: ARG002 - for those that keep messages
         """Return where a message with these properties waits for its time; nothing if it is to be routed."""
         return ()
 
@@ -179,12 +179,12 @@ class Exchange:
         return f"{type(self).__name__}({self.name!r})"
 
 
-def count_up(destinations: Destinations, destination: "Destination") -> None:
+def count_up(destinations: Destinations, destination: "Target") -> None:
     """Count one more binding to `destination`."""
     destinations[destination] = destinations.get(destination, 0) + 1
 
 
-def count_down(destinations: Destinations, destination: "Destination") -> None:
+def count_down(destinations: Destinations, destination: "Target") -> None:
     """Count one binding less; the last one takes the destination out."""
     left = destinations[destination] - 1
     if left:

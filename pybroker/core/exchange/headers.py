@@ -14,7 +14,7 @@ from pybroker.core.terms import field_type, printed
 from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
-    from pybroker.core.binding import Binding, BindingKey, Destination
+    from pybroker.core.binding import Binding, BindingKey, Target
     from pybroker.wire.table import Table
 
 _MISSING: Final = object()
@@ -35,7 +35,7 @@ class Pattern:
 
     __slots__ = ("any_suffices", "destination", "fields", "present")
 
-    def __init__(self, arguments: Mapping[str, Any], destination: "Destination") -> None:
+    def __init__(self, arguments: Mapping[str, Any], destination: "Target") -> None:
         self.destination = destination
         self.any_suffices, with_x = X_MATCH[arguments.get("x-match", "all")]
         keys = [key for key in arguments if key != "x-match" and (with_x or not key.startswith("x-"))]

@@ -8,7 +8,7 @@ from pybroker.core.exchange.exchange import Destinations, Exchange
 
 if TYPE_CHECKING:
     from pybroker.core.arrival import Arrival
-    from pybroker.core.binding import Binding, Destination
+    from pybroker.core.binding import Binding, Target
 
 
 class PickingExchange(Exchange):
@@ -36,7 +36,7 @@ class PickingExchange(Exchange):
             out[lines[self.pick(routing_keys, len(lines))][1]] = 1
 
     def _open_index(self) -> None:
-        self._lines: list[tuple[tuple[Any, ...], Destination]] = []
+        self._lines: list[tuple[tuple[Any, ...], Target]] = []
 
     def _attach(self, binding: "Binding") -> None:
         self._lines.append((_place(binding), binding.destination))

@@ -95,7 +95,7 @@ def is_crowded(queue: "Queue") -> bool:
 def save_memory(queue: "Queue", level: "Level") -> None:
     """Pack the last but one run of a backlog: the last one may still grow. What can go away need not be packed."""
     backlog, tail = queue.backlog, level.tail
-    on_disk = queue.durable and queue.vhost.broker.log.safe_seq > 0
+    on_disk = queue.durable and queue.log.safe_seq > 0
     if len(tail) > 1 and backlog.messages_ready > PACK_BEHIND_MESSAGES:
         run = tail[-2].run
         if run.contents is not None and run.count > 1 and not (on_disk and run.traits.persistent):
@@ -107,7 +107,7 @@ def save_memory(queue: "Queue", level: "Level") -> None:
 def send_away(queue: "Queue", level: "Level") -> None:
     """Let go of contents behind the head window of one level of a durable queue, a share at a time."""
     broker = queue.vhost.broker
-    safe_seq = broker.log.safe_seq
+    safe_seq = queue.log.safe_seq
     behind = level.behind
     if not safe_seq or (behind is None and (behind := level.part_window_anew(queue.published)) is None):
         return
@@ -232,7 +232,7 @@ def ask(queue: "Queue", level: "Level", behind: "Behind", messages: int) -> None
         broker.pages.fetch(paged, partial(_came, queue, level, behind, [away for away in group if away.page]))
     if logged:
         wanted = merge([away.stretch for away in logged])
-        broker.log.fetch(queue.id, wanted, partial(_came, queue, level, behind, logged))
+        queue.log.fetch(queue.id, wanted, partial(_came, queue, level, behind, logged))
 
 
 def _front(away: Away, messages: int, octets: int) -> Away:
@@ -315,7 +315,7 @@ def drop_front(queue: "Queue", level: "Level", count: int) -> int:
         away.page.release(gone.stretch.count)
     else:
         for first, last in gone.spans():
-            queue.vhost.broker.log.settle_seqs(queue.id, first, last)
+            queue.log.settle_seqs(queue.id, first, last)
     queue.backlog.count_dropped(level, gone.stretch.count, gone.stretch.octets)
     level.advance()
     return gone.stretch.count

@@ -153,8 +153,10 @@ class Backlog:
 
     def settle(self, run: Run, indexes: range) -> None:
         """Forget unacknowledged messages."""
-        self.messages_unacknowledged -= len(indexes)
-        self.octets_unacknowledged -= run.body_octets_of(indexes)
+        n, size = len(indexes), run.body_size
+        self.messages_unacknowledged -= n
+        # Each acknowledgement comes here: a call less for bodies of equal size is a fortieth of it.
+        self.octets_unacknowledged -= n * size if size >= 0 else run.body_octets_of(indexes)
 
     def settle_all(self) -> None:
         """Forget every unacknowledged message: the queue is deleted."""

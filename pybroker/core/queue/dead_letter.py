@@ -26,6 +26,7 @@ from pybroker.wire.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.staying import Departing
     from pybroker.run import Entry
@@ -176,8 +177,8 @@ class Departures(Chore):
         if letter is not None and letter.targets:
             # Copy and original in one call, so in one batch of the log: after a crash there is the one or the other.
             run = single_run(broker, letter.names, message, letter.octets, letter.traits)
-            with broker.log.together():
-                enqueue(broker.log, run, range(1), letter.targets, NO_RECEIPT)
+            with queue.log.together():
+                enqueue(queue.log, run, range(1), letter.targets, NO_RECEIPT)
                 queue.forget(message.run, range(message.index, message.index + 1))
         else:
             queue.forget(message.run, range(message.index, message.index + 1))
@@ -209,7 +210,7 @@ class Letter(NamedTuple):
     names: Names
     octets: bytes
     traits: Traits
-    targets: "tuple[Queue, ...]"
+    targets: "tuple[Destination, ...]"
     dynamic: bool
 
 

@@ -127,7 +127,7 @@ def take_back(queue: "Queue", batches: "list[Batch]") -> None:
             over.append(entry)
             continue
         if limit is not None and queue.durable and run.traits.persistent:
-            queue.vhost.broker.log.give_back(queue.id, run, indexes, deliveries)
+            queue.log.give_back(queue.id, run, indexes, deliveries)
         returned.append(entry)
     queue.backlog.requeue(returned)
     if over:

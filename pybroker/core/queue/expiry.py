@@ -79,9 +79,6 @@ def timer(queue: "Queue", now_ms: int) -> int:
     """
     if queue.deleted:
         return 1
-    if queue.kind != "queue":
-        queue.wake()  # a schedule looks by itself
-        return 1
     if queue.expires_at_ms and queue.expires_at_ms <= now_ms and not queue.consumers:
         queue.vhost.delete_queue(queue, because(f"expired: unused for {queue.limits.expires_ms} ms (x-expires)"))
         return DELETION_COST

@@ -46,7 +46,7 @@ class Leaving:
     )
 
     def __init__(self, queue: "Queue", octets: int, pages: "PageLog | None") -> None:
-        log = queue.vhost.broker.log
+        log = queue.log
         self._queue = queue
         self._durable = queue.durable
         self._next_seq = log.next_seq

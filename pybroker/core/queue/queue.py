@@ -12,6 +12,7 @@ from pybroker.core.policy import UNRULED
 from pybroker.core.queue import away, dead_letter, dealing, expiry, getting, overflow, recovered
 from pybroker.core.queue.away import PACK_BEHIND_MESSAGES, RESIDENT_OCTETS
 from pybroker.core.queue.backlog import Backlog
+from pybroker.core.queue.destination import Destination
 from pybroker.core.queue.ring import Consumers
 from pybroker.message import Message
 from pybroker.run import Entry, Run
@@ -37,7 +38,7 @@ BACKLOG_OCTETS: Final = 1_048_576
 BUSY_MS: Final = 20
 
 
-class Queue:
+class Queue(Destination):
     """A named queue. `owner` is the session of an exclusive queue; `backlog` has the messages."""
 
     kind: ClassVar[str] = "queue"
@@ -47,25 +48,18 @@ class Queue:
         "applied",
         "arguments",
         "auto_delete",
-        "awake",
         "backlog",
-        "bounded",
         "consumers",
-        "deleted",
         "delivered",
         "delivered_ms",
         "delivered_no_ack",
         "dropped",
-        "durable",
         "exclusive",
         "expired",
         "expires_at_ms",
         "got",
         "got_no_ack",
-        "id",
         "limits",
-        "name",
-        "one_by_one",
         "overdue",
         "owner",
         "published",
@@ -77,7 +71,6 @@ class Queue:
         "type",
         "unreadable",
         "user",
-        "vhost",
         "waiting",
     )
 
@@ -93,11 +86,8 @@ class Queue:
         limits: "QueueLimits",
         user: str = "",
     ) -> None:
-        self.vhost = vhost
-        self.id = vhost.broker.next_queue
-        vhost.broker.next_queue += 1
-        self.name = name
-        self.durable, self.auto_delete = durable, auto_delete
+        super().__init__(vhost, name, durable=durable)
+        self.auto_delete = auto_delete
         self.exclusive = owner is not None
         self.owner = owner
         self.arguments = arguments
@@ -105,7 +95,6 @@ class Queue:
         self.user = user
         self.backlog = Backlog(limits.priority_max)
         self.consumers = Consumers(single_active=limits.single_active_consumer)
-        self.deleted = self.awake = False
         self.applied = UNRULED  # policies
         self.waiting: deque[Callable[[], None]] | None = None  # gets, until a head that is away is back
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
@@ -136,6 +125,16 @@ class Queue:
         return self.backlog.messages_unacknowledged
 
     @property
+    def messages_resident(self) -> int:
+        """Return how many ready messages have their contents in memory."""
+        return self.backlog.messages_resident
+
+    @property
+    def octets_resident(self) -> int:
+        """Return the octets of these messages' bodies."""
+        return self.backlog.octets_resident
+
+    @property
     def consumer_count(self) -> int:
         """Return how many consumers are subscribed."""
         return len(self.consumers)
@@ -156,6 +155,15 @@ class Queue:
         if self.backlog.messages_ready <= BACKLOG_MESSAGES and self.backlog.octets_ready <= BACKLOG_OCTETS:
             return False
         return self.vhost.broker.clock.now_ms - self.delivered_ms < BUSY_MS
+
+    @property
+    def delivers_at_once(self) -> bool:
+        """Tell whether a consumer would get a message now: nothing is ready before it."""
+        return not self.backlog.messages_ready and self.consumers.next() is not None
+
+    def has_room(self, octets: int) -> bool:
+        """Tell whether it would take a message whose body has so many octets, and not refuse it as too much."""
+        return not self.rejecting or overflow.has_room(self, octets)
 
     @property
     def head_timestamp(self) -> int | None:
@@ -232,15 +240,6 @@ class Queue:
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
-    def wake(self) -> None:
-        """Ask the pump for a delivery at the end of this turn."""
-        if not self.awake and not self.deleted:
-            turn = self.vhost.broker.turn
-            turn.queues.append(self)
-            self.awake = True
-            if not turn.woken:
-                turn.wake()
-
     def catch_up(self) -> None:
         """Deliver what this turn has enqueued, before somebody looks or leaves: methods take effect in order."""
         if self.awake:
@@ -270,7 +269,7 @@ class Queue:
     def forget(self, run: "Run", indexes: range) -> None:
         """Tell the log that these messages are done with: acknowledged, dropped or sent on."""
         if self.durable and run.traits.persistent and (not self.deleted or ("queue", self.name) in self.vhost.leaving):
-            self.vhost.broker.log.settle(self.id, run, indexes)
+            self.log.settle(self.id, run, indexes)
 
     def give_back(self, batches: "list[Batch]") -> None:
         """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
@@ -334,6 +333,22 @@ class Queue:
             self.expires_at_ms = 0 if self.consumers else broker.clock.now_ms + self.limits.expires_ms
             if self.expires_at_ms:
                 broker.timers.add(self.expires_at_ms, self)
+
+    # -- timers, and a start ------------------------------------------------------------------------------------------
+
+    @property
+    def due_times(self) -> tuple[int, ...]:
+        """Return when a head expires, and the queue itself."""
+        return self.timer_ms, self.expires_at_ms
+
+    def due(self, now_ms: int) -> int:
+        """Expire heads that are due, or the queue; return what that cost."""
+        return expiry.timer(self, now_ms)
+
+    @property
+    def counts_deliveries(self) -> bool:
+        """Tell whether a delivery limit counts them."""
+        return self.limits.delivery_limit is not None
 
     def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:
         """Take what the log had for this queue when the broker started."""

@@ -65,7 +65,7 @@ _AT_END: Final = object()
 
 def _forget(queue: "Queue", entries: "Removed") -> "Iterator[None]":
     """Forget one entry, or one range of seqs, in each step."""
-    log = queue.vhost.broker.log
+    log = queue.log
     while entries:
         entry = entries.pop()
         if not isinstance(entry, Away):

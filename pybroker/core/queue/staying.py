@@ -8,12 +8,12 @@ anything has changed that can alter routing. A few are tried for each queue, the
 from collections import deque
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from pybroker.core.queue import overflow
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.queue import Queue
     from pybroker.message import Message
 
@@ -109,7 +109,7 @@ class Staying:
         return line
 
 
-def obstacle(queue: "Queue", message: "Message", targets: "tuple[Queue, ...]") -> str:
+def obstacle(queue: "Queue", message: "Message", targets: "tuple[Destination, ...]") -> str:
     """Return why a message has to stay with `queue`; empty if all its targets have room for it.
 
     All of them or none: what one target had already would be there twice after a crash.
@@ -120,6 +120,6 @@ def obstacle(queue: "Queue", message: "Message", targets: "tuple[Queue, ...]") -
         return f"the exchange '{name}' is missing, or leads to no queue"
     octets = message.run.body_octets_of(range(message.index, message.index + 1))
     for target in targets:
-        if target.rejecting and not overflow.has_room(target, octets):
+        if not target.has_room(octets):
             return f"{target!r} has no room"
     return ""

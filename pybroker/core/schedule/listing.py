@@ -144,9 +144,7 @@ def _read(schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], 
             wanted.append(each)
     if wanted and schedule.durable and not schedule.deleted:
         answers: list[list[tuple[Run, range]]] = []
-        schedule.vhost.broker.log.fetch(
-            schedule.id, stretch_of({each.seq: each.size for each in wanted}), answers.append
-        )
+        schedule.log.fetch(schedule.id, stretch_of({each.seq: each.size for each in wanted}), answers.append)
         while not answers:
             pause(PAUSE_S)
         for run, indexes in answers[0]:

@@ -66,7 +66,7 @@ class Recall:
                 return
             self._asked += 1
             schedule = self._schedule
-            schedule.vhost.broker.log.fetch(schedule.id, part, partial(self._came, part.count))
+            schedule.log.fetch(schedule.id, part, partial(self._came, part.count))
 
     def _came(self, count: int, found: "list[tuple[Run, range]]") -> None:
         missing = count - sum([len(indexes) for _, indexes in found])

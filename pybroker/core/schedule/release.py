@@ -20,7 +20,7 @@ from pybroker.wire.guard import GROWN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.schedule.schedule import Schedule
     from pybroker.core.schedule.shelf import Kind
     from pybroker.run import Names, Traits
@@ -44,7 +44,7 @@ class _Group(NamedTuple):
 
     names: "Names"
     traits: "Traits"
-    queues: "tuple[Queue, ...]"
+    queues: "tuple[Destination, ...]"
     channel: int
     frame_octets_max: int
     origin: int
@@ -60,7 +60,7 @@ class Release:
         self._same: bytes | None = None
         self._letter: _Letter | None = None
         self._generation = -1
-        self._ways: dict[tuple[str, ...], tuple[Queue, ...]] = {}
+        self._ways: dict[tuple[str, ...], tuple[Destination, ...]] = {}
         self._group: _Group | None = None
         self._contents: list[bytes] = []
         self._octets = 0
@@ -95,7 +95,7 @@ class Release:
         run = Run(
             group.names,
             group.traits,
-            broker.log.take(len(contents)),
+            self._schedule.log.take(len(contents)),
             contents,
             sum(map(len, contents)),
             sum(sizes),
@@ -105,7 +105,7 @@ class Release:
             group.frame_octets_max,
             group.origin,
         )
-        enqueue(broker.log, run, range(run.count), group.queues, NO_RECEIPT)
+        enqueue(self._schedule.log, run, range(run.count), group.queues, NO_RECEIPT)
 
     def _letter_for(self, octets: bytes, traits: "Traits", arrived_ms: int) -> _Letter:
         if octets == self._same and self._letter is not None:
@@ -128,7 +128,7 @@ class Release:
         self._letter = letter
         return letter
 
-    def _queues(self, run: "Run | Kind", content: bytes, letter: _Letter) -> "tuple[Queue, ...]":
+    def _queues(self, run: "Run | Kind", content: bytes, letter: _Letter) -> "tuple[Destination, ...]":
         exchange = self._schedule.exchange
         vhost = exchange.vhost
         if vhost.generation != self._generation:

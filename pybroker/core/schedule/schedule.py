@@ -1,9 +1,9 @@
 """Schedule: the messages of one x-delayed-message exchange that wait for their time.
 
-A queue to those that fill it: the router finds it instead of queues, the log keeps its persistent messages under its id
-until they are published on. Delays are counted on the clock that no operator sets, and go on through a restart; times
-are compared with the clock on the wall, at least once a second, wherever somebody has set it. Both kinds leave in the
-order in which they are due, those due at once in the order in which they were published.
+The router finds it instead of queues, and the log keeps its persistent messages under its id until they are published
+on. Delays are counted on the clock that no operator sets, and go on through a restart; times are compared with the
+clock on the wall, at least once a second, wherever somebody has set it. Both kinds leave in the order in which they are
+due, those due at once in the order in which they were published.
 """
 
 import heapq
@@ -11,10 +11,9 @@ import logging
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from pybroker.core.limits import UNLIMITED
 from pybroker.core.name_pattern import NamePattern, PatternError
 from pybroker.core.publish import property_octets
-from pybroker.core.queue.queue import Queue
+from pybroker.core.queue.destination import Destination
 from pybroker.core.schedule.agenda import ENTRY_OCTETS, Agenda, Waiting
 from pybroker.core.schedule.due import Due, due_in
 from pybroker.core.schedule.listing import walk
@@ -23,7 +22,6 @@ from pybroker.core.schedule.release import Release
 from pybroker.core.schedule.shelf import AROUND_OCTETS as FETCHED_OCTETS, Shelf
 from pybroker.core.terms import describe
 from pybroker.stretch import merge
-from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,30 +51,36 @@ SHELVED_OCTETS: Final = 100
 log = logging.getLogger("pybroker")
 
 
-class Schedule(Queue):
+class Schedule(Destination):
     """`delays` goes by the clock's now_ms, `times` by its timestamp_ms. Nothing leaves before a start has read all."""
 
     kind: ClassVar[str] = "schedule"
 
-    __slots__ = ("_recall", "_release", "delays", "exchange", "shelf", "times")
+    republishes: ClassVar[bool] = True
+
+    __slots__ = (
+        "_recall",
+        "_release",
+        "delays",
+        "dropped",
+        "exchange",
+        "published",
+        "shelf",
+        "timer_ms",
+        "times",
+        "unreadable",
+    )
 
     def __init__(self, exchange: "DelayedExchange") -> None:
-        super().__init__(
-            exchange.vhost,
-            "",
-            durable=exchange.durable,
-            auto_delete=False,
-            owner=None,
-            arguments=Table(),
-            limits=UNLIMITED,
-            user=exchange.user,
-        )
+        super().__init__(exchange.vhost, "", durable=exchange.durable)
         self.exchange = exchange
         self.delays = Agenda()
         self.times = Agenda()
         self.shelf = Shelf(self)
         self._release = Release(self)
         self._recall: Recall | None = None
+        self.timer_ms = 0  # when it is to be looked at; 0: not set
+        self.published = self.dropped = self.unreadable = 0
         exchange.vhost.schedules[self] = None
 
     # -- in -----------------------------------------------------------------------------------------------------------
@@ -116,6 +120,11 @@ class Schedule(Queue):
         return len(self.delays) + len(self.times) + unread
 
     @property
+    def messages_resident(self) -> int:
+        """Return how many of them have their contents in memory."""
+        return len(self.shelf)
+
+    @property
     def messages_evicted(self) -> int:
         """Return how many of them have their contents on disk only."""
         return self.messages - len(self.shelf)
@@ -134,12 +143,11 @@ class Schedule(Queue):
         shelf.let_go()
         more = self.messages_evicted > 0 and shelf.read_ahead(urgent=False)
         due = self.first(TURN_MESSAGES)
-        broker = self.vhost.broker
-        if due and broker.log.uncommitted_octets > UNCOMMITTED_OCTETS_MAX:
+        if due and self.log.uncommitted_octets > UNCOMMITTED_OCTETS_MAX:
             self._look_at(now_ms + HOLD_MS)
             return
         done = on_time = 0
-        with broker.log.together():
+        with self.log.together():
             for each in due:
                 shelved = shelf.take(each.seq, each.size)
                 if shelved is None:
@@ -161,7 +169,7 @@ class Schedule(Queue):
     def _settle(self, each: Waiting, shelved: "Shelved | None") -> None:
         """Tell the log that it need not keep a message any longer."""
         if self.durable and (shelved is None or shelved[0].traits.persistent):
-            self.vhost.broker.log.settle_seqs(self.id, each.seq, each.seq)
+            self.log.settle_seqs(self.id, each.seq, each.seq)
 
     def on_clock(self, each: Waiting) -> int:
         """Return when a message is due by the clock's now_ms, if nobody sets the one on the wall until then."""
@@ -180,6 +188,16 @@ class Schedule(Queue):
             ((item.due - shift, item.seq, item, self.times) for item in times),
         )
         return [Waiting(*item, agenda) for _, _, item, agenda in islice(both, count)]
+
+    @property
+    def due_times(self) -> tuple[int, ...]:
+        """Return when it is to be looked at."""
+        return (self.timer_ms,)
+
+    def due(self, now_ms: int) -> int:  # noqa: ARG002 - it looks by itself
+        """Publish on what is due, in this turn."""
+        self.wake()
+        return 1
 
     def _set_timer(self, now_ms: int) -> None:
         """Be looked at when the next is due, or when it is time to read some."""

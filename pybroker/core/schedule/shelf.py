@@ -148,7 +148,7 @@ class Shelf:
         # What leaves in time while there is never much would be remembered for ever.
         if len(self._logged) > 2 * (len(self.runs) + KEPT_MESSAGES):
             self._logged = deque([each for each in self._logged if each[0] in self.runs])
-        safe_seq = self._schedule.vhost.broker.log.safe_seq
+        safe_seq = self._schedule.log.safe_seq
         while self.crowded and self._logged[0][0] < safe_seq:
             seq, size, due_ms = self._logged.popleft()
             if self.runs.pop(seq, None) is not None:
@@ -204,7 +204,7 @@ class Shelf:
         if self._wanted:
             self.fetching = True
             schedule = self._schedule
-            schedule.vhost.broker.log.fetch(schedule.id, stretch_of(self._sizes), self._came)
+            schedule.log.fetch(schedule.id, stretch_of(self._sizes), self._came)
         return False
 
     def _came(self, found: "list[tuple[Run, range]]") -> None:

@@ -18,7 +18,7 @@ from pybroker.core.transfer.fields import Fault
 from pybroker.core.transfer.plan import CREATE, UPDATE, Change
 
 if TYPE_CHECKING:
-    from pybroker.core.binding import Destination
+    from pybroker.core.binding import Target
     from pybroker.core.broker import Broker
     from pybroker.core.vhost import VHost
 
@@ -131,7 +131,7 @@ def _binding(broker: "Broker", change: Change) -> None:
     value = change.item.value
     vhost = _find_vhost(broker, value)
     source = vhost.exchanges.get(value["source"])
-    ends: Mapping[str, Destination] = vhost.queues if value["destination_type"] == "queue" else vhost.exchanges
+    ends: Mapping[str, Target] = vhost.queues if value["destination_type"] == "queue" else vhost.exchanges
     destination = ends.get(value["destination"])
     if source is None or destination is None:
         raise Fault("somebody else has deleted one of its ends meanwhile")
