@@ -262,7 +262,8 @@ class Ledger:
         """Note how often messages were delivered that came back to a queue."""
         returned = self.returned.setdefault(queue_id, {})
         for each in ranges(pairs):
-            returned[each] = deliveries
+            # A batch has them by number, in the order in which each number came first.
+            returned[each] = max(deliveries, returned.get(each, 0))
 
     def redelivered(self) -> list[tuple[int, int, int, int]]:
         """Return what came back and is live: (queue, first seq, last seq, deliveries), ascending in each queue."""

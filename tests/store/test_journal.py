@@ -343,3 +343,16 @@ def test_a_read_that_is_tried_again_wants_what_is_not_settled(settled):
     left = [1, 2, 3][: settled[0]] + [1, 2, 3][settled[1] :]
     assert left == [each.first_seq + i for each, indexes in found for i in indexes]
     assert ([], []) == (node.unreadable, node.failed)
+
+
+def test_the_highest_count_of_a_batch_stays(disk):
+    """One message comes back for the second time before another does for the first."""
+    node = Node(disk)
+    run = node.publish([b"a", b"b", b"c"])
+    node.commit()
+    node.log.give_back(1, run, range(1), 1)
+    node.commit()
+    for index, deliveries in ((0, 2), (2, 1), (2, 2)):
+        node.log.give_back(1, run, range(index, index + 1), deliveries)
+    node.commit()
+    assert [(1, 1, 1, 2), (1, 3, 3, 2)] == node.log.ledger.redelivered() == Node(disk).recovered.redelivered
