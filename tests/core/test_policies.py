@@ -6,7 +6,7 @@ from topology import exchange, link, queue, reached, wired
 
 from pybroker.core.declaration import QueueProperties, create_queue
 from pybroker.core.parameters import ValidationError
-from pybroker.core.policies import TURN_COST
+from pybroker.core.policies import LOOK_NOUNS, TURN_COST, TURN_MS
 from pybroker.wire.table import Table
 
 
@@ -220,3 +220,16 @@ def test_what_dead_letters_cannot_do_is_told(broker, vhost, caplog):
     assert f"Disabling dead-lettering for queue 'b' in vhost '/' {reason}" == sentence
     declare(vhost, "c", wired(x_dead_letter_strategy="at-least-once", x_dead_letter_exchange="x"))
     assert [text.format("c")] == told()
+
+
+def test_a_slow_pattern_is_tried_on_some_names_in_each_turn(broker, vhost, monkeypatch):
+    made = [queue(vhost, f"q{number}") for number in range(10 * LOOK_NOUNS)]
+    monkeypatch.setattr(type(broker.clock), "refresh", lambda clock: clock.advance(TURN_MS))
+    put(broker, "p", {"max-length": 5})
+    left = broker.policies.left("/")
+    assert left == len(made) + len(vhost.exchanges) - LOOK_NOUNS
+    broker.pump()
+    assert LOOK_NOUNS == left - broker.policies.left("/")
+    while broker.policies.left("/"):
+        broker.pump()
+    assert all(each.limits.length_max == 5 for each in made)
