@@ -141,8 +141,8 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     n = len(contents.contents)
     receipt, channel.receipt = channel.receipt or Receipt(), None
     queues = route.queues
-    out = n * len(queues)
-    session.work += len(queues)
+    out = n * (width := len(queues))
+    session.work += width
     if (
         route.dynamic
         or route.immediate
