@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from pybroker.control import figures
 from pybroker.control.spec import Column, ColumnsArg, Command, Node
+from pybroker.core.stats.metrics import CHANNEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,16 +34,6 @@ def _pid(channel: "AmqpChannel") -> str:
     return f"{channel.session.pid[:-2]}{channel.number}>"
 
 
-def _uncommitted_messages(channel: "AmqpChannel") -> int:
-    if channel.transaction is None:
-        return 0
-    return sum(len(contents.contents) for _, contents, _ in channel.transaction.publishes)
-
-
-def _uncommitted_acks(channel: "AmqpChannel") -> int:
-    return 0 if channel.transaction is None else sum(len(batch.indexes) for batch in channel.transaction.taken())
-
-
 COLUMNS = (
     Column("pid", _pid, "id: that of its connection, followed by the channel number"),
     Column("connection", lambda c: c.session.pid, "id of its connection"),
@@ -51,13 +43,8 @@ COLUMNS = (
     Column("vhost", lambda c: c.session.vhost.name if c.session.vhost else "", "virtual host"),
     Column("transactional", lambda c: c.transaction is not None, "whether it is in transaction mode"),
     Column("confirm", lambda c: c.confirms is not None, "whether it is in confirm mode"),
-    Column("consumer_count", lambda c: len(c.consumers), "consumers"),
-    Column("messages_unacknowledged", lambda c: c.unacked.count, "messages delivered, not yet acknowledged"),
-    Column("messages_uncommitted", _uncommitted_messages, "publishes not yet committed"),
-    Column("acks_uncommitted", _uncommitted_acks, "acknowledgements not yet committed"),
-    Column(
-        "messages_unconfirmed", lambda c: c.confirms.unconfirmed if c.confirms else 0, "publishes not yet confirmed"
-    ),
+    *figures.columns(CHANNEL, "consumer_count", "messages_unacknowledged", "messages_uncommitted", "acks_uncommitted"),
+    *figures.columns(CHANNEL, "messages_unconfirmed"),
     Column("prefetch_count", lambda c: c.prefetch, "prefetch limit of new consumers; 0: none"),
     Column("global_prefetch_count", lambda c: c.prefetch_global, "prefetch limit of the channel; 0: none"),
     Column("state", lambda c: c.session.shown_state, "state of its connection"),

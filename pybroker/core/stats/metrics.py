@@ -45,6 +45,16 @@ def _dead_letters(queue: Any) -> tuple[int, int]:
     return held
 
 
+def _uncommitted_messages(channel: Any) -> int:
+    if channel.transaction is None:
+        return 0
+    return sum(len(contents.contents) for _, contents, _ in channel.transaction.publishes)
+
+
+def _uncommitted_acks(channel: Any) -> int:
+    return 0 if channel.transaction is None else sum(len(batch.indexes) for batch in channel.transaction.taken())
+
+
 # Of a queue.
 QUEUE: Final = _by_name(
     _gauge("messages_ready", "messages waiting for delivery", "messages", lambda q: q.messages_ready, "ready"),
@@ -149,6 +159,22 @@ EXCHANGE: Final = _by_name(
     _gauge("messages_delayed", "delayed messages that it holds", "messages", lambda x: x.messages_delayed),
     _counter("publish_in", "messages published to the exchange", "messages", lambda x: x.publish_in),
     _counter("publish_out", "messages routed to queues, one for each queue", "messages", lambda x: x.publish_out),
+)
+
+# Of a channel.
+CHANNEL: Final = _by_name(
+    _gauge("consumer_count", "consumers", "consumers", lambda c: len(c.consumers)),
+    _gauge(
+        "messages_unacknowledged", "messages delivered, not yet acknowledged", "messages", lambda c: c.unacked.count
+    ),
+    _gauge("messages_uncommitted", "publishes not yet committed", "messages", _uncommitted_messages),
+    _gauge("acks_uncommitted", "acknowledgements not yet committed", "messages", _uncommitted_acks),
+    _gauge(
+        "messages_unconfirmed",
+        "publishes not yet confirmed",
+        "messages",
+        lambda c: c.confirms.unconfirmed if c.confirms else 0,
+    ),
 )
 
 # Of a connection.
