@@ -111,9 +111,7 @@ class Backlog:
 
     # -- to consumers, and from them ----------------------------------------------------------------------------------
 
-    def dispatch(
-        self, level: Level, messages_max: int, octets_max: int, *, no_ack: bool
-    ) -> tuple[list[Entry], int, int]:
+    def dispatch(self, level: Level, messages_max: int, octets_max: int, no_ack: bool) -> tuple[list[Entry], int, int]:
         """Remove what leads a level: up to so many messages, and entries until these have so many octets with frames.
 
         They are unacknowledged then, or gone where `no_ack`. Return them, how many messages these are, and how many of

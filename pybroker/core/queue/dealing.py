@@ -67,7 +67,7 @@ def _pour(queue: "Queue", consumer: "Consumer", level: "Level", budget: int, now
     """Give the only consumer as many entries as it can take, up to an outbox full."""
     credit = min(consumer.credit(), budget)
     no_ack = consumer.no_ack
-    entries, count, redelivered = queue.backlog.dispatch(level, credit, POUR_OCTETS_MAX, no_ack=no_ack)
+    entries, count, redelivered = queue.backlog.dispatch(level, credit, POUR_OCTETS_MAX, no_ack)
     queue.delivered_ms = now_ms
     queue.redelivered += redelivered
     if not no_ack:
