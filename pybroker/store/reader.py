@@ -61,7 +61,7 @@ class Reader:
         self._files.submit(job, partial(self._read, (locate, steady_ms, done)))
 
     def _read(self, asked: "tuple[Locate, int, Fetched]", result: Any) -> None:
-        # Whatever goes wrong on the way to `done`, a queue waits for it.
+        # Whatever goes wrong on the way to `done`, a queue waits for it: until then it is one to be tried again.
         self._waiting.append(asked)
         if isinstance(result, BaseException):
             self._tell(f"messages cannot be read now, which is tried again each second: {reason(result)}")
@@ -70,9 +70,7 @@ class Reader:
         found, complaints = result
         for text in complaints:
             self.on_unreadable(text)
-        self._waiting.remove(asked)
-        _, _, done = asked
-        done(found)
+        self._waiting.pop()[2](found)
 
     def _tell(self, late: str) -> None:
         if late != self._late:
