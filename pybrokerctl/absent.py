@@ -6,7 +6,7 @@ One sentence each, for the operator whose runbook names one. A command that gets
 from typing import Final
 
 _ALONE: Final = "a pybroker node runs alone"
-_NO_REPLICAS: Final = "a queue here has no replicas, for a pybroker node runs alone"
+_NO_REPLICAS: Final = "queues have no replicas, since a pybroker node runs alone"
 _NO_TLS: Final = "pybroker's listeners have no TLS yet"
 _NO_PLUGINS: Final = "pybroker has no plugins"
 _NO_ERLANG: Final = "pybroker runs on Python"
@@ -16,12 +16,12 @@ _NO_MAINTENANCE: Final = "pybroker has no maintenance mode"
 
 _TERMINATE_TLS: Final = "let a proxy in front of the node terminate TLS and look there"
 _CHECK_VHOSTS: Final = "see 'pybrokerctl check_virtual_hosts'"
-_CLUSTER_STATUS: Final = "'pybrokerctl cluster_status' shows the one node there is"
-_COPY: Final = "'pybrokerctl export_definitions' and 'backup create' carry a node's contents elsewhere"
+_CLUSTER_STATUS: Final = "'pybrokerctl cluster_status' shows this node"
+_COPY: Final = "'pybrokerctl export_definitions' and 'backup create' copy a node's contents"
 _LIST_QUEUES: Final = "'pybrokerctl list_queues name type leader members' shows where each queue is"
 _LIMIT_READING: Final = "restrict who may read the file instead"
 _STATUS: Final = "'pybrokerctl status' names the version of Python and all paths"
-_MEMORY: Final = "'pybrokerctl memory_breakdown' shows what memory is used for"
+_MEMORY: Final = "'pybrokerctl memory_breakdown' shows the memory use"
 _SUSPEND: Final = "'pybrokerctl suspend_listeners' and 'close_all_connections' keep clients away"
 
 # What it does in RabbitMQ, why it does not exist here, what to do instead.
@@ -32,7 +32,11 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     "change_cluster_node_type": ("turns a disk node into a RAM node and back", _ALONE, _CLUSTER_STATUS),
     "rename_cluster_node": ("renames a node of a cluster", _ALONE, "start the node with --node to name it"),
     "update_cluster_nodes": ("fetches the list of cluster members", _ALONE, _CLUSTER_STATUS),
-    "force_boot": ("starts a node without waiting for its peers", _ALONE, "just start the node; it waits for nobody"),
+    "force_boot": (
+        "starts a node without waiting for its peers",
+        _ALONE,
+        "just start the node; it does not wait for peers",
+    ),
     "force_standalone_khepri_boot": ("starts a node without its peers", _ALONE, "just start the node"),
     "await_online_nodes": ("waits for nodes to join", _ALONE, "'pybrokerctl await_startup' waits for this node"),
     "discover_peers": ("runs peer discovery", _ALONE, _CLUSTER_STATUS),
@@ -40,7 +44,7 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     "post_upgrade": ("rebalances queues after an upgrade", _NO_REPLICAS, "nothing remains to be done"),
     "metadata_store_status": ("shows the state of the replicated definitions", _ALONE, "see 'pybrokerctl status'"),
     "check_if_metadata_store_initialized": (
-        "tells whether the replicated definitions are ready",
+        "checks whether the replicated definitions are ready",
         _ALONE,
         "use 'pybrokerctl check_running'",
     ),
@@ -49,12 +53,12 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     "cancel_sync_queue": ("stops copying a mirrored queue", _NO_REPLICAS, _LIST_QUEUES),
     "quorum_status": ("shows the replicas of a quorum queue", _NO_REPLICAS, _LIST_QUEUES),
     "check_if_node_is_quorum_critical": (
-        "tells whether queues lose their quorum without this node",
+        "checks whether queues lose their quorum without this node",
         _NO_REPLICAS,
         "expect every queue to be unavailable while the node is down",
     ),
     "check_if_node_is_mirror_sync_critical": (
-        "tells whether a mirrored queue has its only copy here",
+        "checks whether a mirrored queue has its only copy here",
         _NO_REPLICAS,
         "expect every queue to be unavailable while the node is down",
     ),
@@ -70,7 +74,7 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     "force_checkpoint": ("writes checkpoints of quorum queues", _NO_REPLICAS, "see 'pybrokerctl log_status'"),
     "peek": (
         "shows a message of a quorum queue by its position",
-        "messages have no such position here",
+        "pybroker's queues have no such positions",
         "read it with a client that does not acknowledge",
     ),
     "stream_status": ("shows the replicas of a stream", _NO_STREAMS, _LIST_QUEUES),
@@ -82,7 +86,7 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     # Virtual hosts
     "restart_vhost": (
         "restarts a failed virtual host",
-        "none fails alone here",
+        "virtual hosts do not fail individually",
         _CHECK_VHOSTS,
     ),
     "reconcile_vhosts": ("starts virtual hosts on all nodes", _ALONE, _CHECK_VHOSTS),
@@ -98,7 +102,7 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "disable_auth_attempt_source_tracking": (
         "no longer counts logins by source address",
-        "pybroker does not count them so",
+        "pybroker does not count them by address",
         "'pybrokerctl list_node_auth_attempt_stats' counts them by protocol",
     ),
     # TLS
@@ -110,7 +114,7 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     "plugins": ("manages plugins", _NO_PLUGINS, "everything is built in"),
     "enable": ("enables a plugin", _NO_PLUGINS, "everything is built in"),
     "disable": ("disables a plugin", _NO_PLUGINS, "everything is built in"),
-    "is_enabled": ("tells whether a plugin is enabled", _NO_PLUGINS, "everything is built in"),
+    "is_enabled": ("checks whether a plugin is enabled", _NO_PLUGINS, "everything is built in"),
     "directories": ("shows where plugins are", _NO_PLUGINS, "everything is built in"),
     "shovel_status": ("shows shovels", _NO_PLUGINS, "run a RabbitMQ node with a shovel beside pybroker"),
     "restart_shovel": ("restarts a shovel", _NO_PLUGINS, "run a RabbitMQ node with a shovel beside pybroker"),
@@ -132,11 +136,11 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     "maybe_stuck": ("finds Erlang processes that make no progress", _NO_ERLANG, "see 'pybrokerctl why_blocked'"),
     "runtime_thread_stats": ("shows what Erlang's threads do", _NO_ERLANG, "'pybrokerctl top' shows rates live"),
     "observer": ("shows Erlang processes live", _NO_ERLANG, "'pybrokerctl top' shows queues and connections live"),
-    "remote_shell": ("opens an Erlang shell on the node", _NO_ERLANG, "see 'pybrokerctl help' for what can be done"),
-    "eval_file": ("evaluates a file of Erlang", _NO_ERLANG, "see 'pybrokerctl help' for what can be done"),
-    "exec": ("evaluates Elixir", _NO_ERLANG, "see 'pybrokerctl help' for what can be done"),
+    "remote_shell": ("opens an Erlang shell on the node", _NO_ERLANG, "see 'pybrokerctl help' for the commands"),
+    "eval_file": ("evaluates a file of Erlang", _NO_ERLANG, "see 'pybrokerctl help' for the commands"),
+    "exec": ("evaluates Elixir", _NO_ERLANG, "see 'pybrokerctl help' for the commands"),
     "force_gc": ("collects garbage of all Erlang processes", _NO_ERLANG, _MEMORY),
-    "hipe_compile": ("did nothing any more", _NO_ERLANG, "pip builds the codec in C where a compiler is"),
+    "hipe_compile": ("no longer has an effect", _NO_ERLANG, "pip builds the codec in C where a compiler is"),
     "schema_info": ("lists Erlang's database tables", _NO_ERLANG, "'pybrokerctl log_status' shows what is on disk"),
     "resolver_info": ("shows Erlang's name resolver", _NO_ERLANG, "see /etc/nsswitch.conf and /etc/resolv.conf"),
     "resolve_hostname": ("resolves a name on the node", _NO_ERLANG, "use 'getent hosts NAME' there"),

@@ -42,7 +42,7 @@ def perform(call: Call) -> int:
     if command.warn is not None and not options.silent and (warning := command.warn(args)):
         sys.stderr.write(f"warning: {cell.lines(warning)}\n")
     if call.idle_vhost is not None:
-        _note(call, f"{command.name} is not scoped to a virtual host, so -p changes nothing")
+        _note(call, f"{command.name} does not work on a virtual host, so -p has no effect")
     target = None
     try:
         if command.beside in {"pipeline", "results"}:
@@ -75,14 +75,14 @@ def perform(call: Call) -> int:
     except TimedOut:
         return _timed_out(call, target)
     except Gone:
-        text = f"Error:\nnode {target.node if target else ''} ended in the midst of its answer, which is not complete"
+        text = f"Error:\nnode {target.node if target else ''} disconnected before its answer was complete"
         return _fail(call, target, text, text.removeprefix("Error:\n"), exit_codes.UNAVAILABLE)
     except Unreachable as unreachable:
         assert target is not None
         if getattr(args, "idempotent", False):
             return exit_codes.OK
         text = explain_unreachable(target.node, unreachable.path, unreachable.why)
-        short = f"node {target.node} does not answer: {unreachable}"
+        short = f"node {target.node} does not respond: {unreachable}"
         return _fail(call, target, text, short, exit_codes.UNAVAILABLE)
 
 
@@ -145,7 +145,7 @@ def _check_node(call: Call, connection: Connection) -> None:
     if named is None or is_same_node(named, connection.node):
         return
     if not is_rabbit(named):
-        raise Refused(f"node {connection.node} answers on {connection.path}, not {named}", exit_codes.UNAVAILABLE)
+        raise Refused(f"the node at {connection.path} is {connection.node}, not {named}", exit_codes.UNAVAILABLE)
     _note(call, f"{named} means the local node {connection.node}")
 
 

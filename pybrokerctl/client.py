@@ -100,11 +100,11 @@ class Connection:
             greeting = self._expect_object(next(self._batches)[0], "node", "version", "protocol")
         except Gone as gone:
             # Nobody has said a word yet: the node is going, or not there yet.
-            raise Unreachable(self.path, "the daemon closed the connection before it greeted") from gone
+            raise Unreachable(self.path, "the daemon closed the connection before its greeting") from gone
         self.node: str = greeting["node"]
         self.version: str = greeting["version"]
         if greeting["protocol"] != codec.PROTOCOL:
-            text = f"the daemon is version {self.version}; use the pybrokerctl that came with it"
+            text = f"the daemon is version {self.version}; use the pybrokerctl of the same version"
             raise Refused(text, exit_codes.UNAVAILABLE)
 
     def __enter__(self) -> Self:
@@ -232,7 +232,7 @@ class Connection:
             except OSError as error:
                 raise Gone(self.path, error.strerror or str(error)) from error
             if not data:
-                raise Gone(self.path, "the daemon closed the connection in the midst of its answer")
+                raise Gone(self.path, "the daemon closed the connection before its answer was complete")
             buffer += data
             end = buffer.rfind(b"\n") + 1
             if not end:

@@ -31,10 +31,7 @@ FILE_OCTETS_MAX: Final = 4 * DOCUMENT_OCTETS_MAX
 
 # What RabbitMQ's modules that hash passwords are called.
 HASHES: Final = "rabbit_password_hashing_"
-HASH_ADVICE: Final = (
-    f"(with password_hashing_module = {HASHES}sha256 in pybroker.conf those can who are made, or get a new password, "
-    "from then on)"
-)
+HASH_ADVICE: Final = f"(for new passwords, set password_hashing_module = {HASHES}sha256 in pybroker.conf)"
 
 # A line is read by the node in one go: some milliseconds.
 LINE_OCTETS: Final = 32_768
@@ -67,7 +64,8 @@ def texts(
     if others and call.options.talks:
         users = f"user '{others[0]}'" if len(others) == 1 else f"{len(others)} users"
         text = (
-            f"{users} could not log in to a RabbitMQ that imports this: it does not know how their passwords are hashed"
+            f"{users} could not log in to RabbitMQ after an import, because RabbitMQ does not support their "
+            "password hashes"
         )
         sys.stderr.write(f"note: {cell.lines(text)} {HASH_ADVICE}\n")
     return None
@@ -97,8 +95,8 @@ def _lines(file: str | None) -> list[bytes]:
 def _too_large(file: str | None, octets: int) -> str:
     where = "Standard input" if file in (None, STANDARD) else f"File {file}"
     return (
-        f"{where} is too large: its definitions come to {octets} octets, and {DOCUMENT_OCTETS_MAX} is the most; "
-        "import it in parts, or have the node load it when it starts (load_definitions)"
+        f"{where} is too large: its definitions have {octets} octets, and the maximum is "
+        f"{DOCUMENT_OCTETS_MAX}; import it in parts, or let the node load it at its start (load_definitions)"
     )
 
 
@@ -140,12 +138,12 @@ def _parse(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise Refused(f"Failed to deserialise input (format: JSON) (error: {error})") from None
     if not isinstance(document, dict):
-        raise Refused("Failed to deserialise input (format: JSON) (error: it is no object)")
+        raise Refused("Failed to deserialise input (format: JSON) (error: it is not an object)")
     return document
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _chunks(items: list[Any]) -> Iterator[list[bytes]]:
@@ -155,7 +153,7 @@ def _chunks(items: list[Any]) -> Iterator[list[bytes]]:
     for item in items:
         encoded = _encoded(item)
         if len(encoded) > REQUEST_OCTETS_MAX // 2:
-            raise Refused(f"an item has {len(encoded)} octets, {REQUEST_OCTETS_MAX // 2} is the most")
+            raise Refused(f"an item has {len(encoded)} octets; the maximum is {REQUEST_OCTETS_MAX // 2}")
         if chunk and octets + len(encoded) > LINE_OCTETS:
             yield chunk
             chunk, octets = [], 0
@@ -278,7 +276,7 @@ def _plan(call: "Call", head: render.Head, batches: Iterable[render.Rows]) -> Ge
 
     yield from render.load(call.options.formatter).rows(head, counted())
     if call.options.talks:
-        words = [("create", "to create"), ("update", "to update"), ("conflict", "in conflict"), ("skip", "left out")]
+        words = [("create", "to create"), ("update", "to update"), ("conflict", "in conflict"), ("skip", "skipped")]
         told = ", ".join(f"{counts[action]} {text}" for action, text in words if action in counts)
         todo = counts.keys() - {"skip"}
         line = told if todo else f"Nothing to do{f' ({told})' if told else ''}"

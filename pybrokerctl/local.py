@@ -15,8 +15,8 @@ SHELLS: Final = ("bash", "zsh", "fish")
 class HelpArgs(NamedTuple):
     """What to explain."""
 
-    command: Annotated[str | None, Arg("command to explain; all are listed without one", names="command")] = None
-    list_commands: Annotated[bool, Arg("only the names of the commands", "--list-commands")] = False
+    command: Annotated[str | None, Arg("command to explain; default: list all commands", names="command")] = None
+    list_commands: Annotated[bool, Arg("list only the names of the commands", "--list-commands")] = False
 
 
 class CompletionArgs(NamedTuple):
@@ -28,7 +28,7 @@ class CompletionArgs(NamedTuple):
 class AutocompleteArgs(NamedTuple):
     """What is typed already."""
 
-    prefix: Annotated[str, Arg("the beginning of a command's name", names="command")]
+    prefix: Annotated[str, Arg("beginning of a command's name", names="command")]
 
 
 def say_help(_node: Any, args: HelpArgs) -> str:
@@ -67,7 +67,7 @@ COMMANDS: Final = {
     "autocomplete": Command(
         name="autocomplete",
         section="Help",
-        summary="Lists the commands whose names begin so",
+        summary="Lists the commands whose names begin with a prefix",
         args=AutocompleteArgs,
         effect="read",
         access="none",
@@ -76,8 +76,8 @@ COMMANDS: Final = {
     "completion": Command(
         name="completion",
         section="Help",
-        summary="Displays the script that makes a shell complete commands, options and names of queues, "
-        "virtual hosts, users, exchanges and connections",
+        summary="Displays the completion script for a shell, which completes commands, options and names of "
+        "queues, virtual hosts, users, exchanges and connections",
         args=CompletionArgs,
         effect="read",
         access="none",

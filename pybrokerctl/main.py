@@ -56,7 +56,7 @@ def _pipe_closed() -> int:
 def _not_written(error: OSError) -> int:
     """Say that the disk, or whatever the answer was written to, did not take it."""
     _drop_output()
-    what = f"{error.filename}: " if error.filename else "the answer could not be written: "
+    what = f"{error.filename}: " if error.filename else "cannot write the output: "
     try:
         sys.stderr.write(f"Error:\n{what}{error.strerror}\n")
     except OSError:

@@ -9,6 +9,7 @@ from pybroker.control import commands
 from pybroker.control.spec import Command
 from pybrokerctl import exit_codes, usage
 from pybrokerctl.command_line import LOCAL_NAMES, find
+from pybrokerctl.general import WATCH
 
 HEAD = r""".\" Made by `pybrokerctl --man-page`; change the specifications, not this file.
 .TH PYBROKERCTL 1 "" "pybroker" "User Commands"
@@ -24,64 +25,63 @@ pybrokerctl \- operate a pybroker node
 .RI [ command ]
 .SH DESCRIPTION
 .B pybrokerctl
-asks a running
+sends a command to a running
 .BR pybroker (8)
 over its control socket and prints the answer. Its commands, options, columns and exit codes are those of rabbitmqctl,
-so that scripts written for that one go on with the name changed.
+so existing scripts work after the name is changed.
 .PP
-Without options it finds the node that runs on this machine: the one called
+By default it addresses the node on the local machine: the one named
 .RI pybroker@ HOST ,
-else the only one there is. Root and the user that the node runs as may use it.
+else the only one that is running. Only root and the user of the node may use it.
 .PP
 Answers go to standard output, errors to standard error. A listing without rows prints nothing, not even its header.
-Informational lines appear above an answer unless
+Informational lines precede an answer unless
 .BR \-q ,
 .B \-s
-or one of the formatters json and csv is given. In tables a control character within a name is shown escaped, as in C.
+or one of the formatters json and csv is given. In tables, control characters in names are escaped as in C.
 .SH ON A TERMINAL
-When standard output is a terminal and neither
+If standard output is a terminal and neither
 .B \-\-formatter
 nor
 .B \-s
-is given, tables are drawn for people: in columns, states in colour, rows with more columns than fit as blocks of lines.
-A command that takes its time says so, and how far it is if it counts its work. What a pipe gets never changes.
+is given, tables are drawn in columns, with coloured states; rows with too many columns become blocks of lines.
+A long operation reports its progress. The output in a pipe does not depend on the terminal.
 .PP
-Commands that destroy something (messages, queues, virtual hosts, users, all definitions, many connections) ask first
-when standard input is a terminal too;
+Commands that destroy something (messages, queues, virtual hosts, users, all definitions, many connections) ask for
+confirmation if standard input is a terminal too, unless
 .B \-\-yes
-answers beforehand. Scripts are never asked.
+is given. Scripts are never asked.
 .PP
 .B \-\-watch
-shows a listing, the status, the alarms or what
+refreshes a listing, the status, the alarms or the output of
 .B why_blocked
-tells, again and again in place: arrow and page keys move in it, space looks at once, q ends.
-In a pipe the answers follow one another.
+in place. Arrow and page keys scroll, space refreshes at once, q quits. In a pipe, the answers follow one another.
 .PP
 .B top
-shows queues or connections with their rates, totals and alarms, and what holds a connection back: Tab changes between
-the two, < and > (or left and
-right) choose the column that sorts, r turns the order, / filters by a text, space holds the picture, + and \- change
-how often it looks, h helps, q ends. Rates are the difference of two looks. In a pipe it lists the counters once.
-.SH WHEN PUBLISHERS WAIT
-A connection that publishes is not read while memory or disk are short (an alarm), and for moments while what it sent
-cannot be followed (flow control). Consumers go on. The states in
+shows queues or connections with their rates, totals, alarms, and the cause of flow control. Tab switches between the
+two, < and > (or left and right) choose the sort column, r reverses the order, / filters by a text, space pauses, + and
+\- change the refresh interval, h shows help, q quits. Rates are differences between two refreshes. In a pipe, it lists
+the counters once.
+.SH BLOCKED PUBLISHERS
+The node stops reading a publishing connection while memory or disk space is short (an alarm), and briefly while its
+messages arrive faster than the node can process them (flow control). Consumers are not affected.
 .B list_connections
-say so:
+shows these states:
 .TP
 .B blocking
-There is an alarm; the connection will be blocked when it publishes.
+An alarm is set. The connection will be blocked when it publishes.
 .TP
 .B blocked
-An alarm holds it back.
+An alarm blocks the connection.
 .TP
 .B flow
-Something else does, or did in the last five seconds: the journal, which is to have no more than 8 MiB of one connection
-that are not on disk; a queue that is paged out because memory is more than half of what is allowed; the client itself,
-which leaves more than 1 MiB of replies unread; or 64 replies on one channel that wait for the disk.
+Flow control throttles the connection, or did in the last five seconds. The causes are: the journal, if 8 MiB of the
+connection's messages are not yet on disk; a queue that is being paged out because memory use is above the paging
+threshold; the client, if it leaves more than 1 MiB of replies unread; and replies, if 64 on one channel wait for the
+disk.
 .PP
 .B why_blocked
-tells whom this concerns, since when and by how much, and what to do about it. The same is kept for each connection in
-the columns
+shows the connections concerned, since when and by how much, and what to do. For each connection, the columns
 .BR last_blocked_by ,
 .BR last_blocked_age ,
 .BR last_blocked_cause ,
@@ -90,10 +90,11 @@ the columns
 and
 .B flow_count
 of
-.BR list_connections ;
-with
+.B list_connections
+keep the history. With
 .B \-\-problems
-it lists only those that are held back, were stopped in the last five seconds, or leave unread what is sent to them.
+it lists only connections that are blocked or throttled, were throttled in the last five seconds, or do not read from
+their socket.
 .PP
 .nf
 pybrokerctl why_blocked
@@ -103,41 +104,39 @@ pybrokerctl set_vm_memory_high_watermark 0.6
 pybrokerctl set_disk_free_limit mem_relative 1.0
 .fi
 .PP
-The memory limit is compared with the resident set without what was freed in it and can be used again;
+The memory limit applies to the resident set without the memory that the allocator can reuse.
 .B memory_breakdown
-shows both, and
+shows both,
 .B status
-all limits with what they were made of. A watermark of 0 stops all publishing. What is set by these commands holds until
-the node stops;
-.BR pybroker.conf (5)
-has the keys.
+all limits and how they are computed. A watermark of 0 blocks all publishers. Limits set by a command apply until the
+node stops; to keep them, set the keys of
+.BR pybroker.conf (5).
 .PP
 .B check_alarms
-is the health check for it: code 69 while there is an alarm.
+is the health check: it exits with 69 while an alarm is set.
 .SH DATA AND BACKUPS
-The words of a command's name may stand apart:
+The words of a command's name may be separate:
 .B log status
 is
 .BR log_status .
 .PP
 .B log verify
-reads all of the durable log and the definitions of a node that runs, as far as it was on disk when it began, or of one
-that is stopped, with
+reads the whole durable log and all definitions: those of a running node, as of the start of the command, or those of a
+stopped node, with
 .BR \-\-data\-dir .
-Damage ends it with exit code 65 and a line for each place.
+If it finds damage, it prints a line for each place and exits with 65.
 .B log repair
-takes out what is damaged; the node must be stopped for it. A node that starts on damaged data does so without it too,
-and says what is lost.
+moves damaged data to quarantine; it requires the node to be stopped. A node that starts with damaged data skips it and
+reports what is lost.
 .PP
 .B backup create
-copies what a running node has on disk at this moment, while it goes on: every message that was confirmed before is in
-it.
+copies the data that a running node has on disk, without interrupting it. The backup contains every message confirmed
+before the command.
 .B backup verify
-compares each file with its checksum.
+checks the checksum of each file.
 .B backup restore
-makes a data folder of it in which nothing may be yet, and
-.B pybroker \-\-data\-dir
-starts with that.
+creates a data folder, which must be new or empty, from a backup. Then start the node with
+.BR "pybroker \-\-data\-dir" .
 .PP
 .nf
 pybrokerctl backup create /backups/monday
@@ -146,11 +145,10 @@ pybrokerctl backup restore /backups/monday \-\-data\-dir /var/lib/pybroker
 .fi
 .SH REPORTS
 .B report
-by itself displays everything about the node;
+without a name displays the state of the node.
 .B report backlog
-and its like show what the data pipeline has found in days of telemetry.
-.BR pybroker\-pipeline (7)
-explains both.
+and the other reports display findings of the data pipeline in days of telemetry; see
+.BR pybroker\-pipeline (7).
 .PP
 .nf
 pybrokerctl pipeline run all
@@ -158,9 +156,9 @@ pybrokerctl report blocked
 pybrokerctl report capacity \-\-format html > capacity.html
 .fi
 .SH COMPLETION
-Bash, zsh and fish complete commands, options, columns, and names of queues, exchanges, virtual hosts, users and
-connections, which are asked from the running node; one that does not answer within half a second is left alone. For
-this shell only, or at every start from its start-up file:
+Bash, zsh and fish can complete commands, options, columns, and the names of queues, exchanges, virtual hosts, users and
+connections, which they request from the running node (for at most half a second). To enable completion, run this
+command, or add it to the shell's start-up file:
 .PP
 .nf
 eval "$(pybrokerctl completion bash)"
@@ -171,98 +169,95 @@ pybrokerctl completion fish | source
 TAIL = r""".SH ENVIRONMENT
 .TP
 .B PYBROKER_SOCKET
-Control socket to use instead of looking for one;
+Control socket of the node;
 .B \-\-socket
 overrides it.
 .TP
 .B NO_COLOR
-Neither colour nor bold print, unless it is empty.
+If set and not empty, disables colour and bold print.
 .TP
 .B TERM
-With the value dumb likewise, and nothing is drawn in place.
+The value dumb disables colour, bold print and refreshing in place.
 .TP
 .B COLUMNS
-Width of the terminal, if it is not what the terminal says.
+Width of the terminal, overriding the actual one.
 .SH FILES
 .TP
 .RI /run/pybroker/ NODENAME .sock
-Control socket of a node that root or the system service runs; other users' nodes have theirs in their runtime folder.
+Control socket of a node that root or the system service runs. Nodes of other users have it in their runtime folder.
 .SH DIFFERENCES FROM RABBITMQCTL
 An unknown virtual host, queue or connection is always refused with one sentence, the nearest name, and exit code 65
-(67 for a user); rabbitmqctl answers some of them with an empty list and success.
+(67 for a user). For some of them rabbitmqctl prints an empty list and succeeds.
 .br
 The formatter erlang does not exist.
 .br
-Control characters within names are shown escaped in tables, and pretty_table draws in ASCII where there is no UTF\-8.
+Tables escape control characters in names, and pretty_table draws in ASCII without UTF\-8.
 .br
-The JSON of a sentence also holds the result and the node.
+The JSON of a sentence also contains the result and the node.
 .br
-Node names of other hosts are refused: a node is reached over its socket only.
+Node names of other hosts are refused, because a node is only reachable over its local socket.
 .B \-n
-never means another node than the one named, except that rabbit@HOST is the one that runs here.
+never addresses another node than the one named, except that rabbit@HOST means the local node.
 .br
-Every refusal begins with Error:, once; rabbitmqctl says it twice or not at all now and then.
+Every error begins with Error:, once; rabbitmqctl is not consistent.
 .br
-A closed output, a full disk and words that are not UTF\-8 end in a sentence and a code.
+A closed output, a full disk and arguments that are not UTF\-8 produce a sentence and an exit code.
 .br
-A memory watermark above 1 is accepted with a warning: it never stops anybody.
+A memory watermark above 1 is accepted with a warning: it never blocks publishers.
 .br
-An alarm that
+An alarm set with
 .B eval
-sets stays until
+stays until
 .B eval
-clears it; what is short indeed cannot be cleared so. RabbitMQ's monitors clear the one at the next change, and leave
-the other cleared until then.
+clears it. An alarm for a real shortage cannot be cleared with it. RabbitMQ's monitors override both at the next change.
 .br
 The JSON of
 .B alarms
-and of a failed health check has each alarm as an object, beside RabbitMQ's
+and of a failed health check contains each alarm as an object, besides RabbitMQ's
 .I local
 and
 .IR global ;
-behind a sentence stands why, and for how long it has been so.
+each sentence also contains the cause and the duration.
 .br
-The categories of
 .B memory_breakdown
-are those that Python's memory falls into, and
+has categories for a Python process, and
 .B status
-leaves them to it; the strategy
+does not repeat them. The strategy
 .I allocated
-is the default, and leaves out what was freed and can be used again. What is about Erlang, TLS, plugins,
-feature flags and other nodes has
-no commands here.
+is the default; it excludes memory that the allocator can reuse. Commands about Erlang, TLS, plugins and other nodes do
+not exist.
 .br
-On a terminal tables are drawn, and destructive commands ask; rabbitmqctl treats a person like a pipe.
+On a terminal, tables are drawn and destructive commands ask for confirmation; rabbitmqctl does neither.
 .br
 .B environment
-shows the lines of
+shows the settings of
 .BR pybroker.conf (5)
-that are in force with the source of each instead of Erlang terms, and hides the password.
+in effect and their sources instead of Erlang terms, and hides the password.
 .br
 .B await_startup
-also waits for a node that is not there yet; rabbitmqctl fails then.
+also waits for a node that is not running yet; rabbitmqctl fails.
 .br
 .B report
-takes every formatter.
+supports every formatter.
 .br
 .B eval
-knows only the expressions that client suites set a node up with.
+supports only the expressions with which client test suites set up a node.
 .br
 .B hash_password
 does not repeat the password.
 .br
-A log level that does not exist is a usage error, 64.
+An unknown log level is a usage error, 64.
 .br
 .B consumer_capacity
 and
 .B consumer_utilisation
-say whether a consumer could take a message at the moment of asking, rather than the share of the time before it.
+report whether a consumer can accept a message now, not the share of past time.
 .PP
-Columns that do not exist here, because keeping their figures would cost every message something:
+The columns
 .B messages_persistent
 and
 .B message_bytes_persistent
-(persistent messages are not counted apart).
+do not exist, because counting persistent messages would slow down every message.
 .SH SEE ALSO
 .BR pybroker (8),
 .BR pybroker.conf (5),
@@ -270,6 +265,11 @@ and
 .BR pybroker-amqp (7),
 .BR pybroker-pipeline (7)
 """
+# Explained once, not with each command that has them.
+_REPORT = find("report_backlog")
+assert _REPORT is not None
+OF_REPORTS = usage.arguments(_REPORT)
+COMMON = frozenset({("--vhost, -p <vhost>", "virtual host"), (WATCH.long_with_value, WATCH.help), *OF_REPORTS})
 
 
 def page() -> str:
@@ -283,7 +283,8 @@ def section(command: Command) -> str:
     lines = [f".SS {escape(command.name)}", f".B {escape(command.name)}", escape(words), ".PP"]
     lines.append(f"{escape(command.summary)}.")
     for label, text in usage.arguments(command):
-        lines += [".TP", f".B {escape(label)}", f"{escape(text)}"]
+        if (label, text) not in COMMON:
+            lines += [".TP", f".B {escape(label)}", f"{escape(text)}"]
     if command.columns:
         default = " ".join(usage.shown_by_default(command))
         lines += [".PP", f"Columns; without any, {escape(default)}:"]
@@ -299,8 +300,11 @@ def escape(text: str) -> str:
 
 
 def _options() -> Iterator[str]:
-    yield ".SH OPTIONS\nThey may stand before or after the command.\n"
-    for flags, text in usage.general_options():
+    yield ".SH OPTIONS\nOptions may precede or follow the command.\n"
+    for flags, text in (*usage.general_options(), (WATCH.long_with_value, WATCH.help)):
+        yield f".TP\n.B {escape(flags)}\n{escape(text)}\n"
+    yield ".PP\nReports have these options, the pipeline's commands some of them:\n"
+    for flags, text in OF_REPORTS:
         yield f".TP\n.B {escape(flags)}\n{escape(text)}\n"
 
 

@@ -65,7 +65,7 @@ def _timeout(word: str | None) -> float | None:
     seconds = _seconds(word)
     if not 0 < seconds < 1e9:
         raise BadArguments(
-            "Invalid options for this command:\n--timeout takes a number of seconds above 0, or infinity"
+            "Invalid options for this command:\n--timeout must be a number of seconds above 0, or infinity"
         )
     return seconds
 
@@ -75,7 +75,7 @@ def _interval(word: str | None) -> float | None:
         return None
     seconds = _seconds(word)
     if not WATCH_S_MIN <= seconds <= WATCH_S_MAX:
-        text = f"--watch takes a number of seconds from {WATCH_S_MIN:g} to {WATCH_S_MAX:g}"
+        text = f"--watch must be a number of seconds from {WATCH_S_MIN:g} to {WATCH_S_MAX:g}"
         raise BadArguments(f"Invalid options for this command:\n{text}")
     return seconds
 

@@ -49,7 +49,7 @@ def run(words: list[str], *, quiet: bool) -> dict[str, Any]:
     try:
         document: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):
-        raise Refused(f"the pipeline ended without an answer, code {done.returncode}", exit_codes.SOFTWARE) from None
+        raise Refused(f"the pipeline exited with code {done.returncode} and no result", exit_codes.SOFTWARE) from None
     if document.get("result") == "error" and "checks" not in document:
         raise Refused(document["message"], document["exit_code"])
     return document

@@ -32,10 +32,10 @@ def fill(args: Any, options: Options) -> Places:
     node, folder, why = _ask(options, named=named)
     usual = paths.data_dir()
     if folder is None:
-        return Places(args, f"{why}: {' and '.join(missing)} are looked for in {usual}" if named else "")
+        return Places(args, f"{why}; using {' and '.join(missing)} in {usual}" if named else "")
     if folder == usual:
         return Places(args)
-    note = f"{' and '.join(missing)} of node {node}, in {folder}"
+    note = f"using {' and '.join(missing)} of node {node} in {folder}"
     return Places(args._replace(**{name: str(folder / name) for name in missing}), note)
 
 
@@ -50,9 +50,9 @@ def _ask(options: Options, *, named: bool) -> tuple[str, Path | None, str]:
     try:
         with Connection(target.path, ANSWER_S_MAX) as connection:
             if options.node and not is_same_node(options.node, connection.node) and not is_rabbit(options.node):
-                raise Refused(f"node {connection.node} answers on {connection.path}, not {options.node}", UNAVAILABLE)
+                raise Refused(f"the node at {connection.path} is {connection.node}, not {options.node}", UNAVAILABLE)
             folder = connection.ask("status", {})[1].get("data_directory")
-            return connection.node, Path(folder) if folder else None, f"node {connection.node} keeps no data"
+            return connection.node, Path(folder) if folder else None, f"node {connection.node} has no data folder"
     except (Unreachable, TimedOut) as error:
         why = error.why.lower() if isinstance(error, Unreachable) else "timed out"
-        return target.node, None, f"node {target.node} does not answer ({why})"
+        return target.node, None, f"node {target.node} does not respond ({why})"

@@ -113,7 +113,7 @@ sleep 0.5
 cat "$log"
 grep -q '^codec: pure Python, several times slower .* install gcc' "$log" || die 1 "the first screen does not name the codec"
 # The first screen says what to type next.
-next=$(sed -n 's/^next: \(.*\)  # what runs here$/\1/p' "$log")
+next=$(sed -n 's/^next: \(.*\)  # show the status$/\1/p' "$log")
 step "$next"
 as_user "$next" | sed -n 1,12p
 kill -INT "$(sed -n 's/^pid: //p' "$log")"

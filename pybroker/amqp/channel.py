@@ -266,7 +266,7 @@ class AmqpChannel(ChannelState):
             session.first_published()  # an alarm holds up large messages as well, not only the next one
         # Differs from RabbitMQ: it never compares (CVE-2026-67235).
         if not assembly.add(octets, session.frame_octets_max):
-            raise UnexpectedFrame("content body is longer than its header said", PUBLISH)
+            raise UnexpectedFrame("content body is longer than its header announced", PUBLISH)
         self._assembled(assembly)
 
     def _assembled(self, assembly: Assembly) -> None:

@@ -85,7 +85,7 @@ def _lapse(channel: "AmqpChannel", due: "list[Batch]") -> None:
     if lapsed is None:
         lapsed = channel.lapsed = Lapsed()
     left = lapsed.next_pace(channel.next_tag - 1 - unacked.count - lapsed.count)
-    broker.warn(key, f"{text}. It goes back to its queue, and the channel stays")
+    broker.warn(key, f"{text}. The message is requeued, and the channel stays open")
     back: list[Batch] = []
     for batch in due:
         if left <= 0:

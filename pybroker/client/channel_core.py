@@ -123,7 +123,10 @@ class ChannelCore(Receiver):
             self._check()
             with self.connection._pressure:
                 if not self._link.outbox.wait_for_room(self._timeout_s):
-                    raise CallTimeout(f"{request.name} was not sent: the broker did not read for {self._timeout_s} s")
+                    raise CallTimeout(
+                        f"{request.name} was not sent: the broker did not read from the connection for "
+                        f"{self._timeout_s} s"
+                    )
         with self._lock:
             self._check()
             outbox = self._link.outbox
@@ -187,7 +190,7 @@ class ChannelCore(Receiver):
             self._consumers.pop(method.consumer_tag, None)
             self._rpc.answer(kind, method)
         elif not self._rpc.answer(kind, method) and self._refusal is None:
-            raise UnexpectedFrame(f"{method.name} came, and no call waits for it")
+            raise UnexpectedFrame(f"unexpected {method.name}: no call waits for it")
 
     def receive_header(self, payload: bytes) -> None:
         """Take a content header. Raises AmqpError (hard)."""
@@ -283,7 +286,7 @@ class ChannelCore(Receiver):
         """Give the channel up after a call that was not answered: its reply may still come."""
         if self._refusal is not None or self._recovering:
             return  # it is closed already, or it was recovery's call: that begins anew
-        text = f"channel {self.number} was closed because the broker did not answer a call in time: open another one"
+        text = f"channel {self.number} was closed because the broker did not reply to a call in time; open another one"
         refusal = ChannelClosed(text)
         self._shut(refusal, refusal)
         close = make_method(commands.Channel.Close, reply_code=200, reply_text="a call timed out")

@@ -64,9 +64,9 @@ class Confirmation:
         if self._error is not None:
             return type(self._error)(self._error.text, self._error.reason)
         if not self._acked:
-            return PublishNacked(f"publish {self.delivery_tag} was refused (basic.nack)")
+            return PublishNacked(f"publish {self.delivery_tag} was rejected (basic.nack)")
         if self.returned is not None:
-            text = f"publish {self.delivery_tag} came back: {self.returned.reply_code} {self.returned.reply_text}"
+            text = f"publish {self.delivery_tag} was returned: {self.returned.reply_code} {self.returned.reply_text}"
             return MessageReturned(text, self.returned)
         return None
 
@@ -183,7 +183,7 @@ class Confirms:
                     self._failed += 1
                     self._reason = reason
                 else:
-                    text = f"publish {tag} was not answered, it may or may not have been taken: {reason}"
+                    text = f"publish {tag} was not confirmed and may or may not have been accepted: {reason}"
                     confirmation._error = PublishUnconfirmed(text, reason)
                     self._run_callbacks(confirmation)
             self._first = self.next_tag
@@ -202,11 +202,11 @@ class Confirms:
             failed, self._failed = self._failed, 0
             nacked, self._nacked = self._nacked, []
         if failed:
-            text = f"{failed} publishes were not answered, they may or may not have been taken: {self._reason}"
+            text = f"{failed} publishes were not confirmed and may or may not have been accepted: {self._reason}"
             raise PublishUnconfirmed(text, self._reason)
         if nacked:
             named = ", ".join(map(str, nacked[:_NAMED_MAX])) + (" ..." if len(nacked) >= _NAMED_MAX else "")
-            raise PublishNacked(f"publishes were refused (basic.nack): {named}")
+            raise PublishNacked(f"publishes were rejected (basic.nack): {named}")
 
     def wait_for(self, confirmation: Confirmation, timeout_s: float | None) -> None:
         """Wait until one is done. Raises CallTimeout."""
@@ -238,7 +238,7 @@ class Confirms:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
             if not in_time and not self._is_over(waiter):
-                raise CallTimeout(f"{len(self._open)} publishes are not answered after {timeout_s} s")
+                raise CallTimeout(f"{len(self._open)} publishes are not confirmed after {timeout_s} s")
 
     def _is_over(self, waiter: _Waiter) -> bool:
         if waiter.confirmation is not None:

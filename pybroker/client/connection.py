@@ -238,7 +238,7 @@ class Connection(Notices):
     def _wait_unblocked(self, timeout_s: float) -> None:
         """Wait while the broker takes no messages. Raises ConnectionBlocked."""
         if not self._unblocked.wait(max(0.0, timeout_s)):
-            raise ConnectionBlocked(f"the broker takes no messages, {self.blocked_reason}")
+            raise ConnectionBlocked(f"the broker has blocked the connection, {self.blocked_reason}")
 
     def _more_s(self) -> float:
         """Return how much longer a call may take whose time is over: a blocked connection is not read by the broker."""
@@ -282,7 +282,7 @@ class Connection(Notices):
             self._give_up(reason)
             return
         _log.warning("the connection is lost and will be recovered: %s", reason_of(reason))
-        text = f"the connection is being recovered, wait_until_open waits for it: {reason_of(reason)}"
+        text = f"the connection is being recovered (wait_until_open waits for it): {reason_of(reason)}"
         lost = ConnectionLost(text, reason)
         self._interrupt(lost, lost)
         if was_open:
@@ -303,7 +303,7 @@ class Connection(Notices):
 
     def _interrupt_again(self, reason: Exception | None) -> None:
         """Refuse calls that were accepted just when the link was lost in a recovery."""
-        lost = ConnectionLost("the connection was lost again while it was recovered", reason)
+        lost = ConnectionLost("the connection was lost again during recovery", reason)
         self._interrupt(lost, lost)
 
     def _resume(self, link: Link) -> bool:
@@ -317,7 +317,7 @@ class Connection(Notices):
         if lost:
             self._interrupt_again(None)
             return False
-        _log.info("the connection is recovered, to %s:%d", link.address.host, link.address.port)
+        _log.info("the connection is recovered: %s:%d", link.address.host, link.address.port)
         self._tell("recovered")
         if self.blocked_reason is None:
             self._tell_unblocked()
@@ -379,4 +379,4 @@ def _no_number(wished: int, most: int) -> str:
         return f"all {most} channels are open: close some, or raise channel_max, here and at the broker"
     if 0 < wished <= most:
         return f"channel number {wished} is in use"
-    return f"channel number {wished} is not one of 1 to {most}, the most that was agreed on with the broker"
+    return f"channel number {wished} is not in the range 1 to {most} negotiated with the broker"

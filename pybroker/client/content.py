@@ -138,7 +138,7 @@ class Assembly:
         if class_id != 60:
             raise FrameError(f"a content header of class {class_id}")
         if size > self._octets_max:
-            raise FrameError(f"a body of {size} octets, {self._octets_max} is the most this client takes")
+            raise FrameError(f"a body of {size} octets; the maximum of this client is {self._octets_max}")
         self._props = payload[12:]
         if len(self._props) < 2:
             raise ProtocolSyntaxError("a content header without property flags")

@@ -138,7 +138,9 @@ class Declaring(ChannelCore):
         ValueError for `no_wait` without a name: the broker's answer would tell it.
         """
         if no_wait and not queue:
-            raise ValueError("queue_declare: no_wait needs a queue's name, for the broker tells one only in its answer")
+            raise ValueError(
+                "queue_declare: no_wait needs a queue name, since the broker returns a generated name only in its reply"
+            )
         request = make_method(
             commands.Queue.Declare,
             queue=queue,

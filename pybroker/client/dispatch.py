@@ -98,7 +98,7 @@ class Lane:
             # The application has shut its executor down. Deliveries stay unacknowledged, so the broker keeps them.
             if not self._refused:
                 self._refused = True
-                _log.warning("the executor takes no callbacks any more; those of a channel are dropped from now on")
+                _log.warning("the executor accepts no more callbacks; those of a channel are dropped from now on")
             self.clear()
             self._rest()
 
@@ -135,7 +135,7 @@ class Lane:
         try:
             self._failed(error, argument)
         except BaseException:  # noqa: BLE001 - likewise
-            _log.exception("the handler of failing callbacks failed itself")
+            _log.exception("on_error itself failed")
 
     def _look_if_full(self) -> None:
         count = len(self._items)

@@ -132,7 +132,7 @@ class _Handshake:
     def _read_method(self) -> Any:
         while True:
             if self._data.startswith(_TLS_ALERT):
-                raise ConnectionLost("TLS is spoken on this port: connect by amqps://, or with options.tls")
+                raise ConnectionLost("this port requires TLS: connect with amqps:// or options.tls")
             if self._data.startswith(b"AMQP"):
                 raise ConnectionLost(f"the broker speaks another protocol: {self._data[:8]!r}")
             split = split_frame(self._data, 0, _FRAME_OCTETS_MAX)
@@ -145,8 +145,7 @@ class _Handshake:
             octets = self._stream.receive(self._left())
             if not octets:
                 raise ConnectionLost(
-                    "the broker ended the connection during the handshake: its log may say why;"
-                    " a port of TLS (amqps://) does so too"
+                    "the broker closed the connection during the handshake; see its log, or try TLS (amqps://)"
                 )
             self._data += octets
 

@@ -130,7 +130,9 @@ class Publishing(ChannelCore):
     def _explained(self, error: CallTimeout) -> CallTimeout:
         """Return the time-out with what the broker said of it, if it said anything."""
         reason = self.connection.blocked_reason
-        return CallTimeout(error.text if reason is None else f"{error.text}: the broker takes none, {reason}")
+        return CallTimeout(
+            error.text if reason is None else f"{error.text}: the broker has blocked the connection, {reason}"
+        )
 
     def _confirming(self) -> Confirms:
         if self._confirms is None:

@@ -90,7 +90,7 @@ class Reader:
         except OSError as fault:
             error = ConnectionLost(f"the connection broke: {fault}")
         except Exception as fault:  # noqa: BLE001 - a reader that dies in silence leaves everybody waiting
-            _log.exception("the reader met what it should not")
+            _log.exception("internal error in the reader")
             error = ConnectionLost(f"the reader failed: {fault!r}")
         self._ended(error)
 
@@ -105,7 +105,7 @@ class Reader:
                 break
             self._writer.heard_s = time.monotonic()
             data = data[taken:] + octets if taken < len(data) else octets
-        return ConnectionLost("the broker ended the connection")
+        return ConnectionLost("the broker closed the connection")
 
     def receive(self, data: bytes) -> int:
         """Hand all whole frames of `data` to their channels; return how many octets they had. Raises AmqpError."""

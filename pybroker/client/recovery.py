@@ -58,13 +58,13 @@ class Recovery:
                 connection._interrupt_again(error)
                 continue
             except Exception as error:  # noqa: BLE001 - a thread that dies in silence leaves everybody waiting
-                _log.exception("recovery met what it should not")
+                _log.exception("internal error in recovery")
                 link.end(error)
                 connection._give_up(error)
                 return
             if connection._resume(link):
                 return
-            link.end(ConnectionClosed("lost, or closed by the application, while it was recovered"))
+            link.end(ConnectionClosed("lost, or closed by the application, during recovery"))
         connection._give_up(reason)
 
     def _restore(self, link: Link) -> None:
@@ -73,7 +73,7 @@ class Recovery:
         channels = connection._use(link)
         for channel in channels:
             if channel.number > link.agreed.channel_max:
-                connection._drop_channel(channel, f"the broker now allows {link.agreed.channel_max} channels only")
+                connection._drop_channel(channel, f"the broker now allows only {link.agreed.channel_max} channels")
             else:
                 self._try(link, f"channel {channel.number}", partial(channel._reopen, link))
         if connection.options.topology_recovery:

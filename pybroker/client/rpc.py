@@ -55,7 +55,7 @@ class Rpc:
                     reply, self._reply = self._reply, None
                     return reply
             self._abandoned()
-            raise CallTimeout(f"the broker did not answer: no {wanted[0].name} within {timeout_s} s")
+            raise CallTimeout(f"the broker did not reply: no {wanted[0].name} within {timeout_s} s")
         finally:
             self._wanted = None
             self._turn.release()

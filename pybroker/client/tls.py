@@ -39,7 +39,7 @@ def _naming(files: str | None) -> Iterator[None]:
     try:
         yield
     except ssl.SSLError as error:
-        raise OSError(errno.EINVAL, f"no certificate or key that can be used ({error})", files) from error
+        raise OSError(errno.EINVAL, f"unusable certificate or key ({error})", files) from error
     except OSError as error:
         raise OSError(error.errno, error.strerror, files) from error
 
@@ -116,5 +116,5 @@ class TlsStream(Stream):
         while not self.flush():
             left = deadline - time.monotonic()
             if left <= 0:
-                raise TimeoutError("the TLS handshake was not done in time")
+                raise TimeoutError("the TLS handshake timed out")
             self.wait_writable(left)

@@ -27,7 +27,7 @@ def connect_failed(failures: Iterable[tuple[Address, Exception]]) -> ConnectFail
     """Return the error that tells all of them; its `reason` is the last one."""
     told = tuple(failures)
     text = "; ".join(f"{address.host}:{address.port}: {explain(error)}" for address, error in told)
-    return ConnectFailed(f"no broker could be connected to: {text}", told[-1][1])
+    return ConnectFailed(f"cannot connect to any broker: {text}", told[-1][1])
 
 
 def explain(error: Exception) -> str:
@@ -35,8 +35,10 @@ def explain(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         message = error.verify_message.rstrip(".")
         if error.verify_code in _OTHER_NAME:
-            return f"{message}: connect by a name that it bears, or say it as server_name (server_name_indication)"
-        return f"the broker's certificate is not trusted, {message}: give its authority's file, ca_file (cacertfile)"
+            return f"{message}: connect to a name in the certificate, or set server_name (server_name_indication)"
+        return (
+            f"the broker's certificate is not trusted, {message}: set ca_file (cacertfile) to the file of its authority"
+        )
     if isinstance(error, ssl.SSLError):
         return _explain_tls(error)
     if isinstance(error, socket.gaierror):
@@ -48,10 +50,10 @@ def explain(error: Exception) -> str:
 
 def _explain_tls(error: ssl.SSLError) -> str:
     if error.reason == "WRONG_VERSION_NUMBER":
-        return "no TLS is spoken on this port: is it the one for amqp://?"
+        return "this port does not use TLS: is it the port for amqp://?"
     if error.reason in _OURS_IS_MISSING:
         return (
-            f"the broker wants a certificate of ours: give cert_file and key_file (certfile, keyfile): {error.reason}"
+            f"the broker requires a client certificate: set cert_file and key_file (certfile, keyfile): {error.reason}"
         )
     if error.reason in _OURS_IS_REFUSED:
         return f"the broker refuses the certificate in cert_file: {error.reason}"

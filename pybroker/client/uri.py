@@ -49,12 +49,12 @@ def parse_uri(uri: str, *more: str) -> Options:
     for name, text in parse_qsl(parts.query, keep_blank_values=True):
         table, target = (_TLS, tls) if name in _TLS else (_OPTIONS, values)
         if name not in table:
-            raise ValueError(f"URI parameter {name}: there is none of that name")
+            raise ValueError(f"URI parameter {name} does not exist")
         option, read = table[name]
         try:
             target[option] = read(text)
         except (ValueError, KeyError):
-            raise ValueError(f"URI parameter {name}: {text!r} makes no sense") from None
+            raise ValueError(f"URI parameter {name}: invalid value {text!r}") from None
     if parts.scheme == "amqps":
         values["tls"] = Tls(**tls)
     elif tls:
@@ -75,7 +75,7 @@ def parse_uri(uri: str, *more: str) -> Options:
 def _split(uri: str) -> SplitResult:
     parts = urlsplit(uri)
     if parts.scheme not in ("amqp", "amqps"):
-        raise ValueError(f"URI: begins with amqp:// or amqps://, not {parts.scheme or uri!r}")
+        raise ValueError(f"URI: must begin with amqp:// or amqps://, not {parts.scheme or uri!r}")
     if "/" in parts.path[1:]:
         raise ValueError("URI: a / inside a virtual host's name is written %2f")
     return parts

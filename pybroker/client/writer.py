@@ -61,7 +61,7 @@ class Writer:
             self.heard_s = now_s
         if now_s - self.heard_s > 2 * self._heartbeat_s:
             self._ended = True
-            self._lose(f"nothing heard of the broker for {2 * self._heartbeat_s} s")
+            self._lose(f"no data from the broker for {2 * self._heartbeat_s} s")
         elif now_s - self._outbox.sent_s > self._heartbeat_s / 2 and not self._outbox.octets:
             self._outbox.put(HEARTBEAT_FRAME)
             self._outbox.flush()

@@ -49,9 +49,9 @@ def told_of_no_limit(broker: "Broker") -> str:
     marks = broker.settings.watermarks
     if not marks.never_short:
         return ""
-    times = f"{marks.memory_relative} times the memory there is ({size(marks.total.octets)}, {marks.total.source})"
-    again = "'pybrokerctl set_vm_memory_high_watermark 0.4' restores it"
-    return f"The memory alarm cannot go off: the limit is {times}; {again}"
+    times = f"{marks.memory_relative} times the available memory ({size(marks.total.octets)}, {marks.total.source})"
+    again = "'pybrokerctl set_vm_memory_high_watermark 0.4' enables it"
+    return f"The memory alarm is disabled: the limit is {times}; {again}"
 
 
 def title(alarm: "Alarm") -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     # A door's own: control and amqp are strangers to each other.
     Session = Any
 
-DISK_ADVICE: Final = "nothing, it passes as the disk catches up; if that takes long, see 'pybrokerctl log_status'"
+DISK_ADVICE: Final = "nothing; it passes when the disk has caught up; if that takes long, see 'pybrokerctl log_status'"
 
 
 def of_session(session: "Session", cause: "ThrottleCause") -> Reason:
@@ -33,7 +33,7 @@ def of_past(session: "Session", cause: "ThrottleCause") -> Reason:
 
 
 def _of_other(cause: "ThrottleCause", kind: str) -> Reason:
-    return Reason(kind, str(cause), f"{cause} could not keep up", "nothing: this passes by itself")
+    return Reason(kind, str(cause), f"{cause} could not keep up", "nothing; this passes by itself")
 
 
 def _of_journal(session: "Session", cause: "ThrottleCause") -> Reason:
@@ -44,7 +44,7 @@ def _of_journal(session: "Session", cause: "ThrottleCause") -> Reason:
         why += f"; {size(total)} of all connections together are not on disk yet; {_bounds(most)}"
     advice = DISK_ADVICE
     if log.stalled:
-        why += f"; the log cannot go on: {log.stalled}"
+        why += f"; the log is stalled: {log.stalled}"
         advice = "raise the node's limit of open files (LimitNOFILE= in its unit), or close connections"
     return Reason(cause.kind, str(cause), why, advice, octets, octets_max)
 
@@ -67,7 +67,7 @@ def _of_replies(session: "Session", cause: "RepliesCause") -> Reason:
     replies = "1 reply waits" if len(line) == 1 else f"{len(line):,} replies wait"
     why = f"{replies} for the disk on channel {cause.channel}"
     if line.octets > line.octets_max // 2:
-        why += f" with {size(line.octets)} behind them; {_bounds(line.octets_max)}"
+        why += f" followed by {size(line.octets)};  {_bounds(line.octets_max)}"
     else:
         most = line.replies_max
         why += f"; at {most} the node stops reading the connection until {most // 2} are left"
@@ -88,12 +88,12 @@ def _of_paging(broker: "Broker", queue: "Queue") -> tuple[str, str, int]:
     """Return why a queue holds publishers back, what to do, and how much it holds in memory."""
     marks = broker.settings.watermarks
     used, limit, octets = marks.measured.used, marks.memory_limit_octets, broker.paging.octets_in_memory(queue)
-    why = f"{queue} holds {size(octets)} in memory and accepts only as much as moves to the disk"
+    why = f"{queue} holds {size(octets)} in memory and accepts messages only as fast as it is paged out"
     if marks.paging_ratio > 1:
         return why, "consume from the queue", octets
     why += (
-        f": {size(used)} of memory are used, and above {size(marks.paging_octets)} "
-        f"({marks.paging_ratio} of the limit, {size(limit)}) messages move to the disk"
+        f": {size(used)} of memory are used, and messages are paged out above {size(marks.paging_octets)} "
+        f"({marks.paging_ratio} of the limit, {size(limit)})"
     )
     command = set_limit(broker, used / marks.paging_ratio) if marks.paging_ratio else ""
     return why, "consume from the queue" + (f", or: pybrokerctl {command}" if command else ""), octets

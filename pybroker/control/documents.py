@@ -29,7 +29,7 @@ def read(node: Node, vhost: str | None) -> "Document":
                 for _ in document.read(name, items):
                     pass
             case _:
-                raise Refused("a line of a document is a list of a section's name and its items", EX_DATAERR)
+                raise Refused("a line of a document must be a list of a section's name and its items", EX_DATAERR)
         node.pause(PAUSE_S)
     document.finish()
     return document
@@ -51,4 +51,4 @@ def check_format(word: str) -> None:
     if word not in {"json", "erlang"}:
         raise BadArguments("Format should be either json or erlang", EX_DATAERR)
     if word == "erlang":
-        raise BadArguments("Erlang's own format is neither written nor read here: use --format json", EX_DATAERR)
+        raise BadArguments("Erlang's own format is not supported; use --format json", EX_DATAERR)

@@ -88,10 +88,10 @@ class Executor:
         Raises Refused, AmqpError, and whatever a faulty command raises.
         """
         if name not in commands.KNOWN:
-            raise Refused(f"the daemon, version {VERSION}, does not know the command '{name}'", EX_USAGE)
+            raise Refused(f"the daemon (version {VERSION}) does not know the command '{name}'", EX_USAGE)
         command = commands.load(name)
         if command.beside:
-            raise Refused(f"{name} is done beside the node, by pybrokerctl", EX_USAGE)
+            raise Refused(f"{name} does not run in the node; use pybrokerctl", EX_USAGE)
         args = command.parse(given)
         node = Node(self.broker, self.controller, self._pause, lines=iter(lines), user=user)
         answer = self._work(command, args, node)
@@ -113,7 +113,7 @@ class Executor:
             exit_code, error = EX_UNAVAILABLE, refused.text
             raise
         except GeneratorExit:
-            error = "its caller went away"
+            error = "its caller disconnected"
             raise
         else:
             exit_code, error = os.EX_OK, ""
@@ -152,7 +152,7 @@ class Executor:
             return
         while definitions.completed < ticket:
             if definitions.failed:
-                raise Refused(f"it is done, but not on disk: {definitions.failed}", os.EX_IOERR)
+                raise Refused(f"the change is in effect, but not on disk: {definitions.failed}", os.EX_IOERR)
             self._pause(pause_s)
             pause_s = min(2 * pause_s, DISK_PAUSE_S_MAX)
 

@@ -77,8 +77,8 @@ def find_connections(broker: "Broker", name: str) -> list[Any]:
         if name in {session.pid, session.name} or session.client_properties.get("connection_name") == name
     ]
     if not found:
-        text = f"no connection has the id or the name {name}"
-        raise Refused(f"{text}; 'pybrokerctl list_connections pid name' shows all of them")
+        text = f"no connection has the id or name {name}"
+        raise Refused(f"{text}; 'pybrokerctl list_connections pid name' lists all")
     return found
 
 

@@ -20,7 +20,7 @@ def find_schedule(vhost: "VHost", name: str) -> "Schedule":
     exchange: Any = find_exchange(vhost, name)
     if exchange.schedule_id is None:
         raise Refused(
-            f"exchange '{name}' in virtual host '{vhost.name}' is of type {exchange.TYPE}: no message waits there"
+            f"exchange '{name}' in virtual host '{vhost.name}' is of type {exchange.TYPE}: it holds no messages"
         )
     return ready(exchange.schedule)
 
@@ -29,7 +29,7 @@ def ready(schedule: "Schedule") -> "Schedule":
     """Return it if it is known what is due when. Raises Refused while a start reads it."""
     if schedule.reading:
         left = schedule.messages
-        raise Refused(f"the {schedule!r} is being read, {left} messages: try again in some seconds", EX_TEMPFAIL)
+        raise Refused(f"the {schedule!r} is loading, {left} messages left; try again in a few seconds", EX_TEMPFAIL)
     return schedule
 
 
@@ -50,7 +50,7 @@ def on_disk(node: Node) -> None:
     waited_s = 0.0
     while log.completed < ticket:
         if log.failed or waited_s * 1000 >= WAIT_MS:
-            reason = log.failed or f"the disk did not take it within {WAIT_MS // 1000} seconds"
-            raise Refused(f"after a crash the messages may be there again: {reason}", EX_UNAVAILABLE)
+            reason = log.failed or f"the disk did not sync within {WAIT_MS // 1000} seconds"
+            raise Refused(f"the messages may reappear after a crash: {reason}", EX_UNAVAILABLE)
         node.pause(PAUSE_S)
         waited_s += PAUSE_S

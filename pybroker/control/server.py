@@ -88,7 +88,7 @@ class ControlServer:
             if self.path.stat().st_ino == self._inode:
                 self.path.unlink()
         except OSError:
-            log.debug("the control socket %s was removed by somebody else", self.path)
+            log.debug("the control socket %s was removed by another process", self.path)
 
     # -- who is let in ------------------------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class ControlServer:
                 peer, _ = listener.accept()
             except OSError as error:
                 if error.errno not in descriptors.NONE_LEFT or not (self._reserve.release() or self._displace()):
-                    log.debug("control: nobody can be let in: %s", error)
+                    log.debug("control: cannot accept connections: %s", error)
                     gevent.sleep(REST_S)
                 continue
             if peer.fileno() + DESCRIPTORS_KEPT >= descriptors.limit():
@@ -121,7 +121,7 @@ class ControlServer:
             return False
         self._callers.remove(caller)
         if not caller.reading:
-            text = "closed because others called and this connection was idle"
+            text = "closed while idle, because other callers were waiting"
             with contextlib.suppress(OSError):
                 caller.socket.settimeout(0)
                 caller.socket.send(error_line(Refused(text, EX_UNAVAILABLE)))
@@ -150,7 +150,7 @@ class ControlServer:
                 self._answer(caller, line, identity, lines)
         except OSError as error:
             # It vanished, or stopped reading; whatever was asked for has been done or is not wanted any more.
-            log.debug("control: a caller is gone: %s", error)
+            log.debug("control: a caller disconnected: %s", error)
         finally:
             self._callers.remove(caller)
             peer.close()
@@ -178,7 +178,7 @@ class ControlServer:
             # A bug in one command, or a file it cannot open, must not end the daemon nor leave the operator without an
             # answer.
             log.exception("control: a command failed")
-            text = f"the daemon failed at this command ({type(error).__name__}: {error}); its log tells more"
+            text = f"internal error of the daemon ({type(error).__name__}: {error}); see its log"
             caller.socket.sendall(error_line(Refused(text, EX_SOFTWARE)))
 
     def _run(self, line: bytes, identity: Identity, lines: Lines) -> Iterator[bytes]:
@@ -255,14 +255,16 @@ def _values(lines: Lines) -> Iterator[Any]:
         for line in lines:
             octets += len(line)
             if len(line) > codec.REQUEST_OCTETS_MAX or octets > codec.DOCUMENT_OCTETS_MAX:
-                most = f"a line has {codec.REQUEST_OCTETS_MAX} octets at most, all of them {codec.DOCUMENT_OCTETS_MAX}"
-                raise Refused(f"more was sent than can be taken: {most}")
+                most = (
+                    f"a line may have {codec.REQUEST_OCTETS_MAX} octets, all lines together {codec.DOCUMENT_OCTETS_MAX}"
+                )
+                raise Refused(f"the document is too large: {most}")
             value = codec.decode(line)
             if isinstance(value, dict) and value.get("end") == count:
                 return
             count += 1
             yield value
-    raise codec.BadLine("the lines behind a request end with an object that has their number")
+    raise codec.BadLine("the lines after a request must end with an object that contains their number")
 
 
 def _lines(caller: Caller) -> Lines:
@@ -301,7 +303,7 @@ def _listen(path: Path) -> gsocket.socket:
             except OSError:
                 path.unlink()
             else:
-                raise OSError(f"another daemon answers on {path}")
+                raise OSError(f"another daemon is listening on {path}")
     listener = gsocket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # Between bind and chmod anybody could connect; the mask leaves no such moment.
     mask = os.umask(0o177)

@@ -26,9 +26,7 @@ ROOM: Final = 1.25
 def of_alarm(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]") -> Reason:
     """Explain an alarm."""
     if alarm.node != broker.settings.node_name:
-        return Reason(
-            alarm.resource, alarm.resource, f"{alarm.why}, on node {alarm.node}", "look into the log of that node"
-        )
+        return Reason(alarm.resource, alarm.resource, f"{alarm.why}, on node {alarm.node}", "see the log of that node")
     if alarm.by_hand:
         clear = f"rabbit_alarm:clear_alarm({{resource_limit, {alarm.resource}, node()}})."
         return Reason(alarm.resource, alarm.resource, "an operator set the alarm", f"pybrokerctl eval '{clear}'")
@@ -41,7 +39,7 @@ def of_alarm(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]
 
 def of_past_alarm(what: str) -> Reason:
     """Explain an alarm that is over."""
-    return Reason(what, what, "the alarm has cleared", "nothing, the connection is read again")
+    return Reason(what, what, "the alarm has cleared", "nothing; the connection is being read again")
 
 
 def _of_memory(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], object]") -> Reason:
@@ -55,12 +53,12 @@ def _of_memory(broker: "Broker", alarm: "Alarm", pause: "Callable[[float], objec
     own = used - marks.measured.accounted
     fullest = _fullest(broker, pause)
     if own > limit:
-        why += f"; the node's process itself takes {size(own)}, more than the limit, without any message"
+        why += f"; the node's process uses {size(own)} without any messages, which is more than the limit"
         advice = "raise the limit: neither consuming nor purging can clear this alarm"
     elif fullest:
         names = ", ".join(f"{queue} {size(octets)} ({counted(queue.messages, 'message')})" for octets, queue in fullest)
-        why += f"; most is held by {names}"
-        advice = "consume or purge these queues"
+        why += f"; the largest queues are {names}"
+        advice = "consume from or purge these queues"
     else:
         why += "; the queues hold little of it"
         advice = "see 'pybrokerctl memory_breakdown'"

@@ -224,7 +224,7 @@ def check_declare_arguments(vhost: "VHost", name: str, arguments: "Table") -> st
         if key in _NO_EFFECT:
             vhost.broker.warn(f"queue argument {key}", f"argument {key!r:.130} of {queue:.300} has no effect here")
         elif key not in mine:
-            text = f"argument {key!r:.130} of {queue:.300} is unknown: kept, without effect"
+            text = f"argument {key!r:.130} of {queue:.300} is unknown: stored, but without effect"
             vhost.broker.warn(f"queue argument {key}", text)
     return queue_type
 

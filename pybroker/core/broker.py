@@ -324,7 +324,7 @@ class Broker:
             self.notices.pop()
         if self._unlisted or len(self.notices) >= NOTICES_MAX:
             self._unlisted += 1
-            text = f"and {self._unlisted} more: see the log"
+            text = f"and {self._unlisted} more; see the log"
         self.notices.append(text)
 
     def withdraw_notice(self, text: str) -> None:

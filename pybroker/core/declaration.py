@@ -65,7 +65,7 @@ def check_queue_declare(
     if queue is not None and queue.owner is not None and queue.owner is not session:
         # Differs from RabbitMQ (F42): an owner whose peer has gone unnoticed goes first, its exclusive queues with it.
         if exclusive and not queue.owner.peer_alive():
-            queue.owner.peer_gone("its exclusive queue is declared anew")
+            queue.owner.peer_gone("its exclusive queue is declared again")
         if not queue.deleted and queue not in queue.owner.exclusive_queues:
             vhost.delete_queue(queue, because("exclusive: its connection ended", queue.owner))
         queue = vhost.queues.get(name)

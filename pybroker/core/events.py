@@ -207,7 +207,7 @@ class Events(Chore):
         if len(self._waiting) >= WAITING_MAX:
             self._dropped += 1
             self._broker.warn(
-                "events", f"Events come faster than they can be published: {self._dropped} were dropped since the start"
+                "events", f"Events arrive faster than they can be published: {self._dropped} dropped since the start"
             )
             return
         self._waiting.append((name, facts, timestamp_ms))
@@ -256,7 +256,7 @@ class Events(Chore):
             properties.Properties(headers=headers, delivery_mode=2, timestamp=timestamp_ms // 1000)
         )
         if len(octets) > broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
-            broker.warn("event size", f"An event {name} is not published: its headers fill a frame")
+            broker.warn("event size", f"Event {name} is not published: its headers exceed a frame")
             return
         exchange.publish_in += 1
         queues = route(vhost, exchange, [name], headers).queues

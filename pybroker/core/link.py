@@ -207,8 +207,8 @@ class ChannelState:
         count = sum(span.last - span.first + 1 for span in spans)
         broker.warn(
             f"late {self!r}",
-            f"{self!r} has answered delivery tag {spans[0].first} ({count} in all) after its consumer timeout, "
-            "when the message had gone back to its queue: ignored",
+            f"{self!r} has answered delivery tag {spans[0].first} ({count} in all) after its consumer timeout: "
+            "ignored, because the message was requeued",
         )
         for span in spans:
             self._credit_back(span.consumer, span.last - span.first + 1)

@@ -32,7 +32,7 @@ LINES_MAX: Final = 50
 INVALID: Final = "invalid credentials"
 BLANK: Final = "attempted to log in with a blank password, which is prohibited"
 LOCAL_ONLY: Final = "can only connect via localhost"
-BUSY: Final = f"{WAITING_MAX} passwords wait to be checked already: try again in a second"
+BUSY: Final = f"{WAITING_MAX} passwords are waiting to be checked; try again in a second"
 
 log = logging.getLogger("pybroker.connection")
 
@@ -110,7 +110,7 @@ class Logins:
         elif not fits or user is None:
             done(Verdict(None, INVALID))
         elif self._broker.users.get(user.name) is not user or user.password_hash != password_hash:
-            done(Verdict(None, "its password was changed in this moment"))
+            done(Verdict(None, "the password was changed during the login"))
         else:
             user.known_password = self._digest(password), self._broker.clock.now_ms + KNOWN_MS
             done(Verdict(user))

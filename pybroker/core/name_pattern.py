@@ -27,7 +27,7 @@ class NamePattern:
 
     def __init__(self, text: str) -> None:
         if len(text) > PATTERN_CHARS_MAX:
-            reason = f"a pattern has {PATTERN_CHARS_MAX} characters at most"
+            reason = f"a pattern may have at most {PATTERN_CHARS_MAX} characters"
             raise PatternError(reason)
         self.text = text
         conditions, rest = _split(text)

@@ -57,7 +57,7 @@ def check_hash(password_hash: bytes, algorithm: str) -> None:
     if algorithm == ARGON2ID and password_hash:
         found = _ARGON2.fullmatch(password_hash)
         if found is None:
-            raise ValueError("the password hash is no Argon2id hash ($argon2id$v=19$m=...,t=...,p=...$salt$hash)")
+            raise ValueError("the password hash is not an Argon2id hash ($argon2id$v=19$m=...,t=...,p=...$salt$hash)")
         memory, rounds, lanes = (int(each) for each in found.groups())
         if memory > MEMORY_KIB_MAX or rounds > ROUNDS_MAX or lanes > LANES_MAX:
             text = f"m={MEMORY_KIB_MAX}, t={ROUNDS_MAX}, p={LANES_MAX}"

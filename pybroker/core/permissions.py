@@ -35,7 +35,7 @@ class Pattern:
 
     def __init__(self, text: str, compiled: str | None = None) -> None:
         if len(text) > PATTERN_CHARS_MAX:
-            reason = f"a pattern has {PATTERN_CHARS_MAX} characters at most"
+            reason = f"a pattern may have at most {PATTERN_CHARS_MAX} characters"
             raise PatternError(reason)
         self.text = text
         self._search = _compile(text if compiled is None else compiled).search

@@ -175,15 +175,18 @@ class Policies(Chore):
     def _tell_drops(self, vhost_name: str) -> None:
         drops = self._drops.pop(vhost_name, None)
         if drops is not None and drops.messages:
-            what = "dropped, or sent to their dead letter exchanges"
-            self._broker.info(f"policies of vhost '{vhost_name}' changed: {drops} are over their limits now and {what}")
+            what = "dropped, or sent to their dead-letter exchanges"
+            self._broker.info(f"policies of vhost '{vhost_name}' changed: {drops} exceed their limits and are {what}")
 
     def _warn(self, policy: Policy) -> None:
         """Say once of each key that it does nothing here."""
         for key in without_effect(policy.definition):
             if key not in self._told:
                 self._told.add(key)
-                text = f"{key} in a policy has no effect here: kept (policy '{policy.name}' of vhost '{policy.vhost}')"
+                text = (
+                    f"{key} in a policy has no effect here but is stored (policy '{policy.name}' of vhost "
+                    f"'{policy.vhost}')"
+                )
                 self._broker.warn(f"policy key {key}", text)
 
 

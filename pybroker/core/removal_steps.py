@@ -62,7 +62,7 @@ def remove_vhost(vhost: "VHost", why: str, removal: "Removal") -> "Steps":
     """Take everything in a virtual host that is deleted, step by step: its connections first, which might make more."""
     broker = vhost.broker
     asked = removal.cause
-    along = asked._replace(why=f"its virtual host is deleted: {asked.why}")
+    along = asked._replace(why=f"its virtual host was deleted: {asked.why}")
     yield from close_sessions(vhost.sessions, why)
     while vhost.queues:
         for queue in _each(list(vhost.queues.values())):

@@ -42,7 +42,7 @@ def restore(broker: "Broker", rows: "Rows", next_queue_id: int) -> list[str]:
             try:
                 make(broker, key, value)
             except (LookupError, ValueError, TypeError, AttributeError, AmqpError) as error:
-                reason = f"there is no {error}" if isinstance(error, LookupError) else str(error)
+                reason = f"{error} is missing" if isinstance(error, LookupError) else str(error)
                 faults.append(f"{describe(kind, key)} cannot be restored: {reason}")
     broker.next_queue = next_queue_id
     for vhost in broker.vhosts.values():

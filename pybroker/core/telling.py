@@ -99,7 +99,7 @@ def exchange_deleted(exchange: "Exchange", *, asked: bool) -> None:
     if events.wanted:
         cause = events.cause()
         if not asked:
-            cause = cause._replace(why="auto-delete: its last binding is gone")
+            cause = cause._replace(why="auto-delete: its last binding was removed")
         events.emit("exchange.deleted", {"name": exchange.name, "vhost": exchange.vhost.name}, cause)
 
 

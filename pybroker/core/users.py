@@ -269,7 +269,7 @@ class Users:
         if user.hashing_algorithm == MD5 and user.password_hash and not self._warned:
             self._warned = True
             log.warning(
-                "the password of user %.256r is kept as an MD5 hash, which is broken: 'pybrokerctl change_password' "
-                "makes a better one; others may have such a hash too",
+                "the password of user %.256r is stored as an MD5 hash, which is insecure; replace it with "
+                "'pybrokerctl change_password'; other users may be affected too",
                 user.name,
             )

@@ -153,10 +153,8 @@ class Watermarks:
 
     def _when_reached(self) -> str:
         if self.total.source in {ASSUMED.source, CONFIGURED}:
-            return (
-                f"it is reached only if there is more memory than the {self.total.octets // MIB}MB {self.total.source}"
-            )
-        return "it is never reached"
+            return f"it can be reached only with more memory than the {self.total.octets // MIB}MB {self.total.source}"
+        return "it can never be reached"
 
     def log_disk(self) -> None:
         """Write the documents' line about the disk limit (D5)."""

@@ -103,7 +103,7 @@ class AuditLog:
         self._thread.join(STOP_S_MAX)
         if self._thread.is_alive():
             # Its file stays open: the number may be another file's while the thread still writes.
-            log.warning("the audit log's disk does not answer: its last entries may be lost")
+            log.warning("the disk of the audit log does not respond: its last entries may be lost")
             return
         os.close(self._file)
         self._file = -1
@@ -178,7 +178,7 @@ class AuditLog:
         try:
             file = _open(self._path)
         except OSError as error:
-            log.warning("cannot reopen the audit log: %s; the old file is kept", error)
+            log.warning("cannot reopen the audit log: %s; continuing with the old file", error)
             return
         os.close(self._file)
         self._file = file

@@ -84,16 +84,16 @@ def first_screen(config: Config, daemon: Daemon) -> FirstScreen:
     places += [
         ("control socket", str(config.control_socket)),
         ("data folder", str(config.data_dir)),
-        ("config file", settings.config_files[0] if settings.config_files else "none, embedded defaults"),
+        ("config file", settings.config_files[0] if settings.config_files else "none, using defaults"),
         *[("log", name) for name in settings.log_files or ("none",)],
         ("pid", str(os.getpid())),
         ("codec", describe_codec()),
     ]
     ctl = _ctl_command(config)
-    hints = [(f"{ctl} status", "what runs here"), (f"{ctl} list_queues", "queues and their depth")]
+    hints = [(f"{ctl} status", "show the status"), (f"{ctl} list_queues", "list queues and their depth")]
     ports = [each.port for each in daemon.broker.listeners if not each.path]
     if ports and daemon.broker.users.authenticate("guest", "guest") is not None:
-        hints.append((f"amqp://guest:guest@localhost:{ports[0]}/", "for a client on this machine"))
+        hints.append((f"amqp://guest:guest@localhost:{ports[0]}/", "connect a client on this machine"))
     if sys.stdin is not None and sys.stdin.isatty():
         hints.append(("Ctrl-C", "stops it"))
     return FirstScreen(places, hints)
@@ -104,9 +104,9 @@ def describe_codec() -> str:
     if CODEC == "C":
         return CODEC
     if os.environ.get("PYBROKER_PURE") == "1":
-        advice = "the one in C runs without PYBROKER_PURE=1"
+        advice = "unset PYBROKER_PURE to use the C codec"
     else:
-        advice = "for the one in C install gcc and python3-dev, then pybroker again"
+        advice = "for the C codec, install gcc and python3-dev, then reinstall pybroker"
     return f"{CODEC}, several times slower with small messages; {advice}"
 
 
@@ -138,7 +138,7 @@ def _make_runtime_folder(config: Config) -> None:
         except OSError as error:
             raise refused_by_system(f"cannot use the folder {each} for the control socket", error) from None
         if owner not in {0, os.geteuid()}:
-            raise StartError(f"the folder {each} belongs to another user: give another --socket", os.EX_NOPERM)
+            raise StartError(f"the folder {each} belongs to another user: specify --socket", os.EX_NOPERM)
 
 
 def _log_places(config: Config, files_max: int) -> None:

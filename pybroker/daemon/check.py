@@ -16,13 +16,13 @@ def told(config: Config) -> Iterator[str]:
     found = total_memory.measure()
     # Not taken: that would write to the log, which is not open.
     marks.total = marks.bound_by(found)
-    yield f"memory there is: {size(marks.total.octets)}, {_source(marks)}"
+    yield f"available memory: {size(marks.total.octets)}, {_source(marks)}"
     yield f"memory limit: {size(marks.memory_limit_octets)}, {_memory(marks)}"
     if marks.paging_ratio > 1:
-        yield f"paging from: never, the ratio is {marks.paging_ratio}"
+        yield f"paging threshold: none, the ratio is {marks.paging_ratio}"
     else:
-        yield f"paging from: {size(marks.paging_octets)}, {marks.paging_ratio} of the limit"
-    how = "as configured" if marks.disk_relative is None else f"{marks.disk_relative} of the memory there is"
+        yield f"paging threshold: {size(marks.paging_octets)}, {marks.paging_ratio} of the limit"
+    how = "as configured" if marks.disk_relative is None else f"{marks.disk_relative} of the available memory"
     yield f"free disk limit: {size(marks.disk_limit_octets)}, {how}"
     if config.definitions:
         places = ", ".join(map(str, config.definitions))
@@ -37,19 +37,19 @@ def size(octets: int) -> str:
 def _source(marks: Watermarks) -> str:
     match marks.total.source:
         case ASSUMED.source:
-            return "assumed, since the system does not tell"
+            return "assumed, because the system does not report it"
         case source if source == CONFIGURED:
             return "configured" + (f"; {size(marks.total.installed)} are installed" if marks.total.installed else "")
         case "RAM":
-            return "all that is installed"
+            return "all installed memory"
         case source:
-            return f"bound by {source}; {size(marks.total.installed)} are installed"
+            return f"limited by {source}; {size(marks.total.installed)} are installed"
 
 
 def _memory(marks: Watermarks) -> str:
     if marks.memory_limit_octets == 0:
-        return "which blocks all publishing"
+        return "which blocks all publishers"
     if marks.memory_octets is not None:
-        return "as configured" if marks.memory_octets <= marks.total.octets else "which is all there is"
+        return "as configured" if marks.memory_octets <= marks.total.octets else "capped at the available memory"
     never = marks.memory_relative is not None and marks.memory_relative > 1
-    return f"{marks.memory_relative} of the memory there is" + (", so that no alarm goes off" if never else "")
+    return f"{marks.memory_relative} of the available memory" + (", which disables the alarm" if never else "")

@@ -50,7 +50,7 @@ def parse_classic(octets: bytes, name: str) -> tuple[list[Assignment], list[str]
                 taken[each.key] = each.term.line
                 assignments.append(Assignment(each.key, each.value, where))
     if len(problems) >= PROBLEMS_MAX:
-        problems.append(f"{name}:{term.line}: so many faults that the rest is not looked at")
+        problems.append(f"{name}:{term.line}: too many faults, the rest is not checked")
     return assignments, problems
 
 

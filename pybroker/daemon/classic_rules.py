@@ -64,14 +64,14 @@ def listed(term: Term) -> list[Term]:
 def integer(term: Term) -> str:
     """Return a whole number. Raises Wrong."""
     if not isinstance(term.value, int):
-        raise Wrong(term, "expected a whole number")
+        raise Wrong(term, "expected an integer")
     return str(term.value)
 
 
 def number(term: Term) -> str:
     """Return a whole number or a float. Raises Wrong."""
     if not isinstance(term.value, int | float):
-        raise Wrong(term, "expected a number, as 0.4")
+        raise Wrong(term, "expected a number, such as 0.4")
     return str(term.value)
 
 
@@ -80,7 +80,7 @@ def size(term: Term) -> str:
     if isinstance(term.value, str):
         return term.value
     if not isinstance(term.value, int):
-        raise Wrong(term, 'expected octets, as 1000000000 or "1GB"')
+        raise Wrong(term, 'expected octets, such as 1000000000 or "1GB"')
     return str(term.value)
 
 
@@ -91,7 +91,7 @@ def text(term: Term) -> str:
     except UnicodeDecodeError:
         found = None
     if not isinstance(found, str) or _CONTROL.search(found):
-        raise Wrong(term, 'expected a text, as <<"text">>')
+        raise Wrong(term, 'expected a text, such as <<"text">>')
     return found
 
 
@@ -255,7 +255,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "default_permissions": _permissions,
     "loopback_users": _users,
     "vm_memory_high_watermark": either(
-        'a number, as 0.4, or {absolute, 1073741824} or {absolute, "1GiB"}',
+        'a number, such as 0.4, or {absolute, 1073741824} or {absolute, "1GiB"}',
         alone=("relative", number),
         relative=("relative", number),
         absolute=("absolute", size),
@@ -265,7 +265,7 @@ RULES: Final[Mapping[str, Rule]] = {
     "memory_monitor_interval": one(integer),
     "total_memory_available_override_value": one(size),
     "disk_free_limit": either(
-        'octets, as 1000000000 or "1GB", or {mem_relative, 1.0}',
+        'octets, such as 1000000000 or "1GB", or {mem_relative, 1.0}',
         alone=("absolute", size),
         absolute=("absolute", size),
         mem_relative=("relative", number),

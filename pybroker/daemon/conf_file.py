@@ -64,7 +64,7 @@ def _parse_lines(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]
     for number, raw in enumerate(octets.splitlines(), 1):
         where = f"{name}:{number}"
         if len(problems) == PROBLEMS_MAX:
-            problems.append(f"{where}: so many faults that the rest is not looked at")
+            problems.append(f"{where}: too many faults, the rest is not checked")
             break
         try:
             line = raw.decode().strip()

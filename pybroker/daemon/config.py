@@ -92,7 +92,7 @@ def _audit_file(text: str) -> Path | None:
 
 def _queue_type(text: str) -> str:
     if text in {"stream", "rabbit_stream_queue"}:
-        raise ValueError("expected classic or quorum: it has no streams yet")
+        raise ValueError("expected classic or quorum: pybroker has no streams yet")
     found = values.one_of(("classic", "quorum", "rabbit_classic_queue", "rabbit_quorum_queue"))(text)
     return "quorum" if found in {"quorum", "rabbit_quorum_queue"} else ""
 
@@ -259,7 +259,7 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
     assignments = tuple(assignments)
     for assignment in assignments:
         if len(found) >= PROBLEMS_MAX:
-            found.append(f"{assignment.where}: so many faults that the rest is not looked at")
+            found.append(f"{assignment.where}: too many faults, the rest is not checked")
             break
         fits = find_key(assignment.key)
         if fits is None:
@@ -342,7 +342,7 @@ def _set_limits(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
         why = (
             "contents are never paged out"
             if marks.paging_ratio > 1
-            else "publishers may be blocked before paging has made room"
+            else "publishers may be blocked before paging has freed memory"
         )
         config.warnings.append(f"vm_memory_high_watermark_paging_ratio = {marks.paging_ratio}: {why}")
 

@@ -33,7 +33,7 @@ def hold(
         while not (written := upkeep.is_held(ticket)):
             _check(journal)
             if written is None:
-                raise Refused("the log cannot be held: its checkpoint could not be written; try again", os.EX_TEMPFAIL)
+                raise Refused("cannot hold the log: its checkpoint could not be written; try again", os.EX_TEMPFAIL)
             pause(POLL_S)
             yield Progress(0, 0)
         plan: dict[str, Any] = {"node": node, "data_dir": str(folder), "ticket": ticket, "segments": segments}
@@ -49,4 +49,4 @@ def _check(journal: "Journal") -> None:
     """Raise Refused if nothing more comes to the disk."""
     reason = journal.failed or journal.full or journal.stalled
     if reason:
-        raise Refused(f"the log cannot be held: {reason}", os.EX_UNAVAILABLE)
+        raise Refused(f"cannot hold the log: {reason}", os.EX_UNAVAILABLE)

@@ -200,7 +200,7 @@ class Daemon:
         """Return the last lines of the log file. Raises Refused when there is none."""
         lines = self.log.tail(count)
         if lines is None:
-            raise Refused("the node writes no log file that could be read", os.EX_UNAVAILABLE)
+            raise Refused("the node does not write a log file", os.EX_UNAVAILABLE)
         return lines
 
     def set_log_level(self, level: str) -> None:
@@ -245,7 +245,7 @@ class Daemon:
 
     def _journal(self) -> "Journal":
         if self.storage.journal is None:
-            raise Refused("the node still reads its log", os.EX_TEMPFAIL)
+            raise Refused("another command is still reading the log of the node", os.EX_TEMPFAIL)
         return self.storage.journal
 
     def reopen_log(self) -> None:
@@ -254,7 +254,7 @@ class Daemon:
         if self.audit is not None:
             self.audit.reopen()
         if why:
-            raise Refused(f"{why}; the old file is kept", os.EX_CANTCREAT)
+            raise Refused(f"{why}; continuing with the old file", os.EX_CANTCREAT)
         log.info("log file reopened")
 
     def _hang_up(self) -> None:
@@ -284,7 +284,7 @@ class Daemon:
     def audit_lines(self, pause: "Callable[[float], object]") -> "Iterator[bytes]":
         """Yield the lines of the audit log from the last one back. Raises Refused when there is none."""
         if self.audit is None:
-            raise Refused("the node writes no audit log (log.audit = false)", os.EX_UNAVAILABLE)
+            raise Refused("the node does not write an audit log (log.audit = false)", os.EX_UNAVAILABLE)
         return self.audit.lines(pause)
 
     def _open_audit(self) -> None:

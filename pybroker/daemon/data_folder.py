@@ -66,8 +66,8 @@ def _settle_owner(path: Path, node_name: str, default_name: str) -> str:
         _write_node_name(path, owner)
     elif node_name and node_name != owner:
         raise StartError(
-            f"the data folder {path} belongs to the node {owner}: start with --node {owner}, "
-            f"or give {node_name} a folder of its own with --data-dir",
+            f"the data folder {path} belongs to the node {owner}: start with --node {owner}, or specify "
+            f"another folder for {node_name} with --data-dir",
             os.EX_CONFIG,
         )
     return owner
@@ -85,7 +85,7 @@ def _make_private(path: Path) -> None:
         names = {entry.name for entry in path.iterdir()}
         if NODE_FILE not in names and names - _MAY_PRECEDE:
             raise StartError(
-                f"the folder {path} is neither empty nor a data folder of pybroker: give another --data-dir",
+                f"the folder {path} is neither empty nor a data folder of pybroker: specify another --data-dir",
                 os.EX_CANTCREAT,
             ) from None
     if path.stat().st_mode & 0o777 != 0o700:

@@ -71,7 +71,7 @@ class DefinitionsStorage:
         for notice in opened.notices:
             broker.notice(notice)
         if faults:
-            more = f" (and {len(faults) - 1} more: see the log)" if faults[1:] else ""
+            more = f" (and {len(faults) - 1} more; see the log)" if faults[1:] else ""
             broker.notice(faults[0] + more)
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ class DefinitionsStorage:
         stopped = Event()
         self.catalogue.stop(stopped.set)
         if not stopped.wait(CLOSE_S_MAX):
-            log.error("the disk did not take the last definitions within %d seconds", CLOSE_S_MAX)
+            log.error("the disk did not sync the last definitions within %d seconds", CLOSE_S_MAX)
             return
         thread.stop()
 
@@ -91,14 +91,14 @@ class DefinitionsStorage:
         self._broker.withdraw_notice(self._trouble)
         self._trouble = text
         if text:
-            log.error("%s; it is tried again each second", text)
+            log.error("%s; retrying each second", text)
             self._broker.notice(text)
         else:
-            log.info("the definitions can be written again")
+            log.info("definitions can be written again")
 
     def _on_failed(self, text: str) -> None:
         assert self._broker is not None
-        log.critical("the definitions cannot be written, the node stops: %s", text)
+        log.critical("cannot write definitions, stopping the node: %s", text)
         self._broker.definitions_failed(text)
         self._failed()
 

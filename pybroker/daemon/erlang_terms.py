@@ -78,7 +78,7 @@ def read_term(octets: bytes) -> Term:
         tokens.fail("'.' at the end of the term")
     tokens.advance()
     if tokens.kind != "end":
-        tokens.fail("nothing behind the final '.'")
+        tokens.fail("nothing after the final '.'")
     return term
 
 
@@ -98,7 +98,7 @@ def _read(tokens: Tokens) -> Term:
         at, opening = tokens.at, tokens.text
         if tokens.kind == "mark" and opening in _CLOSING:
             if len(around) == DEPTH_MAX:
-                tokens.fail(f"at most {DEPTH_MAX} lists and tuples within each other")
+                tokens.fail(f"at most {DEPTH_MAX} nested lists and tuples")
             tokens.advance()
             around.append(_Open(opening, [], at))
             if tokens.text != _CLOSING[opening]:
@@ -119,7 +119,7 @@ def _read(tokens: Tokens) -> Term:
         if tokens.text != ",":
             tokens.fail(f"',' or '{_CLOSING[around[-1].mark]}'")
         tokens.advance()
-        expected = "a term behind ','"
+        expected = "a term after ','"
 
 
 def _scalar(tokens: Tokens, expected: str) -> Value:
@@ -183,7 +183,7 @@ def _binary(tokens: Tokens) -> bytes:
         if tokens.text == ",":
             tokens.advance()
             if tokens.text == ">>":
-                tokens.fail("a string or an octet behind ','")
+                tokens.fail("a string or an octet after ','")
         elif tokens.text != ">>":
             tokens.fail("',' or '>>'")
     tokens.advance()
@@ -200,7 +200,7 @@ def _segment(tokens: Tokens) -> bytes:
     if tokens.text == "/":
         tokens.advance()
         if tokens.text != "utf8":
-            tokens.fail("utf8 behind '/'")
+            tokens.fail("utf8 after '/'")
         tokens.advance()
         return text.encode()
     if not text.isascii():

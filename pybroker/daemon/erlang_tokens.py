@@ -67,7 +67,7 @@ class Tokens:
     def fail(self, expected: str) -> NoReturn:
         """Raise the TermsError for the present token."""
         if self.kind == "other" and self.text in {"'", '"'}:
-            raise TermsError(*self.place(self.at), f"a text begins with {self.text} that is never closed")
+            raise TermsError(*self.place(self.at), f"unterminated text: missing the closing {self.text}")
         # What is quoted may be a password.
         found = _NAMELESS.get(self.kind) or repr(self.text[:40])
         raise TermsError(*self.place(self.at), f"expected {expected}, found {found}")

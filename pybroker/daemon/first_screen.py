@@ -8,7 +8,7 @@ from typing import NamedTuple, TextIO
 
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
-TITLE = f"pybroker {VERSION}, AMQP 0-9-1 as RabbitMQ {RABBITMQ_VERSION} speaks it"
+TITLE = f"pybroker {VERSION}, AMQP 0-9-1, compatible with RabbitMQ {RABBITMQ_VERSION}"
 
 
 class FirstScreen(NamedTuple):
@@ -38,7 +38,9 @@ def say_goodbye(clients: int, stream: TextIO | None) -> None:
         return
     try:
         if stream.isatty():
-            stream.write(f"\n  Saying goodbye to {clients} client{'s' * (clients > 1)}; once more stops at once.\n")
+            stream.write(
+                f"\n  Closing {clients} connection{'s' * (clients > 1)}; press Ctrl-C again to stop at once.\n"
+            )
             stream.flush()
     except OSError:
         return

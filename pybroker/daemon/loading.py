@@ -48,7 +48,7 @@ def load(config: "Config", broker: "Broker") -> None:
         log.warning("definitions: %s", warning)
     log.info("%s from %s", outcome.text, ", ".join(map(str, config.definitions)))
     if not len(broker.users):
-        log.warning("there is no user, so nobody can connect: 'pybrokerctl add_user' makes one")
+        log.warning("no user exists, so no client can connect; create one with 'pybrokerctl add_user'")
     _await_disk(broker)
 
 
@@ -86,16 +86,16 @@ def _parse(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(octets)
     except (ValueError, RecursionError) as error:
-        raise StartError(f"the definitions in {path} are no JSON: {error}", os.EX_DATAERR) from None
+        raise StartError(f"the definitions in {path} are not JSON: {error}", os.EX_DATAERR) from None
     if not isinstance(content, dict):
-        raise StartError(f"the definitions in {path} are no JSON object", os.EX_DATAERR)
+        raise StartError(f"the definitions in {path} are not a JSON object", os.EX_DATAERR)
     return content
 
 
 def _said(places: tuple[Path, ...], faults: tuple[str, ...]) -> str:
     """Return what is wrong: one line, as all that ends a start."""
     where = ", ".join(map(str, places))
-    more = f" (and {len(faults) - 1} more: see the log)" if faults[1:] else ""
+    more = f" (and {len(faults) - 1} more; see the log)" if faults[1:] else ""
     if faults[1:]:
         log.error("%s", bulleted(f"the definitions in {where} cannot be loaded", faults))
     return f"the definitions in {where} cannot be loaded: {faults[0]}{more}"
@@ -115,5 +115,5 @@ def _await_disk(broker: "Broker") -> None:
     definitions = broker.definitions
     while definitions.completed < definitions.ticket:
         if definitions.failed:
-            raise StartError(f"cannot keep the definitions: {definitions.failed}", os.EX_IOERR)
+            raise StartError(f"cannot write the definitions: {definitions.failed}", os.EX_IOERR)
         gevent.sleep(DISK_PAUSE_S)

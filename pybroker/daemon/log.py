@@ -143,7 +143,7 @@ class _Follower(logging.Handler):
         """Return the oldest, and forget them."""
         found = [self._kept.popleft() for _ in range(min(most, len(self._kept)))]
         if self._dropped and not self._kept:
-            found.append(f"... {self._dropped} lines came too fast and are left out")
+            found.append(f"... {self._dropped} lines dropped because the log is too slow")
             self._dropped = 0
         return found
 
@@ -191,7 +191,7 @@ class Log:
         try:
             stream = handler._open()
         except OSError as error:
-            logging.getLogger("pybroker").warning("cannot reopen the log: %s; the old file is kept", error)
+            logging.getLogger("pybroker").warning("cannot reopen the log: %s; continuing with the old file", error)
             return f"cannot reopen the log: {error}"
         old = handler.setStream(stream)
         if old is not None:

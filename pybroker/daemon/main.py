@@ -18,21 +18,21 @@ from pybroker.daemon.options import Options, overrule
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
-EPILOG = """Without options pybroker listens on port 5672 of all interfaces and needs no configuration file. Options win
-over the file. See pybroker(8) and pybroker.conf(5)."""
+EPILOG = """Without options pybroker listens on port 5672 of all interfaces. It needs no configuration file. Options override
+the file. See pybroker(8) and pybroker.conf(5)."""
 VERSION_LINE = f"pybroker {VERSION} (RabbitMQ {RABBITMQ_VERSION}, Python {platform.python_version()})"
 
 
 @click.command(
     "pybroker",
     epilog=EPILOG,
-    help="Run a message broker that RabbitMQ's clients take for RabbitMQ, in the foreground.",
+    help="Run a RabbitMQ-compatible message broker in the foreground.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("--port", metavar="PORT", help="TCP port for AMQP; 0 takes a free one.  [5672]")
-@click.option("--bind", multiple=True, metavar="ADDRESS", help="IP address or localhost, again for more.  [all]")
-@click.option("--unix", multiple=True, metavar="PATH", help="Listen for AMQP on a Unix socket as well.")
-@click.option("--data-dir", metavar="FOLDER", help=f"Where data is kept, and the log with it.  [{paths.data_dir()}]")
+@click.option("--port", metavar="PORT", help="TCP port for AMQP; 0 for any free port.  [5672]")
+@click.option("--bind", multiple=True, metavar="ADDRESS", help="IP address or localhost; may be repeated.  [all]")
+@click.option("--unix", multiple=True, metavar="PATH", help="Also listen for AMQP on a Unix socket.")
+@click.option("--data-dir", metavar="FOLDER", help=f"Data folder, which also holds the log.  [{paths.data_dir()}]")
 @click.option(
     "--socket", metavar="PATH", envvar=paths.SOCKET_VARIABLE, help="Control socket, for pybrokerctl.  [by node name]"
 )
@@ -40,7 +40,7 @@ VERSION_LINE = f"pybroker {VERSION} (RabbitMQ {RABBITMQ_VERSION}, Python {platfo
 @click.option("--config", metavar="FILE", help=f"Configuration file.  [{paths.config_file()}, if there]")
 @click.option("--log", metavar="FILE", help=f"Log file, - for standard output.  [{paths.log_dir()}/NODENAME.log]")
 @click.option("--log-level", metavar="LEVEL", help="debug, info, notice, warning, error, critical or none.  [info]")
-@click.option("--check", is_flag=True, help="Check options and configuration, say what is wrong, and end.")
+@click.option("--check", is_flag=True, help="Check options and configuration, print faults, and exit.")
 @click.version_option(VERSION, message=VERSION_LINE)
 def command(**given: Any) -> int:
     """Run the daemon; return the exit code."""
@@ -60,7 +60,7 @@ def _tell(config: Config) -> None:
     from pybroker.daemon import check  # noqa: PLC0415 - a start does not need it
 
     lines = list(check.told(config))
-    click.echo(f"pybroker: {' and '.join(('the options', *config.settings.config_files))}: all fine")
+    click.echo(f"pybroker: {' and '.join(('the options', *config.settings.config_files))}: no faults")
     for warning in config.warnings:
         complain(f"warning: {warning}")
     for line in lines:

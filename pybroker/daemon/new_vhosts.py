@@ -54,7 +54,7 @@ def gather(settings: Settings, given: Mapping[str, dict[str, Any]], assignments:
         if all(key.endswith("_pattern") for key in policy):
             head = f"{POLICIES}{name}."
             where = next(each.where for each in assignments if each.key.startswith(head))
-            problems.append(f"{where}: {head}* says nothing of queues, as {head}max_length would")
+            problems.append(f"{where}: {head}* sets nothing for queues; set {head}max_length, for example")
     return problems
 
 

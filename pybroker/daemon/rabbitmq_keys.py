@@ -7,14 +7,14 @@ when its behaviour is built.
 from typing import Final
 
 _LATER: Final = "a key of RabbitMQ that this version of pybroker does not support: "
-_NEVER: Final = "a key of RabbitMQ that pybroker has no use for: "
+_NEVER: Final = "a key of RabbitMQ that has no effect in pybroker: "
 
 _TLS: Final = _LATER + "it has no TLS yet"
 _CLUSTER: Final = _LATER + "it has no clustering yet"
 _DEFINITIONS: Final = _LATER + "definitions are loaded from files (definitions.local.path), compared by SHA-256"
-_PLUGIN: Final = _LATER + "what RabbitMQ's plugin of that name does is not built yet"
+_PLUGIN: Final = _LATER + "RabbitMQ's plugin of that name is not supported yet"
 _LOGS: Final = _LATER + "there is one log (log.dir, log.file, log.file.level, log.console), which SIGHUP reopens"
-_ERLANG: Final = _NEVER + "it tunes the Erlang machine; remove the line"
+_ERLANG: Final = _NEVER + "it tunes the Erlang VM; remove the line"
 
 # A name stands for itself and for every key that goes on behind a dot.
 REASONS: Final = {
@@ -27,24 +27,24 @@ REASONS: Final = {
     "ssl_handshake_timeout": _TLS,
     "num_acceptors.ssl": _TLS,
     "proxy_protocol": _LATER + "it does not read the PROXY protocol yet",
-    "reverse_dns_lookups": _LATER + "it shows addresses, never names",
-    "tcp_listen_options": _LATER + "of the socket options only tcp_listen_options.backlog can be set",
+    "reverse_dns_lookups": _LATER + "it shows addresses only",
+    "tcp_listen_options": _LATER + "tcp_listen_options.backlog is the only socket option supported",
     "definitions": _DEFINITIONS,
-    "default_policies": _LATER + "of operator policies it takes what has an effect here (pybroker.conf(5) lists it)",
-    "runtime_parameters": _LATER + "set_parameter sets them, and a file of definitions has them (load_definitions)",
+    "default_policies": _LATER + "pybroker.conf(5) lists the supported keys of operator policies",
+    "runtime_parameters": _LATER + "use 'pybrokerctl set_parameter', or a definitions file (load_definitions)",
     "deprecated_features": _LATER + "every deprecated feature is permitted",
     "message_interceptors": _LATER + "it has no message interceptors",
     "auth_backends": _LATER + "users are checked by the node itself",
-    "credential_validator": _LATER + "it does not judge passwords",
+    "credential_validator": _LATER + "it has no password validators",
     "ranch_connection_max": _LATER + "connection_max limits the connections of the node",
     "vhost_max": _LATER + "the number of virtual hosts is not limited",
     "collect_statistics": _LATER + "statistics are always counted",
-    "collect_statistics_interval": _LATER + "statistics are read when asked for",
-    "vhost_restart_strategy": _NEVER + "a virtual host cannot stop alone; remove the line",
+    "collect_statistics_interval": _LATER + "statistics are computed on request",
+    "vhost_restart_strategy": _NEVER + "a virtual host cannot stop individually; remove the line",
     "queue_index_embed_msgs_below": _NEVER + "messages are not kept in an index; remove the line",
     "message_store_shutdown_timeout": _NEVER + "there is no message store per virtual host; remove the line",
     "classic_queue": _NEVER + "classic queues have one version; remove the line",
-    "product": _NEVER + "clients see amqp.server_properties.product",
+    "product": _NEVER + "set amqp.server_properties.product instead",
     "motd_file": _LATER + "it shows no message of the day",
     "log": _LOGS,
     "cluster_formation": _CLUSTER,
@@ -76,7 +76,7 @@ REASONS: Final = {
     "auth_oauth2": _PLUGIN,
     "auth_cache": _PLUGIN,
     "trace": _PLUGIN,
-    "num_acceptors": _NEVER + "one loop accepts the connections of all listeners; remove the line",
+    "num_acceptors": _NEVER + "one event loop accepts the connections of all listeners; remove the line",
     "socket_writer": _ERLANG,
     "erlang": _ERLANG,
     "hipe_compile": _ERLANG,
@@ -104,26 +104,26 @@ _RENAMED: Final = {
     "product_name": "product",
     "product_version": "product",
 }
-_STORE: Final = _NEVER + "it keeps messages in a log of its own, with nothing to tune; remove the line"
-_FLOW: Final = _NEVER + "publishers are held back by what waits for the disk, without configuration; remove the line"
-_INNER: Final = _NEVER + "it concerns RabbitMQ's inner workings; remove the line"
+_STORE: Final = _NEVER + "the message log has no such settings; remove the line"
+_FLOW: Final = _NEVER + "flow control needs no configuration; remove the line"
+_INNER: Final = _NEVER + "it concerns RabbitMQ's internals; remove the line"
 _SETUP: Final = _LATER + "it has no plugins and no feature flags"
 # Settings that only the classic form has, or that only the newer one has here.
 _CLASSIC: Final = {
-    "default_limits": _LATER + "only the newer form of configuration has it",
-    "default_users": _LATER + "only the newer form of configuration has it",
-    "policies": _LATER + "only the newer form of configuration has it (default_policies)",
-    "default_policies": _LATER + "only the newer form of configuration has it",
-    "anonymous_login_user": _LATER + "there is no login without a name",
-    "anonymous_login_pass": _LATER + "there is no login without a name",
+    "default_limits": _LATER + "it is supported in the newer format only",
+    "default_users": _LATER + "it is supported in the newer format only",
+    "policies": _LATER + "it is supported in the newer format only (default_policies)",
+    "default_policies": _LATER + "it is supported in the newer format only",
+    "anonymous_login_user": _LATER + "anonymous login is not supported",
+    "anonymous_login_pass": _LATER + "anonymous login is not supported",
     "backing_queue_module": _STORE,
     "credit_flow_default_credit": _FLOW,
     "msg_store_credit_disc_bound": _FLOW,
     "mirroring_flow_control": _CLUSTER,
     "default_consumer_prefetch": _LATER + "a consumer without basic.qos has no limit",
     "config_entry_decoder": _LATER + "it does not decrypt values",
-    "trace_vhosts": _NEVER + "pybrokerctl trace_on turns tracing on",
-    "server_properties": _NEVER + "of these only the product can be changed (amqp.server_properties.product)",
+    "trace_vhosts": _NEVER + "use 'pybrokerctl trace_on' instead",
+    "server_properties": _NEVER + "only the product can be changed (amqp.server_properties.product)",
     "disk_monitor_failure_retries": _NEVER + "the disk monitor tries again 10 times; remove the line",
     "disk_monitor_failure_retry_interval": _NEVER + "the disk monitor tries again every 120 seconds; remove the line",
     "halt_on_upgrade_failure": _INNER,
@@ -133,8 +133,8 @@ _CLASSIC: Final = {
     "feature_flags_file": _SETUP,
     "plugins_dir": _SETUP,
     "plugins_expand_dir": _SETUP,
-    "link_max_per_session": _LATER + "it does not speak AMQP 1.0",
-    "session_max_per_connection": _LATER + "it does not speak AMQP 1.0",
+    "link_max_per_session": _LATER + "AMQP 1.0 is not supported",
+    "session_max_per_connection": _LATER + "AMQP 1.0 is not supported",
 }
 # Likewise, by what the name begins with.
 _CLASSIC_KINDS: Final = {

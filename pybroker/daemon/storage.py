@@ -127,8 +127,8 @@ class Storage:
         if NEWEST in self._data.names():
             self._data.unlink(NEWEST)
         text = (
-            f"all definitions are missing, and with them the queues of the messages in the log: it is kept as {place}; "
-            "to have them back, stop the node, restore the definitions and move the log back"
+            "all definitions are missing, and with them the queues of the messages in the log; the log is "
+            f"kept as {place}. To recover, stop the node, restore the definitions and move the log back"
         )
         return [text]
 
@@ -177,7 +177,7 @@ class Storage:
                     or journal.stalled
                     or f"it took longer than {CLOSE_S_MAX:.0f} seconds"
                 )
-                log.error("the disk did not take the end of the log, acknowledgements may be lost: %s", reason)
+                log.error("the disk did not sync the end of the log, acknowledgements may be lost: %s", reason)
                 self._on_failed()
         if journal is not None and self._files is not None:
             # The next start would do it as well; until then it is room for others.
@@ -208,7 +208,7 @@ class Storage:
 
     def _failed(self, text: str) -> None:
         try:
-            log.critical("the log cannot be written, the node stops: %s", text)
+            log.critical("cannot write the log, stopping the node: %s", text)
             self._broker.log_failed(text)
         finally:
             self._on_failed()
@@ -223,8 +223,8 @@ class Storage:
         self._late = text
 
     def _stalled_told(self, text: str) -> None:
-        text = text and f"confirms wait for the log, which tries again ten times a second: {text}"
-        self._pass_on(self._stalled, text, "the log is written again, confirms no longer wait")
+        text = text and f"confirms are delayed, the log retries ten times a second: {text}"
+        self._pass_on(self._stalled, text, "the log can be written again, confirms are no longer delayed")
         self._stalled = text
 
     def _pass_on(self, before: str, text: str, over: str) -> None:

@@ -112,7 +112,7 @@ class Telemetry:
                     self.sample()
             except Exception:
                 # A bug here is no reason to know nothing from now on.
-                log.exception("the telemetry failed")
+                log.exception("telemetry failed")
 
     def stop(self) -> None:
         """Sample once more and close the files."""
@@ -122,7 +122,7 @@ class Telemetry:
             self.sample()
         except Exception:
             # The node is about to close its log: a clean stop does not hang on figures.
-            log.exception("the telemetry failed")
+            log.exception("telemetry failed")
         self._writer.stop()
 
     def _alarms_changed(self) -> None:

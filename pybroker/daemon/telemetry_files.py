@@ -97,7 +97,7 @@ class TelemetryFiles:
     def _has_room(self) -> bool:
         was_full, self._is_full = self._is_full, not self._is_room()
         if self._is_full != was_full:
-            what = "stops: the disk's free space is near its limit" if self._is_full else "goes on"
+            what = "stops: free disk space is near its limit" if self._is_full else "resumes"
             log.warning("telemetry %s", what)
             if self._is_full:
                 self.close()

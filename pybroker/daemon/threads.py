@@ -97,7 +97,7 @@ class ThreadWorker(Worker):
                 except Exception as error:
                     # A bug in what follows one job must not keep the results of the others.
                     self.on_error(error)
-                    log.exception("what follows a job of the thread %s failed", self._thread.name)
+                    log.exception("the callback of a job of thread %s failed", self._thread.name)
         finally:
             if results:
                 self._async.send()

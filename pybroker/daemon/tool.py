@@ -70,8 +70,8 @@ class Tool:
         with _alone(data):
             done = yield from progress_of(repair(data))
             found = yield from _verified(data, None, f"The data folder {data}")
-        count = "1 thing was" if len(done) == 1 else f"{len(done)} things were"
-        told = [f"{count} repaired:", *map(_bullet, done)] if done else ["Nothing was to be repaired"]
+        count = "1 fault was" if len(done) == 1 else f"{len(done)} faults were"
+        told = [f"{count} repaired:", *map(_bullet, done)] if done else ["There was nothing to repair"]
         return {**found, "repaired": done, "message": "\n".join([*told, found["message"]])}
 
     def create_backup(self, folder: str) -> Answer:
@@ -90,7 +90,7 @@ class Tool:
         survey = Survey()
         yield from progress_of(survey_log(Disk(log_folder(path)), survey))
         _judge(survey, f"The backup {folder}")
-        return {**_backed_up(made, folder, f"The backup {folder} is whole"), "messages": survey.messages}
+        return {**_backed_up(made, folder, f"The backup {folder} is intact"), "messages": survey.messages}
 
     def restore_backup(self, folder: str, data_dir: str | None) -> Answer:
         """Copy a backup into a data folder that holds nothing."""
@@ -99,7 +99,7 @@ class Tool:
         with _new(data, made.node):
             yield from progress_of(backup.restore(Path(folder), data))
             _give_away(data)
-        said = f"The backup {folder} is restored; pybroker --data-dir {data} starts node {made.node} with it"
+        said = f"The backup {folder} is restored. Start node {made.node} with: pybroker --data-dir {data}"
         return {**_backed_up(made, folder, said), "data_dir": str(data)}
 
 
@@ -111,7 +111,7 @@ def _verified(data: Path, used: Mapping[int, int] | None, what: str) -> Answer:
     survey_definitions(Disk(data), survey)
     _judge(survey, what)
     counts = f"{survey.messages} messages in {survey.segments} segments, {survey.definitions} definitions"
-    lines = [f"{what} is sound: {counts}, {survey.octets} octets", *map(_bullet, survey.notes)]
+    lines = [f"{what} is intact: {counts}, {survey.octets} octets", *map(_bullet, survey.notes)]
     return {"result": "ok", **survey.document(), "message": "\n".join(lines)}
 
 
@@ -152,7 +152,7 @@ def _usual(data_dir: str | None) -> Path:
 def _alone(data: Path) -> Iterator[None]:
     """Have a data folder for ourselves, as its owner. Raises Refused: a node runs on it, or it is none."""
     if not (data / NODE_FILE).is_file():
-        raise Refused(f"{data} is no data folder of a node: it has no file {NODE_FILE}", EX_DATAERR)
+        raise Refused(f"{data} is not the data folder of a node: it has no file {NODE_FILE}", EX_DATAERR)
     _become_owner(data)
     folder = _claimed(data, "")
     try:
@@ -166,7 +166,7 @@ def _new(data: Path, node: str) -> Iterator[None]:
     """Have a data folder that holds nothing yet, for a node of this name. Raises Refused."""
     there = {path.name for path in data.rglob("*") if not path.is_dir()} if data.is_dir() else set()
     if there - {LOCK_FILE}:
-        raise Refused(f"the folder {data} is not empty: a backup is restored into a new data folder", EX_DATAERR)
+        raise Refused(f"the folder {data} is not empty: restore a backup to a new data folder", EX_DATAERR)
     folder = _claimed(data, node)
     finished = False
     try:
@@ -227,14 +227,14 @@ def serve(peer: socket.socket, node: str) -> None:
             raise
         peer.sendall(_error(Refused(f"{error.filename}: {error.strerror}", EX_UNAVAILABLE)))
     except Exception as error:  # noqa: BLE001 - whoever asked gets an answer
-        peer.sendall(_error(Refused(f"the tool failed: {type(error).__name__}: {error}", EX_SOFTWARE)))
+        peer.sendall(_error(Refused(f"internal error: {type(error).__name__}: {error}", EX_SOFTWARE)))
 
 
 def _answer(line: bytes) -> Generator[bytes, None, None]:
     request = codec.decode_request(line)
     command = commands.load(request.command)
     if command.beside not in {"held", "alone"}:
-        raise Refused(f"{command.name} is a node's business", EX_USAGE)
+        raise Refused(f"{command.name} runs in a node only", EX_USAGE)
     tool: Any = Tool(request.held)
     work: Any = command.run(Node(tool, tool, time.sleep, tool), command.parse(request.args))
     with contextlib.closing(work):

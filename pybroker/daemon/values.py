@@ -65,7 +65,7 @@ def whole_number(least: int, most: int) -> Parser:
 
     def parse(text: str) -> int:
         if not re.fullmatch(r"\d{1,18}", text) or not least <= int(text) <= most:
-            raise ValueError(f"expected a whole number from {least} to {most}")
+            raise ValueError(f"expected an integer from {least} to {most}")
         return int(text)
 
     return parse
@@ -77,7 +77,9 @@ def duration_ms(least: int, most: int) -> Parser:
     def parse(text: str) -> int:
         duration = sum(int(number) * _DURATIONS[unit] for number, unit in _DURATION.findall(text))
         if not text or _DURATION.sub("", text) or not least <= duration <= most:
-            raise ValueError(f"expected a duration from {least}ms to {most // _DURATIONS['d']}d, as 1d12h or 500ms")
+            raise ValueError(
+                f"expected a duration from {least}ms to {most // _DURATIONS['d']}d, such as 1d12h or 500ms"
+            )
         return duration
 
     return parse
@@ -90,7 +92,7 @@ def octets(least: int, most: int) -> Parser:
         match = _OCTETS.fullmatch(text)
         size = int(match[1]) * _UNITS[match[2].lower()] if match else -1
         if not least <= size <= most:
-            raise ValueError(f"expected octets from {least} to {most}, as 131072 or 128KB")
+            raise ValueError(f"expected octets from {least} to {most}, such as 131072 or 128KB")
         return size
 
     return parse
@@ -116,7 +118,7 @@ def memory_octets(text: str) -> int:
 def fraction(text: str) -> float:
     """Return a number of 0 or more."""
     if not _FRACTION.fullmatch(text) or float(text) > LIMIT_OCTETS_MAX:
-        raise ValueError("expected a number of 0.0 or more, as 0.4")
+        raise ValueError("expected a number of 0.0 or more, such as 0.4")
     return float(text)
 
 
@@ -128,7 +130,7 @@ def paging_ratio(text: str) -> float:
     except ValueError:
         ratio = 0
     if not ratio:
-        raise ValueError("expected a number above 0.0, as 0.5; above 1.0 for no paging")
+        raise ValueError("expected a number above 0.0, such as 0.5; above 1.0 for no paging")
     return ratio
 
 
@@ -136,7 +138,7 @@ def strategy(text: str) -> str:
     """Return how the memory that is used is counted (B20)."""
     if text in {"erlang", "legacy"}:
         raise ValueError(
-            "expected allocated or rss: erlang and legacy ask the Erlang machine, which pybroker does not have"
+            "expected allocated or rss: erlang and legacy measure the Erlang VM, which pybroker does not have"
         )
     return str(one_of(STRATEGIES)(text))
 
@@ -161,7 +163,7 @@ def boolean(text: str) -> bool:
 def text_value(text: str) -> str:
     """Return the text, which must not be empty."""
     if not text:
-        raise ValueError("expected a text that is not empty")
+        raise ValueError("expected a non-empty text")
     return text
 
 
@@ -179,7 +181,7 @@ def pattern(text: str) -> str:
     try:
         Pattern(text)
     except PatternError as error:
-        raise ValueError(f"expected a regular expression as google-re2 reads it: {error}") from None
+        raise ValueError(f"expected a regular expression (RE2): {error}") from None
     return text
 
 
@@ -190,7 +192,7 @@ def name_pattern(text: str) -> str:
     try:
         NamePattern(text)
     except PatternError as error:
-        raise ValueError(f"expected a regular expression as google-re2 reads it: {error}") from None
+        raise ValueError(f"expected a regular expression (RE2): {error}") from None
     return text
 
 

@@ -37,7 +37,7 @@ class Watch:
                 self.check()
             except Exception:
                 # Whatever it is: without the next look nobody would be blocked, and nobody let go.
-                log.exception("the %s could not be looked at", self.WHAT)
+                log.exception("the %s could not be measured", self.WHAT)
 
     @property
     def pause_ms(self) -> int:

@@ -74,7 +74,7 @@ class Listener:
             try:
                 Path(self.path).unlink()
             except FileNotFoundError:
-                log.warning("the socket file %s had gone already", self.path)
+                log.warning("the socket file %s was already removed", self.path)
 
     def _on_readable(self) -> None:
         for _ in range(ACCEPT_MAX):
@@ -97,7 +97,7 @@ class Listener:
             except OSError:
                 sock.close()  # gone before it was looked at
             except Exception:
-                log.exception("a bug in us refused a connection")
+                log.exception("internal error: a connection was refused")
                 sock.close()
 
     def _prepare(self, sock: socket.socket) -> None:

@@ -107,9 +107,7 @@ class Server:
         lowest, limit = _lowest_free_file(), descriptors.limit()
         self._files_short = lowest >= files_max()
         if self._files_short:
-            self.broker.alarms.set(
-                FILES, f"{lowest} or more of {limit} are in use, the rest is kept for the node itself"
-            )
+            self.broker.alarms.set(FILES, f"{lowest} or more of {limit} are in use, the rest is reserved for the node")
         else:
             self.broker.alarms.clear(FILES)
         self._open_or_close()

@@ -139,7 +139,7 @@ class LoopTurn(Turn):
                 broker.pump()
             except Exception:
                 # A bug in one queue must not end the loop: the others, and the log, go on.
-                log.exception("delivering failed")
+                log.exception("internal error in delivering")
             self._flush()
             if not self.queues:
                 break
@@ -166,7 +166,7 @@ class LoopTurn(Turn):
                 connection.go_on()
             except Exception:
                 # A bug in one of them; the others have something to say, too.
-                log.exception("going on failed")
+                log.exception("internal error in resuming a connection")
         self.reading = False
         self.run()
 
@@ -212,7 +212,7 @@ class LoopTurn(Turn):
                         session.link.flush()
                     except Exception:
                         # A bug in the end of one session: the others of this turn still have something to say.
-                        log.exception("sending failed")
+                        log.exception("internal error in sending")
         finally:
             self.sessions += left
 
@@ -230,7 +230,7 @@ class LoopTurn(Turn):
             try:
                 released = connection.release()
             except Exception:
-                log.exception("reading on failed")
+                log.exception("internal error in reading")
                 released = False
             if not released:
                 self._held.append(connection)
@@ -265,5 +265,5 @@ class LoopTurn(Turn):
         try:
             self.broker.timers.run(self.clock.now_ms)
         except Exception:
-            log.exception("a timer failed")
+            log.exception("internal error in a timer")
         self.wake()

@@ -79,7 +79,7 @@ class Drain:
                 give_up = give_up or now + self._options.reconnect_timeout_s
                 if not self._was_connected or not _passes(error) or now > give_up:
                     raise
-                _log.warning("queue %s: %s; what was not kept goes back to it", self._options.queue, error)
+                _log.warning("queue %s: %s; messages not yet kept return to the queue", self._options.queue, error)
                 time.sleep(_RETRY_S)
             else:
                 return taken

@@ -100,14 +100,14 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
     """Return the options of a read. Raises OptionError with a sentence about the first one that is wrong."""
     elsewhere = dict.fromkeys(_SINK, "is for writing")
     if not streaming:
-        elsewhere |= dict.fromkeys(_STREAMING, "is for readStream: a batch read browses, it takes nothing away")
+        elsewhere |= dict.fromkeys(_STREAMING, "is for readStream: a batch read only browses")
     values = _read(given, _SOURCE | _STREAMING if streaming else _SOURCE, elsewhere)
     if "queue" not in values:
-        raise OptionError("queue", "is needed: the name of the queue to read")
+        raise OptionError("queue", "is required: the name of the queue to read")
     if streaming and "spoolLocation" not in values:
         raise OptionError(
             "spoolLocation",
-            "is needed: a folder that driver and executors share, where messages lie between queue and sink",
+            "is required: a folder shared by driver and executors that holds messages between queue and sink",
         )
     return SourceOptions(
         client=client_options(given, "read"),
@@ -166,12 +166,12 @@ def _read(
 def _unknown(key: str, by_lower: Mapping[str, str]) -> OptionError:
     for name in STREAM_OPTIONS:
         if key.lower() == name.lower():
-            return OptionError(name, "is about streams, which come with a later version: read a queue (option queue)")
+            return OptionError(name, "is for streams, which are not supported yet: read a queue (option queue)")
     instead = KAFKA_WORDS.get(key.lower())
     if instead is None:
         close = difflib.get_close_matches(key.lower(), by_lower, 1)
         instead = by_lower[close[0]] if close else None
-    return OptionError(key, "is none of the connector's" + (f": do you mean {instead}?" if instead else ""))
+    return OptionError(key, "is not an option of the connector" + (f": did you mean {instead}?" if instead else ""))
 
 
 def _folder(location: str) -> str:

@@ -99,7 +99,7 @@ class Publisher:
                     text = f"{self._open} messages were not confirmed within {self._options.confirm_timeout_s:g} s"
                     raise ConfirmTimeout(f"{text} (publisherConfirmTimeoutMs)") from error
             except PublishNacked as error:
-                raise PublishNacked(f"the broker refused messages (basic.nack, a queue is full): {error}") from error
+                raise PublishNacked(f"the broker rejected messages (basic.nack, a queue is full): {error}") from error
             except PublishUnconfirmed as error:
                 raise _behind(error) from error
         self._open = 0
@@ -122,13 +122,14 @@ class Publisher:
         if message is not None:
             where = f"exchange {message.exchange!r} with routing key {message.routing_key!r}"
             text = (
-                f"a message to {where} came back: {message.reply_code} {message.reply_text}, no queue is bound for it"
+                f"a message to {where} was returned: {message.reply_code} {message.reply_text}, no queue is "
+                "bound for it"
             )
-            raise MessageReturned(f"{text} (set mandatory=false to let such messages vanish)", message)
+            raise MessageReturned(f"{text} (set mandatory=false to drop such messages)", message)
 
     def _blocked(self, blocked_s: float) -> PublisherBlocked:
-        reason = self._connection.blocked_reason or "and does not say why"
-        return PublisherBlocked(f"the broker took no messages for {blocked_s:g} s (maxBlockedMs), {reason}")
+        reason = self._connection.blocked_reason or "without a reason"
+        return PublisherBlocked(f"the broker blocked publishers for {blocked_s:g} s (maxBlockedMs), {reason}")
 
 
 def _behind(error: ClientError) -> Exception:

@@ -74,9 +74,9 @@ def messages(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[Row]:
         columns["value"], exchanges, keys, headers, all_properties, strict=True
     ):
         if value is None:
-            raise RowError("a row has no value: NULL is no message")
+            raise RowError("a row has no value (NULL)")
         if exchange is None:
-            raise RowError("a row has no exchange: set the option exchange, or the column")
+            raise RowError("a row has no exchange: set the option or the column exchange")
         properties = Properties(**_plain(given or _NO_PROPERTIES))
         if properties.delivery_mode is None:
             properties.delivery_mode = options.delivery_mode

@@ -133,7 +133,7 @@ class Session:
                     self._replies.remove(reply)
                     return reply
             if not self._receive(deadline - time.monotonic()):
-                raise ConnectionLost(f"the broker did not answer {request.name} in {self._options.rpc_timeout_s} s")
+                raise ConnectionLost(f"the broker did not reply to {request.name} in {self._options.rpc_timeout_s} s")
 
     def _receive(self, timeout_s: float) -> bool:
         """Take what comes; tell whether anything came. Raises AmqpError, ClientError, OSError."""
@@ -143,7 +143,7 @@ class Session:
             return False
         if not data:
             self._deliveries.read()  # it may have said why
-            raise ConnectionLost("the broker ended the connection")
+            raise ConnectionLost("the broker closed the connection")
         self._deliveries.feed(data)
         return True
 
@@ -154,7 +154,7 @@ class Session:
             hard = kind is commands.Connection.Close
             raise error_of(method.reply_code, method.reply_text, (method.class_id, method.method_id), hard=hard)
         if kind is commands.Basic.Cancel:
-            raise ConsumerCancelled("the broker ended the consumer: the queue was deleted, or its node went away")
+            raise ConsumerCancelled("the broker cancelled the consumer: the queue was deleted, or its node stopped")
         self._replies.append(method)
 
     def _send(self, octets: bytes) -> None:

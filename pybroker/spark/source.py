@@ -57,13 +57,13 @@ class PybrokerSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """Return what publishes a batch query's rows. Raises OptionError."""
         if overwrite:
-            raise OptionError("mode", 'is "append" here: what was published cannot be overwritten')
+            raise OptionError("mode", 'must be "append": published messages cannot be overwritten')
         return BatchWriter(schema, sink_options(self._given))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802
         """Return what publishes a streaming query's rows. Raises OptionError."""
         if overwrite:
-            raise OptionError("outputMode", 'is "append" or "update" here: what was published cannot be overwritten')
+            raise OptionError("outputMode", 'must be "append" or "update": published messages cannot be overwritten')
         return StreamWriter(schema, sink_options(self._given))
 
     @property

@@ -128,7 +128,7 @@ class Spool:
                     os.close(lock)
                     if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
                         raise
-                    text = f"spoolLocation {self.folder} is in use by another query: each needs a folder of its own"
+                    text = f"spoolLocation {self.folder} is in use by another query: each query needs its own folder"
                     raise SpoolError(text) from None
                 time.sleep(_POLL_S)
             else:
@@ -167,7 +167,7 @@ def read_segment(path: str) -> Iterator[pa.RecordBatch]:
             for index in range(reader.num_record_batches):
                 yield reader.get_batch(index)
     except FileNotFoundError:
-        text = f"{path} is missing: its messages were acknowledged, so without it the batch cannot be made again"
+        text = f"{path} is missing: its messages were acknowledged, so the batch cannot be repeated without it"
         raise SpoolError(text) from None
     except pa.ArrowInvalid as error:
         raise SpoolError(f"{path} is damaged: {error}") from None

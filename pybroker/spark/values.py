@@ -34,7 +34,7 @@ def number(value: str, low: int = 1, high: int = (1 << 31) - 1) -> int:
     except ValueError:
         found = low - 1
     if not low <= found <= high:
-        raise ValueError(f"is a whole number from {low} to {high}, not {value!r}")
+        raise ValueError(f"must be an integer from {low} to {high}, not {value!r}")
     return found
 
 

@@ -88,11 +88,13 @@ class Manifest(NamedTuple):
         """Read it. Raises BackupError."""
         at = octets.rfind(_CRC)
         if at < 0 or octets[at:] != _CRC + b"%08x" % crc32c(octets[:at]) + _END:
-            raise BackupError(f"{MANIFEST} is damaged: its checksum does not fit")
+            raise BackupError(f"{MANIFEST} is damaged: checksum mismatch")
         found = json.loads(octets)
         version = found.pop("pybroker_backup")
         if version > VERSION:
-            raise BackupError(f"the backup has version {version}, this program reads up to {VERSION}: use a newer one")
+            raise BackupError(
+                f"the backup has version {version}, but this program supports only up to {VERSION}: use a newer one"
+            )
         del found["crc32c"]
         return cls(**{**found, "files": tuple(File(**file) for file in found["files"])})
 
@@ -103,7 +105,7 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
     The node keeps everything that `moment` names where it is. Nothing stays of a backup that could not be finished.
     """
     if target.resolve().is_relative_to(data.resolve()):
-        raise BackupError(f"the backup would lie in the data folder {data}: it must lie elsewhere")
+        raise BackupError(f"the backup folder must not be inside the data folder {data}")
     root = _emptied(target)
     finished = False
     try:
@@ -164,7 +166,7 @@ def restore(folder: "Path", data: "Path") -> Work:
         for file in manifest.files:
             *parents, name = file.name.split("/")
             if tuple(parents) not in {(), PARTS} or not name or name.startswith("."):
-                raise BackupError(f"{MANIFEST} names the file {file.name}, which no backup has")
+                raise BackupError(f"{MANIFEST} lists {file.name}, which is not a file of a backup")
             written = _written(log if parents else root, name, _parts(folder, file))
             octets, crc = yield from _taken(written, done, total)
             _compare(file, octets, crc)
@@ -182,10 +184,10 @@ def restore(folder: "Path", data: "Path") -> Work:
 def read_manifest(folder: "Path") -> Manifest:
     """Return what a backup says of itself. Raises BackupError."""
     if not folder.is_dir():
-        raise BackupError(f"there is no folder {folder}")
+        raise BackupError(f"the folder {folder} does not exist")
     disk = Disk(folder)
     if MANIFEST not in disk.names():
-        raise BackupError(f"{folder} is no backup: it has no {MANIFEST}, which is written when a backup is complete")
+        raise BackupError(f"{folder} is not a complete backup: it has no {MANIFEST}, which is written last")
     return Manifest.decode(disk.read_file(MANIFEST))
 
 
@@ -203,11 +205,11 @@ def _take_definitions(data: "Path", root: Disk, files: list[File]) -> int:
 def _emptied(target: "Path") -> Disk:
     """Return the folder, made if need be. Raises BackupError: there is something in it."""
     if target.is_dir() and any(path.is_file() for path in target.rglob("*")):
-        raise BackupError(f"{target} is not empty: a backup wants a folder of its own")
+        raise BackupError(f"{target} is not empty: a backup needs an empty folder")
     if target.exists() and not target.is_dir():
         raise BackupError(f"{target} is not a folder")
     if not target.parent.is_dir():
-        raise BackupError(f"there is no folder {target.parent} in which the backup could be made")
+        raise BackupError(f"the parent folder {target.parent} does not exist")
     return Disk(target.parent).below(target.name)
 
 
@@ -274,9 +276,9 @@ def _parts(folder: "Path", file: File) -> Iterator[bytes]:
 
 def _compare(file: File, octets: int, crc: int) -> None:
     if octets != file.octets:
-        raise BackupError(f"{file.name} has {octets} octets, {file.octets} were written")
+        raise BackupError(f"{file.name} has {octets} octets instead of {file.octets}")
     if f"{crc:08x}" != file.crc32c:
-        raise BackupError(f"{file.name} is damaged: its checksum does not fit")
+        raise BackupError(f"{file.name} is damaged: checksum mismatch")
 
 
 def _remove(root: Disk) -> None:

@@ -212,7 +212,7 @@ class Catalogue(Definitions):
         now_ms = self._clock.now_ms
         self._snapshot_due_ms = now_ms + max(SNAPSHOT_PAUSE_MS, SNAPSHOT_PARTS * (now_ms - started_ms))
         if isinstance(result, DiskError):
-            self._tell(f"{result}; the definitions themselves are safe")
+            self._tell(f"{result}; the definitions themselves are not affected")
         elif isinstance(result, Exception):
             self.fail(result)
         else:
@@ -252,11 +252,11 @@ def _whole(file: "RowFile", state: "State") -> "Iterator[Row]":
     for kind, found in file.rows():
         row = checked(kind, found)
         if row is None:
-            raise DamagedError(f"{file.path} is damaged: a row of the table {kind} does not fit its checksum")
+            raise DamagedError(f"{file.path} is damaged: checksum mismatch in a row of the table {kind}")
         total.add(row.checksum())
         yield row
     if (total.count, total.total) != (state.row_count, state.total):
-        raise DamagedError(f"{file.path} is damaged: {total.count} rows do not come to what {state.row_count} were")
+        raise DamagedError(f"{file.path} is damaged: {total.count} rows do not match the recorded {state.row_count}")
 
 
 def _ignore(_: object) -> None:

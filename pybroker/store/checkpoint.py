@@ -164,12 +164,12 @@ def newest(disk: "Disk") -> tuple[list[Checkpoint], list[str]]:
         except VersionError:
             raise
         except (FormatError, DiskError) as error:
-            complaints.append(f"checkpoint {name} is left out: {error}")
+            complaints.append(f"checkpoint {name} is ignored: {error}")
             continue
         if checkpoint.ticket == ticket:
             sound.append(checkpoint)
         else:
-            complaints.append(f"checkpoint {name} is left out: it is one of ticket {checkpoint.ticket}")
+            complaints.append(f"checkpoint {name} is ignored: it belongs to ticket {checkpoint.ticket}")
     return sound, complaints
 
 

@@ -56,10 +56,10 @@ def find(disk: "Disk") -> Known:
         tried = (each for each, _ in raw.most_common() if any(_fits(disk, name, each) for name in segments))
         epoch = next(tried, None)
         if epoch is None and segments:
-            complaints.append("no segment and no checkpoint tells the epoch of the log: nothing in it can be read")
+            complaints.append("the epoch of the log is in no segment and no checkpoint: the log is unreadable")
     for each in sound:
         if each.epoch != epoch:
-            complaints.append(f"checkpoint {checkpoint_name(each.ticket)} is left out: it is of another log")
+            complaints.append(f"checkpoint {checkpoint_name(each.ticket)} is ignored: it belongs to another log")
     valid = [each for each in sound if each.epoch == epoch]
     return Known(draw() if epoch is None else epoch, epoch is not None, valid, complaints)
 

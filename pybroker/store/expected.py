@@ -50,7 +50,7 @@ class Expected:
                 continue
             if number < self._base.next_number and number not in self._base.listed:
                 self._found.reports.append(
-                    f"segment {name} had been given up long ago and is back{keep_aside(self._disk, name)}"
+                    f"segment {name} had been given up and has reappeared{keep_aside(self._disk, name)}"
                 )
             else:
                 names.append(name)
@@ -72,9 +72,7 @@ class Expected:
             begun = [number for number in range(base.next_number, newest + 1) if number not in there]
             lost += [Listed(number, 0, 0, 0, sealed=False, live={}) for number in begun]
             if self._noted is None and newest:
-                found.reports.append(
-                    f"{NAME} is missing or damaged: it cannot be told whether the log has lost its end"
-                )
+                found.reports.append(f"{NAME} is missing or damaged: a missing end of the log cannot be detected")
         elif self._noted and self._noted not in there:
             # Without a list (version 1, or no checkpoint is left) this one should be there all the same.
             lost.append(Listed(self._noted, 0, 0, 0, sealed=False, live={}))

@@ -124,7 +124,7 @@ class SegmentHeader(NamedTuple):
 def check_version(version: int, known: int = VERSION) -> None:
     """Raise VersionError if this program, which knows versions up to `known`, cannot read what has this version."""
     if version > known:
-        raise VersionError(f"the log has version {version}, this program reads up to {known}: start a newer one")
+        raise VersionError(f"the log has version {version}, this program supports up to {known}: start a newer one")
 
 
 class Batch(NamedTuple):

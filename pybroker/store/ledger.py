@@ -243,8 +243,9 @@ class Ledger:
                     counted += end - start + 1
             if counted != last - first + 1:
                 self.on_broken(
-                    f"the log counts wrong: messages {first} to {last} of queue {queue_id} are settled, but "
-                    f"{last - first + 1 - counted} of them are in no segment; what may have them is kept"
+                    f"internal error in the log: messages {first} to {last} of queue {queue_id} are settled, "
+                    f"but {last - first + 1 - counted} of them are in no segment; segments that may contain "
+                    "them are kept"
                 )
 
     def forget_queue(self, queue_id: int) -> None:

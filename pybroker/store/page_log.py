@@ -164,7 +164,7 @@ class PageLog:
 
     def _unlinked(self, error: "BaseException | None") -> None:
         if error is not None:
-            self.on_unreadable(f"a page cannot be removed: {reason(error)}")
+            self.on_unreadable(f"cannot remove a page file: {reason(error)}")
 
 
 def empty(disk: "Disk") -> None:

@@ -60,8 +60,8 @@ class Presence:
                 raise DiskError("write to", name, errno.ENOENT)
             self._lost.add(segment.number)
             self._journal.on_unreadable(
-                f"segment {name} was removed while the node runs: {segment.live} messages in it are lost unless it is "
-                "put back"
+                f"segment {name} was removed while the node is running: its {segment.live} messages are lost "
+                "unless the file is restored"
             )
 
 

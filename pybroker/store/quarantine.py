@@ -19,10 +19,10 @@ def quarantine(disk: "Disk", file: "SegmentFile", damaged: "Damaged") -> str:
     """Keep damaged octets aside; return what they were."""
     what = {
         fmt.PUBLISH: "messages in it are lost",
-        fmt.SETTLE: "messages that were acknowledged there may come again",
+        fmt.SETTLE: "acknowledged messages may be delivered again",
         fmt.TARGETS: "messages after it may be lost",
-        fmt.BATCH: "nothing is lost with it",
-    }.get(damaged.type, "what it was cannot be told")
+        fmt.BATCH: "nothing is lost",
+    }.get(damaged.type, "its contents are unknown")
     kept = ""
     if damaged.octets:
         name = f"{file.number:016x}.{damaged.offset:x}"
@@ -30,7 +30,7 @@ def quarantine(disk: "Disk", file: "SegmentFile", damaged: "Damaged") -> str:
             disk.below(QUARANTINE).write_file(name, file.read(damaged.offset, damaged.octets))
             kept = f", kept as {QUARANTINE}/{name}"
         except DiskError as error:
-            kept = f", not kept: {error}"
+            kept = f", which could not be kept: {error}"
     return (
         f"the log is damaged: segment {file.number:x}, {damaged.octets} octets at {damaged.offset}, "
         f"{fmt.TYPE_NAMES[damaged.type]}: {what}{kept}"
@@ -53,8 +53,8 @@ def note_missing(disk: "Disk", missing: "Missing") -> str:
     try:
         disk.below(QUARANTINE).write_file(name, json.dumps({"segment": missing.name, "live": missing.live}).encode())
     except DiskError as error:
-        noted = f", which is not noted: {error}"
+        noted = f", which could not be recorded: {error}"
     else:
-        noted = f", noted in {QUARANTINE}/{name}"
-    what = f"{sum(missing.live.values())} messages" if missing.live else "nobody knows how many messages"
-    return f"the log is damaged: segment {missing.name} is missing, and {what} that were in it{noted}"
+        noted = f", recorded in {QUARANTINE}/{name}"
+    what = f"{sum(missing.live.values())} messages" if missing.live else "an unknown number of messages"
+    return f"the log is damaged: segment {missing.name} is missing, and {what} in it{noted}"

@@ -78,7 +78,7 @@ class Recovery:
         names = expected.names()
         if names and not valid:
             found.reports.append(
-                "all checkpoints of the log are missing or damaged: messages that were acknowledged may come again"
+                "all checkpoints of the log are missing or damaged: acknowledged messages may be delivered again"
             )
         for at, name in enumerate(names):
             self._progress(at, len(names))
@@ -212,7 +212,7 @@ class Recovery:
 
     def _lost_end(self, segment: SegmentRead) -> None:
         name = segment.file.name
-        self._found.reports.append(f"segment {name} is damaged: its end is missing, and the messages that were in it")
+        self._found.reports.append(f"segment {name} is damaged: its end is missing, with the messages in it")
 
     def _damage(self, segment: SegmentRead, damaged: Damaged) -> None:
         """Keep damage for the batch it lies in; behind a whole one it is the beginning of another."""
@@ -264,8 +264,8 @@ class Recovery:
             return
         segment = batch.segment
         self._found.cut = (
-            f"the log ended in the middle of a batch that nobody had been told of: {segment.end - batch.offset} octets "
-            f"cut off segment {segment.number:x}"
+            f"the log ended in an incomplete, unconfirmed batch: truncated {segment.end - batch.offset} octets "
+            f"of segment {segment.number:x}"
         )
         segment.file.cut(batch.offset, segment.end)
         self._forget(batch)
@@ -285,7 +285,7 @@ class Recovery:
             if target is None:
                 self._found.reports.append(
                     f"the log is damaged: segment {segment.number:x}, {stretch.count} messages from offset "
-                    f"{segment.starts[set_id]} on do not say which queues they reached: they are lost"
+                    f"{segment.starts[set_id]} on have lost the record of their queues and are lost"
                 )
             else:
                 segment.stretches[target] = stretch
@@ -306,7 +306,7 @@ class Recovery:
                 # It would have a start believe that something is missing, once the one before it is gone.
                 if segment.number in base.listed or segment.file.complaint:
                     self._found.reports.append(
-                        f"segment {segment.file.name} has no batch any more{keep_aside(self._disk, segment.file.name)}"
+                        f"segment {segment.file.name} contains no batch{keep_aside(self._disk, segment.file.name)}"
                     )
                 else:
                     self._disk.unlink(segment.file.name)

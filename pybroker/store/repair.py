@@ -75,7 +75,7 @@ def _set_aside_checkpoints(disk: Disk) -> list[str]:
             try:
                 disk.below(QUARANTINE).write_file(name, disk.read_file(name))
             except DiskError as error:
-                told.append(f"{name} is not kept: {error}")
+                told.append(f"{name} could not be kept: {error}")
             disk.unlink(name)
             disk.sync_folder()
     return told

@@ -53,8 +53,8 @@ class NewerSchemaError(Exception):
 
     def __init__(self, name: str, schema: int) -> None:
         super().__init__(
-            f"{name} was written by a later version of pybroker (schema {schema}; this one knows {SCHEMA}): "
-            "start that version"
+            f"{name} was written by a later version of pybroker (schema {schema}; this version supports "
+            f"{SCHEMA}): start that version"
         )
 
 
@@ -111,7 +111,7 @@ def open_definitions(disk: "Disk") -> Opened:
             kept = -1 if faults else snapshots[0].changes if snapshots else 0
             return Opened(file, decoded(examined.rows.values()), not state.changes, kept, [], faults)
     elif state is not None:
-        lost = f"{NAME} ends with change {state.changes}, although change {newest} had been written"
+        lost = f"{NAME} ends with change {state.changes}, but change {newest} had been written"
         examined = examined._replace(faults=[lost])
     if NAME + WAL in names:
         examined = _examine_mended(disk, examined, newest)
@@ -139,7 +139,7 @@ def examine(path: "Path") -> Examined:
         faults.append(f"{path.name} cannot be read: {error}")
     else:
         if state is not None and not faults and (state.row_count, state.total) != (total.count, total.total):
-            faults.append(f"{path.name} has {total.count} rows that do not come to what {state.row_count} were")
+            faults.append(f"{path.name} has {total.count} rows that do not match the recorded {state.row_count}")
     return Examined(rows, None if faults else state, faults)
 
 
@@ -156,7 +156,7 @@ def _examine_frame(connection: sqlite3.Connection, faults: list[str]) -> State |
     tables = set(connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table'"))
     wanted = [CREATE_META, *(statements.create for statements in STATEMENTS.values())]
     if not schema or b"state" not in meta or any((sql.encode(),) not in tables for sql in wanted):
-        faults.append(f"{NAME} lacks tables, or what it says of itself is damaged")
+        faults.append(f"{NAME} lacks tables, or its metadata is damaged")
     found = [row[0] for row in connection.execute("PRAGMA quick_check(3)")]
     if found != [b"ok"]:
         faults.append(f"{NAME} is damaged: {b'; '.join(found).decode(errors='replace'):.200}")
@@ -178,11 +178,11 @@ def _examine_rows(
                     rows[kind, row.key] = row
                     total.add(found[-1])
         except UNREADABLE as error:
-            faults.append(f"the table {kind} cannot be read to its end: {error}")
+            faults.append(f"the table {kind} cannot be read completely: {error}")
         else:
             break
     if bad:
-        faults.append(f"{bad} rows of the table {kind} do not fit their checksums")
+        faults.append(f"{bad} rows of the table {kind} have wrong checksums")
 
 
 def _examine_mended(disk: "Disk", examined: Examined, newest: int) -> Examined:
@@ -211,7 +211,7 @@ def _examine_mended(disk: "Disk", examined: Examined, newest: int) -> Examined:
 
 def _restore(disk: "Disk", examined: Examined, snapshots: list[Snapshot], proof: int, faults: list[str]) -> Opened:
     """Put what is known together, keep it as a snapshot, and make the file anew from it."""
-    source = "what could be read of it"
+    source = "its readable part"
     based = State()
     rows = examined.rows
     readable = True
@@ -252,11 +252,11 @@ def _compare(before: dict[tuple[str, Key], Row], after: dict[tuple[str, Key], Ro
     for key, row in after.items():
         old = before.get(key)
         if old is None:
-            found.append(f"{row} was missing and is as in the snapshot")
+            found.append(f"{row} was missing and is restored from the snapshot")
         elif old.text != row.text:
-            found.append(f"{row} was {old.text:.200} in the damaged file and is as in the snapshot")
+            found.append(f"{row} was {old.text:.200} in the damaged file and is restored from the snapshot")
     found += [
-        f"{describe(*key)} was in the damaged file, but not in the snapshot: left out"
+        f"{describe(*key)} was in the damaged file but not in the snapshot, and is dropped"
         for key in before
         if key not in after
     ]

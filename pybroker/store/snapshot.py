@@ -70,7 +70,7 @@ def read_snapshots(disk: "Disk") -> tuple[list[Snapshot], dict[str, str]]:
             continue
         ours = _trusted(octets)
         if ours is None:
-            faults[name] = f"{name} is damaged: its checksum does not fit"
+            faults[name] = f"{name} is damaged: checksum mismatch"
         else:
             found.append(Snapshot(name, octets, ours))
     return sorted(found, key=lambda snapshot: -snapshot.changes), faults

@@ -96,8 +96,7 @@ class _Reading:
         if (self.left > 0 or self.damaged) and self.ticket > max(self.proven, proven):
             octets = sum(damaged.octets for damaged in self.damaged)
             self.survey.notes.append(
-                f"{self.name} ends in the middle of a batch that nobody had been told of ({octets} octets): "
-                "the next start cuts it off"
+                f"{self.name} ends in an incomplete, unconfirmed batch ({octets} octets): the next start truncates it"
             )
             self.left, self.damaged = 0, []
         self.end()
@@ -106,7 +105,7 @@ class _Reading:
         """Judge whether all messages say, here or elsewhere in the segment, where they went."""
         for set_id, offset in self.starts.items():
             if set_id not in self.sets:
-                self._tell(f"messages from offset {offset} on do not say which queues they reached")
+                self._tell(f"messages from offset {offset} on have lost the record of their queues")
 
     def _tell(self, text: str) -> None:
         self.survey.damage.append(f"{self.name}: {text}")
@@ -156,13 +155,13 @@ def _compare_footer(file: SegmentFile, reading: _Reading, *, last: bool) -> None
     footer = file.read_footer()
     if footer is None:
         if reading.footed:
-            reading.survey.damage.append(f"{file.name}: its footer cannot be found from its end")
+            reading.survey.damage.append(f"{file.name}: its footer is not at its end")
         elif not last:
-            reading.survey.notes.append(f"{file.name} has no footer: the next start reads all of it and gives it one")
+            reading.survey.notes.append(f"{file.name} has no footer: the next start reads it completely and adds one")
         return
     said = sum(stretch.count for stretch in footer.stretches.values())
     if said < reading.messages:
-        reading.survey.damage.append(f"{file.name}: its footer tells of {said} of its {reading.messages} messages")
+        reading.survey.damage.append(f"{file.name}: its footer lists {said} of its {reading.messages} messages")
 
 
 def survey_definitions(disk: "Disk", survey: Survey) -> None:
@@ -175,4 +174,4 @@ def survey_definitions(disk: "Disk", survey: Survey) -> None:
         survey.definitions = len(found.rows)
         survey.damage += found.faults
     elif snapshots:
-        survey.notes.append(f"there is no {NAME}: the next start makes it anew from {snapshots[0].name}")
+        survey.notes.append(f"{NAME} is missing: the next start restores it from {snapshots[0].name}")

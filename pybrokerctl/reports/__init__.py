@@ -35,14 +35,20 @@ def read(warehouse: str | None, name: str) -> Document:
     try:
         document: Document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        text = f"there is no report {name} in {path.parent} yet: say --fresh, or pybrokerctl pipeline run all before"
+        text = (
+            f"there is no report {name} in {path.parent} yet; use --fresh, or run 'pybrokerctl pipeline run all' first"
+        )
         raise Refused(text, exit_codes.UNAVAILABLE) from None
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}", exit_codes.UNAVAILABLE) from None
     except ValueError as error:
-        raise Refused(f"{path} is damaged: {error}; pybrokerctl pipeline run {name}", exit_codes.DATAERR) from None
+        raise Refused(
+            f"{path} is damaged: {error}; run 'pybrokerctl pipeline run {name}'", exit_codes.DATAERR
+        ) from None
     if document.get("v") != VERSION:
-        raise Refused(f"{path} is of another version: pybrokerctl pipeline run {name}", exit_codes.DATAERR)
+        raise Refused(
+            f"{path} was written by another version; run 'pybrokerctl pipeline run {name}'", exit_codes.DATAERR
+        )
     return document
 
 
@@ -66,13 +72,15 @@ def show(report: Document, form: str, options: Options) -> Iterator[str]:
 
 
 def _above(report: Document) -> Iterator[str]:
-    yield f"Report {report['report']} from {report['since']} to {report['until']}, made at {report['made_at']} (UTC)\n"
+    yield (
+        f"Report {report['report']} from {report['since']} to {report['until']}, created at {report['made_at']} (UTC)\n"
+    )
     for label, value in report["summary"]:
         yield cell.lines(f"{label}: {'none' if value is None else cell.cell(value)}") + "\n"
     for line in report["advice"]:
         yield cell.lines(f" * {line}") + "\n"
     if report["rows_left_out"]:
-        yield f"{report['rows_left_out']} rows are left out; the tables have them\n"
+        yield f"{report['rows_left_out']} rows are omitted; the tables contain them\n"
 
 
 def condition(text: str | None) -> Callable[[Document], bool]:
@@ -83,7 +91,7 @@ def condition(text: str | None) -> Callable[[Document], bool]:
         return lambda report: bool(report["rows"])
     match = _CONDITION.fullmatch(text)
     if match is None:
-        raise BadArguments(f"--fail-on takes a column, a comparison and a value, or any; not '{text}'")
+        raise BadArguments(f"--fail-on must be a column, a comparison and a value, or any; not '{text}'")
     column, operator, wanted = match.groups()
 
     def fails(report: Document) -> bool:

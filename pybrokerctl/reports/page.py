@@ -8,11 +8,11 @@ from pybrokerctl.reports import plots
 from pybrokerctl.reports.markup import escape
 
 TITLES: Final = {
-    "backlog": "Backlog: which queues grow, and who drains them",
-    "blocked": "Blocked: who was held back, for how long, and why",
-    "alarms": "Alarms: when was what short",
-    "capacity": "Capacity: which limits are right",
-    "unroutable": "Unroutable: what goes nowhere, and what died",
+    "backlog": "Backlog: growing queues and their consumers",
+    "blocked": "Blocked: blocked and throttled connections, with durations and causes",
+    "alarms": "Alarms: shortages of memory and disk space",
+    "capacity": "Capacity: recommended limits",
+    "unroutable": "Unroutable: unroutable and dead-lettered messages",
     "consumers": "Consumers: missing, idle, or failing",
 }
 # In whose columns some values are bad news, and some good.
@@ -75,11 +75,11 @@ def page(report: dict[str, Any]) -> Iterator[str]:
     yield f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
     yield f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head>\n'
     yield f"<body><main><h1>{escape(title)}</h1>\n"
-    yield f'<p class="when">{report["since"]} to {report["until"]}, made at {report["made_at"]} (UTC)</p>\n'
+    yield f'<p class="when">{report["since"]} to {report["until"]}, created at {report["made_at"]} (UTC)</p>\n'
     yield from _tiles(report["summary"])
     if report["advice"]:
         items = "".join(f"<li>{_commands(line)}</li>\n" for line in report["advice"])
-        yield f"<section><h2>What to look at</h2><ul>\n{items}</ul></section>\n"
+        yield f"<section><h2>Findings</h2><ul>\n{items}</ul></section>\n"
     for plot in report["plots"]:
         yield f"<section><figure><h2>{escape(plot['title'])}</h2>{plots.draw(plot, report)}</figure></section>\n"
     yield from _table(report)
@@ -96,7 +96,7 @@ def _tiles(summary: list[list[Any]]) -> Iterator[str]:
 def _table(report: dict[str, Any]) -> Iterator[str]:
     columns, rows = report["columns"], report["rows"]
     if not rows:
-        yield "<section><p>There is nothing to tell of.</p></section>\n"
+        yield "<section><p>Nothing to report.</p></section>\n"
         return
     numbers = [any(_is_number(row[n]) for row in rows) for n in range(len(columns))]
     marked = next((n for n, column in enumerate(columns) if column["name"] == "recommended"), None)
@@ -113,7 +113,7 @@ def _table(report: dict[str, Any]) -> Iterator[str]:
         yield "</tr>\n"
     yield "</tbody></table></div>\n"
     if report["rows_left_out"]:
-        yield f"<p>{report['rows_left_out']} rows are left out; the tables have them.</p>\n"
+        yield f"<p>{report['rows_left_out']} rows are omitted; the tables contain them.</p>\n"
     yield "</section>\n"
 
 

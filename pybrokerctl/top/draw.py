@@ -26,23 +26,23 @@ NUMBER_MIN: Final = 7
 NAME_MIN: Final = 8
 MAIN_MIN: Final = 20
 HELP: Final = """\
-  Tab            queues or connections
-  left, right    sort by another column (also < and >)
-  r              the other way round
-  /              show only what holds a text in its name, user, virtual host
-                 or state; Enter ends the text, Esc clears it
-  up, down       move in the list, also by pages and to home and end
-  space          hold the picture; again to go on
-  + -            look less or more often
-  q              end
+  Tab            switch between queues and connections
+  left, right    choose the sort column (also < and >)
+  r              reverse the order
+  /              filter by a text in name, user, virtual host or state;
+                 Enter ends the text, Esc clears it
+  up, down       scroll the list; also Page Up, Page Down, Home and End
+  space          pause; again to continue
+  + -            longer or shorter refresh interval
+  q              quit
 
-Publishers wait while they are blocked (an alarm) or in flow (by what is told
-beside them); 'pybrokerctl why_blocked' explains it.
+Publishers wait while they are blocked (by an alarm) or in flow (by the cause
+shown beside them). 'pybrokerctl why_blocked' explains the cause.
 
-Ready messages wait for a consumer, unacked ones are with one. Rates are what
-counters have grown between two looks, per second.
+Ready messages wait for delivery; unacked messages are with a consumer. Rates
+are per second, over the last refresh interval.
 
-Press a key to go back."""
+Press any key to go back."""
 
 
 def room(height: int) -> int:
@@ -66,7 +66,7 @@ def draw(board: Board, node: str, width: int, height: int) -> list[str]:
 def _head(board: Board, node: str) -> list[Text]:
     """Return three lines: who and since when, what it uses, what goes through it."""
     if board.latest is None:
-        return [Text(f"{node}: {board.note or 'looking'}"), Text(), Text()]
+        return [Text(f"{node}: {board.note or 'waiting for data'}"), Text(), Text()]
     status = board.latest.status
     totals = status.get("totals", {})
     first = Text(no_wrap=True)

@@ -14,7 +14,7 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
     """Yield the text."""
     del args
     state = f"State: {document['state']}" + (f": {document['reason']}" if document["reason"] else "")
-    waits = f"Octets that wait for the disk: {document['uncommitted_octets']}"
+    waits = f"Octets not yet on disk: {document['uncommitted_octets']}"
     sections = {
         "Log": [state, f"Node data directory: {document['data_dir']}"],
         "Disk": [
@@ -27,7 +27,7 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
         ],
         "Segments": [
             f"Count: {document['segment_count']}, octets: {document['octets']}",
-            f"Since the start: {document['unlinked']} removed, {document['compacted']} written anew",
+            f"Since the start: {document['unlinked']} removed, {document['compacted']} compacted",
             *_segments(document["segments"]),
         ],
         "Checkpoints": [f"As of batch {ticket}" for ticket in document["checkpoints"]] or ["(none)"],

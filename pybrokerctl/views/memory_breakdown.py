@@ -13,4 +13,4 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
     resident = sum(one["bytes"] for one in document.values())
     used = resident - document["reusable"]["bytes"]
     yield f"\nResident set: {size(resident, args.unit)}\n"
-    yield f"Compared with the memory limit, all but what is reusable: {size(used, args.unit)}\n"
+    yield f"Compared with the memory limit (resident set without reusable memory): {size(used, args.unit)}\n"

@@ -84,7 +84,7 @@ def _disk(document: dict[str, Any], unit: str) -> list[str]:
     limit = f"Low free disk space watermark: {size(document['disk_free_limit'], unit)}"
     free = [f"Free disk space: {size(document['disk_free'], unit)}"] if "disk_free" in document else []
     if not document["disk_free_monitoring"]:
-        free.append("Free disk space is not watched")
+        free.append("Free disk space is not monitored")
     return [limit, *free]
 
 

@@ -57,9 +57,10 @@ def test_it_goes_back_and_to_somebody_else_and_the_channel_stays(made, caplog):
     ]
     (line,) = lines(caplog, "has timed out")
     assert line == (
-        "Consumer 'stuck' on channel 1 and queue 'q' in vhost '/' has timed out waiting for a consumer acknowledgement "
-        "of a delivery with delivery tag = 1. Timeout used: 60000 ms. This timeout value can be configured, see "
-        "consumers doc guide to learn more. It goes back to its queue, and the channel stays"
+        "Consumer 'stuck' on channel 1 and queue 'q' in vhost '/' has timed out waiting for a consumer "
+        "acknowledgement of a delivery with delivery tag = 1. Timeout used: 60000 ms. This timeout value can "
+        "be configured, see consumers doc guide to learn more. The message is requeued, and the channel stays "
+        "open"
     )
     # It holds one as far as its prefetch goes, until it answers.
     other.send(Basic.Ack(0, multiple=True))

@@ -141,7 +141,7 @@ def test_a_body_above_the_maximum_is_refused_by_its_header_and_no_octet_kept(wor
         (b"MB", "expected content header for class 60, got non content header frame instead"),
         (b"MHM", "expected content body, got non content body frame instead"),
         (b"MHH", "expected content body, got non content body frame instead"),
-        (b"MHL", "content body is longer than its header said"),
+        (b"MHL", "content body is longer than its header announced"),
     ],
 )
 def test_frames_of_a_content_come_in_their_order(world, peer, octets, text):

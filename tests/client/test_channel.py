@@ -24,7 +24,7 @@ def test_g9_channel_max_is_kept(connect):
     connection.channel()
     with pytest.raises(ChannelsExhausted, match="all 2 channels are open: close some, or raise channel_max"):
         connection.channel()
-    with pytest.raises(ChannelsExhausted, match="channel number 3 is not one of 1 to 2"):
+    with pytest.raises(ChannelsExhausted, match="channel number 3 is not in the range 1 to 2"):
         connection.channel(3)
     with pytest.raises(ChannelsExhausted, match="channel number 2 is in use"):
         connection.channel(2)
@@ -88,7 +88,7 @@ def test_a_call_that_times_out_closes_its_channel_only(scripted):
     channel = scripted.open_channel(connection, peer)
     with pytest.raises(CallTimeout, match=r"no Queue\.DeclareOk within 0\.05 s"):
         channel.queue_declare("q")
-    with pytest.raises(ChannelClosed, match="did not answer a call in time"):
+    with pytest.raises(ChannelClosed, match="did not reply to a call in time"):
         channel.queue_declare("q")
     peer.expect(commands.Queue.Declare)
     peer.expect(commands.Channel.Close)

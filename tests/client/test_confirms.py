@@ -81,7 +81,7 @@ def test_a_wait_tells_of_nacks_once(confirms):
     publish_plain(confirms, 3)
     confirms.settle(2, False, False)
     confirms.settle(3, True, True)
-    with pytest.raises(PublishNacked, match=r"refused \(basic.nack\): 2$"):
+    with pytest.raises(PublishNacked, match=r"rejected \(basic.nack\): 2$"):
         confirms.wait(0)
     confirms.wait(0)
 
@@ -89,7 +89,7 @@ def test_a_wait_tells_of_nacks_once(confirms):
 def test_a_wait_that_takes_too_long_says_how_many_are_open(confirms):
     publish_plain(confirms, 3)
     confirms.settle(1, False, True)
-    with pytest.raises(CallTimeout, match="2 publishes are not answered"):
+    with pytest.raises(CallTimeout, match="2 publishes are not confirmed"):
         confirms.wait(0)
 
 
@@ -98,9 +98,11 @@ def test_what_is_open_fails_with_the_channel_and_says_so(confirms):
     confirmation = publish(confirms)
     waiting = in_thread(confirmation.result, WAIT_S)
     confirms.fail(ConnectionLost("gone"))
-    with pytest.raises(PublishUnconfirmed, match="publish 3 was not answered, it may or may not have been taken: gone"):
+    with pytest.raises(
+        PublishUnconfirmed, match="publish 3 was not confirmed and may or may not have been accepted: gone"
+    ):
         waiting.result(WAIT_S)
-    with pytest.raises(PublishUnconfirmed, match="2 publishes were not answered") as caught:
+    with pytest.raises(PublishUnconfirmed, match="2 publishes were not confirmed") as caught:
         confirms.wait(0)
     assert isinstance(caught.value.reason, ConnectionLost)
 
@@ -120,7 +122,7 @@ def test_a_return_belongs_to_the_oldest_equal_publish(confirms):
     confirms.returned(ReturnedMessage(312, "NO_ROUTE", "e", "a", b"\0\0", b"x"))
     confirms.settle(3, True, True)
     assert (other.result(0), second.result(0)) == (None, None)
-    with pytest.raises(MessageReturned, match="publish 1 came back: 312 NO_ROUTE") as caught:
+    with pytest.raises(MessageReturned, match="publish 1 was returned: 312 NO_ROUTE") as caught:
         first.result(0)
     assert caught.value.message is first.returned
     assert confirms._mandatory == {}
@@ -138,7 +140,7 @@ def test_callbacks_are_called_when_it_is_done_also_if_it_is_already(confirms, ca
 def test_a_refused_one_raises(confirms):
     confirmation = publish(confirms)
     confirms.settle(1, False, False)
-    with pytest.raises(PublishNacked, match="publish 1 was refused"):
+    with pytest.raises(PublishNacked, match="publish 1 was rejected"):
         confirmation.result(0)
 
 

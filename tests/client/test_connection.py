@@ -109,7 +109,7 @@ def test_e9_publishes_wait_while_the_broker_takes_none_and_the_handlers_hear_why
     peer.say(commands.Connection.Blocked, 0, reason="low on memory")
     assert told.get(timeout=WAIT_S) == "low on memory"
     assert connection.blocked_reason == "low on memory"
-    with pytest.raises(ConnectionBlocked, match="the broker takes no messages, low on memory"):
+    with pytest.raises(ConnectionBlocked, match="the broker has blocked the connection, low on memory"):
         channel.basic_publish("", "q", b"x")
     peer.say(commands.Connection.Unblocked, 0)
     assert told.get(timeout=WAIT_S) == "over"
@@ -150,7 +150,7 @@ def test_a_silent_broker_is_lost_after_two_heartbeats(scripted):
     connection, peer = scripted.connect(recovery=False)
     lost = queues.Queue()
     connection.on_close(lost.put)
-    assert "nothing heard of the broker for 2 s" in str(lost.get(timeout=WAIT_S))
+    assert "no data from the broker for 2 s" in str(lost.get(timeout=WAIT_S))
     assert peer.read()[0] == 8  # ours came
 
 

@@ -110,7 +110,7 @@ def test_a_virtual_host_that_is_not_there_is_not_allowed(ends):
     ("octets", "text"),
     [
         (b"AMQP\x00\x00\x09\x01", "another protocol"),
-        (b"", "ended the connection during the handshake"),
+        (b"", "closed the connection during the handshake"),
         (b"\x01\0\0\0\0\0\x05\0\x0a\0\x29\0\xce", "Connection.OpenOk came where Connection.Start was due"),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_broker_that_stays_silent_is_given_up(ends):
 def test_a_port_of_tls_is_told(ends):
     future = begin(ends[0])
     ends[1].socket.sendall(b"\x15\x03\x03\0\x02\x02\x46")  # a fatal alert: protocol_version
-    with pytest.raises(ConnectionLost, match="TLS is spoken on this port: connect by amqps://"):
+    with pytest.raises(ConnectionLost, match="this port requires TLS: connect with amqps://"):
         future.result(WAIT_S)
 
 

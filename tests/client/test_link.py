@@ -40,7 +40,7 @@ def test_the_end_of_the_stream_is_a_reason(ends, ended):
     link, peer = ends
     peer.close()
     link.reader.thread.join(WAIT_S)
-    assert ended == [("mine-reader", "the broker ended the connection")]
+    assert ended == [("mine-reader", "the broker closed the connection")]
     with pytest.raises(ConnectionLost):
         link.send(b"x")
 

@@ -59,7 +59,7 @@ def test_what_is_unanswered_when_the_channel_closes_says_so(connection):
     channel = connection.channel()
     channel.confirm_select()
     future = channel.publish_future("nope-nope", "", b"x")
-    with pytest.raises(PublishUnconfirmed, match="may or may not have been taken: "):
+    with pytest.raises(PublishUnconfirmed, match="may or may not have been accepted: "):
         future.result(WAIT_S)
 
 
@@ -147,11 +147,11 @@ def test_a_wait_in_vain_names_the_alarm(scripted):
     told = threading.Event()
     connection.on_blocked(lambda reason: told.set())
     channel.basic_publish("", "q", b"x")
-    with pytest.raises(CallTimeout, match=r"^1 publishes are not answered after 0\.01 s$"):
+    with pytest.raises(CallTimeout, match=r"^1 publishes are not confirmed after 0\.01 s$"):
         channel.wait_for_confirms(0.01)
     peer.say(commands.Connection.Blocked, 0, reason="low on disk")
     assert told.wait(WAIT_S)
-    with pytest.raises(CallTimeout, match="the broker takes none, low on disk"):
+    with pytest.raises(CallTimeout, match="the broker has blocked the connection, low on disk"):
         channel.wait_for_confirms(0.01)
 
 
@@ -164,7 +164,7 @@ def test_unanswered_publishes_are_bounded(scripted):
     select.result(WAIT_S)
     for _ in range(10):
         channel.basic_publish("", "q", b"x")
-    with pytest.raises(ConnectionBlocked, match="10 publishes are not answered"):
+    with pytest.raises(ConnectionBlocked, match="10 publishes are not confirmed"):
         channel.basic_publish("", "q", b"x")
     peer.say(commands.Basic.Ack, delivery_tag=5, multiple=True)
     assert channel.basic_publish("", "q", b"x") == 11

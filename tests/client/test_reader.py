@@ -70,7 +70,7 @@ def test_frames_are_the_same_in_whatever_pieces_they_come(cuts):
     pieces = [FRAMES[a:b] for a, b in zip([0, *cuts], [*cuts, len(FRAMES)], strict=True)]
     seen, reason = read(pieces)
     assert seen == EXPECTED
-    assert str(reason) == "the broker ended the connection"
+    assert str(reason) == "the broker closed the connection"
 
 
 def test_what_came_with_the_handshake_comes_first():
@@ -87,7 +87,7 @@ def test_g28_whatever_goes_wrong_in_here_is_a_reason_and_no_silence():
 
 
 @pytest.mark.parametrize(
-    ("last", "text"), [(OSError("broken"), "the connection broke: broken"), (b"", "the broker ended the connection")]
+    ("last", "text"), [(OSError("broken"), "the connection broke: broken"), (b"", "the broker closed the connection")]
 )
 def test_the_end_of_the_socket_is_a_reason(last, text):
     assert str(read([], last)[1]) == text

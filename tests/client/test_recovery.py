@@ -109,7 +109,7 @@ def test_g4_what_was_not_confirmed_fails_and_is_not_sent_again(scripted, ends):
     channel.basic_publish("", "q", b"second")
     peer.expect(commands.Basic.Publish)
     peer.close()
-    with pytest.raises(PublishUnconfirmed, match="publish 1 was not answered, it may or may not have been taken"):
+    with pytest.raises(PublishUnconfirmed, match="publish 1 was not confirmed and may or may not have been accepted"):
         future.result(WAIT_S)
     peer = reopen(scripted)
     answer(peer, commands.Confirm.Select, commands.Confirm.SelectOk)
@@ -117,7 +117,7 @@ def test_g4_what_was_not_confirmed_fails_and_is_not_sent_again(scripted, ends):
     assert channel.basic_publish("", "third", b"third") == 1
     assert peer.expect(commands.Basic.Publish).routing_key == "third"
     peer.say(commands.Basic.Ack, delivery_tag=1)
-    with pytest.raises(PublishUnconfirmed, match="1 publishes were not answered"):
+    with pytest.raises(PublishUnconfirmed, match="1 publishes were not confirmed"):
         channel.wait_for_confirms(WAIT_S)
     channel.wait_for_confirms(WAIT_S)
 
@@ -264,7 +264,7 @@ def test_g4_a_channel_above_the_new_limit_is_closed(scripted, ends):
     reopen(scripted)
     connection.wait_until_open(WAIT_S)
     assert (channel.is_open, other.is_open) == (True, False)
-    assert "allows 1 channels only" in repr(other)
+    assert "allows only 1 channels" in repr(other)
 
 
 def test_g4_deliveries_that_come_before_the_recovery_is_done_are_delivered_and_settled(scripted, ends):

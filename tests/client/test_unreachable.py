@@ -39,10 +39,10 @@ def distrust(code, message):
         (TimeoutError(), "no answer in time"),
         (TimeoutError("timed out"), "timed out"),
         (ConnectionLost("the broker ended it"), "the broker ended it"),
-        (tls_error("WRONG_VERSION_NUMBER"), "no TLS is spoken on this port: is it the one for amqp://?"),
+        (tls_error("WRONG_VERSION_NUMBER"), "this port does not use TLS: is it the port for amqp://?"),
         (
             tls_error(ASKED),
-            "the broker wants a certificate of ours: give cert_file and key_file (certfile, keyfile): " + ASKED,
+            "the broker requires a client certificate: set cert_file and key_file (certfile, keyfile): " + ASKED,
         ),
         (
             tls_error("TLSV1_ALERT_UNKNOWN_CA"),
@@ -50,11 +50,11 @@ def distrust(code, message):
         ),
         (
             distrust(10, "expired"),
-            "the broker's certificate is not trusted, expired: give its authority's file, ca_file (cacertfile)",
+            "the broker's certificate is not trusted, expired: set ca_file (cacertfile) to the file of its authority",
         ),
         (
             distrust(62, "Hostname mismatch."),
-            "Hostname mismatch: connect by a name that it bears, or say it as server_name (server_name_indication)",
+            "Hostname mismatch: connect to a name in the certificate, or set server_name (server_name_indication)",
         ),
     ],
 )
@@ -71,7 +71,7 @@ def test_all_addresses_are_told_and_the_last_error_is_the_reason():
     error = connect_failed(
         [(Address("one", 1), ConnectionRefusedError(111, "Connection refused")), (Address("two", 2), last)]
     )
-    assert str(error) == "no broker could be connected to: one:1: Connection refused; two:2: timed out"
+    assert str(error) == "cannot connect to any broker: one:1: Connection refused; two:2: timed out"
     assert error.reason is last
     assert str(pickle.loads(pickle.dumps(copy.copy(error)))) == str(error)
 

@@ -51,12 +51,12 @@ def test_several_uris_are_several_addresses():
 @pytest.mark.parametrize(
     ("uri", "text"),
     [
-        ("http://h", "begins with amqp://"),
-        ("host", "begins with amqp://"),
+        ("http://h", "must begin with amqp://"),
+        ("host", "must begin with amqp://"),
         ("amqp://h/a/b", "%2f"),
-        ("amqp://h?colour=red", "colour: there is none"),
-        ("amqp://h?heartbeat=soon", "heartbeat: 'soon' makes no sense"),
-        ("amqps://h?verify=maybe", "verify: 'maybe' makes no sense"),
+        ("amqp://h?colour=red", "colour does not exist"),
+        ("amqp://h?heartbeat=soon", "heartbeat: invalid value 'soon'"),
+        ("amqps://h?verify=maybe", "verify: invalid value 'maybe'"),
         ("amqp://h?heartbeat=99999", "heartbeat_s"),
     ],
 )

@@ -58,7 +58,7 @@ def test_a_broker_that_is_silent_for_two_heartbeats_is_lost(writer, lost):
     writer._beat(writer.heard_s + 20)
     assert lost == []
     writer._beat(writer.heard_s + 21)
-    assert lost == ["nothing heard of the broker for 20 s"]
+    assert lost == ["no data from the broker for 20 s"]
 
 
 def test_a_broker_that_is_not_listened_to_is_not_judged(writer, lost):

@@ -39,7 +39,7 @@ def test_an_answer_about_a_limit_tells_whether_publishers_are_blocked(operator):
 def test_a_limit_that_cannot_be_reached_is_told_wherever_alarms_are(operator):
     answer = operator.ask("set_vm_memory_high_watermark", threshold="1.5")
     told = answer.splitlines()[1]
-    assert told.startswith("The memory alarm cannot go off: the limit is 1.5 times the memory there is (")
+    assert told.startswith("The memory alarm is disabled: the limit is 1.5 times the available memory (")
     assert [told] == operator.ask("alarms")["notices"] == operator.ask("status")["notices"]
     assert [told] == operator.ask("why_blocked")["notices"]
     operator.ask("set_vm_memory_high_watermark", threshold="0.4")

@@ -19,7 +19,7 @@ def test_all_connections_together_are_told_where_they_count(world, monkeypatch):
 def test_a_log_that_finds_no_descriptor_is_told_with_what_helps(world):
     world.broker.log.stalled = "cannot create seg.1: Too many open files"
     reason = causes.of_session(world.connect().session, JOURNAL)
-    assert "; the log cannot go on: cannot create seg.1: Too many open files" in reason.why
+    assert "; the log is stalled: cannot create seg.1: Too many open files" in reason.why
     assert reason.advice.startswith("raise the node's limit of open files")
 
 

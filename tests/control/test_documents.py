@@ -18,7 +18,7 @@ def test_a_document_is_read_line_by_line_with_pauses(operator):
 
 @pytest.mark.parametrize("line", [{}, ["queues"], [1, []], "queues"])
 def test_what_is_no_line_of_a_document(operator, line):
-    with pytest.raises(Refused, match="a line of a document is a list of a section's name and its items"):
+    with pytest.raises(Refused, match="a line of a document must be a list of a section's name and its items"):
         documents.read(node(operator, line), None)
 
 
@@ -40,7 +40,7 @@ def test_work_of_the_core_tells_how_far_it_is():
     ("word", "text"),
     [
         ("xml", "Format should be either json or erlang"),
-        ("erlang", "Erlang's own format is neither written nor read here: use --format json"),
+        ("erlang", "Erlang's own format is not supported; use --format json"),
     ],
 )
 def test_formats(word, text):

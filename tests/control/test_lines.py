@@ -60,8 +60,8 @@ def test_rows_may_come_of_lines(caller):
     ("line", "text", "code"),
     [
         (b"nonsense\n", "Expecting value", 64),
-        (b'{"end":2}\n', "a line of a document is a list of a section's name and its items", 65),
-        (b"[" + b" " * codec.REQUEST_OCTETS_MAX + b"]\n", "more was sent than can be taken", 65),
+        (b'{"end":2}\n', "a line of a document must be a list of a section's name and its items", 65),
+        (b"[" + b" " * codec.REQUEST_OCTETS_MAX + b"]\n", "the document is too large", 65),
     ],
 )
 def test_what_cannot_be_read_changes_nothing(operator, caller, line, text, code):
@@ -74,8 +74,7 @@ def test_a_document_has_an_end(monkeypatch, operator, caller):
     monkeypatch.setattr(server_module.codec, "DOCUMENT_OCTETS_MAX", 100)
     _, refused = caller.ask(*[codec.encode(["queues", [QUEUE]])] * 5)
     assert (
-        "more was sent than can be taken: a line has 1048576 octets at most, all of them 100"
-        == refused["error"]["text"]
+        "the document is too large: a line may have 1048576 octets, all lines together 100" == refused["error"]["text"]
     )
     assert {} == operator.world.vhost.queues
 
@@ -83,5 +82,8 @@ def test_a_document_has_an_end(monkeypatch, operator, caller):
 def test_who_goes_in_the_midst_has_changed_nothing(operator, caller):
     caller.socket.sendall(codec.encode_request("import_definitions", {}) + codec.encode(["queues", [QUEUE]]))
     caller.socket.shutdown(socket.SHUT_WR)
-    assert "the lines behind a request end with an object that has their number" in caller.lines()[-1]["error"]["text"]
+    assert (
+        "the lines after a request must end with an object that contains their number"
+        in caller.lines()[-1]["error"]["text"]
+    )
     assert {} == operator.world.vhost.queues

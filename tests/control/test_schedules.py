@@ -9,7 +9,7 @@ def test_an_exchange_that_delays_has_a_schedule_and_no_other(world, peer):
     arguments = {"x-delayed-type": "fanout"}
     peer.call(commands.Exchange.Declare(exchange="x", exchange_type="x-delayed-message", arguments=arguments))
     assert [find_schedule(world.vhost, "x")] == list(world.vhost.schedules)
-    with pytest.raises(Refused, match="is of type direct: no message waits there"):
+    with pytest.raises(Refused, match="is of type direct: it holds no messages"):
         find_schedule(world.vhost, "amq.direct")
 
 

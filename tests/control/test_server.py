@@ -134,7 +134,7 @@ def test_a_file_that_a_command_cannot_open_is_no_vanished_caller(caller, add, ca
         raise OSError(24, "Too many open files")
 
     add(Command("open", "Tests", "Tests", NoArgs, "read", "none", run))
-    text = "the daemon failed at this command (OSError: [Errno 24] Too many open files); its log tells more"
+    text = "internal error of the daemon (OSError: [Errno 24] Too many open files); see its log"
     assert caller.ask("open") == [{"error": {"text": text, "exit_code": 70}}]
     assert "Too many open files" in caplog.text
     assert caller.ask("ping")[0]
@@ -264,7 +264,7 @@ def test_an_answer_may_come_before_the_work_is_done(server, caller, add, monkeyp
 
 
 def test_what_is_done_beside_the_node_is_not_its_business(caller):
-    text = "log_verify is done beside the node, by pybrokerctl"
+    text = "log_verify does not run in the node; use pybrokerctl"
     assert caller.ask("log_verify") == [{"error": {"text": text, "exit_code": 64}}]
 
 
@@ -278,7 +278,7 @@ def test_changes_are_logged_without_secrets(caller, caplog):
 
 def test_a_dead_nodes_socket_is_replaced_a_living_ones_is_not(server, operator, folder):
     second = ControlServer(operator.world.broker, server.path, operator.daemon)
-    with pytest.raises(OSError, match="another daemon answers"):
+    with pytest.raises(OSError, match="another daemon is listening"):
         second.start()
     dead = folder / "dead.sock"
     leftover = socket.socket(socket.AF_UNIX)
@@ -360,4 +360,6 @@ def test_a_change_is_answered_when_it_is_on_disk(caller, definitions):
 def test_a_change_that_never_gets_to_disk_is_an_error(caller, definitions):
     definitions.failed = "cannot write x"
     (answer,) = caller.ask("add_vhost", vhost_name="v")
-    assert {"text": "it is done, but not on disk: cannot write x", "exit_code": os.EX_IOERR} == answer["error"]
+    assert {"text": "the change is in effect, but not on disk: cannot write x", "exit_code": os.EX_IOERR} == answer[
+        "error"
+    ]

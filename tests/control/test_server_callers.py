@@ -19,7 +19,7 @@ def test_idle_callers_do_not_lock_the_operator_out(server, monkeypatch):
     operator = Caller(server.path)
     assert operator.line()["protocol"] == 1
     assert operator.ask("ping")[0] == {"value": "Ping succeeded"}
-    text = "closed because others called and this connection was idle"
+    text = "closed while idle, because other callers were waiting"
     assert idle[1].line() == {"error": {"text": text, "exit_code": 69}}
     assert idle[1].line() is None
     assert idle[0].ask("ping")[0] == {"value": "Ping succeeded"}

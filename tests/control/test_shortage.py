@@ -72,7 +72,7 @@ def test_an_alarm_by_hand_is_cleared_by_hand(broker):
 def test_b21_another_nodes_alarm_is_looked_at_there(broker):
     broker.alarms.set("memory", "much", "pybroker@other")
     reason, _ = explain(broker)
-    assert ("much, on node pybroker@other", "look into the log of that node") == (reason.why, reason.advice)
+    assert ("much, on node pybroker@other", "see the log of that node") == (reason.why, reason.advice)
 
 
 def test_d11_a_disk_that_is_full_whatever_its_figures_say_needs_room(broker):
@@ -89,7 +89,7 @@ def test_the_process_itself_is_named_where_it_exceeds_the_limit(broker, world):
     world.connect().declare("q")
     broker.alarms.set("memory", "80.0 MB used, 50.0 MB allowed")
     reason, _ = explain(broker)
-    assert reason.why.endswith("; the node's process itself takes 70.0 MB, more than the limit, without any message")
+    assert reason.why.endswith("; the node's process uses 70.0 MB without any messages, which is more than the limit")
     assert reason.advice.startswith(
         "raise the limit: neither consuming nor purging can clear this alarm, or: pybrokerctl "
     )

@@ -176,7 +176,7 @@ def test_f10_unknown_arguments_are_kept_and_warned_about_once(caplog):
             check_declare_arguments(vhost, "q", wired(**{"x-my\ntag": 1}))
             check_declare_arguments(vhost, "q", wired(x_queue_version=2))
     assert [record.message for record in caplog.records] == [
-        r"argument 'x-my\ntag' of queue 'q' in vhost '/' is unknown: kept, without effect",
+        r"argument 'x-my\ntag' of queue 'q' in vhost '/' is unknown: stored, but without effect",
         "argument 'x-queue-version' of queue 'q' in vhost '/' has no effect here",
     ]
 

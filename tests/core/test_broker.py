@@ -169,8 +169,8 @@ def test_what_operators_must_know_is_kept_once_and_not_without_end():
     assert [f"fault {number}" for number in range(100)] == broker.notices
     broker.notice("fault 100")
     broker.notice("fault 101")
-    assert ["fault 99", "and 2 more: see the log"] == broker.notices[99:]
+    assert ["fault 99", "and 2 more; see the log"] == broker.notices[99:]
     broker.withdraw_notice("fault 0")
     broker.withdraw_notice("fault 0")
     broker.notice("fault 102")
-    assert ["fault 99", "and 3 more: see the log"] == broker.notices[98:]
+    assert ["fault 99", "and 3 more; see the log"] == broker.notices[98:]

@@ -180,7 +180,7 @@ def test_of_a_key_without_effect_operators_are_told_once(broker, caplog):
     for name in "ab":
         put(broker, name, {"ha-mode": "all", "max-length": 1})
     said = [record.message for record in caplog.records if "ha-mode" in record.message]
-    assert ["ha-mode in a policy has no effect here: kept (policy 'a' of vhost '/')"] == said
+    assert ["ha-mode in a policy has no effect here but is stored (policy 'a' of vhost '/')"] == said
 
 
 def test_f43_a_default_type_decides_which_policies_fit(broker):

@@ -80,7 +80,7 @@ def test_the_log_says_what_was_dropped(caplog):
         put(bench, {"max-length": 2})
     (line,) = [line for line in caplog.messages if "changed" in line]
     expected = (
-        "2 messages of 1 queue: 'q' 2 are over their limits now and dropped, or sent to their dead letter exchanges"
+        "2 messages of 1 queue: 'q' 2 exceed their limits and are dropped, or sent to their dead-letter exchanges"
     )
     assert line == f"policies of vhost '/' changed: {expected}"
 

@@ -139,17 +139,17 @@ def test_bindings_of_predeclared_exchanges_and_to_exchanges_route_again(broker, 
 
 
 BAD = {
-    ("queue", ("lost", "q")): ({}, "there is no vhost 'lost'"),
+    ("queue", ("lost", "q")): ({}, "vhost 'lost' is missing"),
     ("queue", ("/", "later")): ({"type": "later"}, "unknown queue type 'later'"),
     ("queue", ("/", "hex")): ({"arguments_amqp": "xyz"}, "non-hexadecimal number found in fromhex() arg at position 0"),
     ("queue", ("/", "table")): ({"arguments_amqp": "00000005ff"}, None),
-    ("queue", ("/", "bare")): (None, "there is no 'auto_delete'"),
+    ("queue", ("/", "bare")): (None, "'auto_delete' is missing"),
     ("exchange", ("/", "x")): ({"type": "x-later"}, "unknown exchange type 'x-later'"),
-    ("binding", ("/", "gone", "queue", "q", "", "")): ({}, "there is no exchange 'gone' in vhost '/'"),
-    ("binding", ("/", "amq.direct", "queue", "gone", "", "")): ({}, "there is no queue 'gone' in vhost '/'"),
-    ("permission", ("gone", "/")): ({}, "there is no user 'gone'"),
+    ("binding", ("/", "gone", "queue", "q", "", "")): ({}, "exchange 'gone' in vhost '/' is missing"),
+    ("binding", ("/", "amq.direct", "queue", "gone", "", "")): ({}, "queue 'gone' in vhost '/' is missing"),
+    ("permission", ("gone", "/")): ({}, "user 'gone' is missing"),
     ("permission", ("guest", "/")): ({"configure": "(", "write": "", "read": ""}, "missing ): ("),
-    ("topic_permission", ("guest", "gone", "x")): ({}, "there is no vhost 'gone'"),
+    ("topic_permission", ("guest", "gone", "x")): ({}, "vhost 'gone' is missing"),
     ("user", ("u",)): ({"hashing_algorithm": "later"}, "unknown password hashing algorithm 'later'"),
 }
 

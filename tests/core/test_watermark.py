@@ -84,13 +84,13 @@ def test_b10_zero_and_b11_above_one(caplog):
     assert [record.levelname for record in caplog.records] == ["INFO"]
     marks.set_memory_relative(3.0)
     assert marks.memory_limit_octets == 3 * GIB
-    assert "Memory high watermark of 3.0 is above 1: it is never reached" in lines(caplog)
+    assert "Memory high watermark of 3.0 is above 1: it can never be reached" in lines(caplog)
 
 
 def test_b16_above_one_may_be_meant_where_the_memory_is_assumed(caplog):
     Watermarks().set_memory_relative(3.0)
     assert lines(caplog) == [
-        "Memory high watermark of 3.0 is above 1: it is reached only if there is more memory than the 1024MB assumed",
+        "Memory high watermark of 3.0 is above 1: it can be reached only with more memory than the 1024MB assumed",
         "Memory limit set to 3072MB. (3221225472 octets of 1073741824, assumed)",
     ]
 

@@ -6,8 +6,8 @@ from pybrokerctl.command_line import LOCAL_NAMES
 def test_what_it_does_there_why_not_here_and_what_to_do_instead_are_one_sentence(ctl):
     code, out, err = ctl("join_cluster")
     expected = (
-        "RabbitMQ's join_cluster adds the node to a cluster; a pybroker node runs alone: "
-        "'pybrokerctl export_definitions' and 'backup create' carry a node's contents elsewhere."
+        "RabbitMQ's join_cluster adds the node to a cluster; a pybroker node runs alone: 'pybrokerctl "
+        "export_definitions' and 'backup create' copy a node's contents."
     )
     assert (64, "") == (code, out)
     assert ["", "Command 'join_cluster' not found. ", expected] == err.splitlines()[:3]

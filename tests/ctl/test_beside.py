@@ -66,7 +66,7 @@ def test_a_backup_under_load_has_all_that_was_confirmed_before_it_began(node):
 def test_a_running_node_is_verified_while_it_writes(node):
     fill(node, 200)
     told = said(node.ctl("log", "verify"))
-    assert told.startswith("Verifying the log of node pybroker@test ...\nThe data of node pybroker@test is sound: ")
+    assert told.startswith("Verifying the log of node pybroker@test ...\nThe data of node pybroker@test is intact: ")
     document = json.loads(said(node.ctl("log_verify", "--formatter", "json")))
     assert (document["messages"], document["damage"]) == (200, [])
     assert json.loads(said(node.ctl("log", "status", "--formatter", "json")))["messages_live"] == 200
@@ -130,7 +130,7 @@ def test_a_backup_that_cannot_be_made_says_why(node):
         assert done.returncode in {65, 69}
         assert why in done.stderr
         assert "Traceback" not in done.stderr
-    assert node.ctl("backup", "verify", "/no/such").stderr == "Error:\nthere is no folder /no/such\n"
+    assert node.ctl("backup", "verify", "/no/such").stderr == "Error:\nthe folder /no/such does not exist\n"
     assert node.ctl("backup").returncode == 64
     assert node.ctl("backup", "create").returncode == 64
 

@@ -112,7 +112,7 @@ def test_a_refusal_in_the_midst_of_rows_leaves_the_rows(ctl, daemon):
 def test_a_daemon_that_dies_in_the_midst_of_rows_is_told(ctl, daemon):
     daemon.lines = QUEUES[:2]
     outcome = ctl("list_queues", "-s")
-    text = "Error:\nnode pybroker@vm ended in the midst of its answer, which is not complete\n"
+    text = "Error:\nnode pybroker@vm disconnected before its answer was complete\n"
     assert outcome == (69, "a\t1\n", text)
 
 
@@ -134,7 +134,7 @@ def test_no_node_is_one_sentence_and_diagnostics(ctl, folder):
 def test_no_node_in_json(ctl, folder):
     error = json.loads(ctl("ping", "--formatter", "json").err)
     why = f"{folder}/pybroker@vm.sock: No such file or directory"
-    assert error["message"] == f"node pybroker@vm does not answer: {why}"
+    assert error["message"] == f"node pybroker@vm does not respond: {why}"
 
 
 def test_a_silent_daemon_is_not_waited_for_longer_than_asked(ctl, daemon):
@@ -163,7 +163,7 @@ def test_infinity_is_for_ever(ctl, queues):
 
 def test_a_virtual_host_without_effect_is_said(ctl, daemon):
     daemon.lines = [{"columns": ["user", "tags"]}, {"end": 0}]
-    note = "note: list_users is not scoped to a virtual host, so -p changes nothing\n"
+    note = "note: list_users does not work on a virtual host, so -p has no effect\n"
     assert ctl("list_users", "-p", "v") == (0, "Listing users ...\n", note)
     assert ctl("list_users", "-p", "v", "-q") == (0, "", "")
 
@@ -178,7 +178,7 @@ def test_rabbits_node_name_means_the_local_node_and_it_is_said(ctl, daemon):
 
 
 def test_another_node_than_the_one_named_is_not_talked_to(ctl, daemon):
-    text = f"Error:\nnode pybroker@vm answers on {daemon.path}, not other@vm\n"
+    text = f"Error:\nthe node at {daemon.path} is pybroker@vm, not other@vm\n"
     for words in (["--socket", str(daemon.path), "-n", "other@vm", "stop"], ["-n", "other@vm", "delete_user", "u"]):
         outcome = ctl("--socket", str(daemon.path), *words)
         assert outcome == (69, "", text)

@@ -81,7 +81,7 @@ def test_a_daemon_that_does_not_even_greet_is_not_reached(folder):
 
         leaving = threading.Thread(target=leave)
         leaving.start()
-        with pytest.raises(Unreachable, match="before it greeted") as unreachable:
+        with pytest.raises(Unreachable, match="before its greeting") as unreachable:
             Connection(folder / "c.sock", 10)
         assert not isinstance(unreachable.value, Gone)
         leaving.join()
@@ -144,7 +144,7 @@ def test_a_conversation_may_go_on_and_its_clock_begin_anew(daemon):
 
 def test_an_answer_that_breaks_off_is_told(daemon):
     daemon.lines = [b'{"columns":']
-    with pytest.raises(Unreachable, match="in the midst of its answer"):
+    with pytest.raises(Unreachable, match="before its answer was complete"):
         ask(daemon)
 
 

@@ -52,7 +52,9 @@ def test_passwords_that_rabbitmq_cannot_check_are_noted(daemon, ctl):
     """F11: argon2id is pybroker's own."""
     users = [["users", {"name": name, "hashing_algorithm": "argon2id"}] for name in ("a", "b")]
     scripted(daemon, ["users", None], users[0], ["users", {"name": "c", **HASHED}])
-    told = "user 'a' could not log in to a RabbitMQ that imports this: it does not know how their passwords are hashed"
+    told = (
+        "user 'a' could not log in to RabbitMQ after an import, because RabbitMQ does not support their password hashes"
+    )
     assert f"note: {told} {HASH_ADVICE}\n" == ctl("export_definitions", "-").err
     assert "" == ctl("export_definitions", "-q", "-").err
     scripted(daemon, ["users", None], *users)
@@ -105,13 +107,13 @@ def test_where_nothing_can_be_written(ctl, tmp_path, name, text):
         ("empty", "File {folder}/empty is zero-sized"),
         ("", "Path {folder} is a directory"),
         ("text", "Failed to deserialise input (format: JSON) (error: Expecting value: line 1 column 1 (char 0))"),
-        ("list", "Failed to deserialise input (format: JSON) (error: it is no object)"),
-        ("nan", "Failed to deserialise input (format: JSON) (error: NaN is no JSON)"),
+        ("list", "Failed to deserialise input (format: JSON) (error: it is not an object)"),
+        ("nan", "Failed to deserialise input (format: JSON) (error: NaN is not JSON)"),
         (
             "long",
-            "File {folder}/long is too large: its definitions come to 11000",
+            "File {folder}/long is too large: its definitions have 11000",
         ),
-        ("item", "an item has 600002 octets, 524288 is the most"),
+        ("item", "an item has 600002 octets; the maximum is 524288"),
     ],
 )
 def test_what_cannot_be_read(ctl, tmp_path, monkeypatch, name, text):
@@ -131,7 +133,7 @@ def test_what_cannot_be_read(ctl, tmp_path, monkeypatch, name, text):
 def test_other_formats(ctl, command, word):
     done = ctl(command, "x", "--format", word)
     assert 65 == done.code
-    assert ("Format should be either json or erlang" if word == "xml" else "Erlang's own format is neither") in done.err
+    assert ("Format should be either json or erlang" if word == "xml" else "Erlang's own format is not") in done.err
 
 
 def test_the_node_is_sent_lines(daemon, ctl, file):
@@ -177,7 +179,7 @@ def plan_of(daemon, *rows):
     ("rows", "code", "told"),
     [
         ([], 0, "Nothing to do\n"),
-        ([["skip", "queues", "/", "amq.q", "", "why", None]], 0, "Nothing to do (1 left out)\n"),
+        ([["skip", "queues", "/", "amq.q", "", "why", None]], 0, "Nothing to do (1 skipped)\n"),
         ([["create", "queues", "/", "q", "", None, None]], 1, "1 to create\n"),
         (
             [["update", "users", "", "u", "tags", [], ["a"]], ["update", "users", "", "u", "limits", {}, {}]],

@@ -85,7 +85,7 @@ def test_b10_publishing_is_stopped_at_once_and_why_is_told_in_every_formatter(no
         # What it says is what helps.
         assert node.ctl(*document["alarms"][0]["advice"].split()[1:]).returncode == 0
         node.wait_for("list_connections -s state", "running\n")
-        assert "No connection is held back. The last was <" in node.ctl("why_blocked").stdout
+        assert "No connection is blocked or throttled. The last was <" in node.ctl("why_blocked").stdout
         peer.close()
 
 
@@ -103,7 +103,7 @@ def test_d10_a_disk_that_is_not_watched_blocks_nobody(node):
     assert "The disk alarm is set" in node.ctl("set_disk_free_limit", "900000GB").stdout
     assert node.ctl("deactivate_free_disk_space_monitoring").returncode == 0
     assert node.ctl("check_alarms").returncode == 0
-    assert "Free disk space is not watched" in node.ctl("status").stdout
+    assert "Free disk space is not monitored" in node.ctl("status").stdout
     node.ctl("set_disk_free_limit", "50MB")
     assert "free, 50.0 MB required" in node.ctl("activate_free_disk_space_monitoring").stdout
 

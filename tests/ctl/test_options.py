@@ -33,7 +33,7 @@ def test_a_time_that_cannot_be_is_refused(word):
 
 @pytest.mark.parametrize("word", ["0", "-1", "abc", "nan", "301", "inf"])
 def test_an_interval_that_cannot_be_is_refused(word):
-    with pytest.raises(BadArguments, match=r"--watch takes a number of seconds from 0\.1 to 300"):
+    with pytest.raises(BadArguments, match=r"--watch must be a number of seconds from 0\.1 to 300"):
         Options.read({"watch": word})
 
 

@@ -56,7 +56,7 @@ def test_a_doctors_bad_news_is_an_answer(ctl, program):
 
 def test_a_program_that_dies_is_told_of(ctl, program):
     program.answer, program.code = b"", -9
-    assert ctl("pipeline", "run", "all") == (70, "", "Error:\nthe pipeline ended without an answer, code -9\n")
+    assert ctl("pipeline", "run", "all") == (70, "", "Error:\nthe pipeline exited with code -9 and no result\n")
 
 
 def test_a_dry_run_is_the_programs_own_for_run_and_nothing_for_others(ctl, program):

@@ -31,7 +31,7 @@ def test_a_node_that_answers_says_where_its_data_is(daemon, args, named):
     data(daemon, "/srv/node")
     found = places.fill(args, Options(socket=str(daemon.path) if named else None))
     assert found.args == ("/srv/node/warehouse", "/srv/node/telemetry")
-    assert found.note == "warehouse and telemetry of node pybroker@vm, in /srv/node"
+    assert found.note == "using warehouse and telemetry of node pybroker@vm in /srv/node"
     assert daemon.requests == [("status", {})]
 
 
@@ -52,13 +52,13 @@ def test_without_a_node_it_is_the_usual_folder_which_is_said_if_one_was_named(ar
     assert places.fill(args, Options()) == (args, "")
     found = places.fill(args, Options(socket="/none.sock"))
     assert found.args == args
-    assert found.note.startswith("node pybroker@vm does not answer (")
-    assert found.note.endswith(f"): warehouse and telemetry are looked for in {usual}")
+    assert found.note.startswith("node pybroker@vm does not respond (")
+    assert found.note.endswith(f"); using warehouse and telemetry in {usual}")
 
 
 def test_a_node_without_data_has_the_usual_folder(daemon, args):
     data(daemon, "")
-    assert places.fill(args, Options(socket=str(daemon.path))).note.startswith("node pybroker@vm keeps no data: ")
+    assert places.fill(args, Options(socket=str(daemon.path))).note.startswith("node pybroker@vm has no data folder; ")
 
 
 def test_another_node_than_the_one_named_is_not_asked(daemon, args):
@@ -84,7 +84,7 @@ def test_a_command_says_it_beside_its_answer(ctl, daemon, monkeypatch):
         return {"message": "done"}
 
     monkeypatch.setattr(pipeline, "run", run)
-    note = "note: warehouse and telemetry of node pybroker@vm, in /srv/node\n"
+    note = "note: using warehouse and telemetry of node pybroker@vm in /srv/node\n"
     assert ctl("pipeline", "status") == (0, "done\n", note)
     code, out, err = ctl("pipeline", "status", "--formatter", "json")
     assert (code, json.loads(out), err) == (0, {"message": "done"}, "")

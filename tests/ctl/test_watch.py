@@ -34,7 +34,7 @@ def test_a_terminal_shows_it_in_place_until_q(queues):
 
 def test_who_is_held_back_is_shown_in_place_too(daemon, turns):
     document = {"alarms": [], "connections": [], "left_out": 0, "last": None, "notices": []}
-    told = ("Nobody is held back.", "Nobody is held back now.")
+    told = ("Nothing is blocked.", "Nothing is blocked now.")
     daemon.answers["why_blocked"] = turns(*([{"value": {**document, "message": one}}, {"end": 0}] for one in told))
     with Typist("--socket", str(daemon.path), "why_blocked", "worker", "--watch", "0.1") as typist:
         typist.read_until("Every 0.1 s: why_blocked")
@@ -70,7 +70,7 @@ def test_a_node_that_goes_away_ends_it_in_one_sentence(queues):
     with Typist("--socket", str(queues.path), "list_queues", "--watch", "0.1") as typist:
         typist.read_until(LEAVE)
         assert typist.wait() == 69
-        text = "Error:\nnode pybroker@vm ended in the midst of its answer, which is not complete\n"
+        text = "Error:\nnode pybroker@vm disconnected before its answer was complete\n"
         assert plain(typist.seen) == text
         assert typist.is_in_order
 

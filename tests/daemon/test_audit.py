@@ -97,8 +97,8 @@ def test_who_deleted_my_queue(node):
     told = node.ctl("why_deleted", "mine", "-q")
     assert "Queue 'mine' in vhost '/' was deleted at " in told
     assert " by user 'guest' from 127.0.0.1:" in told
-    assert ". 1 message went with it." in told
-    assert ": command delete_queue. 1 message went with it." in node.ctl("why_deleted", "theirs", "-q")
+    assert ". 1 message were deleted with it." in told
+    assert ": command delete_queue. 1 message were deleted with it." in node.ctl("why_deleted", "theirs", "-q")
     assert (
         "client" == json.loads(node.ctl("why_deleted", HOSTILE, "-q", "--formatter", "json"))["deletions"][0]["cause"]
     )
@@ -137,7 +137,7 @@ def test_a_node_without_an_audit_log_says_so(tmp_path):
     running = Running(tmp_path, "--config", str(config), "--port", "0", "--bind", "127.0.0.1", "--node", "test@here")
     try:
         told = running.ctl("audit", expected=69)
-        assert "the node writes no audit log (log.audit = false)" in told
+        assert "the node does not write an audit log (log.audit = false)" in told
         assert [] == list(tmp_path.rglob("*audit*"))
     finally:
         assert (0, "") == running.stop()

@@ -165,7 +165,7 @@ def test_a_disk_that_does_not_answer_holds_up_no_stop(log, monkeypatch, caplog):
     monkeypatch.setattr(audit_log, "STOP_S_MAX", 0.01)
     take(log, "1")
     log.close()
-    assert "the audit log's disk does not answer" in caplog.text
+    assert "the disk of the audit log does not respond" in caplog.text
     answers.set()
     monkeypatch.setattr(audit_log, "STOP_S_MAX", 60.0)
     log.close()

@@ -74,7 +74,7 @@ def test_a_runtime_folder_that_somebody_else_made_is_refused(monkeypatch, tmp_pa
     with pytest.raises(StartError) as caught:
         _make_runtime_folder(config_with(tmp_path / "run" / "pybroker" / "a@b.sock"))
     assert caught.value.code == 77
-    assert caught.value.text == f"the folder {folder} belongs to another user: give another --socket"
+    assert caught.value.text == f"the folder {folder} belongs to another user: specify --socket"
 
 
 def test_the_codec_in_c_needs_no_words(monkeypatch):
@@ -85,8 +85,8 @@ def test_the_codec_in_c_needs_no_words(monkeypatch):
 @pytest.mark.parametrize(
     ("pure", "advice"),
     [
-        ("", "for the one in C install gcc and python3-dev, then pybroker again"),
-        ("1", "the one in C runs without PYBROKER_PURE=1"),
+        ("", "for the C codec, install gcc and python3-dev, then reinstall pybroker"),
+        ("1", "unset PYBROKER_PURE to use the C codec"),
     ],
 )
 def test_the_codec_in_python_says_what_it_costs_and_how_to_have_the_other(monkeypatch, pure, advice):

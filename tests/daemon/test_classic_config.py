@@ -78,10 +78,8 @@ def test_an_error_of_the_form_names_line_and_column():
 
 
 def test_a_wrong_value_names_line_key_and_what_was_expected():
-    assert problems_of('[{rabbit,\n [{heartbeat, "60"}]}].') == ['f:2: heartbeat: expected a whole number, found "60"']
-    assert problems_of("[{rabbit, [{heartbeat, -1}]}].") == [
-        "f:1: heartbeat = -1: expected a whole number from 0 to 65535"
-    ]
+    assert problems_of('[{rabbit,\n [{heartbeat, "60"}]}].') == ['f:2: heartbeat: expected an integer, found "60"']
+    assert problems_of("[{rabbit, [{heartbeat, -1}]}].") == ["f:1: heartbeat = -1: expected an integer from 0 to 65535"]
 
 
 def test_an_unknown_key_names_the_nearest_one():
@@ -100,7 +98,7 @@ def test_another_application_is_refused_unless_it_is_empty():
     assert parse_classic(b"[{kernel, []}, {rabbitmq_management, []}, {nonsense, []}].", "f") == ([], [])
     kernel, plugin, near, unknown = problems_of("[{kernel,[{a,1}]},\n{rabbitmq_mqtt,[a]},\n{rabit,[a]},{x,[1]}].")
     assert kernel == (
-        "f:1: kernel is a part of RabbitMQ that pybroker has no use for: it tunes the Erlang machine; remove it"
+        "f:1: kernel is a part of RabbitMQ that has no effect in pybroker: it tunes the Erlang VM; remove it"
     )
     assert plugin.startswith("f:2: rabbitmq_mqtt is a part of RabbitMQ that this version of pybroker does not support")
     assert near == "f:3: unknown application rabit; did you mean rabbit?"
@@ -111,8 +109,8 @@ def test_all_problems_are_found_and_told_in_the_files_order():
     text = "[{rabbit, [\n{heartbeet, 1},\n{heartbeat, x},\n{channel_max, -1},\nfoo,\n{a, b, c}]}, 5]."
     assert problems_of(text) == [
         "f:2: unknown key heartbeet; did you mean heartbeat?",
-        "f:3: heartbeat: expected a whole number, found x",
-        "f:4: channel_max = -1: expected a whole number from 0 to 65535",
+        "f:3: heartbeat: expected an integer, found x",
+        "f:4: channel_max = -1: expected an integer from 0 to 65535",
         "f:5: expected {key, value}, found foo",
         "f:6: expected {key, value}, found a tuple of 3",
         "f:6: expected {rabbit, [...]}, found 5",

@@ -64,7 +64,7 @@ def test_a_log_that_fails_is_not_waited_for(data):
     data.node.log.fail("cannot sync it: Input/output error")
     with pytest.raises(Refused) as refused:
         next(work)
-    assert refused.value.text == "the log cannot be held: cannot sync it: Input/output error"
+    assert refused.value.text == "cannot hold the log: cannot sync it: Input/output error"
     assert refused.value.exit_code == 69
     assert not data.node.log.upkeep._held
 
@@ -72,7 +72,7 @@ def test_a_log_that_fails_is_not_waited_for(data):
 def test_two_callers_of_a_log_that_has_failed_are_both_refused(data):
     data.node.log.fail(MemoryError())
     for work in (held_by(data), held_by(data)):
-        with pytest.raises(Refused, match="the log cannot be held: MemoryError"):
+        with pytest.raises(Refused, match="cannot hold the log: MemoryError"):
             next(work)
     assert not data.node.log.upkeep._held
 
@@ -84,7 +84,7 @@ def test_a_log_that_fails_as_it_is_to_be_held_is_held_by_nobody(data, monkeypatc
     next(first)
     monkeypatch.setattr(type(data.node.log), "_seal", lambda _: 1 / 0)
     second = held_by(data)
-    with pytest.raises(Refused, match="the log cannot be held"):
+    with pytest.raises(Refused, match="cannot hold the log"):
         next(second)
     first.close()
     assert not data.node.log.upkeep._held

@@ -220,7 +220,7 @@ def test_a_control_socket_in_use_is_one_line(start):
     first = start()
     code, line = start("--port", "0", folder="two", control_socket=first.socket).ended()
     assert code == 69
-    assert line.endswith(f"another daemon answers on {first.socket}\n")
+    assert line.endswith(f"another daemon is listening on {first.socket}\n")
     assert first.socket.exists()
 
 

@@ -66,8 +66,8 @@ def test_another_nodes_folder_is_refused(tmp_path):
     error = refusal(tmp_path / "d", "c@d")
     assert error.code == 78
     assert error.text == (
-        f"the data folder {tmp_path}/d belongs to the node a@b: start with --node a@b, "
-        "or give c@d a folder of its own with --data-dir"
+        f"the data folder {tmp_path}/d belongs to the node a@b: start with --node a@b, or specify another "
+        "folder for c@d with --data-dir"
     )
     # The refusal holds no lock.
     claim(tmp_path / "d").release()
@@ -119,7 +119,7 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path):
     (path / "letter.txt").touch()
     error = refusal(path)
     assert error.code == 73
-    assert error.text == f"the folder {path} is neither empty nor a data folder of pybroker: give another --data-dir"
+    assert error.text == f"the folder {path} is neither empty nor a data folder of pybroker: specify another --data-dir"
     assert stat.S_IMODE(path.stat().st_mode) == 0o755
     assert [entry.name for entry in path.iterdir()] == ["letter.txt"]
 

@@ -244,7 +244,7 @@ def test_definitions_that_cannot_be_written_end_the_node_and_what_waits_is_no_ok
         channel.queue_declare("q", durable=True)
     assert os.EX_IOERR == daemon.ended()[0]
     assert "[critical]" in daemon.log
-    assert "the definitions cannot be written, the node stops: cannot write" in daemon.log
+    assert "cannot write definitions, stopping the node: cannot write" in daemon.log
 
 
 class Loop:
@@ -271,8 +271,8 @@ def test_a_full_disk_is_a_notice_until_it_is_over(tmp_path, caplog):
     assert [] == broker.notices
     messages = [record.message for record in caplog.records]
     assert [
-        "cannot write x: disk full; it is tried again each second",
-        "the definitions can be written again",
+        "cannot write x: disk full; retrying each second",
+        "definitions can be written again",
     ] == messages
     storage.close()
     storage.close()
@@ -295,5 +295,5 @@ def test_rows_that_cannot_be_restored_are_told_of(tmp_path):
                 value = {"type": "x-later", "auto_delete": False, "internal": False, "arguments": {}, "user": ""}
                 storage.catalogue.put("exchange", ("/", name), value)
         storage.close()
-    reason = "cannot be restored: unknown exchange type 'x-later' (and 1 more: see the log)"
+    reason = "cannot be restored: unknown exchange type 'x-later' (and 1 more; see the log)"
     assert [f"exchange (vhost '/', name 'x') {reason}"] == broker.notices

@@ -96,9 +96,9 @@ def test_operators_see_what_waits_and_cancel_it_for_good(folder):
     assert ["call"] == ctl("-q", "list_scheduled", "routing_key").splitlines()[1:]
     (number,) = ctl("-q", "list_scheduled", "id").splitlines()[1:]
     assert "1 message cancelled" in ctl("cancel_scheduled", "later", number)
-    assert f"no message with the id {number} waits in exchange 'later'" in ctl(
+    assert f"no message with id {number} is scheduled in exchange 'later'" in ctl(
         "cancel_scheduled", "later", number, expected=65
     )
-    assert "give ids, --routing-key or --all" in ctl("cancel_scheduled", "later", expected=65)
-    assert "is of type topic: no message waits there" in ctl("cancel_scheduled", "amq.topic", "--all", expected=65)
+    assert "specify ids, --routing-key or --all" in ctl("cancel_scheduled", "later", expected=65)
+    assert "is of type topic: it holds no messages" in ctl("cancel_scheduled", "amq.topic", "--all", expected=65)
     assert (0, "") == running[-1].stop()

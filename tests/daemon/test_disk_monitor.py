@@ -292,4 +292,4 @@ def test_a_check_that_fails_is_logged_and_not_the_last(machine, monkeypatch, cap
     machine.error, machine.free = None, 0
     until(lambda: machine.alarmed)
     greenlet.kill()
-    assert caplog.records[0].getMessage() == "the disk could not be looked at"
+    assert caplog.records[0].getMessage() == "the disk could not be measured"

@@ -67,15 +67,15 @@ def test_a_term_knows_its_place():
     ("text", "line", "column", "sentence"),
     [
         ("", 1, 1, "expected a term, found the end of the file"),
-        ("[a, ].", 1, 5, "expected a term behind ',', found ']'"),
+        ("[a, ].", 1, 5, "expected a term after ',', found ']'"),
         ("[a\n b].", 2, 2, "expected ',' or ']', found 'b'"),
         ("{a].", 1, 3, "expected ',' or '}', found ']'"),
         ("[A].", 1, 2, "expected a term or ']', found 'A'"),
         ("[a", 1, 3, "expected ',' or ']', found the end of the file"),
         ("[a]", 1, 4, "expected '.' at the end of the term, found the end of the file"),
-        ("[a]. [b].", 1, 6, "expected nothing behind the final '.', found '['"),
+        ("[a]. [b].", 1, 6, "expected nothing after the final '.', found '['"),
         ('{default_pass "secret"}.', 1, 15, "expected ',' or '}', found a string"),
-        ("['abc].", 1, 2, "a text begins with ' that is never closed"),
+        ("['abc].", 1, 2, "unterminated text: missing the closing '"),
         ("#{a => 1}.", 1, 1, "expected a term, found '#'"),
         ("$a.", 1, 1, "expected a term, found '$'"),
         ("[a | b].", 1, 4, "expected ',' or ']', found '|'"),
@@ -85,8 +85,8 @@ def test_a_term_knows_its_place():
         ("2#12.", 1, 1, "expected digits of a base from 2 to 36, found '2#12'"),
         ("1.0e999.", 1, 1, "expected a number that is not too large, found '1.0e999'"),
         ("<<256>>.", 1, 3, "expected a string or an octet from 0 to 255, found '256'"),
-        ('<<"a",>>.', 1, 7, "expected a string or an octet behind ',', found '>>'"),
-        ('<<"a"/utf16>>.', 1, 7, "expected utf8 behind '/', found 'utf16'"),
+        ('<<"a",>>.', 1, 7, "expected a string or an octet after ',', found '>>'"),
+        ('<<"a"/utf16>>.', 1, 7, "expected utf8 after '/', found 'utf16'"),
         ('<<"\N{EURO SIGN}">>.', 1, 3, 'expected <<"..."/utf8>> around what is not ASCII'),
         ("[a]\0.", 1, 4, "expected '.' at the end of the term, found '\\x00'"),
     ],
@@ -107,7 +107,7 @@ def test_invalid_utf8_has_a_place():
 def test_deep_nesting_is_refused(mark):
     with pytest.raises(TermsError) as caught:
         read(mark * 1_000_000)
-    assert str(caught.value).startswith(f"expected at most {DEPTH_MAX} lists and tuples within each other")
+    assert str(caught.value).startswith(f"expected at most {DEPTH_MAX} nested lists and tuples")
     assert caught.value.column == DEPTH_MAX + 1
 
 

@@ -82,7 +82,7 @@ def test_a_text_that_is_never_closed_is_told_by_its_beginning():
     tokens.advance()
     with pytest.raises(TermsError) as caught:
         tokens.fail("a term")
-    assert (2, 2, 'a text begins with " that is never closed') == (
+    assert (2, 2, 'unterminated text: missing the closing "') == (
         caught.value.line,
         caught.value.column,
         str(caught.value),

@@ -5,7 +5,7 @@ from pybroker.daemon.first_screen import TITLE, FirstScreen, say_goodbye, show
 
 SCREEN = FirstScreen(
     [("node", "a@b"), ("AMQP listener", "[::]:5672"), ("AMQP listener", "0.0.0.0:5672")],
-    [("pybrokerctl status", "what runs here")],
+    [("pybrokerctl status", "show the status")],
 )
 
 
@@ -27,7 +27,7 @@ def test_elsewhere_each_place_is_a_plain_line():
         "node: a@b",
         "AMQP listener: [::]:5672",
         "AMQP listener: 0.0.0.0:5672",
-        "next: pybrokerctl status  # what runs here",
+        "next: pybrokerctl status  # show the status",
     ]
 
 
@@ -41,7 +41,7 @@ def test_a_terminal_shows_the_same_in_columns(monkeypatch):
     assert [line.split() for line in plain.splitlines() if "5672" in line or "ctl" in line] == [
         ["AMQP", "listener", "[::]:5672"],
         ["0.0.0.0:5672"],
-        ["pybrokerctl", "status", "what", "runs", "here"],
+        ["pybrokerctl", "status", "show", "the", "status"],
     ]
 
 
@@ -56,7 +56,7 @@ def test_a_terminal_learns_what_the_stop_waits_for():
     terminal, pipe = Terminal(), io.StringIO()
     say_goodbye(2, terminal)
     say_goodbye(2, pipe)
-    assert terminal.getvalue() == "\n  Saying goodbye to 2 clients; once more stops at once.\n"
+    assert terminal.getvalue() == "\n  Closing 2 connections; press Ctrl-C again to stop at once.\n"
     assert pipe.getvalue() == ""
 
 

@@ -67,9 +67,9 @@ def test_a_node_without_users_says_so(world, tmp_path, caplog):
     path = write(tmp_path / "d.json", {"vhosts": [{"name": "/"}], "queues": [{**QUEUE, "name": "amq.x"}]})
     loading.load(config_of(path), world.broker)
     assert [
-        "definitions: queue 'amq.x' in vhost '/' is left out: its name begins with 'amq.'",
-        f"Definitions imported: 1 created, 1 left out from {path}",
-        "there is no user, so nobody can connect: 'pybrokerctl add_user' makes one",
+        "definitions: queue 'amq.x' in vhost '/' is skipped: its name begins with 'amq.'",
+        f"Definitions imported: 1 created, 1 skipped from {path}",
+        "no user exists, so no client can connect; create one with 'pybrokerctl add_user'",
     ] == caplog.messages
 
 
@@ -78,28 +78,28 @@ def test_the_same_again_is_skipped_where_that_is_configured(world, tmp_path, cap
     path = write(tmp_path / "d.json", {"users": [USER], "vhosts": [{"name": "/"}]})
     for _ in range(2):
         loading.load(config_of(path, definitions_skipped_if_unchanged=True), world.broker)
-    assert caplog.messages[-1] == f"The definitions are those that were imported last, and were skipped from {path}"
+    assert caplog.messages[-1] == f"The definitions are unchanged since the last import and were skipped from {path}"
 
 
 @pytest.mark.parametrize(
     ("content", "code", "text"),
     [
-        ("nonsense", 65, "the definitions in {path} are no JSON: Expecting value: line 1 column 1 (char 0)"),
-        ("[]", 65, "the definitions in {path} are no JSON object"),
+        ("nonsense", 65, "the definitions in {path} are not JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("[]", 65, "the definitions in {path} are not a JSON object"),
         (
             '{"queues":[{"name":"q"}]}',
             65,
             (
-                "the definitions in {path} cannot be loaded: item 1 of queues: it names no virtual host; "
-                "definitions of a single one are imported with --vhost"
+                "the definitions in {path} cannot be loaded: item 1 of queues: it has no virtual host; import "
+                "definitions of a single virtual host with --vhost"
             ),
         ),
         (
             '{"queues":[{"name":"q","vhost":"v"},{"name":"r","vhost":"v"}]}',
             65,
             (
-                "the definitions in {path} cannot be loaded: queue 'q' in vhost 'v': there is no virtual host 'v' "
-                "(and 1 more: see the log)"
+                "the definitions in {path} cannot be loaded: queue 'q' in vhost 'v': virtual host 'v' does not exist "
+                "(and 1 more; see the log)"
             ),
         ),
         (None, 66, "cannot read the definitions in {path}: No such file or directory"),
@@ -147,4 +147,4 @@ def test_a_node_starts_with_what_it_loads_and_not_with_what_it_cannot(tmp_path):
         node.stop()
     path.write_text("nonsense")
     code, stderr = Running(tmp_path, *options).ended()
-    assert (65, f"pybroker: the definitions in {path} are no JSON") == (code, stderr.partition(": Expecting")[0])
+    assert (65, f"pybroker: the definitions in {path} are not JSON") == (code, stderr.partition(": Expecting")[0])

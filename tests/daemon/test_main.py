@@ -99,7 +99,7 @@ def test_check_tells_every_fault_and_starts_nothing(booted, capsys, tmp_path):
     assert execute(["--check", "--config", path]) == 78
     assert capsys.readouterr().err.splitlines() == [
         f"pybroker: {path}:1: unknown key heartbeet; did you mean heartbeat?",
-        f"pybroker: {path}:2: heartbeat = x: expected a whole number from 0 to 65535",
+        f"pybroker: {path}:2: heartbeat = x: expected an integer from 0 to 65535",
     ]
     assert booted == []
 
@@ -109,11 +109,11 @@ def test_check_says_that_all_is_fine(booted, capsys, tmp_path):
     assert execute(["--check", "--config", path]) == 0
     out, err = capsys.readouterr()
     first, *limits = out.splitlines()
-    assert first == f"pybroker: the options and {path}: all fine"
+    assert first == f"pybroker: the options and {path}: no faults"
     assert [line.partition(":")[0] for line in limits] == [
-        "memory there is",
+        "available memory",
         "memory limit",
-        "paging from",
+        "paging threshold",
         "free disk limit",
     ]
     assert err == ""

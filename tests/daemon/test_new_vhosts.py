@@ -32,13 +32,13 @@ def test_policies_have_durations_and_sizes():
 def test_a_policy_says_something():
     head = "default_policies.operator.p."
     assert problems_of(f"heartbeat = 1\n{head}queue_pattern = ^q") == [
-        f"f:2: {head}* says nothing of queues, as {head}max_length would"
+        f"f:2: {head}* sets nothing for queues; set {head}max_length, for example"
     ]
 
 
 def test_a_limit_is_a_number_above_zero():
     (problem,) = problems_of("default_limits.vhosts.a.max_queues = 0")
-    assert problem.endswith("expected a whole number from 1 to 1000000000")
+    assert problem.endswith("expected an integer from 1 to 1000000000")
 
 
 def test_users_have_tags_and_permissions_and_names_with_dots():
@@ -49,5 +49,5 @@ def test_users_have_tags_and_permissions_and_names_with_dots():
 
 def test_a_refused_password_is_not_shown():
     assert problems_of("default_users.a.password = ''") == [
-        "f:1: default_users.a.password = ...: expected a text that is not empty"
+        "f:1: default_users.a.password = ...: expected a non-empty text"
     ]

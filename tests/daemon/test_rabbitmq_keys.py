@@ -45,11 +45,11 @@ vm_memory_high_watermark_paging_ratio writer_gc_threshold
         ("listeners.ssl.default", "no TLS yet"),
         ("cluster_formation.peer_discovery_backend", "no clustering yet"),
         ("management.tcp.port", "plugin"),
-        ("default_policies.operator.a.classic_queues.ha_mode", "what has an effect here"),
-        ("num_acceptors.tcp", "one loop accepts"),
+        ("default_policies.operator.a.classic_queues.ha_mode", "supported keys of operator policies"),
+        ("num_acceptors.tcp", "one event loop accepts"),
         ("num_acceptors.ssl", "no TLS yet"),
         ("log.file.rotation.size", "SIGHUP reopens"),
-        ("tcp_listen_options.nodelay", "only tcp_listen_options.backlog"),
+        ("tcp_listen_options.nodelay", "tcp_listen_options.backlog is the only"),
     ],
 )
 def test_a_key_of_rabbitmq_has_a_reason(key, words):
@@ -78,8 +78,8 @@ def test_a_setting_that_nobody_knows_has_no_reason():
     [
         ("rabbitmq_shovel", "plugin"),
         ("amqp_client", "plugin"),
-        ("kernel", "Erlang machine"),
-        ("lager", "Erlang machine"),
+        ("kernel", "Erlang VM"),
+        ("lager", "Erlang VM"),
     ],
 )
 def test_an_application_has_a_reason(application, words):

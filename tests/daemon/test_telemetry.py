@@ -140,7 +140,7 @@ def test_a_stop_closes_the_files_although_the_last_look_failed(station, monkeypa
 
     monkeypatch.setattr("pybroker.daemon.telemetry_rows.of_node", fail)
     station.telemetry.stop()
-    assert "the telemetry failed" in caplog.text
+    assert "telemetry failed" in caplog.text
     assert [] == list(station.folder.glob("**/*.open"))
 
 

@@ -82,7 +82,7 @@ def test_nothing_is_written_where_the_disk_is_near_its_limit(files, tmp_path, ro
     files.write("a", NEW_YEAR_MS, HEAD, [{}])
     assert names(tmp_path) == ["a/20260101T00.0001.ndjson", "a/20260101T00.0002.ndjson.open"]
     told = [record.message for record in caplog.records]
-    assert told == ["telemetry stops: the disk's free space is near its limit", "telemetry goes on"]
+    assert told == ["telemetry stops: free disk space is near its limit", "telemetry resumes"]
 
 
 def test_a_disk_that_refuses_costs_rows_and_a_line_of_the_log(files, tmp_path, caplog, monkeypatch):

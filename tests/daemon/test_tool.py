@@ -69,7 +69,7 @@ def test_a_sound_folder_is_counted(data):
     found = value_of(ask("log_verify", {"data_dir": str(data)}))
     assert (found["damage"], found["definitions"]) == ([], len(QUEUES))
     counts = f"{found['messages']} messages in {found['segments']} segments, 3 definitions"
-    assert found["message"] == f"The data folder {data} is sound: {counts}, {found['octets']} octets"
+    assert found["message"] == f"The data folder {data} is intact: {counts}, {found['octets']} octets"
 
 
 def test_damage_is_a_refusal_with_a_line_for_each(data):
@@ -99,14 +99,14 @@ def test_a_folder_in_use_is_left_alone(data):
 def test_what_is_no_data_folder_is_left_alone(tmp_path):
     assert refusal_of(ask("log_repair", {"data_dir": str(tmp_path)})) == (
         65,
-        f"{tmp_path} is no data folder of a node: it has no file node_id",
+        f"{tmp_path} is not the data folder of a node: it has no file node_id",
     )
     assert [] == list(tmp_path.iterdir())
 
 
 def test_the_usual_data_folder_is_meant_if_none_is_given(data, monkeypatch):
     monkeypatch.setenv("STATE_DIRECTORY", str(data))
-    assert value_of(ask("log_repair", {}))["message"].startswith("Nothing was to be repaired\n")
+    assert value_of(ask("log_repair", {}))["message"].startswith("There was nothing to repair\n")
 
 
 def test_a_repair_says_what_it_did_and_that_all_is_well(data):
@@ -114,14 +114,14 @@ def test_a_repair_says_what_it_did_and_that_all_is_well(data):
     found = value_of(ask("log_repair", {"data_dir": str(data)}))
     assert len(found["repaired"]) == 1
     assert found["damage"] == []
-    assert found["message"].splitlines()[0] == "1 thing was repaired:"
+    assert found["message"].splitlines()[0] == "1 fault was repaired:"
 
 
 def test_a_node_is_read_beside_it_as_far_as_it_holds(data, template):
     claimed = claim_data_folder(data, "", "")
     found = value_of(ask("log_verify", {}, held=held_by(data, template)))
     claimed.release()
-    assert found["message"].startswith("The data of node pybroker@test is sound: ")
+    assert found["message"].startswith("The data of node pybroker@test is intact: ")
 
 
 def test_a_backup_is_made_verified_and_restored(data, template, tmp_path):
@@ -143,7 +143,7 @@ def test_a_backup_is_not_restored_over_anything(data, template, tmp_path):
     folder = str(tmp_path / "backup")
     value_of(ask("backup_create", {"folder": folder}, held=held_by(data, template)))
     code, text = refusal_of(ask("backup_restore", {"folder": folder, "data_dir": str(data)}))
-    assert (code, text) == (65, f"the folder {data} is not empty: a backup is restored into a new data folder")
+    assert (code, text) == (65, f"the folder {data} is not empty: restore a backup to a new data folder")
     flip(next(Path(folder).glob("groups/local/seg.*")), random.Random(2))
     assert refusal_of(ask("backup_verify", {"folder": folder}))[0] == 65
     assert refusal_of(ask("backup_restore", {"folder": folder, "data_dir": str(tmp_path / "new")}))[0] == 65
@@ -175,4 +175,4 @@ def held_by_nothing(data):
 
 
 def test_a_nodes_own_command_is_refused():
-    assert refusal_of(ask("list_users", {})) == (64, "list_users is a node's business")
+    assert refusal_of(ask("list_users", {})) == (64, "list_users runs in a node only")

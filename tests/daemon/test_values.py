@@ -127,11 +127,11 @@ def test_choices_are_named():
 
 @pytest.mark.parametrize("text", ["", "5", "1x", "1h 5m", "0ms", "2d", "-1s"])
 def test_what_is_no_duration_is_refused(text):
-    with pytest.raises(ValueError, match=r"^expected a duration from 1ms to 1d, as 1d12h or 500ms$"):
+    with pytest.raises(ValueError, match=r"^expected a duration from 1ms to 1d, such as 1d12h or 500ms$"):
         values.duration_ms(1, 86_400_000)(text)
 
 
 def test_a_pattern_of_names_compiles():
     assert values.name_pattern("^(?!amq).*") == "^(?!amq).*"
-    with pytest.raises(ValueError, match="google-re2"):
+    with pytest.raises(ValueError, match="RE2"):
         values.name_pattern("(")

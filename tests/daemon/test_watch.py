@@ -68,7 +68,7 @@ def test_a_look_that_fails_is_logged_and_not_the_last(caplog):
     weather = watched(waits=3)
     assert weather.looks == 3
     errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    assert errors == ["the weather could not be looked at"]
+    assert errors == ["the weather could not be measured"]
 
 
 def test_who_looks_in_between_changes_when_the_next_look_is_due():

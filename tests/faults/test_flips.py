@@ -24,7 +24,7 @@ ASIDE = re.compile(r"(^|/)(log/.*|\.lock|node_id|.*\.pid)$")
 # doubt if its batch, the last one, is damaged too: then the log says where it ended.
 PROVEN_S = 0.4
 LATE = 9
-CUT = "the log ended in the middle of a batch"
+CUT = "the log ended in an incomplete, unconfirmed batch"
 REPORTED = re.compile(r"\[(warning|error|critical|alert|emergency)\] (?!<\S+> closing AMQP connection)")
 
 

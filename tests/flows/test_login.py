@@ -127,8 +127,8 @@ def test_who_does_not_understand_a_close_is_told_by_the_end(world):
 def test_too_many_at_once_are_told_to_try_again(world):
     peers = [asked(world, password="wrong") for _ in range(WAITING_MAX + 2)]
     close = peers[-1].next(0)
-    text = f"RESOURCE_ERROR - Login was not looked at: {WAITING_MAX} passwords wait to be checked already"
-    assert (close.reply_code, close.reply_text) == (506, text + ": try again in a second")
+    text = f"RESOURCE_ERROR - Login was not checked: {WAITING_MAX} passwords are waiting to be checked"
+    assert (close.reply_code, close.reply_text) == (506, text + "; try again in a second")
     # From another address there is room.
     other = asked(world, peer=("192.0.2.1", 40_000), peer_is_local=False)
     check_passwords(world)

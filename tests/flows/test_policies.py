@@ -141,7 +141,7 @@ def test_f10_an_argument_that_nobody_knows_is_kept_and_warned_about_once(world, 
         peer.declare(queue, arguments={"x-unheard-of": 1})
     assert {"x-unheard-of": 1} == dict(world.vhost.queues["b"].arguments)
     said = [record.message for record in caplog.records if "x-unheard-of" in record.message]
-    assert ["argument 'x-unheard-of' of queue 'a' in vhost '/' is unknown: kept, without effect"] == said
+    assert ["argument 'x-unheard-of' of queue 'a' in vhost '/' is unknown: stored, but without effect"] == said
 
 
 @pytest.mark.parametrize(("value", "fault"), [(-1, "{value_negative,-1}"), ("a", '"expected integer, got longstr"')])

@@ -136,7 +136,7 @@ def test_its_virtual_host_is_deleted(world):
     asked = ASKED.set(Cause("command delete_vhost", "rmq-cli", "uid 0 (pid 7)"))
     world.broker.delete_vhost("v")
     ASKED.reset(asked)
-    assert ("its virtual host is deleted: command delete_vhost", "rmq-cli", "uid 0 (pid 7)") == world.why()
+    assert ("its virtual host was deleted: command delete_vhost", "rmq-cli", "uid 0 (pid 7)") == world.why()
 
 
 def test_the_node_is_reset(world, peer):
@@ -144,7 +144,7 @@ def test_the_node_is_reset(world, peer):
     asked = ASKED.set(Cause("command reset", "rmq-cli", "uid 0 (pid 7)"))
     world.broker.reset()
     ASKED.reset(asked)
-    assert ("its virtual host is deleted: command reset", "rmq-cli", "uid 0 (pid 7)") == world.why()
+    assert ("its virtual host was deleted: command reset", "rmq-cli", "uid 0 (pid 7)") == world.why()
 
 
 def test_a_dead_owner_is_found_by_who_declares_it_anew(world, peer, monkeypatch):
@@ -152,7 +152,7 @@ def test_a_dead_owner_is_found_by_who_declares_it_anew(world, peer, monkeypatch)
     peer.declare("q", exclusive=True)
     monkeypatch.setattr(type(peer.session), "peer_alive", lambda _: False)
     world.connect().declare("q", exclusive=True)
-    why = "exclusive: its connection ended: its exclusive queue is declared anew"
+    why = "exclusive: its connection ended: its exclusive queue is declared again"
     assert (why, "rmq-internal", FROM) == world.why()
 
 
@@ -173,7 +173,7 @@ def test_an_exchange_that_loses_its_last_binding_says_so(world, peer):
     peer.call(Queue.Bind(queue="q", exchange="x", routing_key="k"))
     peer.call(Queue.Unbind(queue="q", exchange="x", routing_key="k"))
     [gone] = [document(entry) for entry in world.entries if entry.event == "exchange.deleted"]
-    assert ("x", "auto-delete: its last binding is gone", "guest") == (gone["name"], gone["cause"], gone["user"])
+    assert ("x", "auto-delete: its last binding was removed", "guest") == (gone["name"], gone["cause"], gone["user"])
 
 
 def test_a_purge_is_no_deletion_but_known(world, peer):

@@ -201,4 +201,4 @@ def test_closing_says_so_when_the_socket_file_had_gone_already(tmp_path, caplog)
     path.unlink()
     with caplog.at_level(logging.WARNING):
         listener.close()
-    assert "had gone already" in caplog.text
+    assert "was already removed" in caplog.text

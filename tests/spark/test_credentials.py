@@ -35,12 +35,12 @@ def test_tls_files_mean_tls_and_its_port():
         ({"uri": "amqp://h", "host": "h"}, "option host and uri exclude each other: say it in the URI"),
         (
             {"uri": "http://h"},
-            "option uri makes no sense: URI: begins with amqp:// or amqps://, not ",
+            "option uri makes no sense: URI: must begin with amqp:// or amqps://, not ",
         ),
         ({"uri": ""}, "option uri makes no sense: "),
         ({"password": "a", "passwordFile": "b"}, "option passwordFile and password exclude each other"),
-        ({"port": "0"}, "option port is a whole number from 1 to 65535, not '0'"),
-        ({"heartbeat": "x"}, "option heartbeat is a whole number from 0 to 65535, not 'x'"),
+        ({"port": "0"}, "option port must be an integer from 1 to 65535, not '0'"),
+        ({"heartbeat": "x"}, "option heartbeat must be an integer from 0 to 65535, not 'x'"),
         ({"passwordFile": "/nowhere"}, "option passwordFile names /nowhere, which cannot be read: "),
     ],
 )

@@ -44,17 +44,17 @@ def test_options_travel_to_executors():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "option queue is needed: the name of the queue to read"),
+        ({}, "option queue is required: the name of the queue to read"),
         ({"queue": ""}, "option queue is empty"),
         ({"queue": "q", "includeHeaders": "yes"}, "option includeHeaders is true or false, not 'yes'"),
         ({"queue": "q", "headersFormat": "json"}, "option headersFormat is map or variant, not 'json'"),
-        ({"queue": "q", "maxWaitMs": "-1"}, "option maxWaitMs is a whole number from 0 to 2147483647, not '-1'"),
+        ({"queue": "q", "maxWaitMs": "-1"}, "option maxWaitMs must be an integer from 0 to 2147483647, not '-1'"),
         ({"queue": "q", "exchange": "e"}, "option exchange is for writing"),
-        ({"queue": "q", "qeue": "e"}, "option qeue is none of the connector's: do you mean queue?"),
-        ({"subscribe": "q"}, "option subscribe is none of the connector's: do you mean queue?"),
+        ({"queue": "q", "qeue": "e"}, "option qeue is not an option of the connector: did you mean queue?"),
+        ({"subscribe": "q"}, "option subscribe is not an option of the connector: did you mean queue?"),
         (
             {"queue": "q", "spoolLocation": "/x"},
-            "option spoolLocation is for readStream: a batch read browses, it takes nothing away",
+            "option spoolLocation is for readStream: a batch read only browses",
         ),
     ],
 )
@@ -88,8 +88,8 @@ def test_a_streaming_read_names_the_option_that_is_wrong(given, name):
             "option queue is for reading: a queue is written to with exchange '' and its name as routingKey",
         ),
         ({"spoolLocation": "/x"}, "option spoolLocation is for reading"),
-        ({"deliveryMode": "3"}, "option deliveryMode is a whole number from 1 to 2, not '3'"),
-        ({"topic": "e"}, "option topic is none of the connector's: do you mean exchange?"),
+        ({"deliveryMode": "3"}, "option deliveryMode must be an integer from 1 to 2, not '3'"),
+        ({"topic": "e"}, "option topic is not an option of the connector: did you mean exchange?"),
     ],
 )
 def test_a_write_names_the_option_that_is_wrong(given, sentence):
@@ -100,7 +100,7 @@ def test_a_write_names_the_option_that_is_wrong(given, sentence):
 
 @pytest.mark.parametrize("name", STREAM_OPTIONS)
 def test_what_belongs_to_streams_is_known_and_refused(name):
-    with pytest.raises(OptionError, match="is about streams, which come with a later version") as caught:
+    with pytest.raises(OptionError, match="is for streams, which are not supported yet") as caught:
         source_options({"queue": "q", name: "1"}, streaming=False)
     assert caught.value.name == name
 

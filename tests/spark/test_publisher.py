@@ -48,7 +48,7 @@ def test_a_return_is_known_when_settled_and_names_the_route(publisher, queue, na
     sink.publish(row("amq.topic", f"{name}.lost"))
     with pytest.raises(MessageReturned) as caught:
         sink.settle()
-    assert f"a message to exchange 'amq.topic' with routing key '{name}.lost' came back: 312 NO_ROUTE" in str(
+    assert f"a message to exchange 'amq.topic' with routing key '{name}.lost' was returned: 312 NO_ROUTE" in str(
         caught.value
     )
 
@@ -70,7 +70,7 @@ def test_a_full_queue_refuses(publisher, channel, name):
     sink = publisher()
     for _ in range(5):
         sink.publish(row("", name))
-    with pytest.raises(PublishNacked, match="the broker refused messages"):
+    with pytest.raises(PublishNacked, match="the broker rejected messages"):
         sink.settle()
     channel.queue_delete(name)
 
@@ -96,7 +96,7 @@ def test_a_blocked_broker_is_waited_for_longer_and_the_alarm_is_named(broker, pu
     sink = publisher(confirm_timeout_s=0.1, blocked_max_s=1.0)
     broker.ctl("set_vm_memory_high_watermark", "0")
     try:
-        with pytest.raises(PublisherBlocked, match=r"took no messages for .* s \(maxBlockedMs\), .*low on memory"):
+        with pytest.raises(PublisherBlocked, match=r"blocked publishers for .* s \(maxBlockedMs\), .*low on memory"):
             publish_and_settle(sink, row("", queue))
     finally:
         broker.ctl("set_vm_memory_high_watermark", "0.4")

@@ -60,8 +60,8 @@ def test_properties_and_headers_of_each_shape():
 
 def test_rows_that_are_no_message_say_what_they_lack():
     for columns, sentence in (
-        ({"value": [None], "exchange": ["e"]}, "a row has no value: NULL is no message"),
-        ({"value": ["x"], "exchange": [None]}, "a row has no exchange: set the option exchange, or the column"),
+        ({"value": [None], "exchange": ["e"]}, "a row has no value (NULL)"),
+        ({"value": ["x"], "exchange": [None]}, "a row has no exchange: set the option or the column exchange"),
     ):
         with pytest.raises(RowError) as caught:
             list(messages(pa.RecordBatch.from_pydict(columns), sink()))

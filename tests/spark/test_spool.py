@@ -85,7 +85,7 @@ def test_a_torn_segment_is_told(open_spool):
 
 def test_only_one_may_drain(open_spool):
     spool = open_spool()
-    with pytest.raises(SpoolError, match="is in use by another query: each needs a folder of its own"):
+    with pytest.raises(SpoolError, match="is in use by another query: each query needs its own folder"):
         open_spool()
     spool.close()
     open_spool()

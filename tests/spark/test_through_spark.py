@@ -98,7 +98,9 @@ def test_a_message_that_no_queue_takes_fails_the_task_with_its_route(spark, uri,
     channel.exchange_declare(name, "topic")
     with pytest.raises(Exception, match="NO_ROUTE") as caught:
         frame.write.format("pybroker").options(uri=uri, exchange=name).mode("append").save()
-    assert f"a message to exchange '{name}' with routing key 'nobody.home' came back: 312 NO_ROUTE" in str(caught.value)
+    assert f"a message to exchange '{name}' with routing key 'nobody.home' was returned: 312 NO_ROUTE" in str(
+        caught.value
+    )
     frame.write.format("pybroker").options(uri=uri, exchange=name, mandatory="false").mode("append").save()
     channel.exchange_delete(name)
 
@@ -107,9 +109,9 @@ def test_a_message_that_no_queue_takes_fails_the_task_with_its_route(spark, uri,
     ("options", "sentence"),
     [
         ({}, "option queue is needed"),
-        ({"queue": "q", "stream": "s"}, "option stream is about streams, which come with a later version"),
+        ({"queue": "q", "stream": "s"}, "option stream is for streams, which are not supported yet"),
         ({"queue": "q", "startingOffsets": "earliest"}, "option startingOffsets is about streams"),
-        ({"queue": "q", "queu": "x"}, "option queu is none of the connector's: do you mean queue?"),
+        ({"queue": "q", "queu": "x"}, "option queu is not an option of the connector: did you mean queue?"),
     ],
 )
 def test_a_wrong_option_is_named(spark, options, sentence):

@@ -17,7 +17,7 @@ def test_values_are_read():
 
 @pytest.mark.parametrize("wrong", ["", "0", "x", "1.5", "9999999999"])
 def test_what_is_no_number_is_refused(wrong):
-    with pytest.raises(ValueError, match="is a whole number from 1 to"):
+    with pytest.raises(ValueError, match="must be an integer from 1 to"):
         number(wrong)
 
 

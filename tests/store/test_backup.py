@@ -129,7 +129,7 @@ def test_a_file_that_is_missing_or_too_short_is_named(made):
     name = backup.read_manifest(made).files[0].name
     octets = (made / name).read_bytes()
     (made / name).write_bytes(octets[:-1])
-    with pytest.raises(BackupError, match=f"{name} has {len(octets) - 1} octets, {len(octets)} were written"):
+    with pytest.raises(BackupError, match=f"{name} has {len(octets) - 1} octets instead of {len(octets)}"):
         done(backup.check(made))
     (made / name).unlink()
     with pytest.raises(BackupError, match=f"{name} is missing"):
@@ -137,10 +137,10 @@ def test_a_file_that_is_missing_or_too_short_is_named(made):
 
 
 def test_what_is_no_backup_is_told_apart(tmp_path, made):
-    with pytest.raises(BackupError, match="there is no folder"):
+    with pytest.raises(BackupError, match="does not exist"):
         backup.read_manifest(tmp_path / "nosuch")
     (made / backup.MANIFEST).unlink()
-    with pytest.raises(BackupError, match="is no backup: it has no MANIFEST"):
+    with pytest.raises(BackupError, match="is not a complete backup: it has no MANIFEST"):
         backup.read_manifest(made)
 
 
@@ -149,7 +149,7 @@ def test_a_newer_backup_is_for_a_newer_program(made, monkeypatch):
     monkeypatch.setattr(backup, "VERSION", 2)
     (made / backup.MANIFEST).write_bytes(manifest.encode())
     monkeypatch.setattr(backup, "VERSION", 1)
-    with pytest.raises(BackupError, match="has version 2, this program reads up to 1"):
+    with pytest.raises(BackupError, match="has version 2, but this program supports only up to 1"):
         backup.read_manifest(made)
 
 
@@ -158,7 +158,7 @@ def test_no_file_is_written_outside_of_the_data_folder(name, made, tmp_path):
     manifest = backup.read_manifest(made)
     (made / backup.MANIFEST).write_bytes(manifest._replace(files=(File(name, 0, "00000000"),)).encode())
     (tmp_path / "target").mkdir()
-    with pytest.raises(BackupError, match="which no backup has"):
+    with pytest.raises(BackupError, match="which is not a file of a backup"):
         done(backup.restore(made, tmp_path / "target"))
 
 
@@ -169,8 +169,8 @@ def test_a_backup_wants_a_folder_of_its_own(data, tmp_path):
     for target, why in (
         (tmp_path / "full", "is not empty"),
         (tmp_path / "full" / "x", "is not a folder"),
-        (tmp_path / "no" / "such", "there is no folder"),
-        (data.path / "in", "in the data folder"),
+        (tmp_path / "no" / "such", "does not exist"),
+        (data.path / "in", "inside the data folder"),
     ):
         with pytest.raises(BackupError, match=why):
             done(backup.create(data.path, target, moment, NOW_MS))

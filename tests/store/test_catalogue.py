@@ -239,7 +239,7 @@ def test_a_snapshot_that_cannot_be_written_is_trouble_and_no_more(folder, monkey
     folder.clock.advance(5_000)
     catalogue.tick()
     folder.worker.run()
-    full = "cannot write definitions.json: No space left on device; the definitions themselves are safe"
+    full = "cannot write definitions.json: No space left on device; the definitions themselves are not affected"
     assert [full] == folder.troubles
     folder.snapshot()
     assert ([full, ""], 1) == (folder.troubles, written(folder))
@@ -254,7 +254,7 @@ def test_no_snapshot_is_made_of_damaged_rows(folder):
     folder.catalogue.put(*changed_row(2))
     folder.worker.run()
     folder.snapshot()
-    assert "does not fit its checksum" in folder.catalogue.failed
+    assert "checksum mismatch" in folder.catalogue.failed
     assert before == (folder.path / "definitions.json").read_bytes()
 
 
@@ -262,4 +262,4 @@ def test_no_snapshot_is_made_when_a_row_is_lost(folder):
     folder.fill({("vhost", ("v",)): {}, ("vhost", ("w",)): {}})
     folder.opened.file._connection.execute("DELETE FROM vhost WHERE name = 'v'")
     folder.snapshot()
-    assert "1 rows do not come to what 2 were" in folder.catalogue.failed
+    assert "1 rows do not match the recorded 2" in folder.catalogue.failed

@@ -69,7 +69,7 @@ def test_a_newer_version_is_refused_and_not_left_out(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(VersionError) as raised:
         newest(disk)
-    assert str(raised.value) == "the log has version 3, this program reads up to 2: start a newer one"
+    assert str(raised.value) == "the log has version 3, this program supports up to 2: start a newer one"
 
 
 @given(U64)
@@ -105,14 +105,14 @@ def test_a_damaged_one_is_left_out_and_told_of():
     disk.flip("ckpt.0000000000000002", 100)
     found, complaints = newest(disk)
     assert [each.ticket for each in found] == [1]
-    assert complaints == ["checkpoint ckpt.0000000000000002 is left out: the checkpoint is damaged"]
+    assert complaints == ["checkpoint ckpt.0000000000000002 is ignored: the checkpoint is damaged"]
 
 
 def test_one_under_the_name_of_another_is_left_out():
     disk = FaultyDisk()
     write_checkpoint(disk, Checkpoint(EPOCH, 1), [])
     disk.rename("ckpt.0000000000000001", "ckpt.0000000000000009")
-    assert newest(disk) == ([], ["checkpoint ckpt.0000000000000009 is left out: it is one of ticket 1"])
+    assert newest(disk) == ([], ["checkpoint ckpt.0000000000000009 is ignored: it belongs to ticket 1"])
 
 
 def test_one_that_cannot_be_read_is_left_out():

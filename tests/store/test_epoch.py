@@ -88,9 +88,7 @@ def test_a_log_whose_epoch_nobody_knows_is_reported_and_kept_and_the_node_starts
     for name in (BEGUN, FIRST):
         disk.damage(name, 0, b"\xff" * 64)
     node = Node(disk)
-    assert (
-        "no segment and no checkpoint tells the epoch of the log: nothing in it can be read" in node.recovered.reports
-    )
+    assert "the epoch of the log is in no segment and no checkpoint: the log is unreadable" in node.recovered.reports
     assert node.recovered.cut == ""
     (kept,) = disk.below(QUARANTINE).names()
     assert disk.below(QUARANTINE).read_file(kept).rstrip(b"\0") == records
@@ -104,7 +102,7 @@ def test_the_files_of_another_log_are_left_out(disk):
     write_checkpoint(disk, Checkpoint(epoch + 1, 9, 500, settled={1: {1: array("Q", [1, 3])}}), [0])
     disk.write_file(fmt.segment_name(2), fmt.segment_header(2, epoch, 0))
     known = find(disk)
-    assert known.complaints == [f"checkpoint {checkpoint_name(9)} is left out: it is of another log"]
+    assert known.complaints == [f"checkpoint {checkpoint_name(9)} is ignored: it belongs to another log"]
     assert (known.epoch, [each.ticket for each in known.checkpoints]) == (epoch, [0])
     assert Node(disk).live() == [1, 2, 3]
 

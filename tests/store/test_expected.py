@@ -49,7 +49,7 @@ def test_a_segment_with_live_messages_is_missed(disk, at):
     assert [(name, {1: 1})] == [tuple(each) for each in found.missing]
     (report,) = found.reports
     note = f"missing.{name}.json"
-    assert f"segment {name} is missing, and 1 messages that were in it, noted in {QUARANTINE}/{note}" in report
+    assert f"segment {name} is missing, and 1 messages in it, recorded in {QUARANTINE}/{note}" in report
     noted = json.loads(disk.below(QUARANTINE).read_file(note))
     assert {"segment": name, "live": {"1": 1}} == noted
 
@@ -83,7 +83,7 @@ def test_the_newest_is_missed_behind_a_kill(disk):
     name = segments(disk)[-1]
     disk.unlink(name)
     (report,) = reports(disk)
-    assert f"segment {name} is missing, and nobody knows how many messages" in report
+    assert f"segment {name} is missing, and an unknown number of messages" in report
 
 
 def test_a_whole_log_is_missed(disk):
@@ -100,7 +100,7 @@ def test_all_checkpoints_are_missed(disk):
         if checkpoint_ticket(name) is not None:
             disk.unlink(name)
     assert [
-        "all checkpoints of the log are missing or damaged: messages that were acknowledged may come again"
+        "all checkpoints of the log are missing or damaged: acknowledged messages may be delivered again"
     ] == reports(disk)
     assert [] == reports(disk)
 
@@ -125,7 +125,7 @@ def test_a_segment_that_had_been_given_up_is_none_when_it_is_back(disk):
     assert first not in segments(disk)
     disk.write_file(first, octets)
     found = Node(disk)
-    assert [f"segment {first} had been given up long ago and is back, kept as quarantine/{first}"] == (
+    assert [f"segment {first} had been given up and has reappeared, kept as quarantine/{first}"] == (
         found.recovered.reports
     )
     assert 1 not in found.live()
@@ -168,5 +168,5 @@ def test_a_settle_that_cannot_be_is_told_and_takes_nothing(disk, first):
     node.log.settle_seqs(1, first, first)
     node.commit()
     assert 1 == len(node.unreadable)
-    assert "the log counts wrong" in node.unreadable[0]
+    assert "internal error in the log" in node.unreadable[0]
     assert 0 <= min(segment.live for segment in node.log.ledger.segments)

@@ -50,7 +50,7 @@ def test_a_newer_version_is_refused_by_a_sentence_that_names_both(monkeypatch):
     monkeypatch.undo()
     with pytest.raises(fmt.VersionError) as raised:
         fmt.SegmentHeader.decode(octets)
-    assert str(raised.value) == "the log has version 2, this program reads up to 1: start a newer one"
+    assert str(raised.value) == "the log has version 2, this program supports up to 1: start a newer one"
 
 
 @pytest.mark.parametrize("octets", [b"", b"pybroker", bytes(64), b"x" * 64])

@@ -173,7 +173,7 @@ def test_what_cannot_be_read_is_missing_and_told_of():
     assert [] == bench.read((page, 1, 3))
     page.release(3)
     bench.worker.run()
-    assert "a page cannot be removed" in bench.unreadable[-1]
+    assert "cannot remove a page file" in bench.unreadable[-1]
 
 
 def test_a_start_removes_whatever_is_there(tmp_path):

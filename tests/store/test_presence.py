@@ -33,7 +33,7 @@ def test_a_sealed_segment_is_missed_once(disk):
     disk.unlink(name)
     for _ in range(3):
         node.tick(LOOK_MS)
-    assert [f"segment {name} was removed while the node runs: 1 messages in it are lost unless it is put back"] == (
+    assert [f"segment {name} was removed while the node is running: its 1 messages are lost unless the file is restored"] == (
         node.unreadable
     )
     assert [] == node.failed

@@ -22,9 +22,9 @@ def disk(tmp_path):
     ("kind", "said"),
     [
         (fmt.PUBLISH, "PUBLISH: messages in it are lost"),
-        (fmt.SETTLE, "SETTLE: messages that were acknowledged there may come again"),
-        (fmt.BATCH, "BATCH: nothing is lost with it"),
-        (0, "unknown: what it was cannot be told"),
+        (fmt.SETTLE, "SETTLE: acknowledged messages may be delivered again"),
+        (fmt.BATCH, "BATCH: nothing is lost"),
+        (0, "unknown: its contents are unknown"),
     ],
 )
 def test_it_is_kept_by_segment_and_offset(kind, said, disk):

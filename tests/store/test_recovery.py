@@ -115,7 +115,7 @@ def test_a_torn_last_batch_is_cut_off_without_alarm(disk, torn):
     disk.write_at(file, used - torn, bytes(torn))
     found = recover(disk)
     assert (seqs(found), found.reports) == ([1, 2], [])
-    assert found.cut.startswith("the log ended in the middle of a batch that nobody had been told of")
+    assert found.cut.startswith("the log ended in an incomplete, unconfirmed batch")
     assert disk.size(file) < used
     again = recover(disk)
     assert (seqs(again), again.reports, again.cut) == ([1, 2], [], "")

@@ -106,7 +106,7 @@ def test_a_file_that_is_no_database_is_set_aside(folder):
     (notice,) = folder.opened.notices
     assert notice.startswith("definitions.sqlite cannot be read: file is not a database; it is kept as")
     assert notice.endswith(f"and {len(SAMPLE)} definitions were restored from definitions.json")
-    assert len(SAMPLE) == sum("was missing and is as in the snapshot" in line for line in folder.opened.reports)
+    assert len(SAMPLE) == sum("was missing and is restored from the snapshot" in line for line in folder.opened.reports)
 
 
 @pytest.mark.parametrize("empty", [True, False])
@@ -158,8 +158,8 @@ def test_a_row_that_comes_back_from_the_dead_is_left_out(folder):
     folder.opened.file.close()
     folder.open()
     assert SAMPLE == folder.rows
-    assert ["queue (vhost '/', name 'q5') was in the damaged file, but not in the snapshot: left out"] == [
-        line for line in folder.opened.reports if "left out" in line
+    assert ["queue (vhost '/', name 'q5') was in the damaged file but not in the snapshot, and is dropped"] == [
+        line for line in folder.opened.reports if "is dropped" in line
     ]
 
 
@@ -182,7 +182,7 @@ def test_an_older_file_under_a_newer_snapshot_is_noticed(folder):
     (folder.path / NAME).write_bytes(old)
     folder.open()
     assert {"v", "w"} == {name for _, (name,) in folder.rows}
-    assert folder.opened.notices[0].startswith("definitions.sqlite ends with change 1, although change 2 had been")
+    assert folder.opened.notices[0].startswith("definitions.sqlite ends with change 1, but change 2 had been")
 
 
 def test_ids_of_queues_that_were_lost_do_not_come_back(folder):
@@ -199,8 +199,8 @@ def test_without_a_snapshot_what_can_be_read_counts(folder):
     folder.opened.file.close()
     folder.open()
     assert ({("vhost", ("v",)): {"x": 1}}, False) == (folder.rows, folder.catalogue.is_new)
-    assert "1 rows of the table vhost do not fit their checksums" in folder.opened.notices[0]
-    assert "restored from what could be read of it" in folder.opened.notices[0]
+    assert "1 rows of the table vhost have wrong checksums" in folder.opened.notices[0]
+    assert "restored from its readable part" in folder.opened.notices[0]
 
 
 def test_with_nothing_left_at_all_the_node_is_new(folder):
@@ -218,7 +218,7 @@ def test_a_damaged_snapshot_beside_a_whole_file_is_written_anew(folder):
     flip(folder.path / "definitions.json", 999)
     folder.open()
     assert (SAMPLE, []) == (folder.rows, folder.opened.notices)
-    assert ["definitions.json is damaged: its checksum does not fit"] == folder.opened.reports
+    assert ["definitions.json is damaged: checksum mismatch"] == folder.opened.reports
     folder.snapshot()
     folder.stop()
     folder.open()

@@ -45,7 +45,7 @@ def test_every_flipped_octet_is_found(tmp_path):
     for at in range(len(octets)):
         (tmp_path / NAME).write_bytes(octets[:at] + bytes([octets[at] ^ 0x10]) + octets[at + 1 :])
         found, faults = read_snapshots(disk)
-        assert ([], {NAME: f"{NAME} is damaged: its checksum does not fit"}) == (found, faults)
+        assert ([], {NAME: f"{NAME} is damaged: checksum mismatch"}) == (found, faults)
     (tmp_path / NAME).write_bytes(octets[:-4])
     assert [] == read_snapshots(disk)[0]
 

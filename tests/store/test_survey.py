@@ -71,7 +71,7 @@ def test_what_a_kill_leaves_is_no_damage(tmp_path):
     survey, _ = surveyed(data.log)
     assert ([], 1) == (survey.damage, survey.messages)
     assert len(survey.notes) == 1
-    assert "ends in the middle of a batch that nobody had been told of" in survey.notes[0]
+    assert "ends in an incomplete, unconfirmed batch" in survey.notes[0]
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -105,7 +105,7 @@ def test_definitions_are_counted_and_judged(data):
     path.write_bytes(path.read_bytes().replace(b'"id":2', b'"id":3'))
     survey = Survey()
     survey_definitions(Disk(data.path), survey)
-    assert "1 rows of the table queue do not fit their checksums" in survey.damage
+    assert "1 rows of the table queue have wrong checksums" in survey.damage
     path.unlink()
     survey = Survey()
     survey_definitions(Disk(data.path), survey)

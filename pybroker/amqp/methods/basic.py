@@ -75,7 +75,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     )
     # Differs from RabbitMQ: it ignores no_local everywhere (G21).
     if method.no_local and queue.owner is None:
-        session.broker.warn("no_local", "basic.consume: no_local has an effect for exclusive queues only")
+        session.broker.warn("no_local", "basic.consume: no_local has an effect on exclusive queues only")
     elif method.no_local:
         consumer.no_local = True
         queue.refused_origin = session.id

@@ -153,7 +153,7 @@ def _turn_away(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict
     error: AmqpError
     if verdict.busy:
         # Differs from RabbitMQ: its hashes cost nothing. To be refused for good a client must have been wrong.
-        error = ResourceError(f"Login was not looked at: {verdict.reason}")
+        error = ResourceError(f"Login was not checked: {verdict.reason}")
     else:
         error = AccessRefused(
             f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."

@@ -29,7 +29,7 @@ def run(node: Node, args: Args) -> None:
         if session.pid == args.pid:
             session.close(320, args.reason)
             return
-    raise Refused(f"no connection has the id {args.pid}; 'pybrokerctl list_connections pid name' shows all of them")
+    raise Refused(f"no connection has the id {args.pid}; 'pybrokerctl list_connections pid name' lists all")
 
 
 COMMAND = Command(

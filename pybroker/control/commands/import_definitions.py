@@ -59,7 +59,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
         raise Refused(f"The import was interrupted: {outcome.stopped}", EX_TEMPFAIL)
     warnings = [f"warning: {warning}" for warning in outcome.warnings]
     if len(warnings) > TOLD_MAX:
-        warnings[TOLD_MAX:] = [f"warning: and {len(warnings) - TOLD_MAX} more: see the log"]
+        warnings[TOLD_MAX:] = [f"warning: and {len(warnings) - TOLD_MAX} more; see the log"]
     facts = {action: outcome.counts.get(action, 0) for action in ("create", "update", "conflict", "skip")}
     message = "\n".join([outcome.text, *warnings])
     return {

@@ -38,7 +38,7 @@ COLUMNS = (
     Column("queue_name", lambda c: c.queue.name, "queue it consumes from"),
     Column("channel_pid", _channel_pid, "id of its channel"),
     Column("consumer_tag", lambda c: c.tag, "consumer tag"),
-    Column("ack_required", lambda c: not c.no_ack, "whether it acknowledges messages messages"),
+    Column("ack_required", lambda c: not c.no_ack, "whether it acknowledges messages"),
     Column("prefetch_count", lambda c: c.prefetch, "prefetch limit; 0: none"),
     Column(
         "active", lambda c: c.active, "whether it receives messages; false if another consumer is the single active one"

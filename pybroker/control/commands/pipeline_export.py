@@ -23,7 +23,7 @@ class Args(NamedTuple):
     uri_file: Annotated[
         str | None,
         Arg(
-            "file with amqps://user:password@host/vhost, instead of these options options",
+            "file with amqps://user:password@host/vhost, instead of these options",
             "--uri-file",
             "file",
             names="file",

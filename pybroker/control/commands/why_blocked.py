@@ -19,7 +19,7 @@ ORDER: Final = {"blocked": 0, "flow": 1, "blocking": 2}
 CONNECTIONS_MAX: Final = 500
 # Between two pauses: some milliseconds.
 SESSIONS_PER_SLICE: Final = 100
-BY: Final = {"journal": "the journal", "peer": "its own client, which does not read what it is sent"}
+BY: Final = {"journal": "the journal", "peer": "its own client, which does not read replies"}
 
 
 class Args(NamedTuple):
@@ -112,13 +112,15 @@ def _by_others(session: "AmqpSession") -> "Iterator[dict[str, Any]]":
     flows = throttle.flows
     for cause, since_ms in flows.items():
         reason = causes.of_session(session, cause)
-        text = f"has been held back for {lasting(now_ms - since_ms)} by {BY.get(reason.kind, reason.what)}"
+        text = f"has been throttled for {lasting(now_ms - since_ms)} by {BY.get(reason.kind, reason.what)}"
         yield _cause(session, reason, now_ms - since_ms, text, now=True)
     if not flows and session.shown_state == "flow" and (last := throttle.last) is not None:
         ms, by_alarm, what = now_ms - throttle.last_at_ms, last.kind == "resource", throttle.last_cause
         reason = shortage.of_past_alarm(what) if by_alarm else causes.of_past(session, last)
         by = f"the {what} alarm" if by_alarm else BY.get(reason.kind, reason.what)
-        yield _cause(session, reason, ms, f"was held back {lasting(ms)} ago by {by}, and goes on", now=False)
+        yield _cause(
+            session, reason, ms, f"was throttled {lasting(ms)} ago by {by}, and is being read again", now=False
+        )
 
 
 def _cause(session: "AmqpSession", reason: Reason, ms: int, text: str, *, now: bool) -> dict[str, Any]:
@@ -170,21 +172,21 @@ def _headline(found: list[dict[str, Any]], last: dict[str, Any] | None, args: Ar
     if found:
         return _counts(found)
     if args.connection is not None:
-        text = f"{args.connection} is not held back."
+        text = f"{args.connection} is not blocked or throttled."
     elif alarmed:
         text = "No client is connected. Publishers will be blocked until the alarm clears."
     else:
-        text = "No connection is held back."
+        text = "No connection is blocked or throttled."
     if last is None:
-        return f"{text} {'It never was' if args.connection is not None else 'None of the open ones ever was'}."
+        return f"{text} {'It never was' if args.connection is not None else 'No open connection ever was'}."
     ago = lasting(1000 * last["last_blocked_age"])
-    whom = "It was, by" if args.connection is not None else f"The last was {last['pid']} {last['name']}, by"
+    whom = "The last cause was" if args.connection is not None else f"The last was {last['pid']} {last['name']}, by"
     times = ", ".join(
-        f"{lasting(last[key])} in all by {what}"
+        f"{lasting(last[key])} by {what}"
         for key, what in (("blocked_time", "alarms"), ("flow_time", "flow control"))
         if last[key]
     )
-    return f"{text} {whom} {last['last_blocked_cause']}, {ago} ago" + (f" ({times})." if times else ".")
+    return f"{text} {whom} {last['last_blocked_cause']}, {ago} ago" + (f" (total: {times})." if times else ".")
 
 
 def _counts(found: list[dict[str, Any]]) -> str:
@@ -200,7 +202,7 @@ def _counts(found: list[dict[str, Any]]) -> str:
     for number, one, many, when in parts:
         if number:
             who = f"{number:,} more" if told else counted(number, "connection")
-            told.append(f"{who} {one if number == 1 else many}{'' if told else ' held back'}{when}")
+            told.append(f"{who} {one if number == 1 else many}{'' if told else ' blocked or throttled'}{when}")
     return f"{'; '.join(told)}."
 
 

@@ -33,13 +33,13 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     elif found:
         lines, before = [_sentence(found[0], args)], found[1:]
     else:
-        tail = "It is there." if exists else _general(node)
-        raise Refused(f"The audit log knows of no deletion of queue '{args.queue}' in vhost '{args.vhost}'. {tail}")
+        tail = "The queue exists." if exists else _general(node)
+        raise Refused(f"The audit log contains no deletion of queue '{args.queue}' in vhost '{args.vhost}'. {tail}")
     if before:
         lines.append("Before that:")
         lines += [f"  {_when(entry)}  {printable(entry.get('cause'))}" for entry in before]
     if exists:
-        lines.append("A queue of this name is there again.")
+        lines.append("A queue of this name exists again.")
     return node.tell("\n".join(lines), exists=exists, deletions=found, lost=lost)
 
 
@@ -66,16 +66,17 @@ def _lapse(lost: dict[str, Any], args: Args) -> str:
     queue, vhost = printable(args.queue), printable(args.vhost)
     user, peer = printable(declared.get("user", "")), printable(declared.get("peer", ""))
     return (
-        f"Queue '{queue}' in vhost '{vhost}' was {lost['kind']}, so it did not outlive the node, which started again "
-        f"at {_when(lost['started'])} UTC. It had been declared at {_when(declared)} UTC by user '{user}' from {peer}."
+        f"Queue '{queue}' in vhost '{vhost}' was {lost['kind']}, so it was deleted when the node restarted at "
+        f"{_when(lost['started'])} UTC. It had been declared at {_when(declared)} UTC by user '{user}' from "
+        f"{peer}."
     )
 
 
 def _general(node: Node) -> str:
     started = next(_starts(node, ""), None)
-    when = "" if started is None else f", which started last at {_when(started)} UTC"
-    older = "If it ever was, that stands in an older audit log"
-    return f"{older}. Transient and exclusive queues do not outlive the node{when}."
+    when = "" if started is None else f"; it last started at {_when(started)} UTC"
+    older = "An earlier deletion may be in an older audit log"
+    return f"{older}. Transient and exclusive queues are deleted when the node stops{when}."
 
 
 def _when(entry: dict[str, Any]) -> str:
@@ -93,7 +94,7 @@ def _sentence(entry: dict[str, Any], args: Args) -> str:
             by = f"by an operator, {peer}: {cause}"
         case _:
             by = f"({cause}; {printable(entry.get('connection'))})" if peer else f"({cause})"
-    with_it = f" {messages:,} message{'' if messages == 1 else 's'} went with it." if messages else ""
+    with_it = f" {messages:,} message{'' if messages == 1 else 's'} were deleted with it." if messages else ""
     queue, vhost = printable(args.queue), printable(args.vhost)
     return f"Queue '{queue}' in vhost '{vhost}' was deleted at {_when(entry)} UTC {by}.{with_it}"
 

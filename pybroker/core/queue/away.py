@@ -294,7 +294,7 @@ def _miss(queue: "Queue", level: "Level", count: int, octets: int) -> None:
     """Go on without messages that could not be read. They are not settled: the log keeps what there is of them."""
     queue.backlog.count_lost(level, count, octets)
     queue.unreadable += count
-    queue.vhost.broker.warn(f"unreadable {queue.id}", f"{queue!r} goes on without {count} messages that cannot be read")
+    queue.vhost.broker.warn(f"unreadable {queue.id}", f"{queue!r} continues without {count} unreadable messages")
 
 
 def drop_front(queue: "Queue", level: "Level", count: int) -> int:

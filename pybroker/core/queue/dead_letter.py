@@ -170,7 +170,7 @@ class Departures(Chore):
             targets = () if letter is None else letter.targets
             fault = obstacle(queue, message, targets) if queue.limits.at_least_once and not queue.deleted else ""
             if fault:
-                broker.warn(f"stays {queue.id}", f"Dead letters of {queue!r} stay with it: {fault}")
+                broker.warn(f"stays {queue.id}", f"Dead letters stay in {queue!r}: {fault}")
                 staying.keep(message, reason, broker.clock.now_ms)
                 return cost
             staying.gone(message)
@@ -224,7 +224,9 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
     exchange = vhost.exchanges.get(limits.dead_letter_exchange)
     if exchange is None:
         name = limits.dead_letter_exchange
-        warn(f"dlx {vhost.name}/{queue.name}", f"Dead letters of {queue!r} are {fate}: no exchange '{name}'")
+        warn(
+            f"dlx {vhost.name}/{queue.name}", f"Dead letters of {queue!r} are {fate}: exchange '{name}' does not exist"
+        )
         return None
     props = properties.decode_properties(octets)
     old = props.headers if props.headers is not None else Table()
@@ -239,7 +241,9 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
     octets = properties.encode_properties(props)
     if len(octets) > vhost.broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
         # Differs from RabbitMQ: it sends a header frame above frame_max, and the consumer closes its connection.
-        warn(f"deaths {vhost.name}/{queue.name}", f"Message {fate}: it died too often, last in {queue!r}")
+        warn(
+            f"deaths {vhost.name}/{queue.name}", f"Message {fate}: it was dead-lettered too often, last from {queue!r}"
+        )
         return None
     try:
         traits = properties.traits_of(octets, GROWN)

@@ -117,9 +117,9 @@ def obstacle(queue: "Queue", message: "Message", targets: "tuple[Destination, ..
     # Differs from RabbitMQ: it sends to those that have room, and tries the others again.
     if not targets:
         name = queue.limits.dead_letter_exchange
-        return f"the exchange '{name}' is missing, or leads to no queue"
+        return f"exchange '{name}' is missing or routes to no queue"
     octets = message.run.body_octets_of(range(message.index, message.index + 1))
     for target in targets:
         if not target.has_room(octets):
-            return f"{target!r} has no room"
+            return f"{target!r} is full"
     return ""

@@ -278,7 +278,7 @@ class Schedule(Destination):
         broker.timers.forget(self)
         if self.messages:
             name = describe("exchange", self.exchange.name, self.vhost.name)
-            log.warning("%s is deleted with %d messages that were not due yet", name, self.messages)
+            log.warning("%s is deleted with %d messages that were not due", name, self.messages)
         self.delays.clear()
         self.times.clear()
         self.shelf.clear()
@@ -324,7 +324,7 @@ class Schedule(Destination):
             self.wake()
 
     def _tell_unreadable(self) -> None:
-        text = f"{self!r} goes on without {self.unreadable} messages that cannot be read"
+        text = f"{self!r} continues without {self.unreadable} unreadable messages"
         self.vhost.broker.warn(f"unreadable {self.id}", text)
 
     @property

@@ -104,7 +104,7 @@ def _exchange(broker: "Broker", change: Change) -> None:
     value = change.item.value
     vhost, name = _find_vhost(broker, value), value["name"]
     if name in vhost.exchanges:
-        raise Fault("somebody else has declared it meanwhile")
+        raise Fault("it was declared by another client meanwhile")
     create_exchange(
         EXCHANGE_TYPES[value["type"]],
         vhost,
@@ -121,7 +121,7 @@ def _queue(broker: "Broker", change: Change) -> None:
     value = change.item.value
     vhost, name = _find_vhost(broker, value), value["name"]
     if name in vhost.queues:
-        raise Fault("somebody else has declared it meanwhile")
+        raise Fault("it was declared by another client meanwhile")
     arguments = queue_arguments(value, vhost.queue_type)
     asked = QueueProperties(value["durable"], exclusive=False, auto_delete=value["auto_delete"], arguments=arguments)
     create_queue(vhost, None, None, name, asked)
@@ -134,14 +134,14 @@ def _binding(broker: "Broker", change: Change) -> None:
     ends: Mapping[str, Target] = vhost.queues if value["destination_type"] == "queue" else vhost.exchanges
     destination = ends.get(value["destination"])
     if source is None or destination is None:
-        raise Fault("somebody else has deleted one of its ends meanwhile")
+        raise Fault("its source or destination was deleted meanwhile")
     create_binding(source, destination, value["routing_key"], checked_arguments(value))
 
 
 def _find_vhost(broker: "Broker", value: Value) -> "VHost":
     vhost = broker.vhosts.get(value["vhost"])
     if vhost is None:
-        raise Fault("somebody else has deleted its virtual host meanwhile")
+        raise Fault("its virtual host was deleted meanwhile")
     return vhost
 
 

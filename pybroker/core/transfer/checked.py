@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 # Whose items may be of a kind that is not built here: the rest of a document makes sense without them.
 OPTIONAL: Final = frozenset({"exchanges", "queues", "bindings", "policies", "parameters"})
-NO_INTERNAL: Final = "exports of RabbitMQ leave internal exchanges out"
+NO_INTERNAL: Final = "RabbitMQ does not export internal exchanges"
 
 
 class Checker:
@@ -87,7 +87,7 @@ class Checker:
         if unsupported and self._skip_unsupported:
             if item.section in {"exchanges", "queues"}:
                 self._left_out.add((item.section, item.value["vhost"], item.value["name"]))
-            self.warnings[f"{item.label} is left out: {text}"] = None
+            self.warnings[f"{item.label} is skipped: {text}"] = None
             self._take(Change(SKIP, item, (), text))
         else:
             self.unsupported += unsupported
@@ -111,7 +111,7 @@ class Checker:
         self._check_owner(item)
         reason = self._why_skipped(item)
         if reason:
-            self.warnings[f"{item.label} is left out: {reason}"] = None
+            self.warnings[f"{item.label} is skipped: {reason}"] = None
             return Change(SKIP, item, (), reason)
         if item.section == "users":
             item = self._with_known_password(item)
@@ -128,7 +128,7 @@ class Checker:
             case "exchanges" | "queues" if value["name"].startswith(RESERVED):
                 return f"its name begins with '{RESERVED}'"
             case "queues" if value["exclusive"]:
-                return "it is exclusive to a connection"
+                return "it is exclusive"
             case "bindings":
                 return self._why_not_bound(value)
         return ""
@@ -138,10 +138,10 @@ class Checker:
         if not value["source"]:
             return "the default exchange has no bindings of its own"
         if not self._is_there("exchange", vhost, value["source"]):
-            return f"there is no exchange '{value['source']}'; {NO_INTERNAL}"
+            return f"exchange '{value['source']}' does not exist; {NO_INTERNAL}"
         kind, name = value["destination_type"], value["destination"]
         if not self._is_there(kind, vhost, name):
-            return f"there is no {kind} '{name}'" + (f"; {NO_INTERNAL}" if kind == "exchange" else "")
+            return f"{kind} '{name}' does not exist" + (f"; {NO_INTERNAL}" if kind == "exchange" else "")
         return ""
 
     def _is_there(self, kind: str, vhost_name: str, name: str) -> bool:
@@ -160,9 +160,9 @@ class Checker:
         """Refuse what belongs to a virtual host or a user that is not there, and will not be."""
         vhost, user = item.value.get("vhost"), item.value.get("user")
         if vhost is not None and vhost not in self._broker.vhosts and not self._document.has("vhosts", vhost):
-            raise Fault(f"there is no virtual host '{vhost}'")
+            raise Fault(f"virtual host '{vhost}' does not exist")
         if user is not None and self._broker.users.get(user) is None and not self._document.has("users", user):
-            raise Fault(f"there is no user '{user}'")
+            raise Fault(f"user '{user}' does not exist")
 
     def _with_known_password(self, item: Item) -> Item:
         """Take a password that is the user's already as none: nothing changes."""
@@ -199,7 +199,7 @@ class Checker:
             try:
                 Permission(*(value[each] if each == name else "" for each in ("configure", "write", "read")))
             except PatternError as error:
-                raise Fault(f"its {name} is no regular expression that can be used here: {error}") from None
+                raise Fault(f"its {name} is not a supported regular expression: {error}") from None
 
     def _topic_permission(self, value: Value) -> None:
         for name in ("write", "read"):
@@ -207,7 +207,7 @@ class Checker:
             try:
                 TopicPermission(value["vhost"], value["user"], *patterns)
             except PatternError as error:
-                raise Fault(f"its {name} is no regular expression that can be used here: {error}") from None
+                raise Fault(f"its {name} is not a supported regular expression: {error}") from None
 
     def _policy(self, value: Value) -> None:
         self._check_parameter(value["vhost"], POLICY, value["name"], policy_value(value))
@@ -217,7 +217,7 @@ class Checker:
         if component in self._broker.parameters.components:
             self._check_parameter(value["vhost"], component, value["name"], value["value"])
         else:
-            text = f"component '{component}' is unknown here: its parameters are kept for an export, and do nothing"
+            text = f"component '{component}' is unknown: its parameters are stored for an export, but have no effect"
             self.warnings[text] = None
 
     def _check_parameter(self, vhost: str, component: str, name: str, value: Any) -> None:
@@ -289,7 +289,9 @@ class Checker:
         limit, new = self._broker.settings.queues_max, sum(self._new_queues.values())
         there = sum(len(vhost.queues) for vhost in self._broker.vhosts.values())
         if limit is not None and new and there + new > limit:
-            self.faults.append(f"{new} queues more than the {there} there are exceed cluster_queue_limit, {limit}")
+            self.faults.append(
+                f"{new} more queues besides the existing {there} would exceed cluster_queue_limit, {limit}"
+            )
 
 
 _CHECKS: Final = {
@@ -323,7 +325,7 @@ def checked_arguments(value: Value) -> "Table":
     try:
         encode_table(table)
     except ValueError as error:
-        raise Fault(f"its arguments do not fit into AMQP: {error}") from None
+        raise Fault(f"its arguments cannot be encoded in AMQP: {error}") from None
     return table
 
 

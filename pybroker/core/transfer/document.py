@@ -73,7 +73,7 @@ def read_item(section: str, raw: Any, *, version: str = "", vhost: str | None = 
     """
     known = SECTIONS[section]
     if not isinstance(raw, dict):
-        raise Fault(f"item {number} of {section} is no object but {shown(raw)}")
+        raise Fault(f"item {number} of {section} is not an object but {shown(raw)}")
     if vhost is not None and known.in_vhost:
         raw = {**raw, "vhost": vhost}
     try:
@@ -94,7 +94,7 @@ def read_item(section: str, raw: Any, *, version: str = "", vhost: str | None = 
 
 def _check_vhost(raw: Raw) -> None:
     if raw.get("vhost") is None:
-        raise Fault("it names no virtual host; definitions of a single one are imported with --vhost")
+        raise Fault("it has no virtual host; import definitions of a single virtual host with --vhost")
 
 
 # -- users and virtual hosts ------------------------------------------------------------------------------------------
@@ -246,12 +246,12 @@ class Document:
             self.version = str(items)
         elif name not in SECTIONS:
             if isinstance(items, list) and items:
-                self.warnings[f"section {name!r:.80} is unknown and left out"] = None
+                self.warnings[f"section {name!r:.80} is unknown and skipped"] = None
         elif not isinstance(items, list):
-            self.faults.append(f"{name} is no list but {shown(items)}")
+            self.faults.append(f"{name} is not a list but {shown(items)}")
         elif self.vhost is not None and name not in VHOST_SECTIONS:
             if items:
-                self.warnings[f"{name} are left out, since they are not in virtual host '{self.vhost}'"] = None
+                self.warnings[f"{name} are skipped, since they are not in a virtual host (--vhost {self.vhost})"] = None
         else:
             for number, raw in enumerate(items, 1):
                 self._take(name, raw, number)

@@ -32,12 +32,12 @@ def text(item: Mapping[str, Any], name: str) -> str:
     if value is None:
         raise Fault(f"it has no {name}")
     if not isinstance(value, str):
-        raise Fault(f"its {name} is no text but {shown(value)}")
+        raise Fault(f"its {name} is not a text but {shown(value)}")
     if not value.isascii():
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise Fault(f"its {name} has half a character: {shown(value)}") from None
+            raise Fault(f"its {name} has an unpaired surrogate: {shown(value)}") from None
     return value
 
 
@@ -46,7 +46,7 @@ def short_text(item: Mapping[str, Any], name: str) -> str:
     value = text(item, name)
     octets = len(value.encode())
     if octets > NAME_OCTETS_MAX:
-        raise Fault(f"its {name} has {octets} octets, {NAME_OCTETS_MAX} is the most")
+        raise Fault(f"its {name} has {octets} octets; the maximum is {NAME_OCTETS_MAX}")
     return value
 
 
@@ -73,7 +73,7 @@ def pairs(item: Mapping[str, Any], name: str) -> dict[str, Any] | None:
     if is_pairs(value):
         value = dict(value)
     if not isinstance(value, dict):
-        raise Fault(f"its {name} is no object but {shown(value)}")
+        raise Fault(f"its {name} is not an object but {shown(value)}")
     return value
 
 
@@ -97,7 +97,7 @@ def secret(item: Mapping[str, Any], name: str) -> str:
     try:
         return text(item, name)
     except Fault:
-        raise Fault(f"its {name} is no text") from None
+        raise Fault(f"its {name} is not a text") from None
 
 
 def check_depth(item: Mapping[str, Any]) -> None:
@@ -119,7 +119,7 @@ def check_characters(item: Mapping[str, Any]) -> None:
     try:
         _plain(item).encode()
     except UnicodeEncodeError as error:
-        raise Fault(f"it has half a character: {shown(error.object[error.start])}") from None
+        raise Fault(f"it has an unpaired surrogate: {shown(error.object[error.start])}") from None
     except ValueError:
         raise Fault("it has a number that is too large") from None
 
@@ -155,7 +155,7 @@ def _typed(value: Any, depth: int) -> tuple[Any, str]:
             return value, "t"
         case int():
             if not -(1 << 63) <= value < 1 << 63:
-                raise Fault(f"its arguments have a number beyond 64 bits: {shown(value)}")
+                raise Fault(f"its arguments have a number of more than 64 bits: {shown(value)}")
             return value, "l"
         case float():
             return value, "d"

@@ -45,7 +45,7 @@ def compare(item: Item, there: Value | None) -> Change | None:
         return None
     if section.updated:
         return Change(UPDATE, item, differences)
-    return Change(CONFLICT, item, differences, "what exists stays as it is")
+    return Change(CONFLICT, item, differences, "the existing one stays unchanged")
 
 
 def _differences(item: Item, there: Mapping[str, Any]) -> list[Difference]:

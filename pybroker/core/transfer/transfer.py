@@ -52,22 +52,22 @@ class Outcome(NamedTuple):
     @property
     def fault_text(self) -> str:
         """Return what is wrong, for people."""
-        text = bulleted("The definitions cannot be imported, and nothing was changed", self.faults)
+        text = bulleted("The definitions cannot be imported; nothing was changed", self.faults)
         if self.unsupported:
-            text += f"\n--skip-unsupported leaves out {self.unsupported} of these that the node cannot have"
+            text += f"\nuse --skip-unsupported to skip {self.unsupported} of these, which the node does not support"
         return text
 
     @property
     def text(self) -> str:
         """Return what was done, for people."""
         if self.unchanged:
-            return "The definitions are those that were imported last, and were skipped"
-        words = [(CREATE, "created"), (UPDATE, "updated"), (CONFLICT, "kept as it is though the file differs")]
+            return "The definitions are unchanged since the last import and were skipped"
+        words = [(CREATE, "created"), (UPDATE, "updated"), (CONFLICT, "kept although the file differs")]
         told = [
-            f"{self.counts[action]} {what}" for action, what in [*words, (SKIP, "left out")] if action in self.counts
+            f"{self.counts[action]} {what}" for action, what in [*words, (SKIP, "skipped")] if action in self.counts
         ]
         if not self.counts.keys() & {CREATE, UPDATE}:
-            told.insert(0, "nothing was to be changed")
+            told.insert(0, "nothing to change")
         return f"Definitions imported: {', '.join(told)}"
 
 
@@ -211,7 +211,7 @@ def _stopped(outcome: Outcome, done: int, error: Exception) -> str:
     wanted = (change for change in outcome.changes if change.action in {CREATE, UPDATE})
     label = next(islice(wanted, done, None)).item.label
     count = outcome.counts.get(CREATE, 0) + outcome.counts.get(UPDATE, 0)
-    return f"{label}: {error}. Of {count} changes {done} were made before; import again to make the others"
+    return f"{label}: {error}. {done} of {count} changes were made; import again to complete them"
 
 
 def bulleted(title: str, sentences: tuple[str, ...]) -> str:

@@ -56,7 +56,7 @@ def _memory() -> dict[str, Any]:
         session.check_memory()
     except FailureError as failure:
         return _check("memory", failure.text, ok=False)
-    return _check("memory", f"{session.memory_octets() >> 20} MiB to be had", ok=True)
+    return _check("memory", f"{session.memory_octets() >> 20} MiB available", ok=True)
 
 
 def _folder(what: str, folder: Path, needed: int) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _folder(what: str, folder: Path, needed: int) -> dict[str, Any]:
         while not there.exists() and there != there.parent:
             there = there.parent
     if not there.is_dir():
-        return _check(what, f"{folder} is not there: is telemetry.enabled, has the node run?", ok=False)
+        return _check(what, f"{folder} does not exist: is telemetry.enabled, and has the node run?", ok=False)
     if not os.access(there, needed):
-        return _check(what, f"{there} is not ours: run as the user of the node", ok=False)
+        return _check(what, f"no permission for {there}: run as the user of the node", ok=False)
     return _check(what, str(folder), ok=True)

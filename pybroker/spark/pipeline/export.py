@@ -57,7 +57,7 @@ def drain(spark: "SparkSession", folder: Path, options: dict[str, str], *, avail
         lines = [line for line in str(error).splitlines() if line.strip()]
         why = next((line for line in reversed(lines) if "Error: " in line), lines[0] if lines else "no reason given")
         if any(sign in str(error) for sign in ABSENT):
-            why = "the Python that Spark runs has no pybroker: there, pip install 'pybroker[spark]'"
+            why = "pybroker is not installed in the Python that Spark runs: pip install 'pybroker[spark]'"
             raise FailureError(f"the export failed: {why}", UNAVAILABLE) from error
         raise FailureError(f"the export failed: {why.strip()}") from error
     return rows

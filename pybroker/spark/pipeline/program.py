@@ -65,7 +65,7 @@ def read_time(text: str, now: datetime) -> datetime:
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        raise FailureError(f"'{text}' is no time: say 7d, 36h or 2026-01-31T13:00", USAGE) from None
+        raise FailureError(f"'{text}' is not a time: use 7d, 36h or 2026-01-31T13:00", USAGE) from None
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 
 

@@ -41,7 +41,7 @@ def check(url: str) -> None:
         socket.create_connection((host, port), timeout=ANSWER_S_MAX).close()
     except OSError as error:
         why = error.strerror or str(error)
-        raise FailureError(f"no Spark Connect server answers at {host}:{port}: {why}", UNAVAILABLE) from None
+        raise FailureError(f"no Spark Connect server responds at {host}:{port}: {why}", UNAVAILABLE) from None
 
 
 def missing_packages() -> list[str]:
@@ -69,7 +69,7 @@ def address(url: str) -> tuple[str, int]:
     """Return host and port of `sc://host:port/;options`. Raises FailureError."""
     match = _ADDRESS.fullmatch(url.removeprefix(SCHEME))
     if match is None:
-        raise FailureError(f"'{url}' is no address of a Spark Connect server: sc://host:{PORT}", USAGE)
+        raise FailureError(f"'{url}' is not an address of a Spark Connect server: sc://host:{PORT}", USAGE)
     return match[1].strip("[]"), int(match[2] or PORT)
 
 
@@ -97,11 +97,13 @@ def check_folder(spark: "SparkSession", folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         spark.range(1).coalesce(1).write.mode("overwrite").parquet(str(written))
         if not any(written.glob("*.parquet")):
-            raise FailureError(f"Spark wrote to {folder}, and nothing is there: it sees another disk", UNAVAILABLE)
+            raise FailureError(
+                f"Spark wrote to {folder}, but the files are not there: it uses another disk", UNAVAILABLE
+            )
         written.rename(moved)
     except OSError as error:
         raise FailureError(
-            f"what Spark writes to {folder} is not ours to move: {error.strerror}", UNAVAILABLE
+            f"no permission to move the files that Spark writes to {folder}: {error.strerror}", UNAVAILABLE
         ) from None
     except PySparkException as error:
         first = str(error).strip().partition("\n")[0]

@@ -17,13 +17,13 @@ from pybroker.spark.pipeline.tables import LOGS, STAGING, Warehouse
 def run(given: argparse.Namespace, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
     """Run a job or all of them. Raises FailureError."""
     if since >= until:
-        raise FailureError(f"nothing lies between {iso(since)} and {iso(until)}", USAGE)
+        raise FailureError(f"there are no rows between {iso(since)} and {iso(until)}", USAGE)
     names = [*JOBS] if "all" in given.job else [*given.job]
     warehouse, window = Warehouse(given.warehouse, now), Window(since, until)
     if given.dry_run:
         return _plan(warehouse, given, names, window)
     if "ingest" in names and not given.telemetry.is_dir():
-        raise FailureError(f"there is no telemetry in {given.telemetry}: is telemetry.enabled, has the node run?")
+        raise FailureError(f"there is no telemetry in {given.telemetry}: is telemetry.enabled, and has the node run?")
     from pybroker.spark.pipeline import remote, session  # noqa: PLC0415 - after what is cheap to find
 
     with warehouse.lock():
@@ -63,7 +63,7 @@ def perform(run: Run, names: list[str]) -> dict[str, Any]:
         lines.append(f"{name}: {', '.join(f'{what} {n}' for what, n in figures.items())} ({seconds} s)")
     bad = told.get("ingest", {}).get("bad lines", 0)
     if bad:
-        lines.append(f"{bad} lines were no rows: they are kept in {run.warehouse.folder / '_bad'}")
+        lines.append(f"{bad} lines were invalid and are kept in {run.warehouse.folder / '_bad'}")
     return {"result": "ok", "jobs": told, "message": "\n".join(lines)}
 
 

@@ -73,7 +73,7 @@ def check_packages() -> None:
             raise FailureError(f"the pipeline needs {wanted}: pip install 'pybroker[spark]'", UNAVAILABLE)
         numbers = tuple(int(part) for part in version.split(".")[: len(least)] if part.isdecimal())
         if numbers < least:
-            text = f"the pipeline needs {wanted}, and here is {version}: pip install 'pybroker[spark]'"
+            text = f"the pipeline needs {wanted}, but {version} is installed: pip install 'pybroker[spark]'"
             raise FailureError(text, UNAVAILABLE)
 
 
@@ -108,7 +108,7 @@ def check_memory() -> None:
     """Raise FailureError if there is too little memory for a virtual machine of ours."""
     octets = memory_octets()
     if 0 < octets < MEMORY_OCTETS_MIN:
-        text = f"the pipeline needs {MEMORY_OCTETS_MIN >> 20} MiB of memory, and {octets >> 20} MiB are to be had"
+        text = f"the pipeline needs {MEMORY_OCTETS_MIN >> 20} MiB of memory, but only {octets >> 20} MiB are available"
         raise FailureError(text, UNAVAILABLE)
 
 

@@ -29,11 +29,11 @@ def status(folder: Path, journal: Path, now: datetime) -> dict[str, Any]:
     if any(jobs.values()):
         lines += [f"{name}: {_told(job)}" for name, job in jobs.items()]
     else:
-        lines.append("No job has run: pybrokerctl pipeline run all")
+        lines.append("No job has run; run 'pybrokerctl pipeline run all'")
     for name, t in tables.items():
         span = f"1 date, {t['from']}" if t["dates"] == 1 else f"{t['dates']} dates, {t['from']} to {t['to']}"
         lines.append(f"{name}: {span}, {mib(t['octets'])}")
-    lines.append(f"Files that wait: {sum(files.values())}" + (f", behind by {lag_s} s" if lag_s else ""))
+    lines.append(f"Files waiting: {sum(files.values())}" + (f", behind by {lag_s} s" if lag_s else ""))
     facts = {"warehouse": str(folder), "telemetry": str(journal), "jobs": jobs, "tables": tables}
     return {**facts, "files_waiting": files, "lag_s": lag_s, "message": "\n".join(lines)}
 

@@ -117,7 +117,9 @@ class Warehouse:
         try:
             state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise FailureError(f"{path} is damaged: {error}; without it all journal files are read anew") from None
+            raise FailureError(
+                f"{path} is damaged: {error}; if it is removed, all telemetry files are read again"
+            ) from None
         return state
 
     def note(self, kind: str, name: str, value: Any) -> None:

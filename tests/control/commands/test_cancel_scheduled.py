@@ -66,10 +66,10 @@ def test_it_waits_for_the_disk(operator, waiting, world, monkeypatch):
     log.failed = "it burns"
     with pytest.raises(Refused) as refused:
         operator.ask("cancel_scheduled", exchange="x", ids=[str(waiting[0])])
-    expected = (69, "after a crash the messages may be there again: it burns")
+    expected = (69, "the messages may reappear after a crash: it burns")
     assert expected == (refused.value.exit_code, refused.value.text)
     log.failed = ""
-    with pytest.raises(Refused, match="did not take it within 10 seconds"):
+    with pytest.raises(Refused, match="did not sync within 10 seconds"):
         operator.ask("cancel_scheduled", exchange="x", ids=[str(waiting[1])])
     log.completed = 5
     assert "1 message cancelled" == operator.ask("cancel_scheduled", exchange="x", ids=[str(waiting[2])])["message"]

@@ -14,8 +14,8 @@ def test_a_document_is_imported(operator):
         action: answer[action] for action in ("create", "update", "conflict", "skip")
     }
     assert answer["message"] == (
-        "Definitions imported: 1 created, 1 left out\n"
-        "warning: queue 'amq.gen-x' in vhost '/' is left out: its name begins with 'amq.'"
+        "Definitions imported: 1 created, 1 skipped\n"
+        "warning: queue 'amq.gen-x' in vhost '/' is skipped: its name begins with 'amq.'"
     )
 
 
@@ -25,8 +25,8 @@ def test_a_fault_leaves_all_as_it_was(operator):
         operator.ask("import_definitions")
     assert 65 == refused.value.exit_code
     assert refused.value.text == (
-        "The definitions cannot be imported, and nothing was changed:\n"
-        " * item 2 of queues: it names no virtual host; definitions of a single one are imported with --vhost"
+        "The definitions cannot be imported; nothing was changed:\n * item 2 of queues: it has no virtual "
+        "host; import definitions of a single virtual host with --vhost"
     )
     assert 1 == len(refused.value.facts["faults"])
     assert {} == operator.world.vhost.queues
@@ -48,7 +48,7 @@ def test_many_warnings_are_counted(operator):
     operator.lines = [["queues", [{**QUEUE, "name": f"amq.{n}"} for n in range(TOLD_MAX + 5)]]]
     answer = operator.ask("import_definitions")
     assert TOLD_MAX + 5 == len(answer["warnings"])
-    assert answer["message"].endswith("warning: and 5 more: see the log")
+    assert answer["message"].endswith("warning: and 5 more; see the log")
 
 
 def test_another_format_is_refused(operator):
@@ -80,14 +80,14 @@ def test_what_the_node_cannot_have_blocks_the_import_unless_it_is_left_out(opera
     operator.lines = list(UNSUPPORTED)
     with pytest.raises(Refused) as refused:
         operator.ask("import_definitions")
-    assert "\n--skip-unsupported leaves out 4 of these that the node cannot have" in refused.value.text
+    assert "\nuse --skip-unsupported to skip 4 of these, which the node does not support" in refused.value.text
     assert {} == operator.world.vhost.queues
     operator.lines = list(UNSUPPORTED)
     answer = operator.ask("import_definitions", skip_unsupported=True)
     assert (answer["create"], answer["skip"]) == (2, 5)
     assert ["q"] == list(operator.world.vhost.queues)
     for text in ("exchange 'x'", "queue 's'", "policy 'p'", "to queue 's'", "from exchange 'x'"):
-        assert any(text in warning and "is left out: " in warning for warning in answer["warnings"]), text
+        assert any(text in warning and "is skipped: " in warning for warning in answer["warnings"]), text
 
 
 def test_the_plan_leaves_the_same_out(operator):
@@ -98,5 +98,5 @@ def test_the_plan_leaves_the_same_out(operator):
 
 def test_what_has_no_owner_is_a_fault_all_the_same(operator):
     operator.lines = [["queues", [{**STREAM, "vhost": "nowhere"}]]]
-    with pytest.raises(Refused, match="there is no virtual host 'nowhere'"):
+    with pytest.raises(Refused, match="virtual host 'nowhere' does not exist"):
         operator.ask("import_definitions", skip_unsupported=True)

@@ -48,7 +48,7 @@ def test_where_no_calendar_goes_it_is_a_number(operator, peer):
 def test_an_exchange_where_nothing_ever_waits_is_refused(operator):
     with pytest.raises(Refused) as refused:
         operator.list("list_scheduled", exchange="amq.topic")
-    text = "exchange 'amq.topic' in virtual host '/' is of type topic: no message waits there"
+    text = "exchange 'amq.topic' in virtual host '/' is of type topic: it holds no messages"
     assert (65, text) == (refused.value.exit_code, refused.value.text)
     with pytest.raises(Refused, match="was not found"):
         operator.list("list_scheduled", exchange="nosuch")
@@ -63,5 +63,5 @@ def test_while_a_start_reads_it_who_asks_is_told_to_wait(operator, peer, world, 
     schedule.restore([(0, False, stretch)], 1)
     with pytest.raises(Refused) as refused:
         operator.list("list_scheduled")
-    text = "the schedule of exchange 'x' in vhost '/' is being read, 7 messages: try again in some seconds"
+    text = "the schedule of exchange 'x' in vhost '/' is loading, 7 messages left; try again in a few seconds"
     assert (75, text) == (refused.value.exit_code, refused.value.text)

@@ -41,7 +41,7 @@ def test_b14_status_and_environment_show_it(operator, marks):
 def test_b11_above_one_is_accepted_with_a_warning(operator, marks, caplog):
     operator.ask("set_vm_memory_high_watermark", threshold="100")
     assert marks.memory_limit_octets == 500 * GIB
-    assert "Memory high watermark of 100.0 is above 1: it is never reached" in caplog.text
+    assert "Memory high watermark of 100.0 is above 1: it can never be reached" in caplog.text
     command = commands.load("set_vm_memory_high_watermark")
     assert (
         "100 times the available memory is a limit that cannot be exceeded: the memory alarm will never be "

@@ -16,8 +16,11 @@ def audit(operator, *deletions: dict[str, object]) -> None:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ({"cause": "client", "facts": {"messages": 1234}}, "by user 'guest' from a:1. 1,234 messages went with it."),
-        ({"cause": "client", "facts": {"messages": 1}}, "by user 'guest' from a:1. 1 message went with it."),
+        (
+            {"cause": "client", "facts": {"messages": 1234}},
+            "by user 'guest' from a:1. 1,234 messages were deleted with it.",
+        ),
+        ({"cause": "client", "facts": {"messages": 1}}, "by user 'guest' from a:1. 1 message were deleted with it."),
         (
             {"cause": "command delete_queue", "peer": "uid 0 (pid 7)"},
             "by an operator, uid 0 (pid 7): command delete_queue.",
@@ -48,7 +51,7 @@ def test_those_before_it_are_listed_and_whether_it_is_there_again(operator, peer
         f"Queue 'q' in vhost '/' was deleted at 2023-11-14 22:11:00 UTC {by}",
         "Before that:",
         "  2023-11-14 22:10:00  client",
-        "A queue of this name is there again.",
+        "A queue of this name exists again.",
     ] == document["message"].splitlines()
     assert document["exists"]
 
@@ -60,11 +63,11 @@ def test_a_queue_of_which_nothing_is_known_is_refused(operator, peer, declared):
     audit(operator, {"cause": "client", "vhost": "v"}, {"cause": "client", "name": "r"})
     with pytest.raises(Refused) as refused:
         operator.ask("why_deleted", queue="q")
-    tail = "It is there."
+    tail = "The queue exists."
     if not declared:
-        tail = "If it ever was, that stands in an older audit log. "
-        tail += "Transient and exclusive queues do not outlive the node."
-    assert f"The audit log knows of no deletion of queue 'q' in vhost '/'. {tail}" == refused.value.text
+        tail = "An earlier deletion may be in an older audit log. "
+        tail += "Transient and exclusive queues are deleted when the node stops."
+    assert f"The audit log contains no deletion of queue 'q' in vhost '/'. {tail}" == refused.value.text
 
 
 def created(minute, **facts):
@@ -88,7 +91,7 @@ def test_what_ended_with_the_node_is_told_with_its_next_start(operator, facts, k
     starts = [started(operator, minute) for minute in (30, 40)]
     audit(operator, {"cause": "client"}, created(20, **facts), *starts)
     document = operator.ask("why_deleted", queue="q")
-    what = f"Queue 'q' in vhost '/' was {kind}, so it did not outlive the node, which started again at "
+    what = f"Queue 'q' in vhost '/' was {kind}, so it was deleted when the node restarted at "
     assert document["message"].splitlines() == [
         f"{what}2023-11-14 22:30:00 UTC. It had been declared at 2023-11-14 22:20:00 UTC by user 'guest' from a:1.",
         "Before that:",
@@ -103,7 +106,7 @@ def test_what_no_start_explains_is_not_said_to_have_ended_with_one(operator, dur
     audit(operator, created(minute, durable=durable, exclusive=False), started(operator, 30))
     with pytest.raises(Refused) as refused:
         operator.ask("why_deleted", queue="q")
-    assert refused.value.text.endswith("do not outlive the node, which started last at 2023-11-14 22:30:00 UTC.")
+    assert refused.value.text.endswith("are deleted when the node stops; it last started at 2023-11-14 22:30:00 UTC.")
 
 
 def test_a_deletion_that_came_after_the_declaration_is_what_is_told(operator):

@@ -183,7 +183,7 @@ def test_a_warning_about_many_letters_is_one_line(caplog):
     bench = Bench(x_max_length=0, x_dead_letter_exchange="missing")
     bench.flood(1_000)
     bench.turn()
-    assert 1 == caplog.text.count("no exchange 'missing'")
+    assert 1 == caplog.text.count("exchange 'missing' does not exist")
 
 
 def test_an_exchange_made_later_gets_the_next_ones():

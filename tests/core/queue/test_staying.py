@@ -86,11 +86,11 @@ def test_very_many_are_a_crowd(bench):
 
 def test_what_stands_in_the_way(bench):
     free, full = Bench(bench.vhost, "free"), Bench(bench.vhost, "full", x_max_length=1, x_overflow="reject-publish")
-    assert "the exchange 'dlx' is missing, or leads to no queue" == obstacle(bench.queue, message(), ())
+    assert "exchange 'dlx' is missing or routes to no queue" == obstacle(bench.queue, message(), ())
     targets = (free.queue, full.queue)
     assert "" == obstacle(bench.queue, message(), targets)
     full.flood(1)
-    assert "queue 'full' in vhost '/' has no room" == obstacle(bench.queue, message(), targets)
+    assert "queue 'full' in vhost '/' is full" == obstacle(bench.queue, message(), targets)
     full.reader()
     assert "" == obstacle(bench.queue, message(), targets)
     full.queue.set_limits(replace(full.queue.limits, length_max=None, octets_max=2))

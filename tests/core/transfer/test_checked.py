@@ -34,27 +34,24 @@ USER = {"name": "u", "tags": []}
         (
             "permissions",
             {"user": "nobody", "vhost": "/", "configure": "", "write": "", "read": ""},
-            "permissions of user 'nobody' in vhost '/': there is no user 'nobody'",
+            "permissions of user 'nobody' in vhost '/': user 'nobody' does not exist",
         ),
         (
             "permissions",
             {"user": "guest", "vhost": "v", "configure": "", "write": "", "read": ""},
-            "permissions of user 'guest' in vhost 'v': there is no virtual host 'v'",
+            "permissions of user 'guest' in vhost 'v': virtual host 'v' does not exist",
         ),
         (
             "permissions",
             {"user": "guest", "vhost": "/", "configure": "", "write": "(", "read": ""},
-            (
-                "permissions of user 'guest' in vhost '/': its write is no regular expression that can be used here: "
-                "missing ): ("
-            ),
+            ("permissions of user 'guest' in vhost '/': its write is not a supported regular expression: missing ): ("),
         ),
         (
             "topic_permissions",
             {"user": "guest", "vhost": "/", "exchange": "x", "write": "", "read": "["},
             (
-                "topic permissions of user 'guest' at exchange 'x' in vhost '/': its read is no regular "
-                "expression that can be used here: missing ]: ["
+                "topic permissions of user 'guest' at exchange 'x' in vhost '/': its read is not a supported "
+                "regular expression: missing ]: ["
             ),
         ),
         ("exchanges", {**EXCHANGE, "type": "x-own"}, "exchange 'x' in vhost '/': unknown exchange type 'x-own'"),
@@ -81,7 +78,7 @@ USER = {"name": "u", "tags": []}
         (
             "queues",
             {**QUEUE, "arguments": {"k" * 300: 1}},
-            "queue 'q' in vhost '/': its arguments do not fit into AMQP: field name of 300 octets",
+            "queue 'q' in vhost '/': its arguments cannot be encoded in AMQP: field name of 300 octets",
         ),
         (
             "parameters",
@@ -126,20 +123,20 @@ def test_what_is_in_the_document_is_there():
         (
             "queues",
             {**QUEUE, "name": "amq.gen-x"},
-            "queue 'amq.gen-x' in vhost '/' is left out: its name begins with 'amq.'",
+            "queue 'amq.gen-x' in vhost '/' is skipped: its name begins with 'amq.'",
         ),
-        ("queues", {**QUEUE, "exclusive": True}, "queue 'q' in vhost '/' is left out: it is exclusive to a connection"),
+        ("queues", {**QUEUE, "exclusive": True}, "queue 'q' in vhost '/' is skipped: it is exclusive"),
         (
             "exchanges",
             {**EXCHANGE, "name": "amq.own"},
-            "exchange 'amq.own' in vhost '/' is left out: its name begins with 'amq.'",
+            "exchange 'amq.own' in vhost '/' is skipped: its name begins with 'amq.'",
         ),
-        ("exchanges", {**EXCHANGE, "name": ""}, "exchange '' in vhost '/' is left out: it is the default exchange"),
+        ("exchanges", {**EXCHANGE, "name": ""}, "exchange '' in vhost '/' is skipped: it is the default exchange"),
         (
             "bindings",
             {**BINDING, "source": ""},
             (
-                "binding from exchange '' to queue 'q' by routing key '' in vhost '/' is left out: "
+                "binding from exchange '' to queue 'q' by routing key '' in vhost '/' is skipped: "
                 "the default exchange has no bindings of its own"
             ),
         ),
@@ -147,8 +144,8 @@ def test_what_is_in_the_document_is_there():
             "bindings",
             BINDING,
             (
-                "binding from exchange 'amq.headers' to queue 'q' by routing key '' in vhost '/' is left out: "
-                "there is no queue 'q'"
+                "binding from exchange 'amq.headers' to queue 'q' by routing key '' in vhost '/' is skipped: "
+                "queue 'q' does not exist"
             ),
         ),
     ],
@@ -196,4 +193,4 @@ def test_a_binding_of_a_queue_that_is_left_out_is_left_out_too():
     document = {"queues": [{**QUEUE, "exclusive": True}], "bindings": [BINDING]}
     outcome = imported(world, document)
     assert ("", {"skip": 2}) == (outcome.stopped, outcome.counts)
-    assert any("there is no queue 'q'" in warning for warning in outcome.warnings)
+    assert any("queue 'q' does not exist" in warning for warning in outcome.warnings)

@@ -86,14 +86,14 @@ def test_values_of_known_parameters_may_be_pairs():
 @pytest.mark.parametrize(
     ("section", "raw", "sentence"),
     [
-        ("queues", 5, "item 3 of queues is no object but 5"),
+        ("queues", 5, "item 3 of queues is not an object but 5"),
         ("queues", {"vhost": "/"}, "item 3 of queues: it has no name"),
         (
             "queues",
             {**QUEUE, "durable": "yes"},
             "queue 'q' in vhost '/': its durable is neither true nor false but \"yes\"",
         ),
-        ("queues", {**QUEUE, "arguments": "x"}, "queue 'q' in vhost '/': its arguments is no object but \"x\""),
+        ("queues", {**QUEUE, "arguments": "x"}, "queue 'q' in vhost '/': its arguments is not an object but \"x\""),
         ("users", {"name": "u"}, "user 'u': it has no tags"),
         (
             "permissions",
@@ -120,7 +120,7 @@ def test_a_fault_names_the_item_and_the_reason(section, raw, sentence):
 
 
 def test_a_document_of_one_virtual_host_goes_into_one():
-    text = "item 0 of queues: it names no virtual host; definitions of a single one are imported with --vhost"
+    text = "item 0 of queues: it has no virtual host; import definitions of a single virtual host with --vhost"
     assert text == fault("queues", {"name": "q"})
     assert "v" == read_item("queues", {"name": "q"}, vhost="v").value["vhost"]
     # RabbitMQ too takes no notice of what the item says.
@@ -166,7 +166,7 @@ def test_what_is_not_taken_is_told():
     document = read({"users": [{"name": "u", "tags": ""}], "rules": [1], "note": "x", "queues": {}}, vhost="v")
     assert 0 == len(document)
     assert [
-        "users are left out, since they are not in virtual host 'v'",
-        "section 'rules' is unknown and left out",
+        "users are skipped, since they are not in a virtual host (--vhost v)",
+        "section 'rules' is unknown and skipped",
     ] == list(document.warnings)
-    assert ["queues is no list but {}"] == document.faults
+    assert ["queues is not a list but {}"] == document.faults

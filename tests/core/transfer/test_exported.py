@@ -67,8 +67,8 @@ def test_unknown_components_are_exported_again_unchanged():
     sets = {"vhost": "/", "component": "federation-upstream-set", "name": "f", "value": [{"upstream": "u"}]}
     outcome = imported(world, {"parameters": [shovel, {**shovel, "name": "t"}, sets]})
     assert [
-        "component 'shovel' is unknown here: its parameters are kept for an export, and do nothing",
-        "component 'federation-upstream-set' is unknown here: its parameters are kept for an export, and do nothing",
+        "component 'shovel' is unknown: its parameters are stored for an export, but have no effect",
+        "component 'federation-upstream-set' is unknown: its parameters are stored for an export, but have no effect",
     ] == list(outcome.warnings)
     assert [shovel, {**shovel, "name": "t"}, sets] == exported(world, "parameters")
 

@@ -33,7 +33,7 @@ def test_numbers_become_what_rabbitmqs_import_makes_of_them():
     [
         ({"a": None}, "its arguments have a null, which RabbitMQ does not allow either"),
         ({"a": [None]}, "its arguments have a null, which RabbitMQ does not allow either"),
-        ({"a": 1 << 63}, "its arguments have a number beyond 64 bits: 9223372036854775808"),
+        ({"a": 1 << 63}, "its arguments have a number of more than 64 bits: 9223372036854775808"),
     ],
 )
 def test_what_is_no_argument(arguments, fault):
@@ -62,12 +62,12 @@ def test_arguments_as_rabbitmqs_json_shows_them():
     ("read", "value", "fault"),
     [
         (text, None, "it has no n"),
-        (text, 5, "its n is no text but 5"),
-        (text, "\ud800", 'its n has half a character: "\\ud800"'),
-        (short_text, "é" * 128, "its n has 256 octets, 255 is the most"),
-        (optional_text, [], "its n is no text but []"),
-        (pairs, "x", 'its n is no object but "x"'),
-        (pairs, [["a"]], 'its n is no object but [["a"]]'),
+        (text, 5, "its n is not a text but 5"),
+        (text, "\ud800", 'its n has an unpaired surrogate: "\\ud800"'),
+        (short_text, "é" * 128, "its n has 256 octets; the maximum is 255"),
+        (optional_text, [], "its n is not a text but []"),
+        (pairs, "x", 'its n is not an object but "x"'),
+        (pairs, [["a"]], 'its n is not an object but [["a"]]'),
     ],
 )
 def test_what_a_member_cannot_be(read, value, fault):

@@ -97,9 +97,9 @@ def test_no_member_may_be_nested_too_deep_to_be_told_of(section, item):
 @pytest.mark.parametrize(
     ("section", "item", "why"),
     [
-        ("users", {"name": "u", "tags": ["\ud800"]}, 'it has half a character: "\\ud800"'),
-        ("vhosts", {"name": "v", "tags": ["a", "\udc00"]}, 'it has half a character: "\\udc00"'),
-        ("global_parameters", {"name": "g", "value": {"\ud800": 1}}, 'it has half a character: "\\ud800"'),
+        ("users", {"name": "u", "tags": ["\ud800"]}, 'it has an unpaired surrogate: "\\ud800"'),
+        ("vhosts", {"name": "v", "tags": ["a", "\udc00"]}, 'it has an unpaired surrogate: "\\udc00"'),
+        ("global_parameters", {"name": "g", "value": {"\ud800": 1}}, 'it has an unpaired surrogate: "\\ud800"'),
         ("global_parameters", {"name": "g", "value": [float("inf")]}, "it has a number that is too large"),
     ],
 )
@@ -114,4 +114,4 @@ def test_what_an_export_could_not_write_is_refused_wherever_it_stands(section, i
 @pytest.mark.parametrize("value", [4711, "4711\ud800"])
 def test_no_fault_tells_a_password(member, value):
     (fault,) = imported(World(), {"users": [{"name": "u", "tags": [], member: value}]}).faults
-    assert f"user 'u': its {member} is no text" == fault
+    assert f"user 'u': its {member} is not a text" == fault

@@ -26,7 +26,7 @@ def test_what_exists_stays_and_what_is_set_is_updated():
     found = change("queues", {**QUEUE, "durable": False, "arguments": {}}, QUEUE)
     assert CONFLICT == found.action
     assert (Difference("durable", True, False), Difference("arguments", {"x-max-length": 5}, {})) == found.differences
-    assert "what exists stays as it is" == found.reason
+    assert "the existing one stays unchanged" == found.reason
     found = change("vhosts", {"name": "v", "description": "new", "tags": ["t"]}, {"description": "old", "tags": ["t"]})
     assert (UPDATE, (Difference("description", "old", "new"),)) == (found.action, found.differences)
 

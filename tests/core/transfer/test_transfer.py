@@ -26,7 +26,7 @@ def test_what_rabbitmq_exported_is_exported_again(world):
     assert ((), "") == (outcome.faults, outcome.stopped)
     # RabbitMQ leaves internal exchanges out, so their bindings lead nowhere.
     assert 2 == len(outcome.warnings)
-    assert all(text.endswith(f"there is no exchange 'inner'; {NO_INTERNAL}") for text in outcome.warnings)
+    assert all(text.endswith(f"exchange 'inner' does not exist; {NO_INTERNAL}") for text in outcome.warnings)
     expected = golden()
     expected["bindings"] = [b for b in golden()["bindings"] if "inner" not in (b["source"], b["destination"])]
     exported = world.broker.transfer.whole()
@@ -43,14 +43,14 @@ def test_one_fault_and_nothing_is_changed(world):
     bad = {"vhost": "/", "name": "b", "arguments": {"x-max-length": -1}}
     outcome = imported(world, {"users": [USER], "queues": [QUEUE, bad, {"name": "x"}]})
     assert (
-        "item 3 of queues: it names no virtual host; definitions of a single one are imported with --vhost",
+        "item 3 of queues: it has no virtual host; import definitions of a single virtual host with --vhost",
         "invalid arg 'x-max-length' for queue 'b' in vhost '/': {value_negative,-1}",
     ) == outcome.faults
     assert outcome.fault_text == (
-        "The definitions cannot be imported, and nothing was changed:\n"
-        " * item 3 of queues: it names no virtual host; definitions of a single one are imported with --vhost\n"
-        " * invalid arg 'x-max-length' for queue 'b' in vhost '/': {value_negative,-1}\n"
-        "--skip-unsupported leaves out 1 of these that the node cannot have"
+        "The definitions cannot be imported; nothing was changed:\n * item 3 of queues: it has no virtual "
+        "host; import definitions of a single virtual host with --vhost\n * invalid arg 'x-max-length' for "
+        "queue 'b' in vhost '/': {value_negative,-1}\nuse --skip-unsupported to skip 1 of these, which the "
+        "node does not support"
     )
     assert before == world.broker.transfer.whole()
 
@@ -60,7 +60,7 @@ def test_what_is_there_is_updated_or_stays(world):
     changed = {**QUEUE, "durable": False}
     outcome = imported(world, {"users": [{**USER, "tags": "management"}], "queues": [changed]})
     assert {"update": 1, "conflict": 1} == outcome.counts
-    assert "Definitions imported: 1 updated, 1 kept as it is though the file differs" == outcome.text
+    assert "Definitions imported: 1 updated, 1 kept although the file differs" == outcome.text
     assert ("management",) == world.broker.users.get("u").tags
     assert world.vhost.queues["q"].durable
 
@@ -70,14 +70,14 @@ def test_nothing_is_done_twice(world):
     imported(world, content)
     ticket = world.broker.definitions.ticket
     again = imported(world, content)
-    assert ({}, "Definitions imported: nothing was to be changed") == (again.counts, again.text)
+    assert ({}, "Definitions imported: nothing to change") == (again.counts, again.text)
     assert ticket == world.broker.definitions.ticket
 
 
 def test_what_stays_as_it_is_is_told_all_the_same(world):
     imported(world, {"queues": [QUEUE]})
     outcome = imported(world, {"queues": [{**QUEUE, "durable": False}]})
-    assert "Definitions imported: nothing was to be changed, 1 kept as it is though the file differs" == outcome.text
+    assert "Definitions imported: nothing to change, 1 kept although the file differs" == outcome.text
 
 
 def test_a_plan_changes_nothing(world):
@@ -93,7 +93,7 @@ def test_the_same_again_is_skipped_where_that_is_wanted(world):
     reordered = {"queues": [QUEUE], "users": [dict(reversed(USER.items()))]}
     outcome = imported(world, reordered, skip_if_unchanged=True)
     assert outcome.unchanged
-    assert "The definitions are those that were imported last, and were skipped" == outcome.text
+    assert "The definitions are unchanged since the last import and were skipped" == outcome.text
     assert () == world.broker.users.get("u").tags
     # The mark is the node's own and no part of an export.
     assert [] == world.broker.transfer.whole()["global_parameters"]
@@ -156,8 +156,8 @@ def test_a_change_in_between_ends_it(world):
             world.broker.delete_vhost("v")
 
     outcome = finish(world.broker.transfer.imported(document, pause))
-    assert outcome.stopped.startswith("queue '12' in vhost 'v': somebody else has deleted its virtual host meanwhile. ")
-    assert outcome.stopped.endswith("Of 20 changes 12 were made before; import again to make the others")
+    assert outcome.stopped.startswith("queue '12' in vhost 'v': its virtual host was deleted meanwhile. ")
+    assert outcome.stopped.endswith("12 of 20 changes were made; import again to complete them")
 
 
 def test_collections_wait_for_the_end_of_many(world, monkeypatch):

@@ -47,13 +47,13 @@ def test_the_page_is_whole_and_stands_alone():
 def test_what_people_read():
     texts = Reader(text()).texts
     for expected in (
-        "Blocked: who was held back, for how long, and why",
-        "2026-01-05 00:00:00 to 2026-01-06 00:00:00, made at 2026-01-06 00:05:00 (UTC)",
+        "Blocked: blocked and throttled connections, with durations and causes",
+        "2026-01-05 00:00:00 to 2026-01-06 00:00:00, created at 2026-01-06 00:05:00 (UTC)",
         "held, s",
         "61.5",
         "<n@h.1.7.0>",
         "pybrokerctl set_vm_memory_high_watermark 0.7",
-        "3 rows are left out; the tables have them.",
+        "3 rows are omitted; the tables contain them.",
         "Memory used",
     ):
         assert expected in texts
@@ -69,7 +69,7 @@ def test_names_cannot_be_markup():
 def test_verdicts_have_their_colour_and_a_report_without_rows_says_so():
     assert '<td class="bad">grows</td>' in text()
     assert '<td class="good">fine</td>' in text()
-    assert "There is nothing to tell of." in Reader(text(rows=[])).texts
+    assert "Nothing to report." in Reader(text(rows=[])).texts
 
 
 def test_no_character_turns_or_breaks_what_follows():

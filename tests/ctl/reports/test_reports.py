@@ -30,7 +30,7 @@ def test_one_that_is_not_there_yet_says_what_makes_it(warehouse):
         reports.read(warehouse, "alarms")
     assert caught.value.exit_code == 69
     what = f"there is no report alarms in {warehouse}/_reports yet"
-    assert caught.value.text == f"{what}: say --fresh, or pybrokerctl pipeline run all before"
+    assert caught.value.text == f"{what}; use --fresh, or run 'pybrokerctl pipeline run all' first"
 
 
 @pytest.mark.parametrize("octets", ["{", '{"v": 2}'])
@@ -39,17 +39,18 @@ def test_one_that_is_none_is_refused(warehouse, tmp_path, octets):
     with pytest.raises(Refused) as caught:
         reports.read(warehouse, "blocked")
     assert caught.value.exit_code == 65
-    assert caught.value.text.endswith("pybrokerctl pipeline run blocked")
+    assert caught.value.text.endswith("run 'pybrokerctl pipeline run blocked'")
 
 
 def test_the_table_has_what_it_is_about_above_it():
     lines = shown("table").splitlines()
     assert (
-        lines[0] == "Report blocked from 2026-01-05 00:00:00 to 2026-01-06 00:00:00, made at 2026-01-06 00:05:00 (UTC)"
+        lines[0] == "Report blocked from 2026-01-05 00:00:00 to 2026-01-06 00:00:00, created at 2026-01-06 "
+        "00:05:00 (UTC)"
     )
     assert lines[1:3] == ["connections held back: 2", "longest: none"]
     assert lines[3].startswith(" * memory: pybrokerctl set_vm")
-    assert lines[4] == "3 rows are left out; the tables have them"
+    assert lines[4] == "3 rows are omitted; the tables contain them"
     assert lines[5:] == [
         "conn_id\theld_ms\tshare\tverdict",
         "<n@h.1.7.0>\t61500\t0.25\tgrows",
@@ -89,7 +90,7 @@ def test_conditions(condition, expected):
 
 
 def test_a_condition_that_makes_no_sense_is_refused_before_anything_is_done():
-    with pytest.raises(BadArguments, match="--fail-on takes"):
+    with pytest.raises(BadArguments, match="--fail-on must be"):
         reports.condition("held_ms")
     with pytest.raises(Refused, match="there is no column x: conn_id, held_ms"):
         reports.condition("x>1")(REPORT)

@@ -103,7 +103,7 @@ def test_alarms_and_faults_stand_out(board):
 
 
 def test_before_the_first_look_it_says_so():
-    assert seen(Board(2.0))[0] == "pybroker@vm: looking"
+    assert seen(Board(2.0))[0] == "pybroker@vm: waiting for data"
 
 
 def test_the_last_line_is_the_filters_while_it_is_typed(board):
@@ -119,7 +119,7 @@ def test_the_last_line_is_the_filters_while_it_is_typed(board):
 def test_help_says_what_the_keys_do_at_any_width(board):
     board.press("h", 80, 10)
     text = "\n".join(seen(board))
-    assert all(word in text for word in ("Tab", "space", "Press a key to go back."))
+    assert all(word in text for word in ("Tab", "space", "Press any key to go back."))
 
 
 def test_what_is_held_is_marked(board):

@@ -56,7 +56,7 @@ def test_keys_sort_filter_and_show_the_connections(typist):
     typist.press("\x1b")
     typist.read_until("1-1 of 1 queues")
     typist.press("h")
-    typist.read_until("Press a key to go back.")
+    typist.read_until("Press any key to go back.")
 
 
 def test_ctrl_c_ends_it_with_130(typist):
@@ -70,7 +70,7 @@ def test_a_node_that_goes_away_ends_it_in_one_sentence(typist, busy):
     busy.answers = {}
     busy.lines = []
     assert typist.wait() == 69
-    text = "Error:\nnode pybroker@vm ended in the midst of its answer, which is not complete\n"
+    text = "Error:\nnode pybroker@vm disconnected before its answer was complete\n"
     assert plain(typist.seen.rpartition(LEAVE)[2]) == text
     assert typist.is_in_order
 

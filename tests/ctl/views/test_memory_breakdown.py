@@ -21,5 +21,8 @@ def test_a_line_for_each_category_in_the_unit_wanted(unit, size):
 
 def test_what_they_add_up_to_is_told_and_what_the_limit_is_compared_with():
     text = "".join(memory_breakdown.view(DOCUMENT, Args("mb")))
-    expected = "\nResident set: 51.3118 mb\nCompared with the memory limit, all but what is reusable: 31.3118 mb\n"
+    expected = (
+        "\nResident set: 51.3118 mb\nCompared with the memory limit (resident set without reusable "
+        "memory): 31.3118 mb\n"
+    )
     assert text.endswith(expected)

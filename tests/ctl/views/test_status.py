@@ -130,7 +130,7 @@ def test_alarms_are_told_with_how_long_they_have_been_set_and_notices_as_they_ar
 
 def test_what_is_off_is_said_to_be_off():
     shown = text(disk_free_monitoring=False, vm_memory_high_watermark_paging_limit=None)
-    assert "Free disk space: 82.2912 gb\nFree disk space is not watched\n" in shown
+    assert "Free disk space: 82.2912 gb\nFree disk space is not monitored\n" in shown
     assert "Paging ratio: 0.5, nothing is paged out\n" in shown
 
 

@@ -33,10 +33,10 @@ def cause(kind: str, message: str, *, now: bool = True) -> dict:
 
 
 BLOCKED = connection(1, "blocked", cause("memory", "has been blocked for 1.5 s by the memory alarm"))
-FLOW = connection(2, "flow", {**cause("journal", "has been held back for 0.1 s by the journal"), "why": "9.0 MB wait"})
+FLOW = connection(2, "flow", {**cause("journal", "has been throttled for 0.1 s by the journal"), "why": "9.0 MB wait"})
 ALARM = {"title": "Memory alarm on node n", "lasting": "for 3 min 12 s", "why": WHY, "advice": ADVICE}
 DOCUMENT = {
-    "message": "2 connections are held back.",
+    "message": "2 connections are blocked or throttled.",
     "connections": [BLOCKED, FLOW],
     "left_out": 0,
     "alarms": [ALARM],
@@ -52,7 +52,7 @@ def test_an_alarm_is_explained_once_and_each_other_cause_where_it_is():
     assert (
         shown()
         == f"""\
-2 connections are held back.
+2 connections are blocked or throttled.
 
 Memory alarm on node n (for 3 min 12 s)
     {WHY}
@@ -60,7 +60,7 @@ Memory alarm on node n (for 3 min 12 s)
 
 blocked: <n.1.1.0> 127.0.0.1:1 -> 127.0.0.1:5672 (worker), user guest, has been blocked for 1.5 s by the memory alarm
 
-flow: <n.1.2.0> 127.0.0.1:2 -> 127.0.0.1:5672, user guest, has been held back for 0.1 s by the journal
+flow: <n.1.2.0> 127.0.0.1:2 -> 127.0.0.1:5672, user guest, has been throttled for 0.1 s by the journal
     9.0 MB wait
     to do: {ADVICE}
     in flow 2 times until now, 4.7 s in all
@@ -112,5 +112,5 @@ def test_formatters_that_know_only_tables_have_a_row_for_each_cause(daemon):
     assert first.startswith('"<n.1.1.0>","127.0.0.1:1 -> 127.0.0.1:5672","worker","guest","/","blocked","memory",1.5,')
     assert '"flow","journal",1.5,"9.0 MB wait"' in second
     assert "<n.1.2.0>" in texts["pretty_table"]
-    assert texts["json"].startswith('{"message":"2 connections are held back.","connections":[{"pid"')
+    assert texts["json"].startswith('{"message":"2 connections are blocked or throttled.","connections":[{"pid"')
     assert texts["table"] == shown()

@@ -32,5 +32,5 @@ def test_what_is_wrong_is_said_with_what_to_do(tmp_path, monkeypatch):
         "BAD packages: needs pyspark",
         "BAD memory: needs memory",
         f"ok  warehouse: {tmp_path}",
-        f"BAD telemetry: {tmp_path / 'none'} is not there: is telemetry.enabled, has the node run?",
+        f"BAD telemetry: {tmp_path / 'none'} does not exist: is telemetry.enabled, and has the node run?",
     ]

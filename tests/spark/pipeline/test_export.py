@@ -39,7 +39,7 @@ def test_a_spark_without_the_connector_is_told_with_69(tmp_path, sign):
     with pytest.raises(FailureError) as caught:
         export.drain(SimpleNamespace(readStream=reader), tmp_path, {}, available_now=True)
     assert caught.value.text.endswith(
-        "the Python that Spark runs has no pybroker: there, pip install 'pybroker[spark]'"
+        "pybroker is not installed in the Python that Spark runs: pip install 'pybroker[spark]'"
     )
     assert caught.value.code == 69
 

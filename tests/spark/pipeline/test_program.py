@@ -63,7 +63,7 @@ def test_who_started_it_gets_the_failure_as_its_answer(capsys, places):
         capsys, "--tell", "run", "ingest", "--since", "2026-01-02", "--until", "2026-01-01", *places
     )
     assert (code, document["exit_code"], document["result"], err) == (64, 64, "error", "")
-    assert document["message"] == "nothing lies between 2026-01-02 00:00:00 and 2026-01-01 00:00:00"
+    assert document["message"] == "there are no rows between 2026-01-02 00:00:00 and 2026-01-01 00:00:00"
 
 
 def test_spark_that_is_missing_is_told_with_69(capsys, places, tmp_path, monkeypatch):

@@ -57,7 +57,7 @@ def test_a_server_that_does_not_answer_is_told_at_once(installed):
         port = nobody.getsockname()[1]
         with pytest.raises(FailureError) as caught:
             remote.check(f"sc://127.0.0.1:{port}/;user_id=me")
-    assert caught.value.text == f"no Spark Connect server answers at 127.0.0.1:{port}: Connection refused"
+    assert caught.value.text == f"no Spark Connect server responds at 127.0.0.1:{port}: Connection refused"
     assert caught.value.code == 69
     remote.check("local[2]")  # Spark starts it
 
@@ -96,7 +96,7 @@ class Elsewhere:
 def test_a_folder_that_spark_does_not_share_is_found_before_anything_is_replaced(tmp_path):
     with pytest.raises(FailureError) as caught:
         remote.check_folder(Elsewhere(lambda _: None), tmp_path)
-    assert caught.value.text == f"Spark wrote to {tmp_path}, and nothing is there: it sees another disk"
+    assert caught.value.text == f"Spark wrote to {tmp_path}, but the files are not there: it uses another disk"
     assert caught.value.code == 69
 
 

@@ -23,7 +23,7 @@ def test_figures_are_told_and_noted(run, monkeypatch):
     monkeypatch.setattr(jobs, "load", lambda name: SimpleNamespace(run=lambda _: {"bad lines": 2, "name": name}))
     answer = runner.perform(run, ["ingest"])
     assert answer["message"].startswith("ingest: bad lines 2, name ingest (")
-    assert answer["message"].endswith(f"2 lines were no rows: they are kept in {run.warehouse.folder / '_bad'}")
+    assert answer["message"].endswith(f"2 lines were invalid and are kept in {run.warehouse.folder / '_bad'}")
     noted = run.warehouse.state()["jobs"]["ingest"]
     assert (noted["at"], noted["figures"]) == ("2026-01-03 00:00:00", {"bad lines": 2, "name": "ingest"})
 

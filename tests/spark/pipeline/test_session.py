@@ -13,9 +13,9 @@ from pybroker.spark.pipeline.failure import FailureError
     ("versions", "text"),
     [
         ({}, "the pipeline needs pyspark 4.2+: pip install 'pybroker[spark]'"),
-        ({"pyspark": "4.1.2", "pyarrow": "20.0"}, "needs pyspark 4.2+, and here is 4.1.2: pip"),
+        ({"pyspark": "4.1.2", "pyarrow": "20.0"}, "needs pyspark 4.2+, but 4.1.2 is installed: pip"),
         ({"pyspark": "4.3.0"}, "the pipeline needs pyarrow 18+: pip"),
-        ({"pyspark": "4.3.0", "pyarrow": "17.0.0"}, "needs pyarrow 18+, and here is 17.0.0"),
+        ({"pyspark": "4.3.0", "pyarrow": "17.0.0"}, "needs pyarrow 18+, but 17.0.0 is installed"),
     ],
 )
 def test_packages_that_are_missing_or_too_old_are_named(monkeypatch, versions, text):
@@ -36,7 +36,7 @@ def test_too_little_memory_is_a_sentence(monkeypatch):
     monkeypatch.setattr(session, "memory_octets", lambda: 300 << 20)
     with pytest.raises(FailureError) as caught:
         session.check_memory()
-    assert caught.value.text == "the pipeline needs 1024 MiB of memory, and 300 MiB are to be had"
+    assert caught.value.text == "the pipeline needs 1024 MiB of memory, but only 300 MiB are available"
     assert caught.value.code == 69
     monkeypatch.setattr(session, "memory_octets", lambda: 0)
     session.check_memory()

@@ -9,7 +9,7 @@ NOW = datetime(2026, 1, 10, tzinfo=UTC)
 
 def test_before_the_first_run(tmp_path):
     document = status.status(tmp_path / "w", tmp_path / "t", NOW)
-    assert "No job has run: pybrokerctl pipeline run all" in document["message"].splitlines()
+    assert "No job has run; run 'pybrokerctl pipeline run all'" in document["message"].splitlines()
     assert (document["tables"], document["lag_s"]) == ({}, None)
 
 
@@ -33,5 +33,5 @@ def test_how_the_runs_went_and_how_far_it_is_behind(tmp_path):
     assert "alarms: failed at 2026-01-10 00:00:00: it broke" in lines
     assert "node_sample: 1 date, 2026-01-09, 0.0 MiB" in lines
     assert "backlog: never run" in lines
-    assert lines[-1] == "Files that wait: 2, behind by 60 s"
+    assert lines[-1] == "Files waiting: 2, behind by 60 s"
     assert document["files_waiting"]["node_sample"] == 2

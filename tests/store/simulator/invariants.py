@@ -24,7 +24,7 @@ def check_running(node: "Node", model: "Model", traffic: "Traffic | None") -> No
         raise Violation("silent failure", log.failed)
     for text in node.unreadable:
         # A page that stays is gone with the next start.
-        if not fault.hit or (fault.shortage and not text.startswith("a page cannot be removed")):
+        if not fault.hit or (fault.shortage and not text.startswith("cannot remove a page file")):
             raise Violation("damage", text)
     if log.failed or log.ticket or traffic is None or not traffic.clean or fault.hit:
         return

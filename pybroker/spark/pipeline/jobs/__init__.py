@@ -7,15 +7,15 @@ if TYPE_CHECKING:
     from pybroker.spark.pipeline.run import Run
 
 JOBS: Final = {
-    "ingest": "the daemon's files become tables, once each; lines that are none are kept aside",
-    "rollup": "samples become minutes and hours, totals become counts",
-    "backlog": "which queues grow, when are they full, and who drains them?",
-    "blocked": "who was held back, for how long, and why?",
-    "alarms": "when was what short, how badly, and which queues grew before?",
-    "capacity": "which memory and disk limits are right? Candidates are replayed over what happened",
-    "unroutable": "what goes nowhere, and what died?",
-    "consumers": "which queues have consumers that are missing, idle, or give everything back?",
-    "retention": "dates that are too old go",
+    "ingest": "convert telemetry files to tables; set invalid lines aside",
+    "rollup": "aggregate samples to minutes and hours, totals to counts",
+    "backlog": "find growing queues, when they will be full, and their consumers",
+    "blocked": "find blocked and throttled connections, with durations and causes",
+    "alarms": "find shortages of memory and disk space, and the queues that grew before",
+    "capacity": "recommend memory and disk limits by replaying candidates",
+    "unroutable": "find unroutable and dead-lettered messages",
+    "consumers": "find queues whose consumers are missing, idle, or requeue everything",
+    "retention": "delete expired dates",
 }
 # Those that have a result for `pybrokerctl report`.
 REPORTS: Final = ("backlog", "blocked", "alarms", "capacity", "unroutable", "consumers")

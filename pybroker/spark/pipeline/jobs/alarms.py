@@ -27,16 +27,16 @@ ALARMS_MAX: Final = 1_000
 MIB: Final = 1 << 20
 
 COLUMNS: Final = (
-    ("resource", "what was short"),
+    ("resource", "resource: memory or disk"),
     ("set_at", "when the alarm was set"),
     ("cleared_at", "when it was cleared; empty while it is set"),
     ("duration_s", "seconds in between"),
-    ("ended_by", "clear, restart (the node ended first), or still set"),
+    ("ended_by", "clear, restart (the node stopped first), or still set"),
     ("used", "memory used, or disk space free, when it was set"),
     ("limit", "what that was compared with"),
     ("worst", "most memory used, or least disk space free, while it was set"),
-    ("blocked_connections", "connections that it held"),
-    ("blocked_s", "seconds for which it held them, over all of them"),
+    ("blocked_connections", "connections that it blocked"),
+    ("blocked_s", "total seconds for which it blocked them"),
     ("growers", "queues that grew most in the ten minutes before, and by how much"),
     ("node", "node"),
 )

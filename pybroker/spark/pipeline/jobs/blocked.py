@@ -25,15 +25,15 @@ BANDS_MAX: Final = 500
 COLUMNS: Final = (
     ("conn_id", "connection"),
     ("user", "user"),
-    ("client_name", "what the client calls it"),
+    ("client_name", "connection_name of the client"),
     ("vhost", "virtual host"),
-    ("held_ms", "milliseconds for which it was held back in all"),
-    ("memory_ms", "of these, because memory was short"),
-    ("disk_ms", "because disk space was short"),
+    ("held_ms", "total milliseconds blocked or throttled"),
+    ("memory_ms", "of these, because of a memory alarm"),
+    ("disk_ms", "of these, because of a disk alarm"),
     ("flow_ms", "because of flow control"),
-    ("flow_cause", "what flow control held it for last"),
-    ("share", "part of the time it was connected"),
-    ("blocks", "how often alarms held it"),
+    ("flow_cause", "last cause of flow control"),
+    ("share", "share of the time it was connected"),
+    ("blocks", "number of times alarms blocked it"),
     ("longest_ms", "the longest of these"),
     ("first_at", "when the first began"),
     ("last_at", "when the last began"),
@@ -117,7 +117,8 @@ def run(run: "Run") -> dict[str, Any]:
         by_user[row.user or ""] += row.held_ms
     worst = sorted(by_user.items(), key=lambda item: (-item[1], item[0]))[:5]
     advice = [
-        f"connections of user '{user}' were held back for {held_ms / 1000:.1f} s in all" for user, held_ms in worst
+        f"connections of user '{user}' were blocked or throttled for {held_ms / 1000:.1f} s in total"
+        for user, held_ms in worst
     ]
     return run.report("blocked", COLUMNS, rows, summary=summary, plots=_plots(rows, longest), advice=advice)
 
@@ -136,7 +137,7 @@ def _plots(rows: "list[Row]", longest: "list[Row]") -> list[dict[str, Any]]:
         {"name": name, "bars": [_bar(each) for each in longest if (each.node, each.conn_id) == key]}
         for key, name in names.items()
     ]
-    return [{"kind": "bars", "title": "When alarms held whom", "rows": [row for row in bars if row["bars"]]}]
+    return [{"kind": "bars", "title": "Connections blocked by alarms", "rows": [row for row in bars if row["bars"]]}]
 
 
 def _bar(row: "Row") -> list[Any]:
