@@ -76,7 +76,8 @@ class Recovery:
         self._sure = valid[1].ticket if len(valid) > 1 else -1
         found.next_seq = max(1, base.next_seq)
         names = expected.names()
-        if names and not valid:
+        # With all segments since the first there are all settles, too: there may never have been room for a checkpoint.
+        if [segment_number(name) for name in names] != list(range(1, len(names) + 1)) and not valid:
             found.reports.append(
                 "all checkpoints of the log are missing or damaged: acknowledged messages may be delivered again"
             )
@@ -114,8 +115,7 @@ class Recovery:
         try:
             self._disk.write_file(checkpoint_name(begun.ticket), begun.encode())
         except DiskError as error:
-            # A log that was never begun can wait for room; a node with messages has to serve them.
-            if not error.full or not self._segments:
+            if not error.full:
                 raise
 
     def _remove_scraps(self) -> None:

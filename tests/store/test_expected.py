@@ -105,6 +105,20 @@ def test_all_checkpoints_are_missed(disk):
     assert [] == reports(disk)
 
 
+def test_without_a_checkpoint_a_whole_log_has_all_it_needs():
+    """There may have been no room for the first one."""
+    disk = FaultyDisk()
+    node = Node(disk)
+    run = node.publish([b"one", b"two"])
+    node.settle(run, range(1))
+    node.commit()
+    for name in disk.names():
+        if checkpoint_ticket(name) is not None:
+            disk.unlink(name)
+    found = Node(disk)
+    assert ([2], []) == (found.live(), found.recovered.reports)
+
+
 def test_the_number_of_the_newest_is_missed_and_noted_again(disk):
     disk.unlink(NAME)
     (report,) = reports(disk)
