@@ -18,8 +18,8 @@ from pybroker.daemon.options import Options, overrule
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
-EPILOG = """Without options pybroker listens on port 5672 of all interfaces. It needs no configuration file. Options override
-the file. See pybroker(8) and pybroker.conf(5)."""
+EPILOG = """Without options pybroker listens on port 5672 of all interfaces. It needs no configuration file. Options
+override the file. See pybroker(8) and pybroker.conf(5)."""
 VERSION_LINE = f"pybroker {VERSION} (RabbitMQ {RABBITMQ_VERSION}, Python {platform.python_version()})"
 
 

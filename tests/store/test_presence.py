@@ -33,9 +33,8 @@ def test_a_sealed_segment_is_missed_once(disk):
     disk.unlink(name)
     for _ in range(3):
         node.tick(LOOK_MS)
-    assert [f"segment {name} was removed while the node is running: its 1 messages are lost unless the file is restored"] == (
-        node.unreadable
-    )
+    text = f"segment {name} was removed while the node is running: its 1 messages are lost unless the file is restored"
+    assert [text] == node.unreadable
     assert [] == node.failed
 
 
