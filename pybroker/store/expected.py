@@ -71,7 +71,8 @@ class Expected:
             ]
             begun = [number for number in range(base.next_number, newest + 1) if number not in there]
             lost += [Listed(number, 0, 0, 0, sealed=False, live={}) for number in begun]
-            if self._noted is None and newest:
+            # A segment has its first batch only after it is noted: on a full disk it may have neither.
+            if self._noted is None and (base.next_number > 1 or read):
                 found.reports.append(f"{NAME} is missing or damaged: a missing end of the log cannot be detected")
         elif self._noted and self._noted not in there:
             # Without a list (version 1, or no checkpoint is left) this one should be there all the same.

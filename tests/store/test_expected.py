@@ -9,6 +9,7 @@ from faulty_disk import FaultyDisk
 from journals import Node
 
 from pybroker.store.checkpoint import checkpoint_ticket
+from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
 from pybroker.store.newest import NAME, Newest
 from pybroker.store.quarantine import QUARANTINE
@@ -125,6 +126,23 @@ def test_the_number_of_the_newest_is_missed_and_noted_again(disk):
     assert report.startswith("log.newest is missing or damaged")
     assert 4 == Newest(disk).read()
     assert [] == reports(disk)
+
+
+def test_a_first_segment_that_could_not_be_noted_is_none_yet(monkeypatch):
+    """The disk was full: neither its number nor its first batch is on disk."""
+    disk = FaultyDisk()
+    node = Node(disk)
+
+    def full(*_):
+        raise DiskError("write", NAME, errno.ENOSPC)
+
+    monkeypatch.setattr(Newest, "write", full)
+    node.publish([b"one"])
+    node.commit()
+    monkeypatch.undo()
+    assert 1 == len(segments(disk))
+    found = Node(disk.crash(random.Random(1)))
+    assert ([], []) == (found.live(), found.recovered.reports)
 
 
 def test_a_segment_that_had_been_given_up_is_none_when_it_is_back(disk):
