@@ -129,14 +129,14 @@ def test_the_number_of_the_newest_is_missed_and_noted_again(disk):
 
 
 def test_a_first_segment_that_could_not_be_noted_is_none_yet(monkeypatch):
-    """The disk was full: neither its number nor its first batch is on disk."""
-    disk = FaultyDisk()
-    node = Node(disk)
+    """The disk was full from the start: neither its number nor its first batch is on disk."""
 
     def full(*_):
         raise DiskError("write", NAME, errno.ENOSPC)
 
     monkeypatch.setattr(Newest, "write", full)
+    disk = FaultyDisk()
+    node = Node(disk)
     node.publish([b"one"])
     node.commit()
     monkeypatch.undo()
