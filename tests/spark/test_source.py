@@ -22,7 +22,7 @@ def test_nothing_is_connected_before_it_is_read():
 
 def test_what_was_published_is_not_overwritten():
     source = PybrokerSource({"exchange": "e"})
-    with pytest.raises(OptionError, match='option mode is "append" here'):
+    with pytest.raises(OptionError, match='option mode must be "append"'):
         source.writer(VALUE, overwrite=True)
-    with pytest.raises(OptionError, match="option outputMode is"):
+    with pytest.raises(OptionError, match="option outputMode must be"):
         source.streamWriter(VALUE, overwrite=True)

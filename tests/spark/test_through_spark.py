@@ -108,9 +108,9 @@ def test_a_message_that_no_queue_takes_fails_the_task_with_its_route(spark, uri,
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({}, "option queue is needed"),
+        ({}, "option queue is required"),
         ({"queue": "q", "stream": "s"}, "option stream is for streams, which are not supported yet"),
-        ({"queue": "q", "startingOffsets": "earliest"}, "option startingOffsets is about streams"),
+        ({"queue": "q", "startingOffsets": "earliest"}, "option startingOffsets is for streams"),
         ({"queue": "q", "queu": "x"}, "option queu is not an option of the connector: did you mean queue?"),
     ],
 )
