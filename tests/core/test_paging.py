@@ -199,7 +199,7 @@ def test_a_full_disk_stops_it_with_one_warning_and_nothing_is_lost(small, caplog
     bench.page()
     bench.page()
     assert (0, {}) == (bench.queue.backlog.messages_evicted, bench.pages.disk.files)
-    warned = [record.message for record in caplog.records if "paged out" in record.message]
+    warned = [record.message for record in caplog.records if "paging is suspended" in record.message]
     assert 1 == len(warned)
     assert "No space left on device" in warned[0]
     bench.pages.disk.power.capacity = 1 << 40

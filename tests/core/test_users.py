@@ -64,7 +64,7 @@ def test_an_md5_hash_is_warned_about_once(caplog):
     for name in ("a", "b"):
         users.add_hashed(name, hash_password("p", MD5), MD5)
     users.set_hashed("a", hash_password("q", MD5), MD5)
-    assert [record.message[:45] for record in caplog.records] == ["the password of user 'a' is kept as an MD5 has"[:45]]
+    assert [record.message[:45] for record in caplog.records] == ["the password of user 'a' is stored as an MD5 h"[:45]]
 
 
 def test_a_password_is_octets_whatever_their_encoding():

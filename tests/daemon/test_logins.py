@@ -77,7 +77,7 @@ def test_users_of_all_hashes_log_in_also_after_a_restart(start):
     assert time.monotonic() - began >= 1.0, at_once_s
     daemon.signal(15)
     assert daemon.ended() == (0, "")
-    assert "is kept as an MD5 hash" in daemon.log
+    assert "is stored as an MD5 hash" in daemon.log
 
 
 def test_the_hash_of_new_passwords_is_configured(start, tmp_path):

@@ -244,7 +244,7 @@ def test_a_story_that_no_frame_can_hold_ends_with_its_message(world, peer, caplo
     peer.send(*frames)
     assert peer.take() == []
     assert isinstance(peer.get("q300"), Basic.GetEmpty)
-    assert [r.levelname for r in caplog.records if "died too often" in r.getMessage()] == ["WARNING"]
+    assert [r.levelname for r in caplog.records if "dead-lettered too often" in r.getMessage()] == ["WARNING"]
 
 
 def test_a_dead_letter_is_delivered_to_a_waiting_consumer(world, peer):

@@ -45,24 +45,16 @@ class File:
         self.pending = []
 
     def _settle_doubts(self) -> None:
-        """Have a page that was written again be on disk as it is seen, and the length: what a sync had failed for."""
-        again = {
-            page
-            for offset, octets in self.pending
-            if octets
-            for page in range(offset // PAGE, -(-(offset + len(octets)) // PAGE))
-        }
-        for page in again:
-            apply(self.durable, page * PAGE, bytes(self.seen[page * PAGE : (page + 1) * PAGE]))
+        """Forget failed syncs of what was written again since and is on disk now; and of the length, which is."""
         if any(octets is None for _, octets in self.doubtful):
             apply(self.durable, len(self.seen), None)
-        parts = (
-            (start, octets[start - offset : end - offset])
-            for offset, octets in self.doubtful
-            if octets is not None
-            for start, end in pages(offset, len(octets))
-        )
-        self.doubtful = [(start, octets) for start, octets in parts if start // PAGE not in again]
+        left = [(offset, octets) for offset, octets in self.doubtful if octets is not None]
+        for start, again in self.pending:
+            end = start + len(again or b"")
+            parts = [(offset, octets[: max(0, start - offset)]) for offset, octets in left]
+            parts += [(max(offset, end), octets[max(0, end - offset) :]) for offset, octets in left]
+            left = [(offset, octets) for offset, octets in parts if octets] if again else left
+        self.doubtful = [(offset, octets) for offset, octets in left]
 
     def crashed(self, rng: random.Random) -> "File":
         kept = bytearray(self.durable)
