@@ -8,6 +8,7 @@ import pytest
 from faulty_disk import FaultyDisk
 from journals import Node
 
+from pybroker.store import upkeep
 from pybroker.store.checkpoint import checkpoint_ticket
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
@@ -106,18 +107,32 @@ def test_all_checkpoints_are_missed(disk):
     assert [] == reports(disk)
 
 
-def test_without_a_checkpoint_a_whole_log_has_all_it_needs():
-    """There may have been no room for the first one."""
+def test_all_checkpoints_are_missed_also_if_all_segments_are_there(monkeypatch):
+    """A compacted segment has not what it settled in others."""
+    monkeypatch.setattr(upkeep, "COMPACT_OCTETS", 0)
     disk = FaultyDisk()
-    node = Node(disk)
-    run = node.publish([b"one", b"two"])
-    node.settle(run, range(1))
+    node = Node(disk, largest=4_000)
+    kept, first = node.publish([b"kept"]), node.publish([b"first"])
+    node.publish([bytes(3_000)])
     node.commit()
+    node.publish([b"kept, too"])
+    runs = [node.publish([bytes(600)]) for _ in range(4)]
+    node.settle(first)
+    node.commit()
+    for run in runs:
+        node.settle(run)
+    node.publish([bytes(3_500)])
+    node.commit()
+    for _ in range(6):
+        node.tick(61_000)
+    assert node.log.upkeep.compacted
+    assert [1, 2, 3] == [segment_number(name) for name in segments(disk)]
     for name in disk.names():
         if checkpoint_ticket(name) is not None:
             disk.unlink(name)
     found = Node(disk)
-    assert ([2], []) == (found.live(), found.recovered.reports)
+    assert {kept.first_seq, first.first_seq} <= set(found.live())
+    assert 1 == len(found.recovered.reports)
 
 
 def test_the_number_of_the_newest_is_missed_and_noted_again(disk):

@@ -29,6 +29,8 @@ FAULTS = ("line", "disk", "rows", "submit")
 # Turns of all threads within which whatever was begun must have come to its end.
 PATIENCE = 4_000
 COPIES_MAX = 2
+# Before a full disk had room for the first checkpoint a start cannot know that there was none.
+NO_CHECKPOINT = "all checkpoints of the log are missing or damaged"
 
 
 class World:
@@ -208,6 +210,7 @@ class World:
         return (log.completed if log is not None and self.traffic is not None else self._begun), self._defined()
 
     _begun = 0
+    _checkpointed = False  # in any life
 
     def _defined(self) -> int:
         return max(self.node.catalogue.completed, self.model.base_ticket)
@@ -232,7 +235,10 @@ class World:
         self.points[how] += 1
         closely, read = (all_of_it or self.rng.random() < share for share in (0.1, 0.35))
         rows = self.node.rows.durable
-        return inspect(self.model, disk, rows, completed, defined, closely=closely, read=read)
+        log = self.node.log
+        self._checkpointed = self._checkpointed or (log is not None and bool(log.upkeep.checkpoints))
+        told = "" if self._checkpointed else NO_CHECKPOINT
+        return inspect(self.model, disk, rows, completed, defined, closely=closely, read=read, told=told)
 
     # -- the end of a life ---------------------------------------------------------------------------------------------
 
