@@ -67,7 +67,7 @@ def _of_replies(session: "Session", cause: "RepliesCause") -> Reason:
     replies = "1 reply waits" if len(line) == 1 else f"{len(line):,} replies wait"
     why = f"{replies} for the disk on channel {cause.channel}"
     if line.octets > line.octets_max // 2:
-        why += f" followed by {size(line.octets)};  {_bounds(line.octets_max)}"
+        why += f" followed by {size(line.octets)}; {_bounds(line.octets_max)}"
     else:
         most = line.replies_max
         why += f"; at {most} the node stops reading the connection until {most // 2} are left"

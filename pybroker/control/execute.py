@@ -191,10 +191,13 @@ def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Answer:
 
 
 def _stream(batches: Iterator[list[Any]]) -> Answer:
-    """Yield what comes, a row for each thing; a slice without rows where nothing has come, so that callers are seen."""
-    yield Rows(_VALUE, (), first=True)
-    count = 0
+    """Yield what comes, a row for each thing; a slice without rows where nothing has come, so that callers are seen.
+
+    What the first batch refuses comes before anything is yielded.
+    """
+    count, first = 0, True
     for batch in batches:
         count += len(batch)
-        yield Rows(_VALUE, batch, first=False)
+        yield Rows(_VALUE, batch, first)
+        first = False
     return Listed(count)

@@ -31,7 +31,7 @@ STOP_POLL_S: Final = 0.01
 
 
 class Door(NamedTuple):
-    """What a listener leads to: the factories of each peer's transport, with its filters, and of its session."""
+    """Factories for the peers of a listener: of the transport, with its filters, and of the session."""
 
     protocol: str
     session: "Callable[[Broker, Transport], Session]"

@@ -1,4 +1,4 @@
-"""How the parts of an answer read, line by line."""
+"""The lines of an answer, part by part."""
 
 from pybroker.control.answers import end_lines, error_line, part_lines
 from pybroker.control.execute import Listed, Rows, SendLines, Value

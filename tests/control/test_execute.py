@@ -52,6 +52,23 @@ def test_a_long_listing_comes_in_slices(executor, add):
     assert end == Listed(ROWS_PER_SLICE * 2)
 
 
+def test_a_stream_that_refuses_yields_nothing(executor, add):
+    def refuse(_node, _args):
+        raise Refused("too many readers", EX_NOPERM)
+        yield []
+
+    add(Command("tail", "Tests", "Tests", NoArgs, "read", "none", refuse, streams="text"))
+    parts = executor.run("tail", {}, ANN, ())
+    with pytest.raises(Refused, match="too many readers"):
+        next(parts)
+
+
+def test_a_stream_has_its_header_with_the_first_batch(executor, add):
+    add(Command("tail", "Tests", "Tests", NoArgs, "read", "none", lambda _n, _a: iter([[], ["a"]]), streams="text"))
+    parts, end = run(executor, "tail")
+    assert ([(list(one.nouns), one.first) for one in parts], end) == ([([], True), (["a"], False)], Listed(1))
+
+
 def test_long_work_tells_how_far_it_is(executor, add):
     def work(_node, _args):
         yield Progress(1, 2)

@@ -1,4 +1,4 @@
-"""What a receipt waits for: every log that the publish reached, each to its own position."""
+"""A receipt waits for every log that the publish reached, each to its own position."""
 
 from hypothesis import given, strategies as st
 from slow import GatheringLog

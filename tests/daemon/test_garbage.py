@@ -1,4 +1,4 @@
-"""What Python's garbage collections may cost, and that what ends leaves next to nothing for them to find."""
+"""Python's garbage collections are bounded, and ended connections and queues leave next to nothing for them."""
 
 import gc
 

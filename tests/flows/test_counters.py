@@ -1,4 +1,4 @@
-"""What the node, its exchanges and queues count: each message once, in every way that it may take."""
+"""Counters of the node, its exchanges and queues: each message counts once, in every way that it may take."""
 
 import pytest
 from fakes import Basic, Confirm, Exchange, Queue, Tx, World

@@ -1,4 +1,4 @@
-"""What all destinations of a route share: an id of their own, a log, a place in the turn's line."""
+"""All destinations of a route have an id of their own, a log, and a place in the turn's line."""
 
 from contents import run
 from topology import exchange, new_vhost, queue as make_queue, wired
