@@ -1,13 +1,13 @@
 """Durable: nouns as rows of the definitions, kept when they are made or changed, forgotten when they go.
 
 Whoever makes or removes such a noun calls here, in the same breath; what is transient or exclusive gets no row and is
-gone after a restart (F19, F20). `restore.py` is the way back. What a row's file is made of is not known here.
+gone after a restart (F19, F20). `restore.py` is the way back; users have `user_rows.py`. What a row's file is
+made of is not known here.
 
 A value is what RabbitMQ's definitions files have; `arguments_amqp` beside `arguments` are the octets of the table in
 hex, since JSON does not tell a `short` from a `long`.
 """
 
-from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.access import RESERVED
 from pybroker.core.chore import Chore
-from pybroker.core.permissions import CONFIGURE, READ, WRITE
 from pybroker.wire.table import encode_table
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
     from pybroker.core.removal import Removal
-    from pybroker.core.users import User
     from pybroker.core.vhost import VHost
     from pybroker.session import Turn
     from pybroker.store.definitions import Definitions, Key
@@ -151,53 +149,6 @@ def forget_vhost(vhost: "VHost", removal: "Removal") -> None:
 def is_cluster_name(value: Any) -> bool:
     """Tell whether clients can be told this in server-properties as the cluster's name."""
     return isinstance(value, str) and 0 < len(value.encode()) <= NAME_OCTETS_MAX
-
-
-# -- users ------------------------------------------------------------------------------------------------------------
-
-
-def keep_user(definitions: "Definitions", user: "User") -> None:
-    """Keep a user's name, password hash, tags and limits."""
-    value = {
-        "password_hash": b64encode(user.password_hash).decode(),
-        "hashing_algorithm": user.hashing_algorithm,
-        "tags": list(user.tags),
-        "limits": dict(user.limits),
-    }
-    definitions.put("user", (user.name,), value)
-
-
-def forget_user(definitions: "Definitions", user: "User") -> None:
-    """Forget a user that is deleted, with all permissions."""
-    for vhost_name in user.permissions:
-        forget_permission(definitions, user, vhost_name)
-    for vhost_name, exchange_name in user.topic_permissions:
-        forget_topic_permission(definitions, user, vhost_name, exchange_name)
-    definitions.remove("user", (user.name,))
-
-
-def keep_permission(definitions: "Definitions", user: "User", vhost_name: str) -> None:
-    """Keep what a user may do in a virtual host."""
-    permission = user.permissions[vhost_name]
-    value = {each: permission.text(each) for each in (CONFIGURE, WRITE, READ)}
-    definitions.put("permission", (user.name, vhost_name), value)
-
-
-def forget_permission(definitions: "Definitions", user: "User", vhost_name: str) -> None:
-    """Forget what a user may do in a virtual host."""
-    definitions.remove("permission", (user.name, vhost_name))
-
-
-def keep_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> None:
-    """Keep which routing keys a user may use at a topic exchange."""
-    permission = user.topic_permissions[vhost_name, exchange_name]
-    value = {each: permission.text(each) for each in (WRITE, READ)}
-    definitions.put("topic_permission", (user.name, vhost_name, exchange_name), value)
-
-
-def forget_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> None:
-    """Forget which routing keys a user may use at a topic exchange."""
-    definitions.remove("topic_permission", (user.name, vhost_name, exchange_name))
 
 
 # -- parts of rows ----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from pybroker.core import decreed, durable, telling
+from pybroker.core import decreed, telling, user_rows
 from pybroker.core.password import MD5, SHA256, check_hash, hash_of_nobody, hash_password, password_fits
 from pybroker.core.permissions import Permission, TopicPermission
 from pybroker.core.quota import checked_user_limits
@@ -138,7 +138,7 @@ class Users:
         check_hash(password_hash, hashing_algorithm)
         user = User(name, password_hash, hashing_algorithm, tags, limits)
         self.take(user)
-        durable.keep_user(self._definitions, user)
+        user_rows.keep_user(self._definitions, user)
         decreed.user_created(self.observers.notify, user)
         return user
 
@@ -151,7 +151,7 @@ class Users:
         """Forget a user; sessions that still hold the object find it without any permission. Raises NoSuchUserError."""
         user = self.named(name)
         del self._users[name]
-        durable.forget_user(self._definitions, user)
+        user_rows.forget_user(self._definitions, user)
         self.observers.notify("user.deleted", {"name": name})
         user.permissions.clear()
         user.topic_permissions.clear()
@@ -214,7 +214,7 @@ class Users:
         """Grant what matches the three patterns in one vhost. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.permissions[vhost_name] = Permission(configure, write, read)
-        durable.keep_permission(self._definitions, user, vhost_name)
+        user_rows.keep_permission(self._definitions, user, vhost_name)
         patterns = {"configure": configure, "write": write, "read": read}
         self.observers.notify("permission.created", {"user": name, "vhost": vhost_name, **patterns})
         self._changed(user)
@@ -223,7 +223,7 @@ class Users:
         """Take all permissions in one vhost away; the user cannot enter it any more. Raises NoSuchUserError."""
         user = self.named(name)
         if user.permissions.pop(vhost_name, None) is not None:
-            durable.forget_permission(self._definitions, user, vhost_name)
+            user_rows.forget_permission(self._definitions, user, vhost_name)
             self.observers.notify("permission.deleted", {"user": name, "vhost": vhost_name})
         self._changed(user)
 
@@ -231,7 +231,7 @@ class Users:
         """Restrict routing keys at one topic exchange. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.topic_permissions[vhost_name, exchange_name] = TopicPermission(vhost_name, name, write, read)
-        durable.keep_topic_permission(self._definitions, user, vhost_name, exchange_name)
+        user_rows.keep_topic_permission(self._definitions, user, vhost_name, exchange_name)
         facts = {"user": name, "vhost": vhost_name, "exchange": exchange_name, "write": write, "read": read}
         self.observers.notify("topic.permission.created", facts)
         self._changed(user)
@@ -242,7 +242,7 @@ class Users:
         for key in list(user.topic_permissions):
             if key[0] == vhost_name and exchange_name in (None, key[1]):
                 del user.topic_permissions[key]
-                durable.forget_topic_permission(self._definitions, user, *key)
+                user_rows.forget_topic_permission(self._definitions, user, *key)
                 self.observers.notify(
                     "topic.permission.deleted", {"user": name, "vhost": vhost_name, "exchange": key[1]}
                 )
@@ -258,7 +258,7 @@ class Users:
 
     def _keep(self, user: User) -> None:
         user.known_password = None
-        durable.keep_user(self._definitions, user)
+        user_rows.keep_user(self._definitions, user)
 
     def _changed(self, user: User) -> None:
         user.known_password = None

@@ -8,7 +8,6 @@ from topology import exchange, link, typed, unlink, wired
 from pybroker.core.broker import Broker
 from pybroker.core.declaration import QueueProperties, create_queue
 from pybroker.core.definitions import bind, delete_exchange
-from pybroker.core.password import SHA256, hash_password
 from pybroker.core.queue.queue import Queue
 from pybroker.store.definitions import KINDS
 from pybroker.wire.table import Table
@@ -146,30 +145,6 @@ def test_a_vhost_takes_everything_along(broker, kept):
     broker.users.set_topic_permissions("guest", "v", "x", "a", "b")
     assert {"vhost": 1, "exchange": 2, "binding": 3, "queue": 1, "permission": 1, "topic_permission": 1} == counts(kept)
     broker.delete_vhost("v")
-    assert {} == counts(kept)
-
-
-def test_what_is_changed_of_a_user_is_kept(broker, kept):
-    users = broker.users
-    users.add("u", "first", ("x",))
-    first = kept.value("user", "u")
-    users.set_hashed("u", hash_password("second"), SHA256)
-    users.set_tags("u", ("y", "z"))
-    users.set_limits("u", {"max-channels": 5})
-    second = kept.value("user", "u")
-    assert first["password_hash"] != second["password_hash"]
-    assert ["y", "z"] == second["tags"]
-    assert ({}, {"max-channels": 5}) == (first["limits"], second["limits"])
-    users.set_permissions("u", "/", "c", "w", "r")
-    users.set_topic_permissions("u", "/", "x", "w", "r")
-    users.set_topic_permissions("u", "/", "y", "w", "r")
-    assert {"configure": "c", "write": "w", "read": "r"} == kept.value("permission", "u", "/")
-    assert {"write": "w", "read": "r"} == kept.value("topic_permission", "u", "/", "x")
-    users.clear_topic_permissions("u", "/", "x")
-    assert [("u", "/", "y")] == kept.keys("topic_permission")
-    users.clear_permissions("u", "/")
-    users.set_permissions("u", "/", "c", "w", "r")
-    users.delete("u")
     assert {} == counts(kept)
 
 
