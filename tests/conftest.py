@@ -5,6 +5,7 @@ Several processes run them at once (pytest-xdist), file by file.
 
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The path of a Unix socket has 107 octets at most, and the tests make some below this folder.
 if len(tempfile.gettempdir()) > TEMPORARY_MAX and os.access("/tmp", os.W_OK):
     os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
+# The daemon and pybrokerctl start many hundred times; compiling their modules would be more than half of each start.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # How fast this machine is at the moment is not what the tests are about.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
