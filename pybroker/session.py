@@ -29,7 +29,7 @@ class Turn:
 
     def __init__(self) -> None:
         self.sessions: list[Session] = []
-        self.queues: deque[Any] = deque()  # and chores (core/chore.py)
+        self.queues: deque[Any] = deque()  # and chores (core/background_task.py)
         self.receive_ms = RECEIVE_MS
         self.large_octets = LARGE_READ_OCTETS
         self.woken = False

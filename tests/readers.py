@@ -6,11 +6,11 @@ from typing import Any
 from contents import run
 from topology import new_vhost, queue as make_queue, wired
 
-from pybroker.core.consumer import Consumer
-from pybroker.core.link import ChannelState, SessionState
+from pybroker.core.channel.consumer import Consumer
+from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
+from pybroker.core.channel.state import ChannelState, SessionState
 from pybroker.core.queue.queue import Queue
-from pybroker.core.receipt import NO_RECEIPT, Receipt
-from pybroker.core.vhost import VHost
+from pybroker.core.topology.vhost import VHost
 from pybroker.message import Message
 from pybroker.run import PLAIN_TRAITS, Entry, Run, Traits
 

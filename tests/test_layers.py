@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -259,3 +260,66 @@ def test_pybrokerctl_starts_without_gevent_and_the_core(module):
 @pytest.mark.parametrize("package", ["pybroker.wire", "pybroker.core.broker", "pybroker.amqp.session"])
 def test_the_broker_below_the_line_runs_without_gevent(package):
     assert [name for name in sorted(loaded_by(f"import {package}")) if name.split(".")[0] == "gevent"] == []
+
+
+# Files of one folder, its `__init__` not counted.
+ROOM_FILES_MAX = 15
+PACKAGE_FILES_MAX = 20
+# They wait for rooms of their own; none may join them.
+CROWDED = {"pybroker.client", "pybroker.control", "pybroker.control.commands", "pybroker.daemon", "pybroker.spark"}
+CROWDED |= {"pybroker.store", "pybrokerctl"}
+
+
+def test_no_room_is_crowded():
+    files = Counter(source.name.rpartition(".")[0] for source in sources() if not source.is_package)
+    most = {name: ROOM_FILES_MAX if is_inside(name, ("pybroker.core",)) else PACKAGE_FILES_MAX for name in files}
+    report(
+        [
+            f"{name} has {files[name]} files, {most[name]} is the most: which of them are a room of their own?"
+            for name in sorted(files)
+            if files[name] > most[name] and name not in CROWDED
+        ]
+        + [f"{name} is not crowded any more: strike it off." for name in sorted(CROWDED) if files[name] <= most[name]]
+    )
+
+
+def room_of(name: str) -> str:
+    """Return the folder of core that a module lies in; one that lies in core itself is a room of its own."""
+    rooms = {source.name for source in sources() if source.is_package and source.name != "pybroker.core"}
+    return name if name in rooms or name.rpartition(".")[0] not in rooms else name.rpartition(".")[0]
+
+
+def circle(edges: dict[str, set[str]]) -> list[str]:
+    """Return rooms each of which leads to the next, and the last to the first; none if there are no such."""
+    done: set[str] = set()
+
+    def walk(way: list[str]) -> list[str]:
+        for room in sorted(edges.get(way[-1], ())):
+            if room in way:
+                return way[way.index(room) :]
+            if room not in done and (found := walk([*way, room])):
+                return found
+        done.add(way[-1])
+        return []
+
+    return next(filter(None, (walk([room]) for room in sorted(edges) if room not in done)), [])
+
+
+def test_rooms_of_core_form_no_circle():
+    loads: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
+    for source in sources():
+        for target, item in imported_modules(source):
+            if is_inside(source.name, ("pybroker.core",)) and is_inside(target, ("pybroker.core",)):
+                here, there = room_of(source.name), room_of(target)
+                if here != there:
+                    (names if item.typing_only else loads).setdefault(here, set()).add(there)
+    for room in sorted(names):
+        print(f"{room} names, for the type checker alone: {', '.join(sorted(names[room] - loads.get(room, set())))}")
+    found = circle(loads)
+    assert not found, f"rooms of core load each other: {' -> '.join([*found, *found[:1]])}"
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}}) == []

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from pybroker.clock import FakeClock
-from pybroker.core.arguments import queue_limits, queue_type_of
 from pybroker.core.broker import Broker
-from pybroker.core.definitions import bind, declare_exchange, unbind
-from pybroker.core.exchange.exchange import Exchange
+from pybroker.core.policy.arguments import queue_limits, queue_type_of
 from pybroker.core.queue.queue import Queue
-from pybroker.core.router import route
+from pybroker.core.routing.exchange import Exchange
+from pybroker.core.routing.router import route
 from pybroker.core.settings import Settings
-from pybroker.core.vhost import VHost
+from pybroker.core.topology.exchange_declare import bind, declare_exchange, unbind
+from pybroker.core.topology.vhost import VHost
 from pybroker.errors import AmqpError
 from pybroker.session import Turn
 from pybroker.wire.table import Table, decode_table, encode_table

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.wire import frame
 
 if TYPE_CHECKING:
-    from pybroker.core.publish import Route
+    from pybroker.core.routing.publish import Route
 
 # A body frame of one octet is an object of 48 and its place in a list: 16 MiB of them would be 900.
 PARTS_MAX: Final = 1_024

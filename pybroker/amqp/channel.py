@@ -11,14 +11,14 @@ from pamqp import commands
 from pybroker.amqp.assembly import Assembly
 from pybroker.amqp.line import NEVER, Line
 from pybroker.amqp.publishing import finish_content, open_route
-from pybroker.core import coming
-from pybroker.core.cause import because
-from pybroker.core.lapsed import TAG_MAX
-from pybroker.core.link import ChannelState, give_back
-from pybroker.core.publish import Publisher
-from pybroker.core.removal_steps import remove_unused
-from pybroker.core.throttle import RepliesCause
-from pybroker.core.trace import Party
+from pybroker.core.channel.state import ChannelState, give_back
+from pybroker.core.channel.throttle import RepliesCause
+from pybroker.core.channel.timed_out import TAG_MAX
+from pybroker.core.events import connections as connection_events
+from pybroker.core.events.cause import because
+from pybroker.core.exchange.trace import Party
+from pybroker.core.routing.publish import Publisher
+from pybroker.core.topology.removal_steps import remove_unused
 from pybroker.errors import AmqpError, InternalError, PreconditionFailed, UnexpectedFrame
 from pybroker.wire import frame
 from pybroker.wire.methods import encode_method, make_method
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
     from pybroker.amqp.line import Reply, Say, Source
     from pybroker.amqp.session import AmqpSession
-    from pybroker.core.confirm import ConfirmLine
-    from pybroker.core.lapsed import Lapsed
+    from pybroker.core.channel.confirm import ConfirmLine
+    from pybroker.core.channel.receipt import Receipt
+    from pybroker.core.channel.timed_out import Lapsed
+    from pybroker.core.channel.transaction import Transaction
+    from pybroker.core.channel.unacked import Batch
     from pybroker.core.queue.queue import Queue
-    from pybroker.core.receipt import Receipt
-    from pybroker.core.removal import Removal
-    from pybroker.core.transaction import Transaction
-    from pybroker.core.unacked import Batch
+    from pybroker.core.topology.removal import Removal
 
 # From here on the rest of a body is read in large portions: 128-KiB reads would copy what has come again and again.
 LARGE_BODY_OCTETS: Final = 65_536
@@ -381,9 +381,9 @@ class AmqpChannel(ChannelState):
         for consumer in consumers.values():
             consumer.queue.consumers.remove(consumer)
             queues[consumer.queue] = None
-            coming.consumer_deleted(consumer)
+            connection_events.consumer_deleted(consumer)
         if not ended:
-            coming.channel_closed(self)
+            connection_events.channel_closed(self)
         if self.transaction is not None:
             self.unacked.put_back(self.transaction.taken())
             self.transaction = None

@@ -7,15 +7,15 @@ slow keeps what it will come to, and one that is stuck has soon given everything
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.lapsed import Lapsed
-from pybroker.core.link import give_back
+from pybroker.core.channel.state import give_back
+from pybroker.core.channel.timed_out import Lapsed
 from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.amqp.session import AmqpSession
+    from pybroker.core.channel.unacked import Batch
     from pybroker.core.queue.queue import Queue
-    from pybroker.core.unacked import Batch
 
 # Where queues have timeouts of their own the oldest delivery need not be the first to time out: so many are looked at.
 LOOK_BATCHES: Final = 1_024

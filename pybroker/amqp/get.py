@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pamqp import commands
 
 from pybroker.amqp.consumer import adapt
-from pybroker.core.unacked import Batch
+from pybroker.core.channel.unacked import Batch
 from pybroker.wire.methods import encode_method, make_method
 
 if TYPE_CHECKING:

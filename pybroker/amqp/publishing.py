@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, cast
 from pamqp import commands
 
 from pybroker.amqp.direct_reply import REPLY_TO, check_reply_consumer, deliver_reply, set_reply_to
-from pybroker.core.definitions import find_exchange
-from pybroker.core.permissions import check, check_topic
-from pybroker.core.publish import Contents, Route, names_of, property_octets
-from pybroker.core.receipt import Receipt
-from pybroker.core.trace import Frames, publish_trace
+from pybroker.core.auth.permissions import check, check_topic
+from pybroker.core.channel.receipt import Receipt
+from pybroker.core.exchange.trace import Frames, publish_trace
+from pybroker.core.routing.publish import Contents, Route, names_of, property_octets
+from pybroker.core.topology.exchange_declare import find_exchange
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
 from pybroker.run import WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Traits
 from pybroker.wire import frame, properties
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from pybroker.amqp.assembly import Assembly
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.amqp.session import AmqpSession
-    from pybroker.core.confirm import ConfirmLine
-    from pybroker.core.exchange.exchange import Exchange
+    from pybroker.core.channel.confirm import ConfirmLine
     from pybroker.core.queue.destination import Destination
+    from pybroker.core.routing.exchange import Exchange
     from pybroker.wire.content import Event
 
 # While a queue with consumers has a backlog its publishers are read in small portions (share, data-model.md).

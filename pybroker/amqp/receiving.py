@@ -12,8 +12,8 @@ from pamqp import commands
 from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import WORK_MAX, publish_event, share
-from pybroker.core.quota import check_channel
-from pybroker.core.removal import StillLeavingError
+from pybroker.core.auth.quota import check_channel
+from pybroker.core.topology.removal import StillLeavingError
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
 from pybroker.wire import frame
 from pybroker.wire.content import Event, scan

@@ -13,21 +13,21 @@ from pamqp import base, commands
 from pybroker.amqp import alive, receiving
 from pybroker.amqp.consumer_timeout import GRACE_MS
 from pybroker.amqp.log_name import described
-from pybroker.core import coming
-from pybroker.core.cause import because
-from pybroker.core.link import SessionState, give_back
-from pybroker.core.removal_steps import remove_owned
-from pybroker.core.throttle import PEER
+from pybroker.core.channel.state import SessionState, give_back
+from pybroker.core.channel.throttle import PEER
+from pybroker.core.events import connections as connection_events
+from pybroker.core.events.cause import because
+from pybroker.core.topology.removal_steps import remove_owned
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.core.broker import Broker
-    from pybroker.core.publish import Route
+    from pybroker.core.channel.unacked import Batch
     from pybroker.core.queue.queue import Queue
-    from pybroker.core.removal import Removal
-    from pybroker.core.unacked import Batch
+    from pybroker.core.routing.publish import Route
+    from pybroker.core.topology.removal import Removal
     from pybroker.errors import AmqpError
     from pybroker.wire.content import Event
 
@@ -296,7 +296,7 @@ class AmqpSession(SessionState):
             log.info("closing AMQP connection %s (%s): %s", self.pid, described(self), self.reason or reason)
         self.end_channels(self.reason or reason)
         if self.state != "header":
-            coming.connection_closed(self, self.reason or reason)
+            connection_events.connection_closed(self, self.reason or reason)
         self.leave()
         self.credit.end()
         self.broker.beating.pop(self, None)

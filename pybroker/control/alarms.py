@@ -8,8 +8,8 @@ from pybroker.control.words import lasting, seconds, size
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pybroker.core.alarm import Alarm
     from pybroker.core.broker import Broker
+    from pybroker.core.resources.alarm import Alarm
 
 
 def documents(broker: "Broker") -> list[dict[str, Any]]:

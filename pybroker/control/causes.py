@@ -1,7 +1,7 @@
 """What flow control holds a connection back for, in sentences: by how much, and what an operator may do (why_blocked).
 
-A cause is what core/throttle.py keeps: the journal, the peer itself, a channel's replies that wait, a queue. Knows no
-connection's name and no output.
+A cause is what core/channel/throttle.py keeps: the journal, the peer itself, a channel's replies that wait, a queue.
+Knows no connection's name and no output.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -12,8 +12,8 @@ from pybroker.control.words import size
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
+    from pybroker.core.channel.throttle import QueueCause, RepliesCause, ThrottleCause
     from pybroker.core.queue.queue import Queue
-    from pybroker.core.throttle import QueueCause, RepliesCause, ThrottleCause
 
     # A door's own: control and amqp are strangers to each other.
     Session = Any
@@ -103,5 +103,5 @@ def _bounds(octets_max: int) -> str:
     return f"at {size(octets_max)} the node stops reading the connection until {size(octets_max // 2)} are left"
 
 
-# By the kinds of core/throttle.py's causes.
+# By the kinds of core/channel/throttle.py's causes.
 _EXPLAINED: Final = {"journal": _of_journal, "peer": _of_peer, "replies": _of_replies, "queue": _of_queue}

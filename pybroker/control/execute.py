@@ -24,7 +24,7 @@ from pybroker.control.spec import (
     Progress,
     Refused,
 )
-from pybroker.core.cause import ASKED, BROKER, Cause
+from pybroker.core.events.cause import ASKED, BROKER, Cause
 from pybroker.errors import AmqpError
 from pybroker.version import VERSION
 

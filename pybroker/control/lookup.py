@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pybroker.control.spec import EX_NOUSER, Refused
 
 if TYPE_CHECKING:
+    from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
-    from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
-    from pybroker.core.users import User
-    from pybroker.core.vhost import VHost
+    from pybroker.core.routing.exchange import Exchange
+    from pybroker.core.topology.vhost import VHost
 
 # difflib is quadratic: a listing of 100,000 names must not hold up the broker for the sake of a hint.
 NAMES_COMPARED_MAX = 2_000

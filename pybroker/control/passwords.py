@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.control.spec import EX_TEMPFAIL, Node, Refused
 
 if TYPE_CHECKING:
-    from pybroker.core.login import Verdict
+    from pybroker.core.auth.login import Verdict
 
 # How often is asked whether a hash is there: it takes 20 ms.
 PAUSE_S: Final = 0.002

@@ -9,7 +9,7 @@ from pybroker.control.spec import EX_UNAVAILABLE, Arg, Column, Node, Progress, R
 from pybroker.control.words import counted
 
 if TYPE_CHECKING:
-    from pybroker.core.policy import Policy
+    from pybroker.core.policy.policy import Policy
 
 NOT_SET = "Parameter does not exist"
 

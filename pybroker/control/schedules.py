@@ -6,9 +6,9 @@ from pybroker.control.lookup import find_exchange
 from pybroker.control.spec import EX_TEMPFAIL, EX_UNAVAILABLE, Node, Refused
 
 if TYPE_CHECKING:
-    from pybroker.core.schedule.agenda import Waiting
-    from pybroker.core.schedule.schedule import Schedule
-    from pybroker.core.vhost import VHost
+    from pybroker.core.delayed.index import Waiting
+    from pybroker.core.delayed.schedule import Schedule
+    from pybroker.core.topology.vhost import VHost
 
 # How long a command waits for the disk, and how often it looks.
 WAIT_MS = 10_000

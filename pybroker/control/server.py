@@ -26,7 +26,7 @@ from pybroker.control.answers import end_lines, error_line, part_lines
 from pybroker.control.callers import CALLERS_MAX, Caller, Callers, Identity
 from pybroker.control.execute import Answer, Executor
 from pybroker.control.spec import EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Progress, Refused
-from pybroker.core.cause import COMMAND_USER
+from pybroker.core.events.cause import COMMAND_USER
 from pybroker.errors import AmqpError
 from pybroker.version import VERSION
 

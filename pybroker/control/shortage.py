@@ -11,9 +11,9 @@ from pybroker.control.words import MIB, counted, size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pybroker.core.alarm import Alarm
     from pybroker.core.broker import Broker
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.resources.alarm import Alarm
 
 QUEUES_NAMED: Final = 3
 # Between two pauses in a walk over all queues: about a millisecond. One of no length would let sockets wait.

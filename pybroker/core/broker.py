@@ -9,43 +9,45 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.clock import Clock
-from pybroker.core import durable, footprint, telling
-from pybroker.core.alarm import Alarms
-from pybroker.core.definitions import BROKER_USER, declare_default_exchanges
-from pybroker.core.durable import Commit
-from pybroker.core.events import Events
-from pybroker.core.login import Logins
-from pybroker.core.message_sizes import MessageSizes
-from pybroker.core.paging import Paging
-from pybroker.core.parameters import Parameters
-from pybroker.core.password import quick
-from pybroker.core.policies import Policies
-from pybroker.core.queue.away import Backlogs
-from pybroker.core.queue.dead_letter import Departures
-from pybroker.core.queue.remains import Remains
-from pybroker.core.queue.review import Reviews
-from pybroker.core.quota import VHOST_LIMITS, VHOST_LIMITS_COMPONENT
-from pybroker.core.removal import Removals
-from pybroker.core.removal_steps import close_sessions, remove_vhost
-from pybroker.core.ticks import Ticks
-from pybroker.core.timers import Timers
-from pybroker.core.trace import Traces
+from pybroker.core.auth.login import Logins
+from pybroker.core.auth.password import quick
+from pybroker.core.auth.quota import VHOST_LIMITS, VHOST_LIMITS_COMPONENT
+from pybroker.core.auth.users import Users
+from pybroker.core.channel.session_sweeper import Ticks
+from pybroker.core.events import topology as topology_events
+from pybroker.core.exchange.event_exchange import Events
+from pybroker.core.exchange.trace import Traces
+from pybroker.core.metadata import store
+from pybroker.core.metadata.store import Commit
+from pybroker.core.policy.parameters import Parameters
+from pybroker.core.queue.dead_letter.route import Departures
+from pybroker.core.queue.limit_reapply import Reviews
+from pybroker.core.queue.paging.eviction import Backlogs
+from pybroker.core.queue.purge_task import Remains
+from pybroker.core.queue.timers import Timers
+from pybroker.core.resources import memory_usage
+from pybroker.core.resources.alarm import Alarms
+from pybroker.core.resources.pressure import Paging
+from pybroker.core.stats.message_sizes import MessageSizes
+from pybroker.core.topology.exchange_declare import BROKER_USER, declare_default_exchanges
+from pybroker.core.topology.policies import Policies
+from pybroker.core.topology.removal import Removals
+from pybroker.core.topology.removal_steps import close_sessions, remove_vhost
+from pybroker.core.topology.vhost import VHost
+from pybroker.core.topology.vhost_defaults import give_defaults
 from pybroker.core.transfer.transfer import Transfer
-from pybroker.core.users import Users
-from pybroker.core.vhost import VHost
-from pybroker.core.vhost_defaults import give_defaults
 from pybroker.session import Turn
 from pybroker.store.memory import MemoryDefinitions, MemoryLog
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pybroker.core.credit import Credit
-    from pybroker.core.link import SessionState
-    from pybroker.core.losses import Losses
-    from pybroker.core.publish import Route
-    from pybroker.core.removal import Removal, Steps
+    from pybroker.core.channel.credit import Credit
+    from pybroker.core.channel.state import SessionState
+    from pybroker.core.routing.publish import Route
     from pybroker.core.settings import Settings
+    from pybroker.core.stats.drops import Losses
+    from pybroker.core.topology.removal import Removal, Steps
     from pybroker.store.definitions import Definitions
     from pybroker.store.log import Log
     from pybroker.store.page_log import PageLog
@@ -168,8 +170,8 @@ class Broker:
             if name in self.leaving:
                 self.removals.finish()
             vhost = self.make_vhost(name, description, tags, default_queue_type)
-            durable.keep_vhost(vhost)
-            telling.vhost_created(vhost)
+            store.keep_vhost(vhost)
+            topology_events.vhost_created(vhost)
             give_defaults(vhost)
         return vhost
 
@@ -182,14 +184,14 @@ class Broker:
 
     def name_cluster(self, name: str) -> None:
         """Take a name for the cluster that is told to clients from now on, also after a restart."""
-        self.parameters.set_global(durable.CLUSTER_NAME, name)
+        self.parameters.set_global(store.CLUSTER_NAME, name)
 
     def _global_changed(self, name: str, value: Any) -> None:
         """Do what a global parameter says; with the cluster's cleared, the configured name counts again."""
         settings = self.settings
-        if name != durable.CLUSTER_NAME:
+        if name != store.CLUSTER_NAME:
             return
-        if durable.is_cluster_name(value):
+        if store.is_cluster_name(value):
             settings.cluster_name = value
             settings.changed(name, value)
         else:
@@ -312,9 +314,9 @@ class Broker:
             self.waiting.pop(channel, None)
             channel.session.break_off()
 
-    def footprint(self, pause: "Callable[[float], object]") -> footprint.Footprint:
+    def footprint(self, pause: "Callable[[float], object]") -> memory_usage.Footprint:
         """Count what messages and buffers take in memory; `pause` lets others go on meanwhile."""
-        return footprint.measure(self, pause)
+        return memory_usage.measure(self, pause)
 
     def notice(self, text: str) -> None:
         """Keep for operators, once, what the log said; too many of them are counted."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pybroker.core.password import ARGON2ID
-from pybroker.core.watermark import Watermarks
+from pybroker.core.auth.password import ARGON2ID
+from pybroker.core.resources.resource_limits import Watermarks
 
 # RabbitMQ's ceiling: what an operator may configure at most (rabbit.hrl MAX_MSG_SIZE).
 MESSAGE_OCTETS_CEILING: Final = 536_870_912

@@ -1,4 +1,4 @@
-"""The audit log: `NODENAME-audit.log` beside the node's log, one JSON object a line (core/audit.py says what).
+"""The audit log: `NODENAME-audit.log` beside the node's log, one JSON object a line (core/events/audit.py says what).
 
 A thread of its own writes: the loop puts entries into a queue and goes on. What comes faster than the disk takes it is
 dropped and counted, and the log says how much that was.
@@ -14,8 +14,8 @@ from threading import Thread
 from typing import Any, Final
 
 from pybroker.clock import Clock
-from pybroker.core.audit import Entry, is_logged, line, stamp
-from pybroker.core.cause import Cause
+from pybroker.core.events.audit import Entry, is_logged, line, stamp
+from pybroker.core.events.cause import Cause
 from pybroker.daemon.start_error import refused_by_system
 
 # Entries that wait for the thread: some ten megabytes, and seconds of the worst churn.

@@ -5,7 +5,7 @@ What it comes to depends on the machine, so that an operator would otherwise see
 
 from collections.abc import Iterator
 
-from pybroker.core.watermark import ASSUMED, CONFIGURED, MIB, Watermarks
+from pybroker.core.resources.resource_limits import ASSUMED, CONFIGURED, MIB, Watermarks
 from pybroker.daemon import loading, total_memory
 from pybroker.daemon.config import Config
 

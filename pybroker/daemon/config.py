@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pybroker import paths
-from pybroker.core.password import ALGORITHMS, ARGON2ID
+from pybroker.core.auth.password import ALGORITHMS, ARGON2ID
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING, Settings
 from pybroker.daemon import new_vhosts, values
 from pybroker.daemon.conf_file import PROBLEMS_MAX, Assignment

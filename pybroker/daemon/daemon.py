@@ -17,8 +17,8 @@ from pybroker.clock import Clock
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
-from pybroker.core.cause import BROKER
-from pybroker.core.definitions import drop_transient
+from pybroker.core.events.cause import BROKER
+from pybroker.core.topology.exchange_declare import drop_transient
 from pybroker.daemon import custody, garbage, loading, reach, resident, total_memory
 from pybroker.daemon.allocator import Allocator
 from pybroker.daemon.audit_log import AuditLog

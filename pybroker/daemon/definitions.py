@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gevent.event import Event
 
-from pybroker.core.restore import restore
+from pybroker.core.metadata.load import restore
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
 from pybroker.store.catalogue import Catalogue

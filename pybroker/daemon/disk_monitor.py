@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import psutil
 
 from pybroker.control.words import size
-from pybroker.core.alarm import DISK
+from pybroker.core.resources.alarm import DISK
 from pybroker.daemon.watch import Watch
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
-from pybroker.core.cause import ASKED, BROKER, Cause
+from pybroker.core.events.cause import ASKED, BROKER, Cause
 from pybroker.core.transfer.document import Document
 from pybroker.core.transfer.transfer import Outcome, Work, bulleted
 from pybroker.daemon.start_error import StartError, refused_by_system

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.words import size
-from pybroker.core.alarm import MEMORY
-from pybroker.core.footprint import ELEMENT_OCTETS, QUEUE_OCTETS
-from pybroker.core.watermark import MIB, RSS
+from pybroker.core.resources.alarm import MEMORY
+from pybroker.core.resources.memory_usage import ELEMENT_OCTETS, QUEUE_OCTETS
+from pybroker.core.resources.resource_limits import MIB, RSS
 from pybroker.daemon import garbage, resident
 from pybroker.daemon.used_memory import UsedMemory
 from pybroker.daemon.watch import Watch

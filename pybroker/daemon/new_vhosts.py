@@ -6,7 +6,7 @@ Names are free and stand in a key where NAME or USER does; what is configured un
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pybroker.core.arguments import EXPIRY_MS_MAX
+from pybroker.core.policy.arguments import EXPIRY_MS_MAX
 from pybroker.core.settings import Settings
 from pybroker.daemon import values
 from pybroker.daemon.conf_file import Assignment

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import gevent
 from gevent.event import Event
 
-from pybroker.core import survivors
+from pybroker.core.metadata import recovery
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
 from pybroker.net.turn import LoopTurn
@@ -77,7 +77,7 @@ class Storage:
         """
         broker = self._broker
         try:
-            known = survivors.durable_queues(broker)
+            known = recovery.durable_queues(broker)
             aside = self._log_without_definitions(known)
             disk = open_log(self._data)
             self._files = ThreadWorker("files", self._turn)
@@ -101,10 +101,10 @@ class Storage:
         self._files.on_error = self._files_failed
         self.journal = broker.log = journal
         broker.pages = PageLog(pages, self._files, self._unreadable)
-        count = survivors.restore(known, found)
+        count = recovery.restore(known, found)
         if found.cut:
             log.info("%s", found.cut)
-        for report in (*aside, *found.reports, *survivors.losses(known, found)):
+        for report in (*aside, *found.reports, *recovery.losses(known, found)):
             self._unreadable(report)
         if count:
             log.info("recovered %d messages", count)
@@ -169,7 +169,7 @@ class Storage:
             ended = Event()
             self._broker.removals.finish()
             self._broker.remains.finish()
-            journal.close(survivors.redelivered(self._broker), lambda _: ended.set())
+            journal.close(recovery.redelivered(self._broker), lambda _: ended.set())
             if not ended.wait(CLOSE_S_MAX) or journal.failed or journal.completed < journal.last_ticket:
                 reason = (
                     journal.failed

@@ -3,7 +3,7 @@
 A greenlet looks once a second at what holds connections back while there is an alarm, and at every interval at queues,
 connections and the node: at those where something happened, and at all of them every five minutes. What it finds a
 thread writes (`telemetry_files`); what the rows say is `telemetry_rows`' business. It costs the broker nothing per
-message: `core/losses` counts runs of messages that were lost.
+message: `core/stats/drops` counts runs of messages that were lost.
 """
 
 import json
@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import gevent
 
-from pybroker.core.losses import Losses
+from pybroker.core.stats.drops import Losses
 from pybroker.daemon import telemetry_rows as rows
 from pybroker.daemon.disk_monitor import free_octets
 from pybroker.daemon.telemetry_files import VERSION, TelemetryFiles, Writer
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
-    from pybroker.core.alarm import Alarm
     from pybroker.core.broker import Broker
+    from pybroker.core.resources.alarm import Alarm
 
 FOLDER: Final = "telemetry"
 LOOK_S: Final = 1.0

@@ -6,16 +6,16 @@ has `first` set: what its totals say is all since it came. pybroker-pipeline(7) 
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.core.losses import UNROUTABLE
 from pybroker.core.stats import metrics
+from pybroker.core.stats.drops import UNROUTABLE
 from pybroker.daemon import resident
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
-    from pybroker.core.alarm import Alarm
     from pybroker.core.broker import Broker
-    from pybroker.core.losses import Loss
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.resources.alarm import Alarm
+    from pybroker.core.stats.drops import Loss
 
 Row = dict[str, Any]
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import psutil
 
-from pybroker.core.watermark import ASSUMED, MIB, TotalMemory, Watermarks
+from pybroker.core.resources.resource_limits import ASSUMED, MIB, TotalMemory, Watermarks
 
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
 PROC: Final = Path("/proc")

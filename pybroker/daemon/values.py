@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pybroker.core.watermark import ALLOCATED, RSS
+from pybroker.core.resources.resource_limits import ALLOCATED, RSS
 
 STRATEGIES: Final = (ALLOCATED, RSS)
 Parser = Callable[[str], object]
@@ -176,7 +176,7 @@ def short_text(text: str) -> str:
 
 def pattern(text: str) -> str:
     """Return a permission pattern that compiles; an empty one denies everything."""
-    from pybroker.core.permissions import Pattern, PatternError  # noqa: PLC0415 - google-re2, only if a pattern is set
+    from pybroker.core.auth.permissions import Pattern, PatternError  # noqa: PLC0415 - google-re2, only if a pattern is set
 
     try:
         Pattern(text)
@@ -187,7 +187,7 @@ def pattern(text: str) -> str:
 
 def name_pattern(text: str) -> str:
     """Return a pattern that compiles and is searched for in names, as those of policies are."""
-    from pybroker.core.name_pattern import NamePattern, PatternError  # noqa: PLC0415 - as above
+    from pybroker.core.policy.pattern import NamePattern, PatternError  # noqa: PLC0415 - as above
 
     try:
         NamePattern(text)

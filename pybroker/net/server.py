@@ -8,7 +8,7 @@ import gevent
 
 from pybroker import descriptors
 from pybroker.amqp.session import AmqpSession
-from pybroker.core.alarm import FILES
+from pybroker.core.resources.alarm import FILES
 from pybroker.net.connection import Connection
 from pybroker.net.draining import Draining
 from pybroker.net.late import LateAnswers

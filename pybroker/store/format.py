@@ -319,7 +319,7 @@ def _starts(payload: bytes, count: int) -> tuple[int, Sequence[int]]:
 
 @lru_cache(1024)
 def _names(octets: bytes) -> Names:
-    """Return the two names, one object for all runs of a route; the tail is what `core/publish.names_of` makes."""
+    """Return the two names, one object for all runs of a route; the tail is what `publish.names_of` makes."""
     split = 1 + octets[0]
     return Names(octets[1:split].decode(), octets[split + 1 :].decode(), octets + b"\xce")
 

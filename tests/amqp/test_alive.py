@@ -3,7 +3,7 @@
 import pytest
 from fakes import Basic, Connection, World
 
-from pybroker.core.throttle import PEER
+from pybroker.core.channel.throttle import PEER
 
 # -- heartbeats -------------------------------------------------------------------------------------------------------
 

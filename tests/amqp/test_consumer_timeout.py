@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from fakes import Basic, Channel, FakePeer, Tx, World
 
-from pybroker.core.throttle import JOURNAL
+from pybroker.core.channel.throttle import JOURNAL
 
 TIMEOUT_MS = 60_000
 

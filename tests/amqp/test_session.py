@@ -7,7 +7,7 @@ from fakes import Basic, Channel, FakePeer, Queue, World
 from pamqp import frame
 
 from pybroker.amqp.session import OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
-from pybroker.core.queue.dealing import POUR_OCTETS_MAX
+from pybroker.core.queue.dispatch import POUR_OCTETS_MAX
 from pybroker.run import RUN_OCTETS_MAX
 
 # -- who it is --------------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def test_a_commit_closes_its_connection_when_one_of_the_logs_fails(world, publis
 
 
 def test_both_logs_count_for_credit(world, publisher, node, own, monkeypatch):
-    monkeypatch.setattr("pybroker.core.credit.PEER_OCTETS_MAX", 1_000)
+    monkeypatch.setattr("pybroker.core.channel.credit.PEER_OCTETS_MAX", 1_000)
     publisher.publish("amq.fanout", "", bytes(600), delivery_mode=2)
     assert not publisher.session.readable
     complete(world, node)

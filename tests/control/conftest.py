@@ -11,7 +11,7 @@ from pybroker.control import codec, commands
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Command, Node, Progress
 from pybroker.control.words import size
-from pybroker.core.alarm import DISK, MEMORY
+from pybroker.core.resources.alarm import DISK, MEMORY
 from pybroker.net.listener import Listener
 
 

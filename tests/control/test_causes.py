@@ -1,7 +1,7 @@
 """What is told of each cause, where the commands' tests do not see it."""
 
 from pybroker.control import causes
-from pybroker.core.throttle import JOURNAL, QueueCause, RemovalCause, RepliesCause
+from pybroker.core.channel.throttle import JOURNAL, QueueCause, RemovalCause, RepliesCause
 
 MIB = 1 << 20
 

@@ -6,9 +6,9 @@ import pytest
 
 from pybroker.control import passwords
 from pybroker.control.spec import Node, Refused
-from pybroker.core import login as module
-from pybroker.core.login import BUSY, WAITING_MAX
-from pybroker.core.password import ALGORITHMS, ARGON2ID, SHA256, SHA512, hash_password, password_fits
+from pybroker.core.auth import login as module
+from pybroker.core.auth.login import BUSY, WAITING_MAX
+from pybroker.core.auth.password import ALGORITHMS, ARGON2ID, SHA256, SHA512, hash_password, password_fits
 from pybroker.store.worker import InlineWorker
 
 

@@ -1,7 +1,7 @@
 """A policy command answers when the change is in force for everything; JSON is as RabbitMQ's listings have it."""
 
 from pybroker.control.policies import as_json
-from pybroker.core.policies import TURN_COST
+from pybroker.core.topology.policies import TURN_COST
 
 
 def test_it_answers_when_the_last_queue_is_under_it(operator, peer):

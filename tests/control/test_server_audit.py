@@ -12,7 +12,7 @@ from pamqp import commands as amqp
 from pybroker.control import commands
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Arg, Command, NoArgs, Refused
-from pybroker.core.cause import ASKED, BROKER
+from pybroker.core.events.cause import ASKED, BROKER
 
 SECRET = "hunter2-planted"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pybroker.control import shortage
-from pybroker.core.watermark import TotalMemory
+from pybroker.core.resources.resource_limits import TotalMemory
 
 MIB = 1 << 20
 

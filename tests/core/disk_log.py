@@ -7,20 +7,21 @@ from collections import defaultdict, deque
 
 from readers import Bench, run_of
 
-from pybroker.core.publish import enqueue
-from pybroker.core.queue import away, behind, queue, ready
-from pybroker.core.queue.behind import Away
-from pybroker.core.receipt import NO_RECEIPT
+from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.queue import queue, ready
+from pybroker.core.queue.paging import eviction, segments
+from pybroker.core.queue.paging.segments import Away
+from pybroker.core.routing.publish import enqueue
 from pybroker.run import Run, Traits
 from pybroker.store.log import Log
 from pybroker.stretch import Stretch
 
 PERSISTENT = Traits(persistent=True)
 SMALL = {
-    behind: {"WINDOW_MESSAGES": 2, "WINDOW_OCTETS": 30},
+    segments: {"WINDOW_MESSAGES": 2, "WINDOW_OCTETS": 30},
     ready: {"ADVANCE_ENTRIES": 2},
     queue: {"PACK_BEHIND_MESSAGES": 1},
-    away: {
+    eviction: {
         "RESIDENT_MESSAGES": 3,
         "RESIDENT_OCTETS": 40,
         "SEND_ENTRIES": 2,

@@ -5,10 +5,13 @@ from typing import Any
 
 from pybroker.clock import FakeClock
 from pybroker.core.broker import Broker
-from pybroker.core.restore import restore
+from pybroker.core.metadata.load import restore
+from pybroker.core.queue.queue import Queue
 from pybroker.core.settings import Settings
+from pybroker.core.topology.queue_declare import QueueProperties, create_queue
 from pybroker.session import Turn
 from pybroker.store.definitions import KINDS, Definitions
+from pybroker.wire.table import Table
 
 
 class KeptDefinitions(Definitions):
@@ -70,3 +73,9 @@ def again(broker: Broker, **settings: Any) -> Broker:
     restarted.notices += restore(restarted, definitions.rows(), definitions.next_queue_id)
     assert (0, kept.texts) == (definitions.ticket, definitions.texts)
     return restarted
+
+
+def queue(vhost, name, arguments=None, *, durable=True, **given) -> Queue:
+    options = {"exclusive": False, "auto_delete": False, "arguments": arguments or Table(), **given}
+    session = options.pop("session", None)
+    return create_queue(vhost, None, session, name, QueueProperties(durable=durable, **options))

@@ -3,16 +3,17 @@
 from disk_log import DiskBench, shrink as shrink_away
 from store.faulty_disk import FaultyDisk
 
-from pybroker.core import paging, publish
-from pybroker.core.queue import leaving
-from pybroker.core.queue.behind import Away
+from pybroker.core.queue.paging import page_out
+from pybroker.core.queue.paging.segments import Away
+from pybroker.core.resources import pressure
+from pybroker.core.routing import publish
 from pybroker.store.page_log import PageLog
 from pybroker.store.worker import InlineWorker
 
 SMALL = {
     publish: {"RUN_MESSAGES_MAX": 3},
-    leaving: {"SHARE_PARTS": 3, "PART_OCTETS": 1, "READING_MS": 0},
-    paging: {
+    page_out: {"SHARE_PARTS": 3, "PART_OCTETS": 1, "READING_MS": 0},
+    pressure: {
         "WINDOW_MESSAGES": 2,
         "WINDOW_OCTETS": 30,
         "TICK_OCTETS": 2_000,

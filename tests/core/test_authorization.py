@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import pytest
 from topology import exchange, new_vhost, queue, refusal, wired
 
-from pybroker.core.access import find_accessible_queue
-from pybroker.core.declaration import QueueProperties, check_queue_declare
-from pybroker.core.definitions import bind, delete_exchange, unbind
-from pybroker.core.users import User
-from pybroker.core.vhost import VHost
+from pybroker.core.auth.access import find_accessible_queue
+from pybroker.core.auth.users import User
+from pybroker.core.topology.exchange_declare import bind, delete_exchange, unbind
+from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare
+from pybroker.core.topology.vhost import VHost
 from pybroker.errors import AccessRefused
 from pybroker.wire.table import Table
 

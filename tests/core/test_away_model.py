@@ -11,7 +11,7 @@ from hypothesis.stateful import initialize, invariant, rule, run_state_machine_a
 from queue_model import Limits
 from test_queue_model import QUICK, READERS, QueueMachine
 
-from pybroker.core.queue.behind import Away
+from pybroker.core.queue.paging.segments import Away
 
 LIMITS = st.one_of(
     st.builds(Limits, priority_max=st.sampled_from([0, 0, 3]), single_active=st.booleans()),

@@ -13,7 +13,7 @@ from hypothesis.stateful import (
 )
 from readers import seqs
 
-from pybroker.core.cause import BROKER
+from pybroker.core.events.cause import BROKER
 from pybroker.run import Traits
 
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 from queue_model import NaiveQueue
 from test_queue_model import LIMITS, QUICK, QueueMachine, quiet  # noqa: F401 - a fixture
 
-from pybroker.core import publish
+from pybroker.core.routing import publish
 
 DEFINITIONS = st.fixed_dictionaries(
     {},

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from pybroker.clock import FakeClock
-from pybroker.core.cause import Cause
+from pybroker.core.events.cause import Cause
 from pybroker.daemon import audit_log
 from pybroker.daemon.audit_log import AuditLog
 from pybroker.daemon.start_error import StartError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.core.watermark import ASSUMED, TotalMemory
+from pybroker.core.resources.resource_limits import ASSUMED, TotalMemory
 from pybroker.daemon import check, total_memory
 from pybroker.daemon.conf_file import parse_conf
 from pybroker.daemon.config import configure

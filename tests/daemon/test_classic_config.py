@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pybroker.core.watermark import TotalMemory
+from pybroker.core.resources.resource_limits import TotalMemory
 from pybroker.daemon.classic_config import parse_classic
 from pybroker.daemon.classic_rules import RULES
 from pybroker.daemon.conf_file import parse_conf

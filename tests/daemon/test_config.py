@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from pybroker.core.password import SHA512
+from pybroker.core.auth.password import SHA512
+from pybroker.core.resources.resource_limits import ASSUMED, TotalMemory
 from pybroker.core.settings import Settings
-from pybroker.core.watermark import ASSUMED, TotalMemory
 from pybroker.daemon.classic_rules import RULES
 from pybroker.daemon.conf_file import Assignment, parse_conf
 from pybroker.daemon.config import KEYS, Config, ConfigError, configure, find_key

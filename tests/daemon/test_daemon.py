@@ -19,7 +19,8 @@ from pybroker.daemon import boot
 # Root may do everything; as root the daemon's code is loaded first, for nobody may not read it everywhere.
 AS_NOBODY = """
 import os, sys
-import difflib, platformdirs, gevent.threadpool, gevent.resolver.thread, pybroker.daemon.boot, pybroker.core.permissions
+import difflib, platformdirs, gevent.threadpool, gevent.resolver.thread
+import pybroker.daemon.boot, pybroker.core.auth.permissions
 from pybroker.daemon.main import execute
 if os.geteuid() == 0:
     os.setgroups([])

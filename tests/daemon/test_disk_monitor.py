@@ -9,8 +9,8 @@ from core.paged import PagedBench, shrink
 from fakes import World
 from loop import until
 
-from pybroker.core.alarm import DISK
-from pybroker.core.watermark import TotalMemory
+from pybroker.core.resources.alarm import DISK
+from pybroker.core.resources.resource_limits import TotalMemory
 from pybroker.daemon import disk_monitor
 from pybroker.daemon.disk_monitor import PAUSE_MS_MAX, PAUSE_MS_MIN, RETRIES, RETRY_MS, DiskMonitor
 from pybroker.run import PLAIN_TRAITS

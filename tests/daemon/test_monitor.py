@@ -5,9 +5,9 @@ import logging
 import pytest
 from fakes import World
 
-from pybroker.core.alarm import MEMORY
-from pybroker.core.footprint import ELEMENT_OCTETS, QUEUE_OCTETS
-from pybroker.core.watermark import ALLOCATED, MIB, RSS, TotalMemory
+from pybroker.core.resources.alarm import MEMORY
+from pybroker.core.resources.memory_usage import ELEMENT_OCTETS, QUEUE_OCTETS
+from pybroker.core.resources.resource_limits import ALLOCATED, MIB, RSS, TotalMemory
 from pybroker.daemon import garbage, monitor
 from pybroker.daemon.monitor import NEAR_MS, SUMS_MS, TRIM_OCTETS, Monitor
 from pybroker.run import Held

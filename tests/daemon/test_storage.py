@@ -6,9 +6,9 @@ from google_crc32c import value
 
 from pybroker.clock import Clock
 from pybroker.core.broker import Broker
-from pybroker.core.limits import QueueLimits
-from pybroker.core.publish import names_of
+from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.queue.queue import Queue
+from pybroker.core.routing.publish import names_of
 from pybroker.core.settings import Settings
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.storage import Storage

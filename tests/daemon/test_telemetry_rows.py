@@ -4,7 +4,7 @@ import psutil
 import pytest
 from fakes import World
 
-from pybroker.core.losses import Losses
+from pybroker.core.stats.drops import Losses
 from pybroker.daemon import telemetry_rows as rows
 
 

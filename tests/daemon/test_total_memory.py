@@ -6,7 +6,7 @@ import resource
 import psutil
 import pytest
 
-from pybroker.core.watermark import ASSUMED, TotalMemory, Watermarks
+from pybroker.core.resources.resource_limits import ASSUMED, TotalMemory, Watermarks
 from pybroker.daemon import total_memory
 
 MIB = 1 << 20

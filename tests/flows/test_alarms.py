@@ -3,9 +3,9 @@
 import pytest
 from fakes import Basic, Channel, Connection, Queue, Tx, World
 
-from pybroker.core.alarm import DISK, FILES, MEMORY
-from pybroker.core.link import ALARM_READ_OCTETS, PUBLISHING_MS
-from pybroker.core.throttle import JOURNAL
+from pybroker.core.channel.state import ALARM_READ_OCTETS, PUBLISHING_MS
+from pybroker.core.channel.throttle import JOURNAL
+from pybroker.core.resources.alarm import DISK, FILES, MEMORY
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ def test_e7_what_it_was_is_remembered(world, peer):
 
 
 def test_very_many_are_told_of_an_alarm_some_in_each_turn(world, monkeypatch):
-    monkeypatch.setattr("pybroker.core.ticks.TURN_SESSIONS_MAX", 2)
+    monkeypatch.setattr("pybroker.core.channel.session_sweeper.TURN_SESSIONS_MAX", 2)
     peers = [world.connect() for _ in range(7)]
     peers[0].declare("q")
     for each in peers:

@@ -6,9 +6,10 @@ import pytest
 from fakes import Basic, Exchange, FakePeer, Queue
 from pamqp import frame
 
-from pybroker.core.limits import REJECT_PUBLISH
-from pybroker.core.queue import dead_letter, expiry
-from pybroker.core.queue.staying import CROWD_MESSAGES, RETRY_MS_MAX, TRIED_MESSAGES
+from pybroker.core.policy.limits import REJECT_PUBLISH
+from pybroker.core.queue import expiry
+from pybroker.core.queue.dead_letter import route
+from pybroker.core.queue.dead_letter.retry import CROWD_MESSAGES, RETRY_MS_MAX, TRIED_MESSAGES
 
 
 @pytest.fixture
@@ -135,8 +136,8 @@ def test_a_trial_touches_those_that_are_tried_and_not_those_behind(world, peer, 
 
 def test_it_is_tried_ever_less_often(world, peer, source, monkeypatch):
     tries = []
-    obstacle = dead_letter.obstacle
-    monkeypatch.setattr(dead_letter, "obstacle", lambda *given: tries.append(world.clock.now_ms) or obstacle(*given))
+    obstacle = route.obstacle
+    monkeypatch.setattr(route, "obstacle", lambda *given: tries.append(world.clock.now_ms) or obstacle(*given))
     began = world.clock.now_ms
     reject(peer, b"m")
     for _ in range(120):

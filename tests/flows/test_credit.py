@@ -5,7 +5,7 @@ from fakes import Confirm, FakePeer, Tx, World
 from slow import GatheringLog
 
 from pybroker.amqp.session import REPLY_OCTETS_MAX
-from pybroker.core.throttle import FLOW_SHOWN_MS, JOURNAL, PEER
+from pybroker.core.channel.throttle import FLOW_SHOWN_MS, JOURNAL, PEER
 from pybroker.wire.frame import HEARTBEAT_FRAME
 
 BODY = bytes(100_000)
@@ -20,7 +20,7 @@ def log(world: World) -> GatheringLog:
 
 @pytest.fixture(autouse=True)
 def limits(monkeypatch) -> None:
-    monkeypatch.setattr("pybroker.core.credit.PEER_OCTETS_MAX", 410_000)
+    monkeypatch.setattr("pybroker.core.channel.credit.PEER_OCTETS_MAX", 410_000)
 
 
 @pytest.fixture

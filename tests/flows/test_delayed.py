@@ -6,8 +6,8 @@ import pytest
 from fakes import Basic, Confirm, Exchange, Queue, Tx
 from pamqp import encode
 
-from pybroker.core.schedule import schedule as schedules, shelf
-from pybroker.core.schedule.due import FAR_MS
+from pybroker.core.delayed import cache, schedule as schedules
+from pybroker.core.delayed.due import FAR_MS
 
 TYPE = "x-delayed-message"
 
@@ -355,7 +355,7 @@ def test_a_full_disk_line_holds_it_back(world, delayed):
 
 
 def test_contents_in_memory_are_bounded_only_where_the_log_has_them(world, delayed, monkeypatch):
-    monkeypatch.setattr(shelf, "KEPT_MESSAGES", 1)
+    monkeypatch.setattr(cache, "KEPT_MESSAGES", 1)
     for _ in range(5):
         send(delayed, b"m", x_delay=1_000)
     (schedule,) = world.vhost.schedules

@@ -6,8 +6,8 @@ import pytest
 from fakes import Basic, Confirm, Exchange, Queue, World
 from faulty_disk import FaultyDisk, PowerLoss
 
-from pybroker.core.schedule import recall, schedule as schedules, shelf
-from pybroker.core.survivors import durable_queues, restore
+from pybroker.core.delayed import cache, load, schedule as schedules
+from pybroker.core.metadata.recovery import durable_queues, restore
 from pybroker.store.journal import Journal
 from pybroker.store.recovery import Recovery
 from pybroker.store.worker import InlineWorker
@@ -84,9 +84,9 @@ class Life:
 def shrink(monkeypatch) -> None:
     """Make all windows and shares tiny."""
     tiny = {
-        shelf: {"KEPT_MESSAGES": 1, "FETCH_MESSAGES": 3, "SHARE_MESSAGES": 2, "SOON_MS": 3, "AHEAD_MS": 3},
+        cache: {"KEPT_MESSAGES": 1, "FETCH_MESSAGES": 3, "SHARE_MESSAGES": 2, "SOON_MS": 3, "AHEAD_MS": 3},
         schedules: {"TURN_MESSAGES": 2, "LOOK_MS": 2},
-        recall: {"READ_MESSAGES": 3, "SHARE_MESSAGES": 2},
+        load: {"READ_MESSAGES": 3, "SHARE_MESSAGES": 2},
     }
     for module, constants in tiny.items():
         for name, value in constants.items():
@@ -167,8 +167,8 @@ def test_transient_messages_and_those_of_a_transient_exchange_do_not_survive(lif
 
 
 def test_what_the_log_has_leaves_the_memory_and_is_back_in_time(life, monkeypatch):
-    monkeypatch.setattr(shelf, "KEPT_MESSAGES", 2)
-    monkeypatch.setattr(shelf, "FETCH_MESSAGES", 3)
+    monkeypatch.setattr(cache, "KEPT_MESSAGES", 2)
+    monkeypatch.setattr(cache, "FETCH_MESSAGES", 3)
     order = list(range(12))
     random.Random(5).shuffle(order)
     for number in order:
@@ -204,7 +204,7 @@ def test_what_is_cancelled_stays_cancelled(life):
 
 
 def test_what_is_cancelled_while_it_is_read_does_not_come_back(life, monkeypatch):
-    monkeypatch.setattr(shelf, "KEPT_MESSAGES", 0)
+    monkeypatch.setattr(cache, "KEPT_MESSAGES", 0)
     life.send(b"m", x_delay=10_000)
     life.on_disk()
     life.world.advance(1_000)
@@ -227,7 +227,7 @@ def test_a_deleted_exchange_takes_its_messages_out_of_the_log(life):
 
 
 def test_what_cannot_be_read_is_told_of_and_the_others_go_on(life, monkeypatch):
-    monkeypatch.setattr(shelf, "KEPT_MESSAGES", 0)
+    monkeypatch.setattr(cache, "KEPT_MESSAGES", 0)
     for number in range(3):
         life.send(b"%d" % number, x_delay=10_000)
         life.on_disk()

@@ -4,8 +4,8 @@ import pytest
 from fakes import Content, World
 from pamqp import commands
 
-from pybroker.core.alarm import MEMORY
-from pybroker.core.events import EXCHANGE, TURN_EVENTS_MAX, WAITING_MAX
+from pybroker.core.exchange.event_exchange import EXCHANGE, TURN_EVENTS_MAX, WAITING_MAX
+from pybroker.core.resources.alarm import MEMORY
 from pybroker.wire.properties import decode_properties
 
 Basic, Exchange, Queue = commands.Basic, commands.Exchange, commands.Queue

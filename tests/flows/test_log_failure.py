@@ -94,7 +94,7 @@ def test_a_commit_after_the_failure_is_refused(world, publisher):
 
 
 def test_a_publisher_that_was_ahead_of_the_disk_is_read_again(world, publisher, log, monkeypatch):
-    monkeypatch.setattr("pybroker.core.credit.PEER_OCTETS_MAX", 1_000)
+    monkeypatch.setattr("pybroker.core.channel.credit.PEER_OCTETS_MAX", 1_000)
     log.uncommitted_octets = 100_000_000
     publisher.publish("", "q", bytes(2_000), delivery_mode=2)
     assert not publisher.session.readable

@@ -4,8 +4,8 @@ import pytest
 from argon2.low_level import Type, hash_secret
 from fakes import CAPABILITIES, PROTOCOL_HEADER, Channel, Connection, World
 
-from pybroker.core.login import WAITING_MAX
-from pybroker.core.password import ARGON2ID
+from pybroker.core.auth.login import WAITING_MAX
+from pybroker.core.auth.password import ARGON2ID
 from pybroker.store.worker import InlineWorker
 
 # As small as there is one: what it costs is not what is tested here.

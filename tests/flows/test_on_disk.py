@@ -10,8 +10,8 @@ from faulty_disk import FaultyDisk
 from pamqp import frame
 
 from pybroker.amqp.session import OUTBOX_OCTETS_MAX
-from pybroker.core.limits import REJECT_PUBLISH
-from pybroker.core.survivors import durable_queues, restore
+from pybroker.core.metadata.recovery import durable_queues, restore
+from pybroker.core.policy.limits import REJECT_PUBLISH
 from pybroker.store.journal import Journal
 from pybroker.store.recovery import Recovery
 from pybroker.store.worker import InlineWorker
@@ -299,7 +299,7 @@ def test_a_kill_does_not_give_a_message_new_chances_in_a_queue_that_limits_them(
 
 
 def test_a_purge_that_a_clean_stop_interrupts_is_finished_first(life, monkeypatch):
-    monkeypatch.setattr("pybroker.core.queue.remains.TURN_ENTRIES_MAX", 1)
+    monkeypatch.setattr("pybroker.core.queue.purge_task.TURN_ENTRIES_MAX", 1)
     for _ in range(5):
         life.peer.publish("", "q", b"x", delivery_mode=2)
         life.peer.publish("", "dead", b"x", delivery_mode=2)

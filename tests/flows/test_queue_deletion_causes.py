@@ -4,8 +4,8 @@ import pytest
 from fakes import World
 from pamqp import commands
 
-from pybroker.core.audit import Entry, document, is_logged
-from pybroker.core.cause import ASKED, Cause
+from pybroker.core.events.audit import Entry, document, is_logged
+from pybroker.core.events.cause import ASKED, Cause
 
 Basic, Channel, Queue = commands.Basic, commands.Channel, commands.Queue
 

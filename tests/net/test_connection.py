@@ -11,7 +11,7 @@ from loop import until
 from pamqp import body, commands, header
 from slow import SlowDefinitions
 
-from pybroker.core.throttle import PEER
+from pybroker.core.channel.throttle import PEER
 from pybroker.net.connection import Connection as Link
 from pybroker.net.transport import PARTS_MAX, Transport, _without
 from pybroker.session import Session, Turn

@@ -8,7 +8,7 @@ import pytest
 from loop import until
 from pamqp import commands
 
-from pybroker.core.alarm import FILES
+from pybroker.core.resources.alarm import FILES
 from pybroker.net.server import HANDSHAKES_MAX, _handshakes_max, _lowest_free_file, files_max
 
 Connection = commands.Connection

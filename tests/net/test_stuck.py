@@ -5,7 +5,7 @@ import pytest
 from loop import until
 from pamqp import body, commands, header
 
-from pybroker.core.throttle import JOURNAL
+from pybroker.core.channel.throttle import JOURNAL
 
 Basic, Queue, Connection = commands.Basic, commands.Queue, commands.Connection
 

@@ -7,7 +7,7 @@ import gevent
 from loop import until
 from pamqp import body, commands, header
 
-from pybroker.core.chore import Chore
+from pybroker.core.background_task import Chore
 from pybroker.net.turn import ENDS_MAX, READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
 
 Basic, Queue = commands.Basic, commands.Queue
@@ -89,7 +89,7 @@ def test_a_bug_in_a_timer_does_not_end_the_loop(connect, server, monkeypatch, ca
         raise RuntimeError("a bug")
 
     with monkeypatch.context() as patch, caplog.at_level(logging.ERROR):
-        patch.setattr("pybroker.core.timers.Timers.run", lambda self, now_ms: run(now_ms))
+        patch.setattr("pybroker.core.queue.timers.Timers.run", lambda self, now_ms: run(now_ms))
         client.call(Queue.Declare(queue="q", arguments={"x-expires": 10}))
         until(lambda: "internal error in a timer" in caplog.text)
     assert isinstance(client.call(Queue.Declare(queue="other")), Queue.DeclareOk)

@@ -3,7 +3,7 @@
 import random
 from array import array
 
-from pybroker.core.publish import names_of
+from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, Traits
 from pybroker.store import format as fmt
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from store.records import PERSISTENT, SEED, content, one_of_each, publish, run_of
 
-from pybroker.core.publish import names_of
+from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, Traits
 from pybroker.store import format as fmt
 from pybroker.store.scan import Record, scan

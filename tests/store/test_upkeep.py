@@ -6,7 +6,7 @@ import pytest
 from faulty_disk import FaultyDisk, Power
 from journals import Node
 
-from pybroker.core.credit import PEER_OCTETS_MAX
+from pybroker.core.channel.credit import PEER_OCTETS_MAX
 from pybroker.store.format import segment_number
 from pybroker.store.reserve import NAME as RESERVE
 from pybroker.store.writer import PREPARED

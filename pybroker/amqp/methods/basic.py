@@ -10,12 +10,12 @@ from pybroker.amqp.consumer import AmqpConsumer
 from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.amqp.get import Get
 from pybroker.amqp.methods.queue import queue_name
-from pybroker.core import coming
-from pybroker.core.access import find_accessible_queue
-from pybroker.core.arguments import check_consume_arguments, consumer_priority
-from pybroker.core.cause import because
-from pybroker.core.lapsed import TAG_MAX
-from pybroker.core.permissions import check
+from pybroker.core.auth.access import find_accessible_queue
+from pybroker.core.auth.permissions import check
+from pybroker.core.channel.timed_out import TAG_MAX
+from pybroker.core.events import connections as connection_events
+from pybroker.core.events.cause import because
+from pybroker.core.policy.arguments import check_consume_arguments, consumer_priority
 from pybroker.errors import AccessRefused, MethodNotImplemented, NotAllowed, PreconditionFailed
 from pybroker.wire.methods import make_method
 
@@ -88,7 +88,7 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     consumers.add(consumer)
     queue.expires_at_ms = 0
     queue.wake()
-    coming.consumer_created(consumer)
+    connection_events.consumer_created(consumer)
 
 
 def _random() -> str:
@@ -124,7 +124,7 @@ def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
     if not method.nowait:
         channel.send(make_method(commands.Basic.CancelOk, consumer_tag=tag))
     if consumer is not None:
-        coming.consumer_deleted(consumer)
+        connection_events.consumer_deleted(consumer)
         consumer.queue.consumer_left(because("auto-delete: its last consumer was cancelled", channel.session))
 
 

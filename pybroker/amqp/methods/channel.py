@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
 
-from pybroker.core import coming
+from pybroker.core.events import connections as connection_events
 from pybroker.errors import ChannelError, MethodNotImplemented
 from pybroker.wire.methods import make_method
 
@@ -18,7 +18,7 @@ def channel_open(channel: "AmqpChannel", _method: Any) -> None:
         raise ChannelError("second 'channel.open' seen", (20, 10))
     channel.starting = False
     channel.send(make_method(commands.Channel.OpenOk))
-    coming.channel_created(channel)
+    connection_events.channel_created(channel)
 
 
 def channel_close(channel: "AmqpChannel", _method: Any) -> None:

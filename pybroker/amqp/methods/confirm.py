@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pamqp import commands
 
-from pybroker.core.confirm import ConfirmLine
+from pybroker.core.channel.confirm import ConfirmLine
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.methods import make_method
 

@@ -10,10 +10,10 @@ from pamqp import commands
 
 from pybroker.amqp.alive import SHORT_INTERVAL_S
 from pybroker.amqp.log_name import called
-from pybroker.core import coming
-from pybroker.core.login import LOCAL_ONLY, Verdict
-from pybroker.core.permissions import check_vhost
-from pybroker.core.quota import check_connection
+from pybroker.core.auth.login import LOCAL_ONLY, Verdict
+from pybroker.core.auth.permissions import check_vhost
+from pybroker.core.auth.quota import check_connection
+from pybroker.core.events import connections as connection_events
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING
 from pybroker.errors import (
     AccessRefused,
@@ -130,7 +130,7 @@ def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) 
         return
     session.broker.logins.succeeded += 1
     session.user = verdict.user
-    coming.authenticated(session, name)
+    connection_events.authenticated(session, name)
     session.state = "tuning"
     session.reading_resumed()
     session.send_method(
@@ -149,7 +149,7 @@ def _turn_away(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict
     mechanism = session.auth_mechanism
     text = f"{mechanism} login refused: user {name!r:.256} - {verdict.reason}"
     is_told = session.broker.logins.refused(text, session.name)
-    coming.authenticated(session, name, f"user '{name}' - {verdict.reason}", audited=is_told)
+    connection_events.authenticated(session, name, f"user '{name}' - {verdict.reason}", audited=is_told)
     error: AmqpError
     if verdict.busy:
         # Differs from RabbitMQ: its hashes cost nothing. To be refused for good a client must have been wrong.
@@ -229,7 +229,7 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
         session.user.name,
         vhost.name,
     )
-    coming.connection_created(session)
+    connection_events.connection_created(session)
 
 
 def connection_close(session: "AmqpSession", _method: commands.Connection.Close) -> None:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
 
-from pybroker.core.definitions import bind, declare_exchange, delete_exchange, unbind
-from pybroker.core.removal import check_leaving
+from pybroker.core.topology.exchange_declare import bind, declare_exchange, delete_exchange, unbind
+from pybroker.core.topology.removal import check_leaving
 from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 from pamqp import commands
 
 from pybroker.amqp.direct_reply import REPLY_TO
-from pybroker.core import telling
-from pybroker.core.access import check_exclusive_access, find_accessible_queue, strip_line_ends
-from pybroker.core.declaration import QueueProperties, check_queue_declare, create_queue
-from pybroker.core.definitions import bind, unbind
-from pybroker.core.permissions import check
-from pybroker.core.removal import check_leaving
+from pybroker.core.auth.access import check_exclusive_access, find_accessible_queue, strip_line_ends
+from pybroker.core.auth.permissions import check
+from pybroker.core.events import topology as topology_events
+from pybroker.core.topology.exchange_declare import bind, unbind
+from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare, create_queue
+from pybroker.core.topology.removal import check_leaving
 from pybroker.errors import NotFound, PreconditionFailed
 from pybroker.wire.methods import make_method
 
@@ -114,7 +114,7 @@ def queue_purge(channel: "AmqpChannel", method: Any) -> None:
     queue = find_accessible_queue(vhost, session, name)
     queue.catch_up()
     count = queue.purge()
-    telling.queue_purged(queue, count)
+    topology_events.queue_purged(queue, count)
     if not method.nowait:
         channel.send(make_method(commands.Queue.PurgeOk, message_count=count))
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from pamqp import commands
 
 from pybroker.amqp.publishing import commit_publish
-from pybroker.core.receipt import Receipt
-from pybroker.core.transaction import Transaction
+from pybroker.core.channel.receipt import Receipt
+from pybroker.core.channel.transaction import Transaction
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.methods import make_method
 

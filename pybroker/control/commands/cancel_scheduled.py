@@ -9,8 +9,8 @@ from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Command, Node, 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pybroker.core.schedule.agenda import Waiting
-    from pybroker.core.schedule.schedule import Schedule
+    from pybroker.core.delayed.index import Waiting
+    from pybroker.core.delayed.schedule import Schedule
 
 # Looked at between two words of progress.
 STEP_MESSAGES = 1_024

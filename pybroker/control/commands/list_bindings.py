@@ -8,7 +8,7 @@ from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pybroker.core.binding import Binding
+    from pybroker.core.routing.binding import Binding
 
 
 class Args(NamedTuple):

@@ -10,7 +10,7 @@ from pybroker.core.stats.metrics import EXCHANGE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pybroker.core.exchange.exchange import Exchange
+    from pybroker.core.routing.exchange import Exchange
 
 
 class Args(NamedTuple):

@@ -9,7 +9,7 @@ from pybroker.control.spec import Arg, Command, Node, VHostArg
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pybroker.core.policy import Policy
+    from pybroker.core.policy.policy import Policy
 
 
 class Args(NamedTuple):

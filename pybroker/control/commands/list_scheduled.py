@@ -9,7 +9,7 @@ from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node, VHostA
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybroker.core.schedule.listing import Listed
+    from pybroker.core.delayed.listing import Listed
 
 
 class Args(NamedTuple):

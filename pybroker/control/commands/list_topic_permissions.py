@@ -8,7 +8,7 @@ from pybroker.control.spec import Column, Command, Node, VHostArg
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pybroker.core.permissions import TopicPermission
+    from pybroker.core.auth.permissions import TopicPermission
 
 
 class Args(NamedTuple):

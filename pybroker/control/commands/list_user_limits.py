@@ -9,7 +9,7 @@ from pybroker.control.spec import Arg, Column, Command, Node
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pybroker.core.users import User
+    from pybroker.core.auth.users import User
 
 
 class Args(NamedTuple):

@@ -7,7 +7,7 @@ from pybroker.control.spec import Column, Command, NoArgs, Node
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pybroker.core.users import User
+    from pybroker.core.auth.users import User
 
 
 def run(node: Node, args: NoArgs) -> "Iterable[User]":

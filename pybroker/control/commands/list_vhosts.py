@@ -7,7 +7,7 @@ from pybroker.control.spec import Column, ColumnsArg, Command, Node
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pybroker.core.vhost import VHost
+    from pybroker.core.topology.vhost import VHost
 
 
 class Args(NamedTuple):

@@ -7,7 +7,7 @@ from pybroker.control.lookup import find_user
 from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused
 
 if TYPE_CHECKING:
-    from pybroker.core.users import User
+    from pybroker.core.auth.users import User
 
 
 class Args(NamedTuple):

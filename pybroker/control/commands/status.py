@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import psutil
 
     from pybroker.amqp.session import AmqpSession
+    from pybroker.core.resources.resource_limits import Watermarks
     from pybroker.core.settings import Settings
-    from pybroker.core.watermark import Watermarks
 
 UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
 

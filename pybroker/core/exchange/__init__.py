@@ -1,17 +1,21 @@
-"""Exchange types, one a file, over one base class."""
+"""Exchange types, one a file, and the two exchanges to which the broker itself publishes.
+
+Owns the table of types, the event exchange and the firehose. Does not know how exchanges are declared (`topology/`),
+nor who follows their bindings (`routing/`).
+"""
 
 from typing import Final
 
 from pybroker.core.exchange.consistent_hash import ConsistentHashExchange
 from pybroker.core.exchange.delayed import DelayedExchange
 from pybroker.core.exchange.direct import DirectExchange
-from pybroker.core.exchange.exchange import Exchange
 from pybroker.core.exchange.fanout import FanoutExchange
 from pybroker.core.exchange.headers import HeadersExchange
 from pybroker.core.exchange.modulus_hash import ModulusHashExchange
 from pybroker.core.exchange.random import RandomExchange
 from pybroker.core.exchange.recent_history import RecentHistoryExchange
 from pybroker.core.exchange.topic import TopicExchange
+from pybroker.core.routing.exchange import Exchange
 
 # What `exchange.declare` may ask for. A new type is one new file and one row.
 EXCHANGE_TYPES: Final[dict[str, type[Exchange]]] = {

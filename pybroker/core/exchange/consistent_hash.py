@@ -12,16 +12,16 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pybroker.core.exchange.erlang_hash import Term, jump, phash2
-from pybroker.core.exchange.exchange import Destinations, Exchange
-from pybroker.core.terms import field_type, printed
+from pybroker.core.reply_text import field_type, printed
+from pybroker.core.routing.exchange import Destinations, Exchange
 from pybroker.errors import PreconditionFailed
 from pybroker.wire import properties
+from pybroker.wire.erlang_hash import Term, jump, phash2
 from pybroker.wire.table import Table, encode_table
 
 if TYPE_CHECKING:
-    from pybroker.core.arrival import Arrival
-    from pybroker.core.binding import Binding, Target
+    from pybroker.core.routing.binding import Binding, Target
+    from pybroker.core.routing.inbound_message import Arrival
 
 HEADER: Final = "hash-header"
 PROPERTY: Final = "hash-property"

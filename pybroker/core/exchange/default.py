@@ -1,13 +1,13 @@
 """The default exchange, named "": every queue is bound to it with its own name (AMQP §3.1.3.1).
 
-These bindings are implicit, never stored, and no other can be made: `definitions.py` refuses it.
+These bindings are implicit, never stored, and no other can be made: `exchange_declare.py` refuses it.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pybroker.core.binding import Binding
-from pybroker.core.exchange.exchange import Destinations, Exchange
+from pybroker.core.routing.binding import Binding
+from pybroker.core.routing.exchange import Destinations, Exchange
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:

@@ -6,14 +6,15 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pybroker.core.exchange.exchange import Destinations, Exchange
-from pybroker.core.schedule.due import Due, due_in, due_of
+from pybroker.core.delayed.due import Due, due_in, due_of
+from pybroker.core.delayed.schedule import Schedule
+from pybroker.core.routing.exchange import Destinations, Exchange
 from pybroker.errors import CommandInvalid, PreconditionFailed
 
 if TYPE_CHECKING:
-    from pybroker.core.arrival import Arrival
-    from pybroker.core.binding import Binding
     from pybroker.core.queue.destination import Destination
+    from pybroker.core.routing.binding import Binding
+    from pybroker.core.routing.inbound_message import Arrival
     from pybroker.wire.table import Table
 
 DELAYED_TYPE: Final = "x-delayed-type"
@@ -84,9 +85,6 @@ class DelayedExchange(Exchange):
         self.schedule.discard()
 
     def _open_index(self) -> None:
-        # The schedule publishes, and what publishes knows exchanges.
-        from pybroker.core.schedule.schedule import Schedule  # noqa: PLC0415
-
         self.validate(self.arguments)
         self.inner: Exchange = _types()[self.arguments[DELAYED_TYPE]](
             self.vhost,

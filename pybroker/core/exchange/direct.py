@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pybroker.core.exchange.exchange import Destinations, Exchange, count_down, count_up
+from pybroker.core.routing.exchange import Destinations, Exchange, count_down, count_up
 
 if TYPE_CHECKING:
-    from pybroker.core.binding import Binding
+    from pybroker.core.routing.binding import Binding
 
 
 class DirectExchange(Exchange):

@@ -9,12 +9,12 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pybroker.core.exchange.exchange import Destinations, Exchange, count_down, count_up
-from pybroker.core.terms import field_type, printed
+from pybroker.core.reply_text import field_type, printed
+from pybroker.core.routing.exchange import Destinations, Exchange, count_down, count_up
 from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
-    from pybroker.core.binding import Binding, BindingKey, Target
+    from pybroker.core.routing.binding import Binding, BindingKey, Target
     from pybroker.wire.table import Table
 
 _MISSING: Final = object()

@@ -5,8 +5,8 @@ The same one as in RabbitMQ, as long as there are as many.
 
 from typing import TYPE_CHECKING, ClassVar
 
-from pybroker.core.exchange.erlang_hash import phash2
-from pybroker.core.exchange.picking import PickingExchange
+from pybroker.core.exchange.hash_base import PickingExchange
+from pybroker.wire.erlang_hash import phash2
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

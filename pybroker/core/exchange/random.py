@@ -3,7 +3,7 @@
 from random import randrange
 from typing import TYPE_CHECKING, ClassVar
 
-from pybroker.core.exchange.picking import PickingExchange
+from pybroker.core.exchange.hash_base import PickingExchange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

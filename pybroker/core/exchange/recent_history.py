@@ -8,17 +8,20 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pybroker.core.arguments import INTEGERS
-from pybroker.core.chore import Chore
-from pybroker.core.exchange.exchange import Destinations, Exchange
+from pybroker.core.background_task import Chore
+from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.exchange.fanout import FanoutExchange
-from pybroker.core.terms import field_type, printed
+from pybroker.core.policy.arguments import INTEGERS
+from pybroker.core.reply_text import field_type, printed
+from pybroker.core.routing.exchange import Destinations, Exchange
+from pybroker.core.routing.publish import enqueue, headers_of
+from pybroker.core.routing.router import route
 from pybroker.errors import PreconditionFailed
 from pybroker.run import Run
 
 if TYPE_CHECKING:
-    from pybroker.core.arrival import Arrival
-    from pybroker.core.binding import Binding
+    from pybroker.core.routing.binding import Binding
+    from pybroker.core.routing.inbound_message import Arrival
     from pybroker.wire.table import Table
 
 LENGTH: Final = "x-recent-history-length"
@@ -88,11 +91,6 @@ class _Welcome(Chore):
 
     def deliver(self, _now_ms: int) -> None:
         """Give a share, unless the binding is gone."""
-        # An exchange knows no queues: they know exchanges.
-        from pybroker.core.publish import enqueue, headers_of  # noqa: PLC0415
-        from pybroker.core.receipt import NO_RECEIPT  # noqa: PLC0415
-        from pybroker.core.router import route  # noqa: PLC0415
-
         if not self._exchange.has(self._binding):
             return
         vhost, destination = self._exchange.vhost, self._binding.destination

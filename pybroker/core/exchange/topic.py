@@ -8,11 +8,11 @@ recursion: a match takes no more steps than bindings times words in the key, wha
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pybroker.core.exchange.exchange import Destinations, Exchange, count_down, count_up
 from pybroker.core.exchange.trie import Trie, Words
+from pybroker.core.routing.exchange import Destinations, Exchange, count_down, count_up
 
 if TYPE_CHECKING:
-    from pybroker.core.binding import Binding
+    from pybroker.core.routing.binding import Binding
 
 # Recent keys and what they found, forgotten at any change: finding costs microseconds, remembering a tenth of one.
 RECENT_KEYS_MAX: Final = 4_096

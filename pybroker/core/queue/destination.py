@@ -7,9 +7,9 @@ business of each kind; it answers here what publishers, timers and a start ask o
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from pybroker.core.queue import recovered
-    from pybroker.core.receipt import Receipt
-    from pybroker.core.vhost import VHost
+    from pybroker.core.channel.receipt import Receipt
+    from pybroker.core.queue import recover
+    from pybroker.core.topology.vhost import VHost
     from pybroker.run import Run
     from pybroker.store.log import Log
 
@@ -110,6 +110,6 @@ class Destination:
         """Tell whether the log is to know how often its messages were delivered."""
         return False
 
-    def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:
+    def restore(self, parts: "list[recover.Part]", deliveries: "recover.Deliveries") -> None:
         """Take what the log had for it when the broker started."""
         raise NotImplementedError

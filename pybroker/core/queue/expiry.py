@@ -6,8 +6,9 @@ Unacknowledged messages do not expire; returned ones do at once.
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.cause import because
-from pybroker.core.queue import away, dead_letter
+from pybroker.core.events.cause import because
+from pybroker.core.queue.dead_letter import route
+from pybroker.core.queue.paging import eviction
 
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
@@ -53,13 +54,13 @@ def expire(queue: "Queue", now_ms: int) -> None:
                 break
             gone.append(queue.backlog.remove_head(level, len(head.indexes)))
         if head is None and level.count:
-            away.refill(queue, level)  # when it comes, it is looked at
+            eviction.refill(queue, level)  # when it comes, it is looked at
     queue.timer_ms = next_due
     if next_due:
         queue.vhost.broker.timers.add(next_due, queue)
     if gone:
         queue.expired += sum(len(entry.indexes) for entry in gone)
-        dead_letter.depart(queue, gone, "expired")
+        route.depart(queue, gone, "expired")
 
 
 def expire_all(queue: "Queue") -> None:

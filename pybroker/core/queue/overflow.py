@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.limits import DROP_HEAD, REJECT_PUBLISH_DLX
-from pybroker.core.queue import away, dead_letter, expiry
+from pybroker.core.policy.limits import DROP_HEAD, REJECT_PUBLISH_DLX
+from pybroker.core.queue import expiry
+from pybroker.core.queue.dead_letter import route
+from pybroker.core.queue.paging import eviction
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
+    from pybroker.core.channel.receipt import Receipt
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
-    from pybroker.core.receipt import Receipt
     from pybroker.run import Run
 
 # What is dropped in one go costs this at most, up to ten milliseconds: a message 1, an entry as much as 16 of them, and
@@ -36,7 +38,7 @@ def has_room(queue: "Queue", octets: int) -> bool:
 
 def _is_full(queue: "Queue", octets: int) -> bool:
     limits = queue.limits
-    messages, waiting = dead_letter.held(queue)
+    messages, waiting = route.held(queue)
     if limits.length_max is not None and queue.backlog.messages_ready + messages >= limits.length_max:
         return True
     return limits.octets_max is not None and queue.backlog.octets_ready + waiting + octets > limits.octets_max
@@ -50,7 +52,7 @@ def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> Non
         return
     if limits.length_max is None:
         return
-    messages = queue.backlog.messages_ready + dead_letter.held(queue)[0]
+    messages = queue.backlog.messages_ready + route.held(queue)[0]
     if messages > limits.length_max:
         refused = min(new, messages - limits.length_max)
         rejected = queue.backlog.remove_tail(level, refused)
@@ -62,7 +64,7 @@ def _refuse(queue: "Queue", entries: "list[Entry]", receipt: "Receipt") -> None:
     for entry in entries:
         receipt.reject(entry.indexes)
     if queue.limits.overflow == REJECT_PUBLISH_DLX:
-        dead_letter.depart(queue, entries, "maxlen")
+        route.depart(queue, entries, "maxlen")
         return
     for entry in entries:
         queue.forget(entry.run, entry.indexes)
@@ -92,10 +94,10 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
         if level.head() is None:
             # A dead letter needs its contents; until they are here there are more messages than the limit allows.
             unseen = limits.dead_letter_exchange is None
-            dropped = away.drop_front(queue, level, min(excess, -(-share // ENTRY_COST))) if unseen else 0
+            dropped = eviction.drop_front(queue, level, min(excess, -(-share // ENTRY_COST))) if unseen else 0
             if not dropped:
                 if not queue.vhost.broker.departures.has(queue):
-                    away.refill(queue, level)
+                    eviction.refill(queue, level)
                 return
             queue.dropped += dropped
             share -= ENTRY_COST * dropped
@@ -103,7 +105,7 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
         entry = queue.backlog.remove_head(level, min(excess, share))
         queue.dropped += len(entry.indexes)
         share -= ENTRY_COST + len(entry.indexes)
-        dead_letter.depart(queue, [entry], "maxlen")
+        route.depart(queue, [entry], "maxlen")
 
 
 def _excess(queue: "Queue") -> int:

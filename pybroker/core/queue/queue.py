@@ -6,14 +6,16 @@ every message is in exactly one of: its backlog, a channel's unacked, the broker
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from pybroker.core import footprint
-from pybroker.core.limits import DROP_HEAD
-from pybroker.core.policy import UNRULED
-from pybroker.core.queue import away, dead_letter, dealing, expiry, getting, overflow, recovered
-from pybroker.core.queue.away import PACK_BEHIND_MESSAGES, RESIDENT_OCTETS
+from pybroker.core.policy.limits import DROP_HEAD
+from pybroker.core.policy.policy import UNRULED
+from pybroker.core.queue import basic_get, dispatch, expiry, overflow, recover
 from pybroker.core.queue.backlog import Backlog
+from pybroker.core.queue.dead_letter import route
 from pybroker.core.queue.destination import Destination
+from pybroker.core.queue.paging import eviction
+from pybroker.core.queue.paging.eviction import PACK_BEHIND_MESSAGES, RESIDENT_OCTETS
 from pybroker.core.queue.ring import Consumers
+from pybroker.core.resources import memory_usage
 from pybroker.message import Message
 from pybroker.run import Entry, Run
 from pybroker.wire.properties import decode_properties
@@ -22,13 +24,13 @@ if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable
 
-    from pybroker.core.cause import Cause
-    from pybroker.core.limits import QueueLimits
-    from pybroker.core.link import SessionState
+    from pybroker.core.channel.receipt import Receipt
+    from pybroker.core.channel.state import SessionState
+    from pybroker.core.channel.unacked import Batch
+    from pybroker.core.events.cause import Cause
+    from pybroker.core.policy.limits import QueueLimits
     from pybroker.core.queue.ready import Level
-    from pybroker.core.receipt import Receipt
-    from pybroker.core.unacked import Batch
-    from pybroker.core.vhost import VHost
+    from pybroker.core.topology.vhost import VHost
     from pybroker.wire.table import Table
 
 # More than this ready although there are consumers: they are behind (share, data-model.md).
@@ -112,7 +114,7 @@ class Queue(Destination):
     @property
     def messages(self) -> int:
         """Return ready and unacknowledged messages together, as `list_queues` counts them (F41)."""
-        return self.backlog.messages + dead_letter.held(self)[0]
+        return self.backlog.messages + route.held(self)[0]
 
     @property
     def messages_ready(self) -> int:
@@ -176,14 +178,14 @@ class Queue(Destination):
             return None
         head = level.head()
         if head is None:
-            away.peek(self, level)
+            eviction.peek(self, level)
             return None
         return decode_properties(Message(head.run, head.indexes[0]).property_octets).timestamp
 
     @property
     def memory_octets(self) -> int:
         """Return about what its messages take in memory (list_queues)."""
-        return footprint.of_queue(self)
+        return memory_usage.of_queue(self)
 
     def set_limits(self, limits: "QueueLimits") -> None:
         """Replace the limits; what the hot path asks is answered once, here."""
@@ -228,7 +230,7 @@ class Queue(Destination):
         elif self.consumers:
             self.wake()
         if backlog.messages_ready > PACK_BEHIND_MESSAGES or backlog.octets_ready > RESIDENT_OCTETS:
-            away.save_memory(self, level)
+            eviction.save_memory(self, level)
 
     def _keep_limits(self, level: "Level", new: int, receipt: "Receipt") -> None:
         """Let consumers take what they can before anything counts as too much or too old."""
@@ -247,17 +249,17 @@ class Queue(Destination):
 
     def deliver(self, now_ms: int, *, expire: bool = True) -> None:
         """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
-        dealing.deliver(self, now_ms, expire=expire)
+        dispatch.deliver(self, now_ms, expire=expire)
         if self.backlog.messages_evicted:
-            away.bring_back(self, now_ms)
+            eviction.bring_back(self, now_ms)
 
     def get(self, *, no_ack: bool) -> Entry | None:
         """Take one message from the head for basic.get; None if nothing is ready."""
-        return getting.get(self, no_ack=no_ack)
+        return basic_get.get(self, no_ack=no_ack)
 
     def wait_for_head(self, call_back: "Callable[[], None]") -> bool:
         """Tell whether `get` has its answer now; else call back once, when it has, in the order of the calls."""
-        return getting.wait_for_head(self, call_back)
+        return basic_get.wait_for_head(self, call_back)
 
     # -- settled, returned --------------------------------------------------------------------------------------------
 
@@ -274,13 +276,13 @@ class Queue(Destination):
     def give_back(self, batches: "list[Batch]") -> None:
         """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
         if not self.deleted:
-            dealing.take_back(self, batches)
+            dispatch.take_back(self, batches)
             self._look_at_heads()
 
     def head_came(self) -> None:
         """Go on with what waited for a head that was away, or learn that it will not come."""
         if self.waiting:
-            getting.answer(self)
+            basic_get.answer(self)
         if self.deleted:
             return
         if self.bounded:
@@ -303,14 +305,14 @@ class Queue(Destination):
             return
         for batch in batches:
             self.backlog.settle(batch.run, batch.indexes)
-        dead_letter.depart(self, [Entry(b.run, b.indexes, b.deliveries + 1) for b in batches], "rejected")
+        route.depart(self, [Entry(b.run, b.indexes, b.deliveries + 1) for b in batches], "rejected")
 
     def purge(self) -> int:
         """Drop what is ready; return how many messages that were."""
         count = self.backlog.messages_ready
         self.vhost.broker.remains.add(self, self.backlog.clear())
         if self.waiting:
-            getting.answer(self)
+            basic_get.answer(self)
         return count
 
     def consumer_left(self, cause: "Cause") -> None:
@@ -350,9 +352,9 @@ class Queue(Destination):
         """Tell whether a delivery limit counts them."""
         return self.limits.delivery_limit is not None
 
-    def restore(self, parts: "list[recovered.Part]", deliveries: "recovered.Deliveries") -> None:
+    def restore(self, parts: "list[recover.Part]", deliveries: "recover.Deliveries") -> None:
         """Take what the log had for this queue when the broker started."""
-        recovered.restore(self, parts, deliveries)
+        recover.restore(self, parts, deliveries)
 
     def __repr__(self) -> str:
         return f"queue '{self.name}' in vhost '{self.vhost.name}'"

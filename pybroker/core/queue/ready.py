@@ -10,13 +10,13 @@ from bisect import bisect_left
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.queue.behind import Behind, fills_window
+from pybroker.core.queue.paging.segments import Behind, fills_window
 from pybroker.run import Entry, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableSequence
 
-    from pybroker.core.queue.behind import Away
+    from pybroker.core.queue.paging.segments import Away
 
     Removed = MutableSequence[Entry] | MutableSequence[Entry | Away]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pybroker.core.consumer import Consumer
+    from pybroker.core.channel.consumer import Consumer
 
 # So many unsubscribed consumers may stand in a line, and as many again as are subscribed.
 CANCELLED_MAX: Final = 64

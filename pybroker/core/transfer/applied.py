@@ -6,11 +6,11 @@ They have been checked. What has come in between all the same (a virtual host th
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core import durable
-from pybroker.core.declaration import QueueProperties, create_queue
-from pybroker.core.definitions import create_binding, create_exchange
+from pybroker.core.auth.password import SHA256, hash_password, quick
 from pybroker.core.exchange import EXCHANGE_TYPES
-from pybroker.core.password import SHA256, hash_password, quick
+from pybroker.core.metadata import store
+from pybroker.core.topology.exchange_declare import create_binding, create_exchange
+from pybroker.core.topology.queue_declare import QueueProperties, create_queue
 from pybroker.core.transfer.checked import checked_arguments, decoded, policy_value, queue_arguments
 from pybroker.core.transfer.document import Value
 from pybroker.core.transfer.exported import POLICY
@@ -18,9 +18,9 @@ from pybroker.core.transfer.fields import Fault
 from pybroker.core.transfer.plan import CREATE, UPDATE, Change
 
 if TYPE_CHECKING:
-    from pybroker.core.binding import Target
     from pybroker.core.broker import Broker
-    from pybroker.core.vhost import VHost
+    from pybroker.core.routing.binding import Target
+    from pybroker.core.topology.vhost import VHost
 
 
 def apply(broker: "Broker", changes: Iterable[Change]) -> Iterator[Change]:
@@ -66,7 +66,7 @@ def _vhost(broker: "Broker", change: Change) -> None:
         vhost.description = vhost.description if value["description"] is None else value["description"]
         vhost.tags = vhost.tags if value["tags"] is None else tuple(value["tags"])
         vhost.default_queue_type = value["default_queue_type"] or vhost.default_queue_type
-        durable.keep_vhost(vhost)
+        store.keep_vhost(vhost)
     protected = value["protected_from_deletion"]
     if protected is not None and protected != vhost.protected:
         vhost.describe(protected=protected)

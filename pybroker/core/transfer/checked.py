@@ -8,24 +8,25 @@ from base64 import b64decode
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.core.access import RESERVED, check_link
-from pybroker.core.arguments import (
+from pybroker.core.auth.access import RESERVED, check_link
+from pybroker.core.auth.password import check_hash, password_fits
+from pybroker.core.auth.permissions import PatternError, Permission, TopicPermission
+from pybroker.core.auth.quota import QUEUES, checked_user_limits, vhost_limits
+from pybroker.core.exchange import EXCHANGE_TYPES
+from pybroker.core.policy.arguments import (
     DEAD_LETTER_EXCHANGE,
     QUEUE_TYPE,
     QUEUE_TYPES,
     check_declare_arguments,
     check_queue_properties,
 )
-from pybroker.core.exchange import EXCHANGE_TYPES
-from pybroker.core.exchange.exchange import ALTERNATE, Exchange
-from pybroker.core.password import check_hash, password_fits
-from pybroker.core.permissions import PatternError, Permission, TopicPermission
-from pybroker.core.quota import QUEUES, checked_user_limits, vhost_limits
+from pybroker.core.routing.exchange import ALTERNATE, Exchange
+from pybroker.core.topology.exchange_declare import declare_default_exchanges
+from pybroker.core.topology.vhost import VHost
 from pybroker.core.transfer.document import LIMITS, Document, Item, Value
 from pybroker.core.transfer.exported import POLICY, Present
 from pybroker.core.transfer.fields import Fault, as_table
 from pybroker.core.transfer.plan import CONFLICT, CREATE, SKIP, Change, compare
-from pybroker.core.vhost import VHost
 from pybroker.errors import AmqpError
 from pybroker.wire.table import encode_table
 
@@ -176,8 +177,6 @@ class Checker:
         vhost = self._broker.vhosts.get(name) or self._vhosts.get(name)
         if vhost is None:
             vhost = self._vhosts[name] = VHost(self._broker, name)
-            from pybroker.core.definitions import declare_default_exchanges  # noqa: PLC0415 - they know this class
-
             declare_default_exchanges(vhost)
         return vhost
 

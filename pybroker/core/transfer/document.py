@@ -7,7 +7,7 @@ left out. Pure: what there is on a node, and whether an item can be made there, 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from pybroker.core.terms import describe
+from pybroker.core.reply_text import describe
 from pybroker.core.transfer.fields import (
     Fault,
     anything,

@@ -8,19 +8,19 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pybroker.core.access import RESERVED
-from pybroker.core.permissions import CONFIGURE, READ, WRITE
+from pybroker.core.auth.access import RESERVED
+from pybroker.core.auth.permissions import CONFIGURE, READ, WRITE
 from pybroker.core.transfer.document import LIMITS, SECTIONS, VHOST_SECTIONS, Key, Value
 from pybroker.core.transfer.fields import as_json, canonical
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
 if TYPE_CHECKING:
-    from pybroker.core.binding import Binding
+    from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
-    from pybroker.core.exchange.exchange import Exchange
     from pybroker.core.queue.queue import Queue
-    from pybroker.core.users import User
-    from pybroker.core.vhost import VHost
+    from pybroker.core.routing.binding import Binding
+    from pybroker.core.routing.exchange import Exchange
+    from pybroker.core.topology.vhost import VHost
 
 # Global parameters of this name are the node's own business (rabbit_definitions).
 INTERNAL: Final = "internal"

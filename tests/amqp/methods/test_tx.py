@@ -3,7 +3,7 @@
 import pytest
 from fakes import Basic, Channel, Tx
 
-from pybroker.core.transaction import TX_OCTETS_MAX
+from pybroker.core.channel.transaction import TX_OCTETS_MAX
 
 
 def test_selecting_twice_keeps_what_is_open(world, peer):

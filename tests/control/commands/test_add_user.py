@@ -3,7 +3,7 @@ from base64 import b64encode
 import pytest
 
 from pybroker.control.spec import Refused
-from pybroker.core.users import hash_password
+from pybroker.core.auth.users import hash_password
 
 
 def refusal(operator, **given):

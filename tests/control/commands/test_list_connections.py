@@ -1,7 +1,7 @@
 from fakes import PROTOCOL_HEADER
 from pamqp import commands
 
-from pybroker.core.throttle import JOURNAL
+from pybroker.core.channel.throttle import JOURNAL
 
 Connection = commands.Connection
 

@@ -4,7 +4,7 @@ import pytest
 
 from pybroker.control import commands
 from pybroker.control.spec import BadArguments
-from pybroker.core.watermark import TotalMemory
+from pybroker.core.resources.resource_limits import TotalMemory
 
 GIB = 1 << 30
 

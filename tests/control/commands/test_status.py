@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from pybroker.core.watermark import TotalMemory
+from pybroker.core.resources.resource_limits import TotalMemory
 from pybroker.net.listener import Listener
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from pybroker.control.spec import Refused
-from pybroker.core.receipt import Receipt
-from pybroker.core.throttle import JOURNAL, PEER, QueueCause
-from pybroker.core.watermark import TotalMemory
+from pybroker.core.channel.receipt import Receipt
+from pybroker.core.channel.throttle import JOURNAL, PEER, QueueCause
+from pybroker.core.resources.resource_limits import TotalMemory
 
 MIB = 1 << 20
 

@@ -3,9 +3,9 @@
 import pytest
 from topology import exchange, link, names, new_vhost, queue, reached, refused, typed, unlink, wired
 
-from pybroker.core.arrival import Arrival
-from pybroker.core.publish import names_of
-from pybroker.core.router import route
+from pybroker.core.routing.inbound_message import Arrival
+from pybroker.core.routing.publish import names_of
+from pybroker.core.routing.router import route
 from pybroker.run import PLAIN_TRAITS
 from pybroker.wire.properties import Properties, encode_properties
 from pybroker.wire.table import Table, decode_table, encode_table

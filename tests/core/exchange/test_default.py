@@ -1,6 +1,6 @@
 from topology import names, new_vhost, queue, reached
 
-from pybroker.core.definitions import binding_count
+from pybroker.core.topology.exchange_declare import binding_count
 
 
 def test_every_queue_is_reached_by_its_name():

@@ -3,9 +3,9 @@
 from kept import again, new_broker
 from topology import exchange, link, names, new_vhost, queue, reached, wired
 
-from pybroker.core.durable import keep_queue
-from pybroker.core.router import route
-from pybroker.core.survivors import durable_queues
+from pybroker.core.metadata.recovery import durable_queues
+from pybroker.core.metadata.store import keep_queue
+from pybroker.core.routing.router import route
 
 
 def made(inner="direct"):

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, strategies as st
 from topology import exchange, link, new_vhost, queue, reached, refusal, typed, wired
 
-from pybroker.core.binding import Binding
 from pybroker.core.exchange.headers import Pattern, same
-from pybroker.core.router import route
+from pybroker.core.routing.binding import Binding
+from pybroker.core.routing.router import route
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.table import Table, decode_table, encode_table
 

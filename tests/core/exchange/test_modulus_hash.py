@@ -3,7 +3,7 @@
 import pytest
 from topology import exchange, link, new_vhost, queue, reached
 
-from pybroker.core.router import route
+from pybroker.core.routing.router import route
 
 FIRST = [1, 2, 3, 5, 9, 10, 21]
 SECOND = [4, 11, 13, 14, 17, 22, 23]

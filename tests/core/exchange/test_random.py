@@ -1,6 +1,6 @@
 from topology import exchange, link, new_vhost, queue
 
-from pybroker.core.router import route
+from pybroker.core.routing.router import route
 
 
 def test_its_routes_are_not_kept():

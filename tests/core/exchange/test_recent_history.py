@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, strategies as st
 from topology import exchange, link, new_vhost, queue, reached, refused, typed, unlink, wired
 
-from pybroker.core.arrival import Arrival
 from pybroker.core.exchange import recent_history
-from pybroker.core.publish import names_of
-from pybroker.core.router import route
+from pybroker.core.routing.inbound_message import Arrival
+from pybroker.core.routing.publish import names_of
+from pybroker.core.routing.router import route
 from pybroker.message import Message
 from pybroker.run import PLAIN_TRAITS
 from pybroker.wire.table import Table

@@ -3,10 +3,10 @@
 from contents import run
 from topology import exchange, new_vhost, queue as make_queue, wired
 
+from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.delayed.schedule import Schedule
 from pybroker.core.queue.destination import Destination
 from pybroker.core.queue.queue import Queue
-from pybroker.core.receipt import NO_RECEIPT
-from pybroker.core.schedule.schedule import Schedule
 from pybroker.store.memory import MemoryLog
 
 

@@ -4,7 +4,7 @@ import pytest
 from readers import Bench, run_of
 from topology import new_vhost
 
-from pybroker.core.cause import BROKER
+from pybroker.core.events.cause import BROKER
 from pybroker.core.queue.expiry import TURN_ENTRIES_MAX, ttl_ms
 from pybroker.run import Traits
 

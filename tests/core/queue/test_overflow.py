@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 from readers import Bench, run_of
 
-from pybroker.core.receipt import Receipt
+from pybroker.core.channel.receipt import Receipt
 from pybroker.run import Traits
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, strategies as st
 from readers import Bench, Reader
 
-from pybroker.core.cause import BROKER
-from pybroker.core.limits import QueueLimits
+from pybroker.core.events.cause import BROKER
+from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.queue.queue import BUSY_MS, PACK_BEHIND_MESSAGES
 from pybroker.run import Entry, Traits
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fakes import World
 
-from pybroker.core.losses import Losses
+from pybroker.core.stats.drops import Losses
 from pybroker.daemon import telemetry_files, telemetry_rows
 from pybroker.spark.pipeline import schemas
 

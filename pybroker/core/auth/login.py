@@ -1,0 +1,208 @@
+"""Logins: who is let in, and passwords that are made. Slow hashes are computed elsewhere, one at a time, and in turn.
+
+An Argon2 hash takes 20 ms of a core, so that a flood of wrong passwords is a flood of work. It is bounded: so many wait
+and no more, each peer and each user has his own line, and the lines are served in turn; where it overflows, the longest
+line loses. A password that was right is known for some minutes and costs nothing then. Knows no protocol.
+"""
+
+import hmac
+import logging
+import secrets
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pybroker.core.auth.password import hash_password, is_slow, octets_of, password_fits
+from pybroker.core.events import connections as connection_events
+
+if TYPE_CHECKING:
+    from pybroker.core.auth.users import User
+    from pybroker.core.broker import Broker
+    from pybroker.store.worker import Worker
+
+# What may wait for the thread: a second and a half of its work.
+WAITING_MAX: Final = 64
+# For so long a password that was right is not hashed again.
+KNOWN_MS: Final = 300_000
+
+# Refused logins that have a line each, a second.
+LINES_MAX: Final = 50
+
+INVALID: Final = "invalid credentials"
+BLANK: Final = "attempted to log in with a blank password, which is prohibited"
+LOCAL_ONLY: Final = "can only connect via localhost"
+BUSY: Final = f"{WAITING_MAX} passwords are waiting to be checked; try again in a second"
+
+log = logging.getLogger("pybroker.connection")
+
+
+class Busy(Exception):
+    """So much waits for the thread already that this one has to try again."""
+
+
+class Verdict(NamedTuple):
+    """The user, or None and why; `busy`: nobody has looked at the password."""
+
+    user: "User | None"
+    reason: str = ""
+    busy: bool = False
+
+
+class _Task(NamedTuple):
+    """`done` gets what the job returns, the exception that ended it, or Busy. Nobody does it if it is not `wanted`."""
+
+    job: Callable[[], Any]
+    wanted: Callable[[], bool]
+    done: Callable[[Any], None]
+
+
+class Logins:
+    """`worker` is the thread; without one (tests) everything is done at once. Used on the loop alone."""
+
+    __slots__ = ("_broker", "_busy", "_key", "_lines", "_refused", "failed", "succeeded", "waiting", "worker")
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._key = secrets.token_bytes(32)  # nobody outside this life can compare with what is remembered
+        self._lines: dict[tuple[str, str], deque[_Task]] = {}  # the next one to be served is first
+        self._busy = False
+        self._refused = 0  # in this second
+        self.failed = self.succeeded = 0  # by a peer, since the start or the last reset
+        self.waiting = 0
+        self.worker: Worker | None = None
+
+    # -- passwords that come ------------------------------------------------------------------------------------------
+
+    def check(
+        self, name: str, password: str, peer: str, wanted: Callable[[], bool], done: Callable[[Verdict], None]
+    ) -> None:
+        """Find out whether a password is right, and call `done`: at once, or when its turn has come and gone.
+
+        `peer` is where it comes from, `wanted` whether anybody still waits for the answer.
+        """
+        if not password:
+            done(Verdict(None, BLANK))
+            return
+        algorithm = self._broker.settings.password_hashing
+        user, password_hash, algorithm = self._broker.users.asked(name, algorithm)
+        if not is_slow(algorithm):
+            fits = password_fits(password, password_hash, algorithm)
+            done(Verdict(user) if fits and user is not None else Verdict(None, INVALID))
+            return
+        if user is not None and self._is_known(user, password):
+            done(Verdict(user))
+            return
+        # Names that do not exist share a line: an attacker can think of any number.
+        line = (peer, name if user is not None else "")
+        job = partial(password_fits, password, password_hash, algorithm)
+        answer = partial(self._checked, user, password, password_hash, done)
+        if not self._put(line, _Task(job, wanted, answer)):
+            answer(Busy(BUSY))
+
+    def _checked(
+        self, user: "User | None", password: str, password_hash: bytes, done: Callable[[Verdict], None], fits: Any
+    ) -> None:
+        if isinstance(fits, Busy):
+            done(Verdict(None, str(fits), busy=True))
+        elif isinstance(fits, Exception):
+            done(Verdict(None, f"the password could not be checked: {fits}", busy=True))
+        elif not fits or user is None:
+            done(Verdict(None, INVALID))
+        elif self._broker.users.get(user.name) is not user or user.password_hash != password_hash:
+            done(Verdict(None, "the password was changed during the login"))
+        else:
+            user.known_password = self._digest(password), self._broker.clock.now_ms + KNOWN_MS
+            done(Verdict(user))
+
+    def _is_known(self, user: "User", password: str) -> bool:
+        known = user.known_password
+        if known is None:
+            return False
+        if self._broker.clock.now_ms >= known[1]:
+            user.known_password = None
+            return False
+        return hmac.compare_digest(self._digest(password), known[0])
+
+    def _digest(self, password: str) -> bytes:
+        return hmac.digest(self._key, octets_of(password), "sha256")
+
+    # -- passwords that are made --------------------------------------------------------------------------------------
+
+    def hash(self, password: str, done: Callable[[Any], None]) -> str:
+        """Have a new password hashed as the node is configured to; return the algorithm's name.
+
+        `done` gets the hash, or an exception: Busy if there is too much to do.
+        """
+        algorithm = self._broker.settings.password_hashing
+        job = partial(hash_password, password, algorithm)
+        if not is_slow(algorithm):
+            done(job())
+        # Whoever may run commands stands in a line of his own, however many knock at the door.
+        elif not self._put(("", ""), _Task(job, lambda: True, done)):
+            done(Busy(BUSY))
+        return algorithm
+
+    # -- what the log is told -----------------------------------------------------------------------------------------
+
+    def refused(self, text: str, connection_name: str) -> bool:
+        """Count and log a login that was refused; of a flood so many lines a second, and then how many there were.
+
+        Return whether it was one of these: the audit log has the same ones.
+        """
+        self.failed += 1
+        self._refused += 1
+        if self._refused > LINES_MAX:
+            return False
+        log.error("%s (connection %s)", text, connection_name)
+        return True
+
+    def tick(self) -> None:
+        """Tell of those that were not logged. Called about once a second."""
+        if self._refused > LINES_MAX:
+            more = self._refused - LINES_MAX
+            log.error("%d more logins were refused within a second", more)
+            connection_events.more_refused(self._broker.events, more)
+        self._refused = 0
+
+    # -- the lines ----------------------------------------------------------------------------------------------------
+
+    def _put(self, key: tuple[str, str], task: _Task) -> bool:
+        """Put a task into its line, and the last one of the longest out of it if there are too many.
+
+        Return False if that would be this one.
+        """
+        if self.worker is None:
+            task.done(task.job())
+            return True
+        if self.waiting >= WAITING_MAX:
+            longest = max(self._lines, key=lambda each: len(self._lines[each]))
+            if len(self._lines.get(key, ())) + 1 >= len(self._lines[longest]):
+                return False
+            self._pop(longest, last=True).done(Busy(BUSY))
+        self._lines.setdefault(key, deque()).append(task)
+        self.waiting += 1
+        self._next()
+        return True
+
+    def _pop(self, key: tuple[str, str], *, last: bool = False) -> _Task:
+        """Take a task out of a line, which is the last to be served then."""
+        line = self._lines.pop(key)
+        task = line.pop() if last else line.popleft()
+        if line:
+            self._lines[key] = line
+        self.waiting -= 1
+        return task
+
+    def _next(self) -> None:
+        """Give the worker the next task that somebody still wants."""
+        while not self._busy and self._lines and self.worker is not None:
+            task = self._pop(next(iter(self._lines)))
+            if task.wanted():
+                self._busy = True
+                self.worker.submit(task.job, partial(self._done, task))
+
+    def _done(self, task: _Task, result: Any) -> None:
+        self._busy = False
+        self._next()  # before what follows: the thread has no reason to wait for that
+        task.done(result)

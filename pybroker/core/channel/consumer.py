@@ -1,0 +1,119 @@
+"""A consumer of one queue: who it is, and how much it can take now.
+
+The door subclasses it and implements `deliver`; nothing here knows frames.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.channel.unacked import Batch
+
+if TYPE_CHECKING:
+    from pybroker.core.channel.state import ChannelState
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Entry, Run
+
+# The credit of a consumer without prefetch limit. Auto-ack consumers are bounded by their session's outbox only.
+UNLIMITED: Final = 1 << 30
+
+
+class Consumer:
+    """Invariants: `unacked` counts its outstanding deliveries; while `waiting` it is not in its queue's ring.
+
+    `prefetch` 0 means no limit (AMQP §1.8.3.2 as RabbitMQ reads it: per consumer). Higher `priority` is served first.
+    """
+
+    __slots__ = (
+        "active",
+        "arguments",
+        "cancelled",
+        "channel",
+        "exclusive",
+        "no_ack",
+        "no_local",
+        "prefetch",
+        "priority",
+        "queue",
+        "tag",
+        "unacked",
+        "waiting",
+    )
+
+    def __init__(
+        self, queue: "Queue", channel: "ChannelState", tag: str, *, no_ack: bool, exclusive: bool, prefetch: int
+    ) -> None:
+        self.queue = queue
+        self.channel = channel
+        self.tag = tag
+        self.no_ack = no_ack
+        self.exclusive = exclusive
+        self.prefetch = prefetch
+        self.no_local = False  # messages of its own session are not enqueued: in exclusive queues only
+        self.priority = 0
+        self.arguments: dict[str, object] = {}
+        self.unacked = 0
+        self.active = True  # False: registered, but another one is the single active consumer
+        self.waiting = False
+        self.cancelled = False
+
+    def credit(self) -> int:
+        """Return how many messages may be delivered now, 0 if none."""
+        channel = self.channel
+        if not channel.may_deliver or channel.session.outbox_full:
+            return 0
+        if self.no_ack:
+            # It does not count against the channel's limit, but waits for it (RabbitMQ: rabbit_limiter.erl, can_send).
+            limit = channel.prefetch_global
+            return UNLIMITED if not limit or channel.unacked_consumed < limit else 0
+        credit = self.prefetch - self.unacked if self.prefetch else UNLIMITED
+        if channel.prefetch_global:
+            credit = min(credit, channel.prefetch_global - channel.unacked_consumed)
+        return max(credit, 0)
+
+    def take(self, run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
+        """Deliver, and remember what must be acknowledged; without acknowledgement it is settled by that (F38)."""
+        channel = self.channel
+        n = len(indexes)
+        first_tag = channel.next_tag
+        channel.next_tag = first_tag + n
+        if not self.no_ack:
+            channel.unacked.append(Batch(first_tag, self.queue, self, run, indexes, deliveries, now_ms))
+            channel.unacked_consumed += n
+            self.unacked += n
+            channel.last_served = self
+        session = channel.session
+        session.broker.delivered += n
+        session.queued(self.deliver(run, indexes, deliveries, first_tag))
+
+    def take_all(self, entries: "list[Entry]", count: int, now_ms: int) -> None:
+        """Do the same for many entries, `count` messages in all: what is counted is counted once."""
+        channel = self.channel
+        tag = channel.next_tag
+        channel.next_tag = tag + count
+        octets = 0
+        for entry in entries:
+            indexes = entry.indexes
+            if not self.no_ack:
+                channel.unacked.append(Batch(tag, self.queue, self, entry.run, indexes, entry.deliveries, now_ms))
+            octets += self.deliver(entry.run, indexes, entry.deliveries, tag)
+            tag += len(indexes)
+        if not self.no_ack:
+            channel.unacked_consumed += count
+            self.unacked += count
+            channel.last_served = self
+        session = channel.session
+        session.broker.delivered += count
+        session.queued(octets)
+
+    def deliver(self, run: "Run", indexes: range, deliveries: int, first_tag: int) -> int:
+        """Put the messages into the peer's outbox; return how many octets that is."""
+        raise NotImplementedError
+
+    def cancelled_by_server(self) -> None:
+        """Tell the peer that the queue is gone (consumer_cancel_notify)."""
+        raise NotImplementedError
+
+    def resume(self) -> None:
+        """Stand in the queue's ring again if there is credit."""
+        if self.waiting and not self.cancelled and self.credit() > 0:
+            self.queue.consumers.resume(self)
+            self.queue.wake()

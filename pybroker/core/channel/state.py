@@ -1,0 +1,252 @@
+"""What the core sees of a channel and of its session: the state that deliveries and settles share.
+
+The door's own classes extend these; the core knows neither methods nor sockets.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.channel.credit import Credit
+from pybroker.core.channel.throttle import RESOURCE, AlarmCause, RemovalCause, Throttle, ThrottleCause
+from pybroker.core.channel.unacked import Batch, Unacked
+from pybroker.session import Session, Turn
+
+if TYPE_CHECKING:
+    from pybroker.core.auth.users import User
+    from pybroker.core.broker import Broker
+    from pybroker.core.channel.consumer import Consumer
+    from pybroker.core.channel.timed_out import Lapsed
+    from pybroker.core.exchange.trace import Party
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.topology.removal import Removal
+    from pybroker.core.topology.vhost import VHost
+
+
+# A session that published so recently is expected to go on: while there is an alarm it is read in small portions until
+# it publishes again, so that a flood of all of them together fills no memory that is short already.
+PUBLISHING_MS: Final = 10_000
+ALARM_READ_OCTETS: Final = 4_096
+
+
+class SessionState(Session):
+    """A session that can own exclusive queues. While `outbox_full` nothing is delivered to any of its channels.
+
+    `throttle` has the reasons for which it is not read, and `readable` says that there are none. It is `publishing` if
+    it did so some seconds ago, and since the last alarm was set: that one blocks it with the next publish (B4).
+    `portion_octets` is how much is read at a time until then, 0: as much as usual.
+    """
+
+    __slots__ = (
+        "broker",
+        "consumers",
+        "credit",
+        "exclusive_queues",
+        "id",
+        "outbox_full",
+        "portion_octets",
+        "published_ms",
+        "publishing",
+        "throttle",
+        "user",
+        "vhost",
+    )
+
+    def __init__(self, broker: "Broker", turn: Turn, session_id: int) -> None:
+        super().__init__(turn)
+        self.broker = broker
+        self.id = session_id
+        self.outbox_full = False
+        self.user: User | None = None
+        self.vhost: VHost | None = None
+        self.exclusive_queues: dict[Queue, None] = {}
+        self.consumers = 0  # of all its channels
+        self.publishing = False
+        self.published_ms = 0  # when it began to be
+        self.portion_octets = 0
+        self.throttle = Throttle()
+        self.credit = Credit(self)
+
+    @property
+    def name(self) -> str:
+        """Return what operators know the connection by."""
+        raise NotImplementedError
+
+    # -- who it belongs to --------------------------------------------------------------------------------------------
+
+    def enter(self, vhost: "VHost") -> None:
+        """Be a connection of the user to a virtual host from now on; limits count it."""
+        assert self.user is not None
+        self.vhost = vhost
+        vhost.sessions[self] = None
+        self.user.sessions[self] = None
+
+    def leave(self) -> None:
+        """Be none any more. Idempotent."""
+        if self.vhost is not None and self.user is not None:
+            self.vhost.sessions.pop(self, None)
+            self.user.sessions.pop(self, None)
+
+    def count_channels(self, more: int) -> None:
+        """Count channels that were opened, or (below zero) are gone: who asks for one more may be one of very many."""
+        assert self.user is not None
+        self.user.channels += more
+        self.broker.channels += more
+
+    # -- when it is not read (flow control) ---------------------------------------------------------------------------
+
+    def stop_reading(self, cause: ThrottleCause) -> None:
+        """Have nothing read from the peer until this cause, and all others, are gone."""
+        self.throttle.stop(cause, self.broker.clock.now_ms)
+        self.readable = False
+
+    def resume_reading(self, cause: ThrottleCause) -> None:
+        """Learn that this cause is gone, if it was one."""
+        if self.throttle.resume(cause, self.broker.clock.now_ms):
+            self.readable = True
+            self.reading_resumed()
+
+    def wait_for(self, removal: "Removal") -> None:
+        """Have nothing read from the peer until something is gone with all that hung on it."""
+        cause = RemovalCause()
+        self.stop_reading(cause)
+        removal.call_backs.append(partial(self.resume_reading, cause))
+
+    def reading_resumed(self) -> None:
+        """Learn that the peer is read again."""
+        self.mark_dirty()  # its driver looks at the end of the turn
+
+    def first_published(self) -> None:
+        """Learn that it publishes, for the first time in some seconds or since an alarm was set, which blocks it."""
+        self.publishing = True
+        self.published_ms = self.broker.clock.now_ms
+        if self.broker.alarms:
+            self.stop_reading(AlarmCause(self.broker.alarms.resources))
+
+    def forget_published(self, now_ms: int) -> None:
+        """Take it for a consumer some seconds later: what drains the queues is not to be blocked for an old publish."""
+        if self.publishing and not self.throttle.blocked and now_ms - self.published_ms >= PUBLISHING_MS:
+            self.publishing = False
+
+    def heed_alarms(self) -> None:
+        """While there is an alarm, be blocked with the next publish; go on when there is none."""
+        if not self.broker.alarms:
+            self.portion_octets = 0
+            if self.throttle.blocked:
+                self.publishing = False
+                self.resume_reading(RESOURCE)
+        elif self.publishing and not self.throttle.blocked:
+            self.publishing = False
+            self.read_octets = self.portion_octets = ALARM_READ_OCTETS
+
+    def queued(self, octets: int) -> None:
+        """Count octets that a consumer put into the outbox."""
+        raise NotImplementedError
+
+
+class ChannelState:
+    """Deliveries of one channel. `unacked_consumed`, the global limit's count, is `unacked` without what get took."""
+
+    __slots__ = (
+        "consumers",
+        "lapsed",
+        "last_served",
+        "may_deliver",
+        "next_tag",
+        "prefetch_global",
+        "session",
+        "unacked",
+        "unacked_consumed",
+    )
+
+    def __init__(self, session: SessionState) -> None:
+        self.session = session
+        self.next_tag = 1
+        self.unacked = Unacked()
+        self.unacked_consumed = 0
+        self.lapsed: Lapsed | None = None  # deliveries that timed out, since there was one
+        self.prefetch_global = 0
+        self.last_served: Consumer | None = None
+        self.may_deliver = True
+        self.consumers: dict[str, Consumer] = {}
+
+    @property
+    def party(self) -> "Party":
+        """Return what the firehose says of who consumes here."""
+        raise NotImplementedError
+
+    def settle(self, batches: list[Batch]) -> None:
+        """Acknowledge: the queues forget these messages, the consumers get their credit back."""
+        vhost = self.session.vhost
+        if vhost is not None and vhost.tracing:
+            vhost.broker.traces.settled(batches, "ack", self)
+        count = 0
+        for batch in batches:
+            n = len(batch.indexes)
+            count += n
+            batch.queue.settled(batch.run, batch.indexes)
+            batch.queue.acked += n
+            self._credit_back(batch.consumer, n)
+        self.session.broker.acked += count
+        if self.prefetch_global:
+            self.resume_consumers()
+
+    def give_back(self, batches: list[Batch], *, requeue: bool) -> None:
+        """Reject or requeue: to the original place (F15), or to the dead letter exchange."""
+        for batch in batches:
+            self._credit_back(batch.consumer, len(batch.indexes))
+        if self.prefetch_global:
+            self.resume_consumers()
+        give_back(batches, requeue=requeue, channel=self)
+
+    def late(self, first: int, last: int) -> bool:
+        """Take the answer to deliveries that timed out: their consumers get credit for it. False if it is to none."""
+        spans = [] if self.lapsed is None else self.lapsed.answered(first, last)
+        if not spans:
+            return False
+        broker = self.session.broker
+        count = sum(span.last - span.first + 1 for span in spans)
+        broker.warn(
+            f"late {self!r}",
+            f"{self!r} has answered delivery tag {spans[0].first} ({count} in all) after its consumer timeout: "
+            "ignored, because the message was requeued",
+        )
+        for span in spans:
+            self._credit_back(span.consumer, span.last - span.first + 1)
+        if self.prefetch_global:
+            self.resume_consumers()
+        return True
+
+    def resume_consumers(self) -> None:
+        """Let consumers that waited for flow, credit or outbox be served again."""
+        consumers = list(self.consumers.values())
+        if self.prefetch_global and self.last_served in consumers:
+            # What the channel's limit leaves is for one after the other, not for the first ones again and again.
+            after = consumers.index(self.last_served) + 1
+            consumers = consumers[after:] + consumers[:after]
+        for consumer in consumers:
+            if consumer.waiting:
+                consumer.resume()
+
+    def _credit_back(self, consumer: "Consumer | None", n: int) -> None:
+        if consumer is None:
+            return
+        consumer.unacked -= n
+        self.unacked_consumed -= n
+        # Where the channel's limit counts all of them may go on, and are told once by the caller.
+        if consumer.waiting and not self.prefetch_global:
+            consumer.resume()
+
+
+def give_back(batches: list[Batch], *, requeue: bool, channel: ChannelState | None = None) -> None:
+    """Reject or requeue what one channel had, or all channels of a session: each queue sorts it in once."""
+    by_queue: dict[Queue, list[Batch]] = {}
+    for batch in batches:
+        by_queue.setdefault(batch.queue, []).append(batch)
+    for queue, mine in by_queue.items():
+        if queue.vhost.tracing and not queue.deleted:
+            queue.vhost.broker.traces.settled(mine, "requeue" if requeue else "reject", channel)
+    for queue, mine in by_queue.items():
+        if requeue:
+            queue.give_back(mine)
+        else:
+            queue.reject(mine)

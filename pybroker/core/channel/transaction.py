@@ -1,0 +1,40 @@
+"""A transaction of one channel ([tx]): publishes and acknowledgements that take effect at commit, or not at all.
+
+Publishes are routed when they are made and enqueued at commit (A12). Memory is bounded: above `tx_octets_max` the
+channel is closed before more is kept.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pybroker.errors import PreconditionFailed
+
+if TYPE_CHECKING:
+    from pybroker.core.channel.unacked import Batch
+    from pybroker.core.queue.destination import Destination
+    from pybroker.core.routing.publish import Contents, Route
+
+# A commit is one group of log records and is never split (data-model.md), so it must fit a batch of the journal.
+TX_OCTETS_MAX: Final = 16_777_216
+
+
+class Transaction:
+    """`publishes` in order; `acks` as (ack | requeue | reject, batches) in order."""
+
+    __slots__ = ("acks", "octets", "publishes")
+
+    def __init__(self) -> None:
+        self.publishes: list[tuple[Route, Contents, tuple[Destination, ...]]] = []
+        self.acks: list[tuple[str, list[Batch]]] = []
+        self.octets = 0
+
+    def publish(self, route: "Route", contents: "Contents", queues: "tuple[Destination, ...]") -> None:
+        """Keep a publish until commit. Raises PreconditionFailed (406) above the limit."""
+        self.octets += contents.octets
+        # Differs from RabbitMQ: it has no limit. The largest message is above ours by its frames, and may come alone.
+        if self.publishes and self.octets > TX_OCTETS_MAX:
+            raise PreconditionFailed(f"transaction is larger than {TX_OCTETS_MAX} octets: commit more often")
+        self.publishes.append((route, contents, queues))
+
+    def taken(self) -> "list[Batch]":
+        """Return every batch that waits for commit."""
+        return [batch for _, batches in self.acks for batch in batches]

@@ -1,0 +1,336 @@
+"""Schedule: the messages of one x-delayed-message exchange that wait for their time.
+
+The router finds it instead of queues, and the log keeps its persistent messages under its id until they are published
+on. Delays are counted on the clock that no operator sets, and go on through a restart; times are compared with the
+clock on the wall, at least once a second, wherever somebody has set it. Both kinds leave in the order in which they are
+due, those due at once in the order in which they were published.
+"""
+
+import heapq
+import logging
+from itertools import islice
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from pybroker.core.delayed.cache import AROUND_OCTETS as FETCHED_OCTETS, Shelf
+from pybroker.core.delayed.due import Due, due_in
+from pybroker.core.delayed.index import ENTRY_OCTETS, Agenda, Waiting
+from pybroker.core.delayed.listing import walk
+from pybroker.core.delayed.load import Recall
+from pybroker.core.delayed.publish import Release
+from pybroker.core.policy.pattern import NamePattern, PatternError
+from pybroker.core.queue.destination import Destination
+from pybroker.core.reply_text import describe
+from pybroker.core.routing.publish import property_octets
+from pybroker.stretch import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pybroker.core.channel.receipt import Receipt
+    from pybroker.core.delayed.cache import Shelved
+    from pybroker.core.delayed.listing import Listed
+    from pybroker.core.exchange.delayed import DelayedExchange
+    from pybroker.core.queue import recover
+    from pybroker.run import Run
+
+# Published on in one turn: some milliseconds.
+TURN_MESSAGES: Final = 128
+# How often times are compared with a clock that may have been set, and contents looked at that wait for the log.
+LOOK_MS: Final = 1_000
+# A timer is never set further ahead.
+TIMER_MS_MAX: Final = 3_600_000
+# No more is published on while this much waits for the disk, and for so long.
+UNCOMMITTED_OCTETS_MAX: Final = 8_388_608
+HOLD_MS: Final = 10
+# Forgotten in one turn, of an exchange that was deleted.
+FORGET_MESSAGES: Final = 8_192
+
+# Of one whose content is in memory, beside its run, about.
+SHELVED_OCTETS: Final = 100
+
+log = logging.getLogger("pybroker")
+
+
+class Schedule(Destination):
+    """`delays` goes by the clock's now_ms, `times` by its timestamp_ms. Nothing leaves before a start has read all."""
+
+    kind: ClassVar[str] = "schedule"
+
+    republishes: ClassVar[bool] = True
+
+    __slots__ = (
+        "_recall",
+        "_release",
+        "delays",
+        "dropped",
+        "exchange",
+        "published",
+        "shelf",
+        "timer_ms",
+        "times",
+        "unreadable",
+    )
+
+    def __init__(self, exchange: "DelayedExchange") -> None:
+        super().__init__(exchange.vhost, "", durable=exchange.durable)
+        self.exchange = exchange
+        self.delays = Agenda()
+        self.times = Agenda()
+        self.shelf = Shelf(self)
+        self._release = Release(self)
+        self._recall: Recall | None = None
+        self.timer_ms = 0  # when it is to be looked at; 0: not set
+        self.published = self.dropped = self.unreadable = 0
+        exchange.vhost.schedules[self] = None
+
+    # -- in -----------------------------------------------------------------------------------------------------------
+
+    def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:  # noqa: ARG002 - nothing is refused
+        """Take messages that are not due yet."""
+        shelf = self.shelf
+        logged = self.durable and run.traits.persistent
+        look_ms = TIMER_MS_MAX + self.vhost.broker.clock.now_ms
+        for index in indexes:
+            content = run.content(index)
+            size = int.from_bytes(content[11:19])
+            agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
+            agenda.add(due_ms, run.first_seq + index, size)
+            due_ms -= 0 if agenda is self.delays else self._ahead(agenda)
+            shelf.put(run, index, size, due_ms, logged=logged)
+            look_ms = min(look_ms, due_ms)
+        self.published += len(indexes)
+        shelf.let_go()
+        if look_ms < self.timer_ms or self.timer_ms <= run.arrived_ms or self.times or shelf.crowded:
+            self._look_at(look_ms)
+
+    def _place(self, due: Due | None, arrived_ms: int) -> tuple[Agenda, int]:
+        if due is not None and due.time:
+            return self.times, due.ms
+        return self.delays, arrived_ms + (due.ms if due is not None else 0)
+
+    def _ahead(self, agenda: Agenda) -> int:
+        """Return what the clock that this agenda goes by is ahead of now_ms."""
+        clock = self.vhost.broker.clock
+        return clock.timestamp_ms - clock.now_ms if agenda is self.times else 0
+
+    @property
+    def messages(self) -> int:
+        """Return how many messages wait."""
+        unread = 0 if self._recall is None else self._recall.left
+        return len(self.delays) + len(self.times) + unread
+
+    @property
+    def messages_resident(self) -> int:
+        """Return how many of them have their contents in memory."""
+        return len(self.shelf)
+
+    @property
+    def messages_evicted(self) -> int:
+        """Return how many of them have their contents on disk only."""
+        return self.messages - len(self.shelf)
+
+    # -- out ----------------------------------------------------------------------------------------------------------
+
+    def deliver(self, now_ms: int, *, expire: bool = True) -> None:  # noqa: ARG002 - as a queue's
+        """Publish on what is due, one turn's share of it."""
+        if self.deleted:
+            self._forget_some()
+            return
+        if self._recall is not None:
+            self._go_on_reading(self._recall)
+            return
+        shelf = self.shelf
+        shelf.let_go()
+        more = self.messages_evicted > 0 and shelf.read_ahead(urgent=False)
+        due = self.first(TURN_MESSAGES)
+        if due and self.log.uncommitted_octets > UNCOMMITTED_OCTETS_MAX:
+            self._look_at(now_ms + HOLD_MS)
+            return
+        done = on_time = 0
+        with self.log.together():
+            for each in due:
+                shelved = shelf.take(each.seq, each.size)
+                if shelved is None:
+                    break
+                self._release.add(*shelved)
+                self._settle(each, shelved)
+                done += 1
+                on_time += each.agenda is self.times
+            self.times.drop(on_time)
+            self.delays.drop(done - on_time)
+            self._release.end()
+        if done < len(due):
+            more = shelf.read_ahead(urgent=True) or more
+        if more or done == TURN_MESSAGES:
+            self.wake()
+        else:
+            self._set_timer(now_ms)
+
+    def _settle(self, each: Waiting, shelved: "Shelved | None") -> None:
+        """Tell the log that it need not keep a message any longer."""
+        if self.durable and (shelved is None or shelved[0].traits.persistent):
+            self.log.settle_seqs(self.id, each.seq, each.seq)
+
+    def on_clock(self, each: Waiting) -> int:
+        """Return when a message is due by the clock's now_ms, if nobody sets the one on the wall until then."""
+        return each.due_ms - self._ahead(each.agenda)
+
+    def first(self, count: int, ahead_ms: int = 0) -> list[Waiting]:
+        """Return those that are due first, now or so soon, in their order."""
+        clock = self.vhost.broker.clock
+        delays = self.delays.first(count, clock.now_ms + ahead_ms)
+        if not self.times:
+            return [Waiting(*item, self.delays) for item in delays]
+        times = self.times.first(count, clock.timestamp_ms + ahead_ms)
+        shift = self._ahead(self.times)
+        both = heapq.merge(
+            ((item.due, item.seq, item, self.delays) for item in delays),
+            ((item.due - shift, item.seq, item, self.times) for item in times),
+        )
+        return [Waiting(*item, agenda) for _, _, item, agenda in islice(both, count)]
+
+    @property
+    def due_times(self) -> tuple[int, ...]:
+        """Return when it is to be looked at."""
+        return (self.timer_ms,)
+
+    def due(self, now_ms: int) -> int:  # noqa: ARG002 - it looks by itself
+        """Publish on what is due, in this turn."""
+        self.wake()
+        return 1
+
+    def _set_timer(self, now_ms: int) -> None:
+        """Be looked at when the next is due, or when it is time to read some."""
+        shelf = self.shelf
+        for agenda in (self.delays, self.times):
+            for item in agenda.first(1):
+                # One that is not here is on its way.
+                if item.seq in shelf:
+                    self._look_at(item.due - self._ahead(agenda))
+        if self.messages_evicted and not shelf.fetching and not shelf.full:
+            self._look_at(shelf.read_at_ms)
+        if shelf.crowded:
+            self._look_at(now_ms + TIMER_MS_MAX)
+
+    def _look_at(self, look_ms: int) -> None:
+        """Be looked at then, or before."""
+        broker = self.vhost.broker
+        now_ms = broker.clock.now_ms
+        if self.times or self.shelf.crowded:
+            look_ms = min(look_ms, now_ms + LOOK_MS)
+        look_ms = max(now_ms + 1, min(look_ms, now_ms + TIMER_MS_MAX))
+        if self.timer_ms <= now_ms or look_ms < self.timer_ms:
+            self.timer_ms = look_ms
+            broker.timers.add(look_ms, self)
+
+    def wake(self) -> None:
+        """Ask the pump for a share of the next turn; what was deleted is forgotten in shares as well."""
+        if not self.awake:
+            turn = self.vhost.broker.turn
+            turn.queues.append(self)
+            self.awake = True
+            if not turn.woken:
+                turn.wake()
+
+    # -- by hand ------------------------------------------------------------------------------------------------------
+
+    def cancel(self, each: Waiting) -> bool:
+        """Drop a message before its time; tell whether it was there."""
+        if not each.agenda.remove(each.due_ms, each.seq):
+            return False
+        self._settle(each, self.shelf.forget(each.seq, each.size))
+        self.dropped += 1
+        return True
+
+    def find(self, seq: int) -> Waiting | None:
+        """Return the message of this seq; it looks at all of them."""
+        for agenda in (self.delays, self.times):
+            due = agenda.find(seq)
+            if due is not None:
+                return Waiting(*agenda.after(due, seq - 1, 1)[0], agenda)
+        return None
+
+    def walk(self, pause: "Callable[[float], object]", *, contents: bool) -> "Iterator[Listed]":
+        """Give all messages in the order in which they are due, with their contents or without."""
+        return walk(self, pause, contents=contents)
+
+    @staticmethod
+    def matcher(pattern: str) -> "Callable[[str], bool] | str":
+        """Return what tells whether a routing key fits, or why the pattern is none."""
+        try:
+            return NamePattern(pattern).matches
+        except PatternError as error:
+            return str(error)
+
+    def lost(self, each: Waiting) -> None:
+        """Go on without a message that could not be read; the log keeps what there is of it."""
+        if each.agenda.remove(each.due_ms, each.seq):
+            self.unreadable += 1
+            self._tell_unreadable()
+
+    def discard(self) -> None:
+        """Drop everything: the exchange is deleted."""
+        if self.deleted:
+            return
+        self.deleted = True
+        broker = self.vhost.broker
+        self.vhost.schedules.pop(self, None)
+        broker.timers.forget(self)
+        if self.messages:
+            name = describe("exchange", self.exchange.name, self.vhost.name)
+            log.warning("%s is deleted with %d messages that were not due", name, self.messages)
+        self.delays.clear()
+        self.times.clear()
+        self.shelf.clear()
+        self._recall = None
+        self.wake()
+
+    def _forget_some(self) -> None:
+        shelf = self.shelf
+        left = FORGET_MESSAGES
+        while shelf and left:
+            (shelf.runs or shelf.fetched).popitem()
+            left -= 1
+        if shelf:
+            self.wake()
+
+    @property
+    def index_octets(self) -> int:
+        """Return about what is kept in memory of messages beside their contents."""
+        shelf = self.shelf
+        fetched = shelf.fetched_octets + FETCHED_OCTETS * len(shelf.fetched)
+        return ENTRY_OCTETS * (len(self.delays) + len(self.times)) + SHELVED_OCTETS * len(shelf.runs) + fetched
+
+    # -- after a start ------------------------------------------------------------------------------------------------
+
+    def restore(self, parts: "list[recover.Part]", deliveries: "recover.Deliveries") -> None:  # noqa: ARG002
+        """Take what the log had: it is read, a share at a time, to learn when it is due; nothing leaves before."""
+        self._recall = Recall(self, merge([stretch for _, _, stretch in parts]))
+
+    def recall(self, run: "Run", indexes: range) -> None:
+        """Learn of messages that the log has."""
+        for index, content in zip(indexes, run.take(indexes), strict=True):
+            agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
+            agenda.add(due_ms, run.first_seq + index, int.from_bytes(content[11:19]))
+
+    def _go_on_reading(self, recall: Recall) -> None:
+        if recall.share():
+            self.wake()
+        if not recall.left:
+            self._recall = None
+            if recall.lost:
+                self.unreadable += recall.lost
+                self._tell_unreadable()
+            self.wake()
+
+    def _tell_unreadable(self) -> None:
+        text = f"{self!r} continues without {self.unreadable} unreadable messages"
+        self.vhost.broker.warn(f"unreadable {self.id}", text)
+
+    @property
+    def reading(self) -> bool:
+        """Tell whether a start has not read all of it yet."""
+        return self._recall is not None
+
+    def __repr__(self) -> str:
+        return f"schedule of exchange '{self.exchange.name}' in vhost '{self.vhost.name}'"

@@ -1,0 +1,80 @@
+"""What operators decree, told as events: users, parameters, policies. The facts are those of RabbitMQ's events."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pybroker.core.events.topology import Tell
+
+if TYPE_CHECKING:
+    from pybroker.core.auth.users import User
+    from pybroker.core.policy.policy import Applied
+    from pybroker.core.queue.queue import Queue
+
+
+def user_created(tell: Tell, user: "User") -> None:
+    """Tell of a new user, with tags and limits if there are any."""
+    tell("user.created", {"name": user.name})
+    if user.tags:
+        tell("user.tags.set", {"name": user.name, "tags": list(user.tags)})
+    if user.limits:
+        tell("user.limits.set", {"name": "limits", "username": user.name, **user.limits})
+
+
+def user_limits(tell: Tell, user: "User", before: Mapping[str, int]) -> None:
+    """Tell that limits of a user were set, or taken away."""
+    changed = {key: limit for key, limit in user.limits.items() if before.get(key) != limit}
+    if changed or len(user.limits) == len(before):
+        tell("user.limits.set", {"name": "limits", "username": user.name, **user.limits})
+    else:
+        tell("user.limits.cleared", {"name": "limits", "username": user.name})
+
+
+def policy_applied(queue: "Queue", before: "Applied") -> None:
+    """Tell of a queue that it is under other policies than before. RabbitMQ tells of queues alone."""
+    events = queue.vhost.broker.events
+    if not events.wanted:
+        return
+    now = queue.applied
+    facts = {"name": queue.name, "vhost": queue.vhost.name, "type": f"rabbit_{queue.type}_queue"}
+    for policy, old in ((now.user, before.user), (now.operator, before.operator)):
+        if policy is old:
+            continue
+        if policy is None:
+            events.tell("queue.policy.cleared", facts)
+            continue
+        terms = {
+            "pattern": policy.pattern.text,
+            "definition": policy.definition,
+            "priority": policy.priority,
+            "apply-to": policy.apply_to,
+        }
+        events.tell("queue.policy.updated", {**facts, **terms})
+
+
+def parameter_set(tell: Tell, vhost_name: str, component: str, name: str, value: Any) -> None:
+    """Tell that a runtime parameter was set, and what that means: a policy, or limits."""
+    if component != "policy":
+        tell("parameter.set", {"vhost": vhost_name, "component": component, "name": name, "value": value})
+    if component in {"policy", "operator_policy"}:
+        tell("policy.set", {"name": name, "vhost": vhost_name, **value})
+    elif component == "vhost-limits":
+        tell("vhost.limits.set", {"name": name, **dict(value)})
+
+
+def parameter_cleared(tell: Tell, vhost_name: str, component: str, name: str) -> None:
+    """Tell that a runtime parameter was cleared, and what that means."""
+    if component != "policy":
+        tell("parameter.cleared", {"vhost": vhost_name, "component": component, "name": name})
+    if component in {"policy", "operator_policy"}:
+        event = "policy.cleared" if component == "policy" else "operator.policy.cleared"
+        tell(event, {"name": name, "vhost": vhost_name})
+    elif component == "vhost-limits":
+        tell("vhost.limits.cleared", {"name": name})
+
+
+def global_parameter(tell: Tell, event: str, name: str, **value: Any) -> None:
+    """Tell that a global parameter was set or cleared.
+
+    # Differs from RabbitMQ: 3.10 tells of both as parameter.set; 3.13 does as we do.
+    """
+    tell(event, {"component": "global", "name": name, **value})

@@ -1,0 +1,173 @@
+"""What is told of a virtual host's nouns as events: each with the facts that RabbitMQ's have.
+
+One function an event, called where it happens; none does anything while nobody listens. `coming` tells of who comes and
+goes, `decreed` of what operators decree.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pybroker.core.events.cause import Cause, because
+from pybroker.wire.erlang import printed_binary
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.routing.binding import Binding
+    from pybroker.core.routing.exchange import Exchange
+    from pybroker.core.topology.vhost import VHost
+
+# Emits an event, caused by who asks for what happens now.
+Tell = Callable[[str, Mapping[str, Any]], None]
+
+
+class Observers:
+    """Functions that are called with each event of a noun, in the order in which they were added."""
+
+    __slots__ = ("_all",)
+
+    def __init__(self) -> None:
+        self._all: list[Tell] = []
+
+    def add(self, observer: Tell) -> None:
+        """Have a function called with each event from now on."""
+        self._all.append(observer)
+
+    def notify(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Call each of them."""
+        for observer in self._all:
+            observer(event, facts)
+
+
+# -- queues, exchanges, bindings --------------------------------------------------------------------------------------
+
+
+def queue_created(queue: "Queue") -> None:
+    """Tell of a queue that was declared."""
+    events = queue.vhost.broker.events
+    if events.wanted:
+        owner: Any = queue.owner
+        facts = {
+            "name": queue.name,
+            "vhost": queue.vhost.name,
+            "durable": queue.durable,
+            "auto_delete": queue.auto_delete,
+            "arguments": queue.arguments,
+            "owner_pid": "" if owner is None else owner.pid,
+            "exclusive": queue.exclusive,
+        }
+        events.emit("queue.created", facts, events.cause())
+
+
+def queue_deleted(queue: "Queue", cause: Cause, messages: int) -> None:
+    """Tell that a queue is gone, and for the audit log why, and what went with it."""
+    events = queue.vhost.broker.events
+    if events.wanted:
+        facts = {"name": queue.name, "vhost": queue.vhost.name}
+        more = {"durable": queue.durable, "messages": messages}
+        events.emit("queue.deleted", facts, cause, more)
+
+
+def queue_purged(queue: "Queue", messages: int) -> None:
+    """Tell the audit log that somebody dropped what was ready; RabbitMQ has no event of it."""
+    events = queue.vhost.broker.events
+    if events.wanted:
+        events.note(
+            "queue.purged", {"name": queue.name, "vhost": queue.vhost.name, "messages": messages}, events.cause()
+        )
+
+
+def exchange_created(exchange: "Exchange") -> None:
+    """Tell of an exchange that was declared."""
+    events = exchange.vhost.broker.events
+    if events.wanted:
+        facts = {
+            "name": exchange.name,
+            "vhost": exchange.vhost.name,
+            "type": exchange.TYPE,
+            "durable": exchange.durable,
+            "auto_delete": exchange.auto_delete,
+            "internal": exchange.internal,
+            "arguments": exchange.arguments,
+            "policy": getattr(exchange, "policy", "") or "",
+        }
+        events.emit("exchange.created", facts, events.cause())
+
+
+def exchange_deleted(exchange: "Exchange", *, asked: bool) -> None:
+    """Tell that an exchange is gone: somebody `asked` for it, or its last binding is gone (auto-delete)."""
+    events = exchange.vhost.broker.events
+    if events.wanted:
+        cause = events.cause()
+        if not asked:
+            cause = cause._replace(why="auto-delete: its last binding was removed")
+        events.emit("exchange.deleted", {"name": exchange.name, "vhost": exchange.vhost.name}, cause)
+
+
+def binding_created(binding: "Binding") -> None:
+    """Tell of a new binding."""
+    _tell_binding("binding.created", binding)
+
+
+def binding_deleted(binding: "Binding") -> None:
+    """Tell that a binding is gone."""
+    _tell_binding("binding.deleted", binding)
+
+
+def _tell_binding(event: str, binding: "Binding") -> None:
+    events = binding.source.vhost.broker.events
+    if events.wanted:
+        facts = {
+            "source_name": binding.source.name,
+            "source_kind": "exchange",
+            "destination_name": binding.destination.name,
+            "destination_kind": binding.destination.kind,
+            "routing_key": binding.routing_key,
+            "arguments": binding.arguments,
+            "vhost": binding.source.vhost.name,
+        }
+        events.emit(event, facts, events.cause())
+
+
+# -- virtual hosts ----------------------------------------------------------------------------------------------------
+
+
+def vhost_created(vhost: "VHost") -> None:
+    """Tell of a new virtual host, and of the exchanges it has from the start."""
+    events = vhost.broker.events
+    if not events.wanted:
+        return
+    for exchange in list(vhost.exchanges.values()):
+        exchange_created(exchange)
+    events.emit("vhost.created", _of_vhost(vhost), events.cause())
+
+
+def vhost_described(vhost: "VHost", *, tags_alone: bool) -> None:
+    """Tell that what describes a virtual host was changed."""
+    tell = vhost.broker.events.tell
+    if tags_alone:
+        tell("vhost.tags.set", {"name": vhost.name, "tags": list(vhost.tags)})
+    else:
+        tell("vhost.updated", _of_vhost(vhost))
+
+
+def _of_vhost(vhost: "VHost") -> dict[str, Any]:
+    description, tags = printed_binary(vhost.description.encode()), ",".join(vhost.tags)
+    return {
+        "name": vhost.name,
+        "default_queue_type": vhost.default_queue_type or "undefined",
+        "metadata": f"#{{description => {description},tags => {printed_binary(tags.encode())}}}",
+        "tracing": vhost.tracing,
+        "cluster_state": {vhost.broker.settings.node_name: "running"},
+        "description": vhost.description,
+        "tags": tags,
+    }
+
+
+def vhost_deleted(vhost: "VHost") -> None:
+    """Tell that a virtual host is gone."""
+    events = vhost.broker.events
+    if not events.wanted:
+        return
+    events.emit("vhost.deleted", {"name": vhost.name}, events.cause())
+    facts = {"name": vhost.name, "node": vhost.broker.settings.node_name}
+    events.emit("vhost.down", facts, because("its virtual host is deleted"))

@@ -1,0 +1,53 @@
+"""Picking: the base of exchange types that send each message over one of their bindings, whatever its keys."""
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+from pybroker.core.routing.exchange import Destinations, Exchange
+
+if TYPE_CHECKING:
+    from pybroker.core.routing.binding import Binding, Target
+    from pybroker.core.routing.inbound_message import Arrival
+
+
+class PickingExchange(Exchange):
+    """`pick` says which of the bindings, in RabbitMQ's order: by routing key, then by what they lead to.
+
+    A destination that is bound twice has two chances.
+    """
+
+    __slots__ = ("_lines",)
+
+    def pick(self, routing_keys: "Sequence[str]", count: int) -> int:
+        """Return which of `count` bindings, from 0, a message with these keys takes."""
+        raise NotImplementedError
+
+    def find(
+        self,
+        routing_keys: "Sequence[str]",
+        headers: Mapping[str, Any] | None,  # noqa: ARG002 - one signature for all types
+        arrival: "Arrival | None",  # noqa: ARG002 - likewise
+        out: Destinations,
+    ) -> None:
+        """Add the destination of the binding that is picked, once for a message with several keys."""
+        lines = self._lines
+        if lines:
+            out[lines[self.pick(routing_keys, len(lines))][1]] = 1
+
+    def _open_index(self) -> None:
+        self._lines: list[tuple[tuple[Any, ...], Target]] = []
+
+    def _attach(self, binding: "Binding") -> None:
+        self._lines.append((_place(binding), binding.destination))
+        self._lines.sort(key=itemgetter(0))
+
+    def _detach(self, binding: "Binding") -> None:
+        place = _place(binding)
+        self._lines = [line for line in self._lines if line[0] != place]
+
+
+def _place(binding: "Binding") -> tuple[Any, ...]:
+    """Return what RabbitMQ sorts by: the order decides which binding a hash picks."""
+    _, kind, name, routing_key, arguments = binding.key
+    return routing_key.encode(), kind, name.encode(), arguments

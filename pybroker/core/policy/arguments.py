@@ -1,0 +1,302 @@
+"""The arguments of queue.declare and basic.consume: which a queue type knows, what they may be, and what they come to.
+
+A table per use, read from top to bottom, since the first fault found is the one a client is told. Texts and order are
+RabbitMQ's (rabbit_amqqueue). Redeclarations are compared in `equivalence.py`; a policy's values come to limits here as
+well, in the arguments' place.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.core.policy.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, QueueLimits
+from pybroker.core.reply_text import describe, field_type, printed_text, quoted
+from pybroker.errors import PreconditionFailed
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.topology.vhost import VHost
+    from pybroker.wire.table import Table
+
+QUEUE_TYPE: Final = "x-queue-type"
+DEAD_LETTER_EXCHANGE: Final = "x-dead-letter-exchange"
+
+# Types a queue can be declared with.
+QUEUE_TYPES: Final = ("classic", "quorum")
+
+# Ten years: rabbit_misc:check_expiry.
+EXPIRY_MS_MAX: Final = 315_360_000_000
+PRIORITY_MAX: Final = 255
+# A shortstr (AMQP §4.2.5.3).
+KEY_OCTETS_MAX: Final = 255
+
+INTEGERS: Final = frozenset({"byte", "short", "signedint", "long", "unsignedbyte", "unsignedshort", "unsignedint"})
+
+# A check gets type name and value of one argument, and all arguments; it returns the fault as an Erlang term, or None.
+Check = Callable[[str, Any, "Table"], "str | None"]
+
+
+def _integer(kind: str, value: Any, arguments: "Table") -> str | None:  # noqa: ARG001 - a Check
+    return None if kind in INTEGERS else printed_text(f"expected integer, got {kind}")
+
+
+def _boolean(kind: str, value: Any, arguments: "Table") -> str | None:  # noqa: ARG001 - a Check
+    return None if kind == "bool" else f"{{unacceptable_type,{kind}}}"
+
+
+def _non_negative(kind: str, value: Any, arguments: "Table") -> str | None:
+    fault = _integer(kind, value, arguments)
+    if fault is None and value < 0:
+        return f"{{value_negative,{value}}}"
+    return fault
+
+
+def _positive(kind: str, value: Any, arguments: "Table") -> str | None:
+    fault = _non_negative(kind, value, arguments)
+    if fault is None and value == 0:
+        return "{value_zero,0}"
+    return fault
+
+
+def _message_ttl(kind: str, value: Any, arguments: "Table") -> str | None:
+    fault = _non_negative(kind, value, arguments)
+    if fault is None and value > EXPIRY_MS_MAX:
+        return f"{{value_too_large,{value}}}"
+    return fault
+
+
+def _expires(kind: str, value: Any, arguments: "Table") -> str | None:
+    return _positive(kind, value, arguments) or _message_ttl(kind, value, arguments)
+
+
+def _priority_max(kind: str, value: Any, arguments: "Table") -> str | None:
+    fault = _non_negative(kind, value, arguments)
+    if fault is None and value > PRIORITY_MAX:
+        return f"{{max_value_exceeded,{value}}}"
+    return fault
+
+
+def _string(kind: str, value: Any, arguments: "Table") -> str | None:  # noqa: ARG001 - a Check
+    return None if kind == "longstr" else f"{{unacceptable_type,{kind}}}"
+
+
+def _dead_letter_routing_key(kind: str, value: Any, arguments: "Table") -> str | None:
+    fault = _string(kind, value, arguments)
+    if fault is None and DEAD_LETTER_EXCHANGE not in arguments:
+        return "routing_key_but_no_dlx_defined"
+    # Differs from RabbitMQ: it takes what fits no shortstr; who consumes a dead letter then loses its connection.
+    if fault is None and (not isinstance(value, str) or len(value.encode()) > KEY_OCTETS_MAX):
+        return "{unacceptable_value,no_routing_key}"
+    return fault
+
+
+def _one_of(names: tuple[str, ...], fault: str) -> Check:
+    """Return a check for a string out of `names`; `{}` in `fault` is the string that was sent."""
+
+    def check(kind: str, value: Any, arguments: "Table") -> str | None:
+        if kind != "longstr":
+            return _string(kind, value, arguments)
+        if value in names:
+            return None
+        return printed_text(fault.format(quoted(value))) if "{}" in fault else fault
+
+    return check
+
+
+def _queue_version(kind: str, value: Any, arguments: "Table") -> str | None:
+    fault = _non_negative(kind, value, arguments)
+    if fault is None and value not in (1, 2):
+        return printed_text(f"unsupported queue version '{value}'")
+    return fault
+
+
+# Differs from RabbitMQ: it knows streams as well; they are refused here with its text for a type that does not exist.
+_queue_type: Final = _one_of(QUEUE_TYPES, "unsupported queue type '{}'")
+
+# In RabbitMQ's order (rabbit_amqqueue:declare_args/0).
+DECLARE_CHECKS: Final[dict[str, Check]] = {
+    "x-expires": _expires,
+    "x-message-ttl": _message_ttl,
+    DEAD_LETTER_EXCHANGE: _string,
+    "x-dead-letter-routing-key": _dead_letter_routing_key,
+    "x-dead-letter-strategy": _one_of(("at-most-once", "at-least-once"), "invalid_dlx_strategy"),
+    "x-max-length": _non_negative,
+    "x-max-length-bytes": _non_negative,
+    "x-max-in-memory-length": _non_negative,
+    "x-max-in-memory-bytes": _non_negative,
+    "x-max-priority": _priority_max,
+    "x-overflow": _one_of(tuple(OVERFLOWS), "invalid_overflow"),
+    "x-queue-mode": _one_of(("default", "lazy"), "unsupported queue mode '{}'"),
+    "x-queue-version": _queue_version,
+    "x-single-active-consumer": _boolean,
+    QUEUE_TYPE: _queue_type,
+    "x-quorum-initial-group-size": _positive,
+    # Checked since RabbitMQ 4.0; before, a string here took the queue process down.
+    "x-delivery-limit": _integer,
+    "x-queue-leader-locator": _one_of(
+        ("client-local", "balanced", "random", "least-leaders"), "invalid_queue_locator_arg"
+    ),
+    "x-consumer-timeout": _message_ttl,
+}
+
+CONSUME_CHECKS: Final[dict[str, Check]] = {"x-priority": _integer, "x-cancel-on-ha-failover": _boolean}
+
+# Which arguments a type takes, in the order in which a redeclaration compares them (each type's capabilities/0).
+DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
+    "classic": (
+        "x-expires",
+        "x-message-ttl",
+        DEAD_LETTER_EXCHANGE,
+        "x-dead-letter-routing-key",
+        "x-max-length",
+        "x-max-length-bytes",
+        "x-max-priority",
+        "x-overflow",
+        "x-queue-mode",
+        "x-queue-version",
+        "x-single-active-consumer",
+        QUEUE_TYPE,
+        "x-queue-master-locator",
+        # Differs from RabbitMQ: only its quorum queues take these two.
+        "x-delivery-limit",
+        "x-dead-letter-strategy",
+    ),
+    "quorum": (
+        DEAD_LETTER_EXCHANGE,
+        "x-dead-letter-routing-key",
+        "x-dead-letter-strategy",
+        "x-expires",
+        "x-max-length",
+        "x-max-length-bytes",
+        "x-max-in-memory-length",
+        "x-max-in-memory-bytes",
+        "x-overflow",
+        "x-single-active-consumer",
+        QUEUE_TYPE,
+        "x-quorum-initial-group-size",
+        "x-delivery-limit",
+        "x-message-ttl",
+        "x-queue-leader-locator",
+    ),
+}
+# What any type takes, and a redeclaration does not compare. RabbitMQ looks at it without checking it.
+_ANY_TYPE: Final = ("x-consumer-timeout",)
+_STREAM_ARGUMENTS: Final = frozenset({"x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size"})
+_KNOWN_DECLARE: Final = _STREAM_ARGUMENTS.union(*DECLARE_ARGUMENTS.values())
+
+CONSUME_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
+    "classic": ("x-cancel-on-ha-failover", "x-priority", "x-credit"),
+    "quorum": ("x-priority", "x-credit"),
+}
+_KNOWN_CONSUME: Final = frozenset({"x-stream-offset"}).union(*CONSUME_ARGUMENTS.values())
+
+# Taken and kept, as RabbitMQ does, but there is nothing here that they could change.
+_NO_EFFECT: Final = frozenset(
+    {
+        "x-queue-mode",
+        "x-queue-version",
+        "x-queue-master-locator",
+        "x-queue-leader-locator",
+        "x-quorum-initial-group-size",
+        "x-max-in-memory-length",
+        "x-max-in-memory-bytes",
+    }
+)
+
+
+def queue_type_of(arguments: "Table") -> str:
+    """Return the type that arguments ask for, whether it exists or not; `classic` when they do not say."""
+    value = arguments.get(QUEUE_TYPE, "classic")
+    return value if isinstance(value, str) else "classic"
+
+
+def check_declare_arguments(vhost: "VHost", name: str, arguments: "Table") -> str:
+    """Check the arguments of a queue that is about to be made; return its type.
+
+    Raises PreconditionFailed (406): `invalid arg 'x-message-ttl' for queue 'q' in vhost '/': {value_negative,-1}`.
+    """
+    queue = describe("queue", name, vhost.name)
+    _check_values(queue, arguments, {QUEUE_TYPE: _queue_type}, (QUEUE_TYPE,))
+    queue_type = queue_type_of(arguments)
+    mine = DECLARE_ARGUMENTS[queue_type] + _ANY_TYPE
+    _check_values(queue, arguments, DECLARE_CHECKS, mine)
+    _check_names(queue, queue_type, arguments, _KNOWN_DECLARE, mine)
+    for key in arguments:
+        if key in _NO_EFFECT:
+            vhost.broker.warn(f"queue argument {key}", f"argument {key!r:.130} of {queue:.300} has no effect here")
+        elif key not in mine:
+            text = f"argument {key!r:.130} of {queue:.300} is unknown: stored, but without effect"
+            vhost.broker.warn(f"queue argument {key}", text)
+    return queue_type
+
+
+def check_consume_arguments(queue: "Queue", arguments: "Table") -> None:
+    """Check the arguments of a new consumer of `queue`. Raises PreconditionFailed (406), as above."""
+    if not arguments:
+        return
+    name = describe("queue", queue.name, queue.vhost.name)
+    queue_type = queue.limits.queue_type
+    _check_values(name, arguments, CONSUME_CHECKS, CONSUME_ARGUMENTS[queue_type])
+    _check_names(name, queue_type, arguments, _KNOWN_CONSUME, CONSUME_ARGUMENTS[queue_type])
+
+
+def consumer_priority(arguments: "Table") -> int:
+    """Return the x-priority of checked consumer arguments, 0 when absent (F18)."""
+    value: int = arguments.get("x-priority", 0)
+    return value
+
+
+def check_queue_properties(
+    vhost: "VHost", name: str, queue_type: str, *, durable: bool, exclusive: bool, auto_delete: bool
+) -> None:
+    """Refuse properties that a queue type cannot have: F23, F28. Raises PreconditionFailed (406)."""
+    if queue_type == "classic":
+        return
+    for wrong, what in ((auto_delete, "auto-delete"), (exclusive, "exclusive-owner"), (not durable, "non-durable")):
+        if wrong:
+            text = f"invalid property '{what}' for {describe('queue', name, vhost.name)}"
+            raise PreconditionFailed(text)
+
+
+def queue_limits(arguments: Mapping[str, Any], queue_type: str) -> QueueLimits:
+    """Return what checked arguments come to, or a policy's values in their place."""
+    delivery_limit = arguments.get("x-delivery-limit")
+    if delivery_limit is not None and delivery_limit < 0:
+        delivery_limit = None
+    overflow = OVERFLOWS.get(arguments.get("x-overflow", ""), DROP_HEAD)
+    return QueueLimits(
+        message_ttl_ms=arguments.get("x-message-ttl"),
+        expires_ms=arguments.get("x-expires"),
+        length_max=arguments.get("x-max-length"),
+        octets_max=arguments.get("x-max-length-bytes"),
+        overflow=overflow,
+        dead_letter_exchange=arguments.get(DEAD_LETTER_EXCHANGE),
+        dead_letter_routing_key=arguments.get("x-dead-letter-routing-key"),
+        priority_max=arguments.get("x-max-priority", 0),
+        single_active_consumer=arguments.get("x-single-active-consumer", False),
+        delivery_limit=delivery_limit,
+        queue_type=queue_type,
+        consumer_timeout_ms=arguments.get("x-consumer-timeout"),
+        at_least_once=(
+            arguments.get("x-dead-letter-strategy") == "at-least-once"
+            and DEAD_LETTER_EXCHANGE in arguments
+            and overflow == REJECT_PUBLISH
+        ),
+    )
+
+
+def _check_values(queue: str, arguments: "Table", checks: dict[str, Check], keys: tuple[str, ...]) -> None:
+    for key, check in checks.items():
+        if key not in arguments or key not in keys:
+            continue
+        fault = check(field_type(arguments, key), arguments[key], arguments)
+        if fault is not None:
+            text = f"invalid arg '{key}' for {queue}: {fault}"
+            raise PreconditionFailed(text)
+
+
+def _check_names(queue: str, queue_type: str, arguments: "Table", known: frozenset[str], mine: tuple[str, ...]) -> None:
+    """Refuse arguments that belong to other queue types only; unknown ones pass."""
+    for key in arguments:
+        if key in known and key not in mine:
+            text = f"invalid arg '{key}' for {queue} of queue type rabbit_{queue_type}_queue"
+            raise PreconditionFailed(text)

@@ -1,0 +1,64 @@
+"""basic.get ([basic.get]), and those who wait until a head that is away is back, in the order in which they asked."""
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from pybroker.core.queue import expiry
+from pybroker.core.queue.paging import eviction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Entry
+
+
+def get(queue: "Queue", *, no_ack: bool) -> "Entry | None":
+    """Take one message from the head; None if nothing is ready. `wait_for_head` has returned True, or called back."""
+    if queue.timed:
+        expiry.expire_all(queue)
+    queue.touch()
+    backlog = queue.backlog
+    level = backlog.first_level()
+    if level is None or level.head() is None:
+        return None
+    entry = backlog.dispatch_head(level, 1)
+    queue.got += 1
+    if entry.deliveries:
+        queue.redelivered += 1
+    if no_ack:
+        queue.got_no_ack += 1
+        queue.settled(entry.run, entry.indexes)
+    if queue.timed:
+        expiry.expire_all(queue)
+    if backlog.messages_evicted:
+        eviction.refill(queue, level)
+    return entry
+
+
+def wait_for_head(queue: "Queue", call_back: "Callable[[], None]") -> bool:
+    """Tell whether the head can be taken, or nothing is ready; else call back once, when one of these is so."""
+    if not queue.waiting and _is_at_hand(queue):
+        return True
+    if queue.waiting is None:
+        queue.waiting = deque()
+    queue.waiting.append(call_back)
+    return False
+
+
+def answer(queue: "Queue") -> None:
+    """Call back those who waited, as far as there are heads for them; who asks meanwhile comes behind the others."""
+    waiting = queue.waiting
+    while waiting and _is_at_hand(queue):
+        waiting.popleft()()
+
+
+def _is_at_hand(queue: "Queue") -> bool:
+    """Tell whether the queue's head is in memory, or there is none; else it is on its way."""
+    if queue.timed:
+        expiry.expire_all(queue)
+    level = queue.backlog.first_level()
+    if level is None or level.head() is not None:
+        return True
+    eviction.refill(queue, level)
+    return False

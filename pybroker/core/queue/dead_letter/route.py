@@ -1,0 +1,333 @@
+"""Dead letters ([rmq dlx]): messages that leave a queue for its dead letter exchange, with their history in x-death.
+
+They wait in `Departures` and are routed a few in each turn, because a letter costs what a hundred plain messages do: a
+queue of a million that expires at once, or a chain of queues that overflow into one another, must not hold up the
+others, nor their dead letters. As in RabbitMQ a cycle in which no consumer rejected drops the message; that is logged
+once a minute.
+"""
+
+from collections import deque
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pybroker.core.background_task import Chore
+from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.queue.dead_letter.retry import Staying, obstacle
+from pybroker.core.routing.inbound_message import Arrival
+from pybroker.core.routing.publish import enqueue, names_of, single_run, with_properties
+from pybroker.core.routing.router import route
+from pybroker.errors import AmqpError
+from pybroker.message import Message
+from pybroker.run import Names, Traits
+from pybroker.wire import properties
+from pybroker.wire.guard import GROWN
+from pybroker.wire.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pybroker.core.queue.dead_letter.retry import Departing
+    from pybroker.core.queue.destination import Destination
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Entry
+    from pybroker.session import Turn
+
+# A content header frame without its properties: frame header, class, weight, body size, frame-end (AMQP §4.2.6.1).
+HEADER_FRAME_OCTETS: Final = 20
+# What one turn spends: a letter like the one before it costs 1 (about 20 us), another 8 and 1 for each 128 octets of
+# headers.
+TURN_COST: Final = 256
+# And of that what is spent on one queue before the next one's turn.
+QUEUE_COST: Final = 64
+# The largest `l` of a field table.
+COUNT_MAX: Final = (1 << 63) - 1
+
+DEATH_TYPES: Final = {
+    "count": "l",
+    "reason": "S",
+    "queue": "S",
+    "time": "T",
+    "exchange": "S",
+    "routing-keys": "A",
+    "original-expiration": "S",
+}
+
+
+class Departures(Chore):
+    """Messages that are in no queue any more and not routed yet; those that stay with a queue are its own still.
+
+    `_letter` is the last one's new properties and targets: those of the next message too, if `_same` is equal.
+    """
+
+    __slots__ = ("_letter", "_same", "_staying", "_waiting")
+
+    def __init__(self, turn: "Turn") -> None:
+        super().__init__(turn)
+        self._waiting: dict[Queue, deque[Departing]] = {}
+        self._staying: dict[Queue, Staying] = {}
+        self._same: tuple[object, ...] = ()
+        self._letter: Letter | None = None
+
+    def __len__(self) -> int:
+        waiting = sum(len(entry.indexes) for line in self._waiting.values() for entry, _ in line)
+        return waiting + sum(map(len, self._staying.values()))
+
+    def add(self, queue: "Queue", entries: "list[Entry]", reason: str) -> None:
+        """Take messages that have left `queue`."""
+        staying = self._staying_of(queue)
+        if staying is not None:
+            staying.count(entries)
+            if staying.full or staying.behind:
+                staying.behind.extend((entry, reason) for entry in entries)
+                return
+        self._waiting.setdefault(queue, deque()).extend((entry, reason) for entry in entries)
+        self.wake()
+
+    def _staying_of(self, queue: "Queue") -> Staying | None:
+        """Return what stays with a queue, if anything may: its dead letters go at least once, or did."""
+        staying = self._staying.get(queue)
+        if staying is None and queue.limits.at_least_once and not queue.deleted:
+            staying = Staying(queue)
+            staying.count(self.of(queue))
+            self._staying[queue] = staying
+        return staying
+
+    def has(self, queue: "Queue") -> bool:
+        """Tell whether messages of `queue` wait here, and will soon be gone."""
+        return queue in self._waiting or (queue in self._staying and self._staying[queue].crowded)
+
+    def of(self, queue: "Queue") -> "Iterator[Entry]":
+        """Yield what waits of `queue`."""
+        staying = self._staying.get(queue)
+        waiting = self._waiting.get(queue, ())
+        for entry, _ in waiting if staying is None else (*staying.tried, *staying.behind, *waiting):
+            yield entry
+
+    def held(self, queue: "Queue") -> tuple[int, int]:
+        """Return how many messages and octets count as the queue's still: it forwards them at least once."""
+        staying = self._staying.get(queue)
+        return (0, 0) if staying is None else (staying.messages, staying.octets)
+
+    def tick(self, now_ms: int) -> None:
+        """Try again, once a second, what stays with its queue."""
+        for queue, staying in self._staying.items():
+            if staying.is_due(queue, now_ms):
+                line = self._waiting.setdefault(queue, deque())
+                line.extendleft(reversed(staying.take(queue)))
+                self.wake()
+
+    def deliver(self, _now_ms: int) -> None:
+        """Route one turn's share: of each queue in turn the oldest ones, which keep their order."""
+        budget = TURN_COST
+        try:
+            while self._waiting and budget > 0:
+                budget -= self._route_some()
+        finally:
+            if self._waiting:
+                self.wake_again()
+
+    def _route_some(self) -> int:
+        """Route some of the queue that is first in line, which then goes to the line's end; return what that cost."""
+        queue, line = next(iter(self._waiting.items()))
+        staying = self._staying_of(queue)  # which counts what is in line
+        cost = 0
+        try:
+            while line and cost < QUEUE_COST:
+                entry, reason = line[0]
+                message = Message(entry.run, entry.indexes[0], entry.deliveries)
+                entry.indexes = entry.indexes[1:]
+                if not entry.indexes:
+                    line.popleft()
+                cost += self._publish(queue, message, reason)
+                if staying is not None and staying.stops(line):
+                    line = deque()  # that one is what waits behind now
+            if staying is not None and not line:
+                line = staying.next_line()
+        finally:
+            del self._waiting[queue]
+            if line:
+                self._waiting[queue] = line
+            elif staying is not None and not staying.tried and not staying.behind:
+                del self._staying[queue]
+        if not line and queue.backlog.messages_evicted:
+            queue.head_came()  # those that are to follow were not read before there was room for them
+        return cost
+
+    def _publish(self, queue: "Queue", message: Message, reason: str) -> int:
+        """Publish one message anew; return what that cost."""
+        octets = message.property_octets
+        broker = queue.vhost.broker
+        second = broker.clock.timestamp_ms // 1000
+        same = (queue, queue.limits, reason, message.names, octets, second, queue.vhost.generation)
+        cost = 1
+        if same != self._same:
+            cost = 8 + len(octets) // 128
+            self._letter = _letter(queue, message, octets, reason)
+            self._same = () if self._letter is not None and self._letter.dynamic else same
+        letter = self._letter
+        staying = self._staying.get(queue)
+        if staying is not None:
+            targets = () if letter is None else letter.targets
+            fault = obstacle(queue, message, targets) if queue.limits.at_least_once and not queue.deleted else ""
+            if fault:
+                broker.warn(f"stays {queue.id}", f"Dead letters stay in {queue!r}: {fault}")
+                staying.keep(message, reason, broker.clock.now_ms)
+                return cost
+            staying.gone(message)
+        if letter is not None and letter.targets:
+            # Copy and original in one call, so in one batch of the log: after a crash there is the one or the other.
+            run = single_run(broker, letter.names, message, letter.octets, letter.traits)
+            with queue.log.together():
+                enqueue(queue.log, run, range(1), letter.targets, NO_RECEIPT)
+                queue.forget(message.run, range(message.index, message.index + 1))
+        else:
+            queue.forget(message.run, range(message.index, message.index + 1))
+        return cost
+
+
+def held(queue: "Queue") -> tuple[int, int]:
+    """Return how many messages and octets have left the queue's levels and are its own still."""
+    return queue.vhost.broker.departures.held(queue) if queue.limits.at_least_once else (0, 0)
+
+
+def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
+    """Send `entries`, which are in no level any more, to the queue's dead letter exchange; without one they end."""
+    losses = queue.vhost.broker.losses
+    if losses is not None:
+        losses.departed(queue, entries, reason)
+    if queue.vhost.tracing and reason != "rejected":  # that one knows by whom
+        queue.vhost.broker.traces.left(queue, entries, reason)
+    if queue.limits.dead_letter_exchange is not None:
+        queue.vhost.broker.departures.add(queue, entries, reason)
+        return
+    for entry in entries:
+        queue.forget(entry.run, entry.indexes)
+
+
+class Letter(NamedTuple):
+    """What a message becomes: its names and properties with this death, and where it goes; `dynamic` as in Routed."""
+
+    names: Names
+    octets: bytes
+    traits: Traits
+    targets: "tuple[Destination, ...]"
+    dynamic: bool
+
+
+def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Letter | None:
+    """Return what a message with these properties becomes; None if it ends here."""
+    vhost, limits, died = queue.vhost, queue.limits, message.names
+    warn = vhost.broker.warn
+    fate = "kept" if limits.at_least_once else "dropped"
+    if limits.dead_letter_exchange is None:
+        return None
+    exchange = vhost.exchanges.get(limits.dead_letter_exchange)
+    if exchange is None:
+        name = limits.dead_letter_exchange
+        warn(
+            f"dlx {vhost.name}/{queue.name}", f"Dead letters of {queue!r} are {fate}: exchange '{name}' does not exist"
+        )
+        return None
+    props = properties.decode_properties(octets)
+    old = props.headers if props.headers is not None else Table()
+    carbon = _routes(old, "CC")
+    headers = _with_death(old, queue, reason, died, [*carbon, *_routes(old, "BCC")], props.expiration)
+    routing_keys = [died.routing_key, *carbon]
+    if limits.dead_letter_routing_key is not None:
+        routing_keys = [limits.dead_letter_routing_key]
+        headers.pop("CC", None)
+    props.headers = headers
+    props.expiration = None
+    octets = properties.encode_properties(props)
+    if len(octets) > vhost.broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
+        # Differs from RabbitMQ: it sends a header frame above frame_max, and the consumer closes its connection.
+        warn(
+            f"deaths {vhost.name}/{queue.name}", f"Message {fate}: it was dead-lettered too often, last from {queue!r}"
+        )
+        return None
+    try:
+        traits = properties.traits_of(octets, GROWN)
+    except AmqpError as error:
+        # Headers that no peer would be allowed to send: nobody downstream has to read them.
+        warn(
+            f"deaths {vhost.name}/{queue.name}",
+            f"Message {fate}: its headers grew too large in {queue!r}: {error.text}",
+        )
+        return None
+    names = names_of(limits.dead_letter_exchange, routing_keys[0])
+    content = with_properties(message.content, octets)
+    arrival = Arrival(names, traits, content, message.run.channel, message.run.frame_octets_max)
+    routed = route(vhost, exchange, routing_keys, headers, arrival=arrival)
+    targets = tuple(target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, headers))
+    if len(targets) < len(routed.queues):
+        cycle = [death.get("queue") for death in _deaths(headers)]
+        warn(f"cycle {vhost.name}/{queue.name}", f"Message {fate}: its dead letter queues form a cycle: {cycle}")
+    return Letter(names, octets, traits, targets, routed.dynamic)
+
+
+def _routes(headers: Table, key: str) -> list[str]:
+    value = headers.get(key)
+    return [route for route in value if isinstance(route, str)] if isinstance(value, list) else []
+
+
+def _deaths(headers: Table) -> list[dict[str, Any]]:
+    deaths = headers.get("x-death")
+    return [death for death in deaths if isinstance(death, dict)] if isinstance(deaths, list) else []
+
+
+def _merged(deaths: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one entry for each queue and reason, in order: a client may have sent several, or some without a count.
+
+    The first of equals stands for all; without a count it gets how many these are, as in RabbitMQ before 3.13.
+    """
+    equals: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for death in deaths:
+        equals.setdefault((repr(death.get("queue")), repr(death.get("reason"))), []).append(death)
+    merged = []
+    for first, *others in equals.values():
+        if "count" in first:
+            merged.append(first)
+        else:
+            counted = Table(first)
+            counted["count"], counted.types["count"] = 1 + len(others), "l"
+            merged.append(counted)
+    return merged
+
+
+def _with_death(
+    old: Table, queue: "Queue", reason: str, died: Names, carbon: list[str], expiration: str | None
+) -> Table:
+    """Return the headers with this death in front: one entry for each (queue, reason), counted."""
+    headers = Table(old)
+    deaths = _merged(_deaths(old))
+    for which in ("last",) if deaths else ("first", "last"):
+        for what, value in (("exchange", died.exchange), ("queue", queue.name), ("reason", reason)):
+            headers[f"x-{which}-death-{what}"] = value
+            headers.types[f"x-{which}-death-{what}"] = "S"
+    mine = next((d for d in deaths if d.get("queue") == queue.name and d.get("reason") == reason), None)
+    if mine is None:
+        time = datetime.fromtimestamp(queue.vhost.broker.clock.timestamp_ms // 1000, UTC)
+        keys = [died.routing_key, *carbon]
+        values = {"count": 1, "reason": reason, "queue": queue.name, "time": time, "exchange": died.exchange}
+        mine = Table(values | {"routing-keys": keys}, DEATH_TYPES)
+        if expiration is not None:
+            mine["original-expiration"] = expiration
+    else:
+        deaths.remove(mine)
+        count = mine.get("count")
+        mine = Table(mine)
+        # What a client wrote there may be at its type's end already.
+        mine["count"] = min(count + 1, COUNT_MAX) if isinstance(count, int) else 1
+    headers["x-death"] = [mine, *deaths]
+    headers.types["x-death"] = "A"
+    return headers
+
+
+def _is_cycle(queue: str, headers: Table) -> bool:
+    """Tell whether a message that died in `queue` before came all the way back without anybody rejecting it."""
+    for death in _deaths(headers):
+        if death.get("reason") == "rejected":
+            return False
+        if death.get("queue") == queue:
+            return True
+    return False

@@ -1,0 +1,207 @@
+"""Leaving: contents that go to a page, from the tail of a queue towards its head window, or were in the log anyway.
+
+A part that leaves is still in memory until its page is written, and whoever needs it sooner takes it. It is looked at
+once in each round from tail to head, so that what was paged out long ago costs nothing.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING, Final, cast
+
+from pybroker.core.queue.paging.eviction import AWAY_ELEMENTS, append, widen
+from pybroker.core.queue.paging.segments import Away, Behind, fills_window
+from pybroker.run import Entry
+from pybroker.stretch import Stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.ready import Level
+    from pybroker.store.page_log import Page, PageLog
+
+# Looked at in one go, some milliseconds.
+SHARE_PARTS: Final = 1_024
+# What an entry and its run take beside the contents, and what it costs to move them, about.
+PART_OCTETS: Final = 1_024
+# A head that was read back not longer ago is still being read.
+READING_MS: Final = 1_000
+
+
+class Leaving:
+    """One go, of one queue: up to `octets`, and SHARE_PARTS. Without `pages` only what the log has goes.
+
+    `left` of each is told; `moved` counts what was not away before: without any, there is nothing more to give.
+    """
+
+    __slots__ = (
+        "_durable",
+        "_next_seq",
+        "_pages",
+        "_parts",
+        "_queue",
+        "_safe_seq",
+        "moved",
+        "octets_left",
+        "parts_left",
+    )
+
+    def __init__(self, queue: "Queue", octets: int, pages: "PageLog | None") -> None:
+        log = queue.log
+        self._queue = queue
+        self._durable = queue.durable
+        self._next_seq = log.next_seq
+        self._safe_seq = log.safe_seq
+        self._pages = pages
+        self._parts: list[tuple[Level, Behind, Away]] = []
+        self.octets_left = octets
+        self.parts_left = SHARE_PARTS
+        self.moved = 0
+
+    @property
+    def full(self) -> bool:
+        """Tell whether no more can go."""
+        return self.octets_left <= 0 or self.parts_left <= 0
+
+    def gather(self) -> None:
+        """Find what goes, and have it written when the pages are committed; of the lowest priority first."""
+        for level in reversed(self._queue.backlog.levels):
+            if not self.full and level.count:
+                self._gather(level)
+
+    def written(self, error: str) -> None:
+        """Let go of what is on disk, unless somebody took it meanwhile; or keep it."""
+        queue = self._queue
+        for level, behind, part in self._parts:
+            page = part.page
+            assert page is not None
+            if not error:
+                queue.backlog.count_written(part.stretch.count)
+            if error or part.found is None or level.behind is not behind:
+                page.release(part.stretch.count)
+                part.page = None
+                continue
+            part.found = None
+            part.asked = False
+            queue.backlog.count_evicted(part.stretch.count, part.stretch.octets)
+        if error:
+            for behind in {behind for level, behind, _ in self._parts if level.behind is behind}:
+                _keep(behind)
+
+    def _gather(self, level: "Level") -> None:
+        behind = self._head_window(level)
+        if behind is None:
+            return
+        entries: list[Entry | Away] = []
+        fresh = behind.fresh
+        while fresh and not self.full and self._is_ripe(fresh[0]):
+            self._look_at(entries, fresh.popleft())
+        behind.youngest.extend(self._away(level, behind, entries))
+        entries = []
+        parts = behind.parts
+        while parts and not self.full:
+            part = parts[-1]
+            if isinstance(part, Away) and part.asked and part.page is None:
+                break  # it is on its way back: what comes before will be needed soon
+            self._look_at(entries, parts.pop())
+        behind.paged.extendleft(reversed(self._away(level, behind, reversed(entries))))
+        behind.start_over()
+
+    def _head_window(self, level: "Level") -> Behind | None:
+        """Have the head window in `ready`, and more only where messages are being read back; return what is behind."""
+        behind = level.behind or level.part_window()
+        if behind is None:
+            return None
+        for _ in range(2):
+            if not behind.parts:
+                self._adopt(behind)
+            if fills_window(level.ready):
+                break
+            level.advance()
+            if level.behind is None:
+                return None
+        now_ms = self._queue.vhost.broker.clock.now_ms
+        stay = fills_window(level.ready)
+        if stay and (behind.asked_ms is None or now_ms - behind.asked_ms >= READING_MS):
+            ready = level.ready
+            while len(ready) > stay and self.parts_left:
+                behind.parts.appendleft(ready.pop())
+                self.parts_left -= 1
+            behind.mark_low(ready)
+        return behind
+
+    def _adopt(self, behind: Behind) -> None:
+        """Let what is fresh be looked at from its tail on, all but what may change."""
+        fresh = behind.fresh
+        unripe: deque[Entry] = deque()
+        while fresh and not self._is_ripe(fresh[-1]):
+            unripe.appendleft(fresh.pop())
+        behind.parts = cast("deque[Entry | Away]", fresh)
+        behind.fresh = unripe
+
+    def _look_at(self, entries: list[Entry | Away], part: Entry | Away) -> None:
+        self.parts_left -= 1
+        self.octets_left -= PART_OCTETS
+        if isinstance(part, Entry) and self._goes_to_page(part):
+            self.octets_left -= part.run.octets * len(part.indexes) // part.run.count
+        entries.append(part)
+
+    def _is_ripe(self, entry: Entry) -> bool:
+        """Tell whether an entry's run does not grow any more, and the log has it if it is to."""
+        run = entry.run
+        if self._durable and run.traits.persistent:
+            return entry.last_seq < self._safe_seq
+        return run.first_seq + run.count < self._next_seq
+
+    def _goes_to_page(self, entry: Entry) -> bool:
+        if self._pages is None or (self._durable and entry.run.traits.persistent):
+            return False
+        return self._is_ripe(entry)
+
+    def _away(self, level: "Level", behind: Behind, parts: "Iterable[Entry | Away]") -> list[Entry | Away]:
+        """Return parts, which ascend, with the entries gone that can."""
+        made: list[Entry | Away] = []
+        for part in parts:
+            if not isinstance(part, Entry):
+                made.append(part)
+            elif self._goes_to_page(part):
+                assert self._pages is not None
+                self._leave(level, behind, made, part, self._pages.page_out(part.run, part.indexes))
+            elif self._durable and part.run.traits.persistent and self._is_ripe(part):
+                append(self._queue, made, part)
+                self.moved += 1
+            else:
+                made.append(part)
+        return made
+
+    def _leave(self, level: "Level", behind: Behind, made: list[Entry | Away], entry: Entry, page: "Page") -> None:
+        """Append an entry to the part that goes to this page."""
+        last = made[-1] if made else None
+        if (
+            not isinstance(last, Away)
+            or last.found is None
+            or last.page is not page
+            or last.deliveries != entry.deliveries
+            or len(last.stretch) >= AWAY_ELEMENTS
+        ):
+            last = Away(Stretch(), entry.deliveries, page)
+            last.asked = True
+            last.found = []
+            made.append(last)
+            self._parts.append((level, behind, last))
+        assert last.found is not None
+        last.found.append(entry)
+        widen(last.stretch, entry)
+        self.moved += 1
+
+
+def _keep(behind: Behind) -> None:
+    """Put entries back whose page could not be written: they are looked at again."""
+    kept: list[Entry | Away] = []
+    for part in behind.all_parts():
+        if isinstance(part, Away) and part.found is not None:
+            kept += part.found
+        else:
+            kept.append(part)
+    behind.parts.clear()
+    behind.paged.clear()
+    behind.parts.extend(kept)

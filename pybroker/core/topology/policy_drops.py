@@ -1,0 +1,114 @@
+"""Policy drops: how many messages that wait a change of policies would drop at once. Nothing is changed here.
+
+Only limits of a queue's length act on what waits; with a dead letter exchange it goes there.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pybroker.core.policy.limits import DROP_HEAD
+from pybroker.core.policy.policy import OPERATOR, USER, Applied, Policy
+from pybroker.core.queue.paging.segments import Away
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.core.policy.limits import QueueLimits
+    from pybroker.core.queue.queue import Queue
+
+
+class Drop(NamedTuple):
+    """A queue that other policies would be in force for, and how many of its messages would go."""
+
+    queue: "Queue"
+    applied: Applied
+    messages: int
+
+
+def planned(broker: "Broker", vhost_name: str, changes: Iterable[tuple[str, str, Any]]) -> Iterator[Drop | None]:
+    """Yield for each queue of a virtual host what changes would do to it, None for nothing.
+
+    A change is component, name, and the policy's value as a parameter has it, None: it is cleared.
+    """
+    lists = {component: list(broker.policies.of(vhost_name, component)) for component in (USER, OPERATOR)}
+    for component, name, value in changes:
+        kept = [policy for policy in lists[component] if policy.name != name]
+        lists[component] = kept if value is None else [*kept, Policy.of(vhost_name, name, value)]
+    users, operators = (sorted(lists[component], key=lambda policy: policy.rank) for component in (USER, OPERATOR))
+    for queue in list(broker.vhosts[vhost_name].queues.values()):
+        user = next((policy for policy in users if policy.matches(queue.type, queue.name)), None)
+        operator = next((policy for policy in operators if policy.matches(queue.type, queue.name)), None)
+        if (user, operator) == (queue.applied.user, queue.applied.operator):
+            yield None
+        else:
+            applied = Applied.of(user, operator)
+            yield Drop(queue, applied, surplus(queue, applied.limits(queue.arguments, queue.type)))
+
+
+def surplus(queue: "Queue", limits: "QueueLimits") -> int:
+    """Return how many ready messages a queue would drop under other limits."""
+    if limits.overflow != DROP_HEAD:
+        return 0
+    count = 0
+    if limits.length_max is not None:
+        count = max(0, queue.backlog.messages_ready - limits.length_max)
+    if limits.octets_max is not None and queue.backlog.octets_ready > limits.octets_max:
+        count = max(count, _fitting(queue, queue.backlog.octets_ready - limits.octets_max))
+    return count
+
+
+def _fitting(queue: "Queue", octets: int) -> int:
+    """Return how many heads have at least so many octets together."""
+    messages = 0
+    for count, size in _sizes(queue):
+        if octets <= 0:
+            break
+        needed = min(count, -(-octets // size)) if size else count
+        messages += needed
+        octets -= needed * size
+    return messages
+
+
+def _sizes(queue: "Queue") -> Iterator[tuple[int, int]]:
+    """Yield (messages, octets of each) from the head on."""
+    for level in queue.backlog.levels:
+        parts: list[Any] = [*reversed(level.returned), *level.ready]
+        if level.behind is not None:
+            parts += [*level.behind.all_parts(), *level.behind.fresh]
+        for part in parts:
+            if isinstance(part, Away) and part.found is None:
+                yield from ((count, size) for _, count, size in part.stretch.ranges())
+                continue
+            for entry in part.found or () if isinstance(part, Away) else (part,):
+                if entry.run.body_size >= 0:
+                    yield len(entry.indexes), entry.run.body_size
+                else:
+                    yield from ((1, entry.run.body_octets_of(range(i, i + 1))) for i in entry.indexes)
+
+
+# Of so many queues the names are said.
+NAMES_MAX: Final = 10
+
+
+class Tally:
+    """Drops of several queues, to be told of."""
+
+    __slots__ = ("messages", "named", "queues")
+
+    def __init__(self) -> None:
+        self.messages = self.queues = 0
+        self.named: list[tuple[str, int]] = []
+
+    def add(self, name: str, messages: int) -> None:
+        """Count a queue's."""
+        if messages:
+            self.messages += messages
+            self.queues += 1
+            if len(self.named) < NAMES_MAX:
+                self.named.append((name, messages))
+
+    def __str__(self) -> str:
+        what = "1 message" if self.messages == 1 else f"{self.messages:,} messages"
+        of = "1 queue" if self.queues == 1 else f"{self.queues:,} queues"
+        names = ", ".join(f"'{name}' {count:,}" for name, count in self.named)
+        more = self.queues - len(self.named)
+        return f"{what} of {of}: {names}" + (f" and {more:,} more" if more else "")

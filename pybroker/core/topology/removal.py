@@ -1,0 +1,150 @@
+"""Removals: what goes takes along all that hangs on it (bindings, consumers, a connection's queues), in shares.
+
+What is little is gone at once. Of the rest a share goes in each turn, from whatever goes just now in rotation. What
+itself goes is out of sight at once: nothing is routed there, and its name can be used again when all of it is gone.
+Its rows in the definitions go in the end, in one transaction. What hangs on what is `definitions`' business.
+"""
+
+import logging
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.background_task import Chore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pybroker.core.broker import Broker
+    from pybroker.core.events.cause import Cause
+    from pybroker.core.topology.vhost import VHost
+    from pybroker.store.definitions import Key
+
+    Steps = Iterator[None]
+
+# What goes at once, some hundred microseconds: a step is a binding or a consumer.
+FIRST_STEPS: Final = 32
+TURN_STEPS: Final = 128
+# A step that takes other things along may cost what many do.
+TURN_MS: Final = 5
+LOOK_STEPS: Final = 4
+
+log = logging.getLogger("pybroker")
+
+
+class Removal:
+    """Something that goes. `rows` are removed at its end, `call_backs` called then; `held` are names it goes by.
+
+    A binding may have another end, which goes as well: `by_end` has the rows of those whose other end stayed so far.
+    """
+
+    __slots__ = ("by_end", "call_backs", "cause", "held", "is_over", "rows", "steps")
+
+    def __init__(self, cause: "Cause") -> None:
+        self.cause = cause
+        self.rows: dict[tuple[str, Key], None] = {}
+        self.by_end: dict[tuple[VHost, tuple[str, str]], list[tuple[str, Key]]] = {}
+        self.held: list[tuple[VHost, tuple[str, str]]] = []
+        self.call_backs: list[Callable[[], None]] = []
+        self.is_over = False
+        self.steps: Steps = iter(())
+
+    def hold(self, vhost: "VHost", kind: str, name: str) -> None:
+        """Let nobody make a queue or exchange of this name before the end."""
+        end = (kind, name)
+        vhost.leaving[end] = self
+        self.held.append((vhost, end))
+        for other in vhost.broker.removals.going:
+            self.rows.update(dict.fromkeys(other.by_end.get((vhost, end), ())))
+
+
+class StillLeavingError(Exception):
+    """Somebody wants to make what is being removed; it can be done when that is over."""
+
+    def __init__(self, removal: Removal) -> None:
+        super().__init__("being removed")
+        self.removal = removal
+
+
+def check_leaving(vhost: "VHost", kind: str, name: str) -> None:
+    """Raise StillLeavingError if a queue or exchange of this name is being removed."""
+    removal = vhost.leaving.get((kind, name))
+    if removal is not None:
+        raise StillLeavingError(removal)
+
+
+class Removals(Chore):
+    """The removals that are not over yet."""
+
+    __slots__ = ("_broker", "going")
+
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(broker.turn)
+        self._broker = broker
+        self.going: deque[Removal] = deque()
+
+    def __len__(self) -> int:
+        return len(self.going)
+
+    def start(
+        self, steps: "Callable[[Removal], Steps]", cause: "Cause", call_back: "Callable[[], None] | None" = None
+    ) -> Removal:
+        """Remove something, in `steps` that are told which removal they belong to; call back when it is gone.
+
+        That may be at once. Until then what happens has this `cause`.
+        """
+        removal = Removal(cause)
+        removal.steps = steps(removal)
+        if call_back is not None:
+            removal.call_backs.append(call_back)
+        self._do(removal, FIRST_STEPS)
+        if not removal.is_over:
+            self.going.append(removal)
+            self.wake()
+        return removal
+
+    def deliver(self, _now_ms: int) -> None:
+        """Do a turn's share."""
+        if self.going:
+            removal = self.going.popleft()
+            self._do(removal, TURN_STEPS)
+            if not removal.is_over:
+                self.going.append(removal)
+        if self.going:
+            self.wake_again()
+
+    def finish(self) -> None:
+        """Have all of it gone now: for a stop, and for operators who want a name at once."""
+        while self.going:
+            self.deliver(0)
+
+    def _do(self, removal: Removal, steps: int) -> None:
+        """Do some of it, for some milliseconds at most."""
+        events, clock = self._broker.events, self._broker.clock
+        before, events.taking_along = events.taking_along, removal.cause
+        until_ms = clock.now_ms + TURN_MS
+        try:
+            for count in range(1, steps + 1):
+                if next(removal.steps, removal) is removal:
+                    self._end(removal)
+                    return
+                if not count % LOOK_STEPS:
+                    clock.refresh()
+                    if clock.now_ms >= until_ms:
+                        return
+        except Exception:
+            # A bug in one step: those who wait must not wait for ever.
+            log.exception("internal error in removing for %s", removal.cause)
+            self._end(removal)
+        finally:
+            # A bug here must not have all that is removed from now on laid to this cause.
+            events.taking_along = before
+
+    def _end(self, removal: Removal) -> None:
+        removal.is_over = True
+        if removal.rows:
+            self._broker.definitions.remove_all(removal.rows)
+        for vhost, name in removal.held:
+            vhost.leaving.pop(name, None)
+            vhost.bump()
+        for call_back in removal.call_backs:
+            call_back()

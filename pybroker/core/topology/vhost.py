@@ -1,0 +1,129 @@
+"""A virtual host: a name space of exchanges, queues and bindings. Not a unit of storage (data-model.md)."""
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pybroker.core.events import topology as topology_events
+from pybroker.core.metadata import store
+from pybroker.core.topology.removal_steps import remove_queue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.core.broker import Broker
+    from pybroker.core.channel.state import SessionState
+    from pybroker.core.delayed.schedule import Schedule
+    from pybroker.core.events.cause import Cause
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.routing.binding import Binding, BindingKey, Target
+    from pybroker.core.routing.exchange import Exchange
+    from pybroker.core.topology.removal import Removal
+
+log = logging.getLogger("pybroker")
+
+
+class VHost:
+    """`generation` counts every change that can alter routing or a verdict; cached routes of another one are void.
+
+    While it is `tracing` its messages are copied to amq.rabbitmq.trace (trace.py).
+    """
+
+    __slots__ = (
+        "bound",
+        "broker",
+        "default_queue_type",
+        "description",
+        "exchanges",
+        "generation",
+        "leaving",
+        "name",
+        "protected",
+        "queues",
+        "schedules",
+        "sessions",
+        "tags",
+        "tracing",
+        "unroutable_ae_missing",
+    )
+
+    def __init__(
+        self,
+        broker: "Broker",
+        name: str,
+        description: str = "",
+        tags: tuple[str, ...] = (),
+        default_queue_type: str = "",
+    ) -> None:
+        self.broker = broker
+        self.name = name
+        self.description = description
+        self.tags = tags
+        self.default_queue_type = default_queue_type  # its own, of a queue declared without x-queue-type; empty: none
+        self.exchanges: dict[str, Exchange] = {}
+        self.queues: dict[str, Queue] = {}
+        self.schedules: dict[Schedule, None] = {}  # of its delayed message exchanges
+        self.sessions: dict[SessionState, None] = {}  # that have entered it
+        self.bound: dict[Target, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
+        self.leaving: dict[tuple[str, str], Removal] = {}  # by kind and name: what is not gone yet with all it had
+        self.protected = False  # from delete_vhost
+        self.generation = 0
+        self.unroutable_ae_missing = 0
+        self.tracing = False
+
+    @property
+    def queue_type(self) -> str:
+        """Return the type of a queue declared without x-queue-type (F43): its own default, or the node's."""
+        # Differs from RabbitMQ: 3.13 falls back to classic, whatever its node's default is.
+        return self.default_queue_type or self.broker.settings.default_queue_type
+
+    def bump(self) -> None:
+        """Void every cached route of this virtual host."""
+        self.generation += 1
+
+    def describe(
+        self,
+        *,
+        description: str | None = None,
+        tags: tuple[str, ...] | None = None,
+        default_queue_type: str | None = None,
+        protected: bool | None = None,
+    ) -> None:
+        """Change what is given of what describes it, and keep it. Queues that exist stay of their types."""
+        self.description = self.description if description is None else description
+        self.tags = self.tags if tags is None else tags
+        self.default_queue_type = self.default_queue_type if default_queue_type is None else default_queue_type
+        self.protected = self.protected if protected is None else protected
+        store.keep_vhost(self)
+        topology_events.vhost_described(self, tags_alone={description, default_queue_type, protected} == {None})
+
+    def trace(self, *, on: bool) -> None:
+        """Switch tracing on or off. Routes are found anew, because those of a tracing vhost go message by message."""
+        if on == self.tracing:
+            log.info("Tracing is already %s for vhost '%s'", "enabled" if on else "disabled", self.name)
+            return
+        log.info("%s tracing for vhost '%s'", "Enabling" if on else "Disabling", self.name)
+        self.tracing = on
+        self.bump()
+
+    def delete_queue(
+        self, queue: "Queue", cause: "Cause | None" = None, call_back: "Callable[[], None] | None" = None
+    ) -> int:
+        """Remove a queue and its messages; return how many were ready. Call back when its bindings are gone too.
+
+        Its consumers are told. Without a `cause` it is who asks for what happens now.
+        """
+        if queue.deleted:
+            return 0
+        broker = self.broker
+        queue.deleted = True
+        del self.queues[queue.name]
+        self.bump()
+        broker.timers.forget(queue)
+        if queue.owner is not None:
+            queue.owner.exclusive_queues.pop(queue, None)
+        messages = queue.messages
+        queue.backlog.settle_all()
+        count = queue.purge()
+        broker.removals.start(partial(remove_queue, queue, messages), cause or broker.events.cause(), call_back)
+        return count

@@ -1,0 +1,266 @@
+import logging
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+from topology import new_vhost, queue, refusal, typed, wired
+
+from pybroker.core.policy.arguments import (
+    CONSUME_ARGUMENTS,
+    CONSUME_CHECKS,
+    DECLARE_ARGUMENTS,
+    DECLARE_CHECKS,
+    EXPIRY_MS_MAX,
+    check_consume_arguments,
+    check_declare_arguments,
+    check_queue_properties,
+    consumer_priority,
+    queue_limits,
+    queue_type_of,
+)
+from pybroker.core.policy.limits import DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX, UNLIMITED, QueueLimits
+from pybroker.errors import PreconditionFailed
+from pybroker.wire.table import Table
+
+QUORUM = {"x_queue_type": "quorum"}
+
+
+def fault(arguments: Table) -> str:
+    """Return what a declaration of queue 'q' is refused with, behind the resource's name."""
+    with pytest.raises(PreconditionFailed) as error:
+        check_declare_arguments(new_vhost(), "q", arguments)
+    assert error.value.reply_code == 406
+    start, _, end = error.value.text.partition(" for queue 'q' in vhost '/'")
+    assert start.startswith("invalid arg '")
+    return start.removeprefix("invalid arg ") + end
+
+
+KEY = "x-dead-letter-routing-key"
+NOT_NEGATIVE = ["x-message-ttl", "x-max-length", "x-max-length-bytes", "x-max-priority"]
+
+
+# F10: the texts are RabbitMQ's, to the letter.
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        *[(wired(**{key: -1}), f"'{key}': {{value_negative,-1}}") for key in NOT_NEGATIVE],
+        *[(wired(**{key: "1"}), f"'{key}': \"expected integer, got longstr\"") for key in [*NOT_NEGATIVE, "x-expires"]],
+        (wired(x_expires=0), "'x-expires': {value_zero,0}"),
+        (wired(x_expires=-1), "'x-expires': {value_negative,-1}"),
+        (wired(x_expires=EXPIRY_MS_MAX + 1), "'x-expires': {value_too_large,315360000001}"),
+        (wired(x_message_ttl=EXPIRY_MS_MAX + 1), "'x-message-ttl': {value_too_large,315360000001}"),
+        (typed("x-message-ttl", "d", 1.5), "'x-message-ttl': \"expected integer, got double\""),
+        (typed("x-max-length", "t", True), "'x-max-length': \"expected integer, got bool\""),
+        (typed("x-max-length", "D", Decimal(1)), "'x-max-length': \"expected integer, got decimal\""),
+        (wired(x_max_priority=256), "'x-max-priority': {max_value_exceeded,256}"),
+        (wired(x_dead_letter_exchange=1), "'x-dead-letter-exchange': {unacceptable_type,signedint}"),
+        (wired(x_dead_letter_routing_key="k"), "'x-dead-letter-routing-key': routing_key_but_no_dlx_defined"),
+        (
+            wired(x_dead_letter_exchange="x", x_dead_letter_routing_key=1),
+            "'x-dead-letter-routing-key': {unacceptable_type,signedint}",
+        ),
+        *[
+            (
+                wired(x_dead_letter_exchange="x", x_dead_letter_routing_key=key),
+                "'x-dead-letter-routing-key': {unacceptable_value,no_routing_key}",
+            )
+            for key in ("k" * 256, "é" * 128)  # octets count
+        ],
+        (
+            Table(
+                {"x-dead-letter-exchange": "x", "x-dead-letter-routing-key": b"\xff"},
+                {"x-dead-letter-routing-key": "S"},
+            ),
+            "'x-dead-letter-routing-key': {unacceptable_value,no_routing_key}",
+        ),
+        (wired(x_overflow="drop-tail"), "'x-overflow': invalid_overflow"),
+        (wired(x_overflow=1), "'x-overflow': {unacceptable_type,signedint}"),
+        (wired(x_queue_mode="hasty"), "'x-queue-mode': \"unsupported queue mode 'hasty'\""),
+        (wired(x_queue_mode=True), "'x-queue-mode': {unacceptable_type,bool}"),
+        (wired(x_queue_version=3), "'x-queue-version': \"unsupported queue version '3'\""),
+        (wired(x_single_active_consumer="yes"), "'x-single-active-consumer': {unacceptable_type,longstr}"),
+        (wired(x_queue_type="bogus"), "'x-queue-type': \"unsupported queue type 'bogus'\""),
+        (wired(x_queue_type=1), "'x-queue-type': {unacceptable_type,signedint}"),
+        # Streams are not built: the refusal says so in RabbitMQ's own words.
+        (wired(x_queue_type="stream"), "'x-queue-type': \"unsupported queue type 'stream'\""),
+        (wired(x_dead_letter_strategy="maybe", **QUORUM), "'x-dead-letter-strategy': invalid_dlx_strategy"),
+        (wired(x_quorum_initial_group_size=0, **QUORUM), "'x-quorum-initial-group-size': {value_zero,0}"),
+        (wired(x_delivery_limit="3", **QUORUM), "'x-delivery-limit': \"expected integer, got longstr\""),
+        (wired(x_queue_leader_locator="here", **QUORUM), "'x-queue-leader-locator': invalid_queue_locator_arg"),
+    ],
+)
+def test_f10_bad_values_are_refused(arguments, text):
+    assert fault(arguments) == text
+
+
+# F10: an argument of another queue type.
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (wired(x_max_in_memory_length=3), "'x-max-in-memory-length' of queue type rabbit_classic_queue"),
+        (wired(x_max_age="1D"), "'x-max-age' of queue type rabbit_classic_queue"),
+        (wired(x_max_priority=3, **QUORUM), "'x-max-priority' of queue type rabbit_quorum_queue"),
+        (wired(x_queue_mode="lazy", **QUORUM), "'x-queue-mode' of queue type rabbit_quorum_queue"),
+    ],
+)
+def test_f10_arguments_of_other_queue_types_are_refused(arguments, text):
+    assert fault(arguments) == text
+
+
+def test_f10_the_first_fault_in_rabbitmqs_order_is_told():
+    assert fault(wired(x_overflow="no", x_max_length=-1, x_expires=0)) == "'x-expires': {value_zero,0}"
+    assert fault(wired(x_expires=0, x_queue_type="no")) == "'x-queue-type': \"unsupported queue type 'no'\""
+    assert fault(wired(x_delivery_limit=1, x_max_length=-1)) == "'x-max-length': {value_negative,-1}"
+
+
+# F10, F11
+def test_f10_good_arguments_come_to_limits():
+    arguments = wired(
+        x_message_ttl=0,
+        x_expires=1,
+        x_max_length=0,
+        x_max_length_bytes=2**40,
+        x_max_priority=255,
+        x_overflow="reject-publish",
+        x_dead_letter_exchange="",
+        x_dead_letter_routing_key="k",
+        x_single_active_consumer=True,
+        x_queue_mode="lazy",
+        x_queue_version=2,
+        x_queue_master_locator="anything",
+    )
+    assert check_declare_arguments(new_vhost(), "q", arguments) == "classic"
+    assert queue_limits(arguments, "classic") == QueueLimits(
+        message_ttl_ms=0,
+        expires_ms=1,
+        length_max=0,
+        octets_max=2**40,
+        overflow=REJECT_PUBLISH,
+        dead_letter_exchange="",
+        dead_letter_routing_key="k",
+        priority_max=255,
+        single_active_consumer=True,
+    )
+    assert queue_limits(Table(), "classic") == UNLIMITED
+
+
+@pytest.mark.parametrize("letter", "bBsuIil")
+def test_f10_integers_of_every_size_are_integers(letter):
+    arguments = typed("x-max-length", letter, 5)
+    assert check_declare_arguments(new_vhost(), "q", arguments) == "classic"
+    assert queue_limits(arguments, "classic").length_max == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "overflow"),
+    [("drop-head", DROP_HEAD), ("reject-publish", REJECT_PUBLISH), ("reject-publish-dlx", REJECT_PUBLISH_DLX)],
+)
+def test_f10_overflows(name, overflow):
+    arguments = wired(x_overflow=name)
+    check_declare_arguments(new_vhost(), "q", arguments)
+    assert queue_limits(arguments, "classic").overflow == overflow
+
+
+@pytest.mark.parametrize(("sent", "limit"), [(0, 0), (20, 20), (-1, None)])
+def test_a_quorum_queue_has_a_delivery_limit_and_a_negative_one_is_none(sent, limit):
+    arguments = wired(x_delivery_limit=sent, **QUORUM)
+    assert check_declare_arguments(new_vhost(), "q", arguments) == "quorum"
+    limits = queue_limits(arguments, "quorum")
+    assert (limits.delivery_limit, limits.queue_type) == (limit, "quorum")
+
+
+def test_f10_unknown_arguments_are_kept_and_warned_about_once(caplog):
+    vhost = new_vhost()
+    with caplog.at_level(logging.WARNING, "pybroker"):
+        for _ in range(2):
+            check_declare_arguments(vhost, "q", wired(**{"x-my\ntag": 1}))
+            check_declare_arguments(vhost, "q", wired(x_queue_version=2))
+    assert [record.message for record in caplog.records] == [
+        r"argument 'x-my\ntag' of queue 'q' in vhost '/' is unknown: stored, but without effect",
+        "argument 'x-queue-version' of queue 'q' in vhost '/' has no effect here",
+    ]
+
+
+def test_the_tables_agree_with_each_other():
+    for mine in DECLARE_ARGUMENTS.values():
+        assert set(mine) - set(DECLARE_CHECKS) <= {"x-queue-master-locator"}
+    for mine in CONSUME_ARGUMENTS.values():
+        assert set(mine) - set(CONSUME_CHECKS) <= {"x-credit"}
+
+
+SENT = st.sampled_from(
+    [None, True, -1, 0, 1, 300, 2**62, 1.5, b"x", "", "text", "drop-head", "quorum", "classic", [], {}]
+)
+
+
+@given(st.dictionaries(st.sampled_from(sorted(DECLARE_CHECKS)), SENT))
+def test_f10_whatever_is_sent_is_refused_with_406_or_comes_to_limits(values):
+    arguments = wired(**values)
+    text = ""
+    try:
+        queue_type = check_declare_arguments(new_vhost(), "q", arguments)
+    except PreconditionFailed as error:
+        text = error.text
+    assert text.startswith("invalid arg 'x-") or queue_limits(arguments, queue_type).queue_type == queue_type
+
+
+# F23, F28: RabbitMQ's order is auto-delete, exclusive, non-durable.
+@pytest.mark.parametrize(
+    ("properties", "what"),
+    [
+        ({"durable": False}, "non-durable"),
+        ({"exclusive": True, "durable": False}, "exclusive-owner"),
+        ({"auto_delete": True, "exclusive": True, "durable": False}, "auto-delete"),
+    ],
+)
+def test_f23_f28_a_quorum_queue_is_durable_and_belongs_to_nobody(properties, what):
+    options = {"durable": True, "exclusive": False, "auto_delete": False, **properties}
+    with pytest.raises(PreconditionFailed) as error:
+        check_queue_properties(new_vhost(), "q", "quorum", **options)
+    assert refusal(error.value) == (406, f"invalid property '{what}' for queue 'q' in vhost '/'")
+    check_queue_properties(new_vhost(), "q", "classic", **options)
+
+
+# F10, F18
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (wired(x_priority="high"), "'x-priority' for queue 'q' in vhost '/': \"expected integer, got longstr\""),
+        (
+            wired(x_cancel_on_ha_failover=1),
+            "'x-cancel-on-ha-failover' for queue 'q' in vhost '/': {unacceptable_type,signedint}",
+        ),
+        (
+            wired(x_stream_offset="first"),
+            "'x-stream-offset' for queue 'q' in vhost '/' of queue type rabbit_classic_queue",
+        ),
+    ],
+)
+def test_f10_bad_consumer_arguments_are_refused(arguments, text):
+    with pytest.raises(PreconditionFailed) as error:
+        check_consume_arguments(queue(new_vhost(), "q"), arguments)
+    assert refusal(error.value) == (406, f"invalid arg {text}")
+
+
+def test_f10_good_and_unknown_consumer_arguments_pass():
+    q = queue(new_vhost(), "q")
+    arguments = wired(x_priority=-7, x_cancel_on_ha_failover=True, x_mine="kept")
+    check_consume_arguments(q, arguments)
+    check_consume_arguments(q, Table())
+    assert (consumer_priority(arguments), consumer_priority(Table())) == (-7, 0)
+
+
+def test_a_quorum_queue_knows_no_cancel_on_failover():
+    q = queue(new_vhost(), "q", wired(**QUORUM))
+    check_consume_arguments(q, wired(x_priority=1))
+    with pytest.raises(PreconditionFailed) as error:
+        check_consume_arguments(q, wired(x_cancel_on_ha_failover=True))
+    assert error.value.text.endswith("of queue type rabbit_quorum_queue")
+
+
+def test_the_queue_type_is_classic_unless_said_otherwise():
+    assert [queue_type_of(a) for a in (Table(), wired(**QUORUM), wired(x_queue_type=1))] == [
+        "classic",
+        "quorum",
+        "classic",
+    ]

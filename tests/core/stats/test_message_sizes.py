@@ -1,0 +1,33 @@
+import pytest
+
+from pybroker.core.routing.publish import Contents
+from pybroker.core.stats.message_sizes import MessageSizes
+from pybroker.run import PLAIN_TRAITS
+
+
+def contents(*sizes: int) -> Contents:
+    """Return a batch with bodies of these sizes, headers only: nothing else is looked at."""
+    found = [bytes(11) + size.to_bytes(8) for size in sizes]
+    return Contents(PLAIN_TRAITS, found, 0, sum(sizes), sizes[0] if len(set(sizes)) == 1 else -1)
+
+
+@pytest.mark.parametrize(("size", "place"), [(0, 0), (100, 0), (101, 1), (50_000_001, 7), (10**9, 8)])
+def test_a_bound_belongs_to_the_range_below(size, place):
+    sizes = MessageSizes()
+    sizes.count(contents(size), 1)
+    assert 1 == sizes.counts[place] == sum(sizes.counts)
+
+
+def test_a_batch_counts_as_many_as_were_taken_equal_or_not():
+    sizes = MessageSizes()
+    sizes.count(contents(5, 5, 5), 2)
+    sizes.count(contents(5, 500, 50_000), 2)
+    assert [3, 1] == sizes.counts[:2]
+    assert 4 == sum(sizes.counts)
+
+
+def test_of_many_that_differ_some_stand_for_their_neighbours():
+    sizes = MessageSizes()
+    sizes.count(contents(*([5] * 500 + [500] * 501)), 1_001)
+    assert 1_001 == sum(sizes.counts[:2])
+    assert abs(sizes.counts[0] - 500) < 100

@@ -1,0 +1,44 @@
+"""A chore stands in the pump's line once, however often it is woken."""
+
+from topology import new_vhost
+
+from pybroker.core.background_task import Chore
+
+
+class Counting(Chore):
+    __slots__ = ("left", "times")
+
+    def deliver(self, now_ms: int) -> None:
+        self.times += 1
+        self.left -= 1
+        if self.left:
+            self.wake()
+
+
+def test_a_chore_is_served_once_a_turn_until_it_is_done():
+    broker = new_vhost().broker
+    chore = Counting(broker.turn)
+    chore.left, chore.times = 3, 0
+    chore.wake()
+    chore.wake()
+    for times in (1, 2, 3, 3):
+        broker.pump()
+        assert times == chore.times
+    assert ([], False) == (list(broker.turn.queues), chore.awake)
+
+
+def test_one_that_goes_on_asks_for_the_next_turn_once():
+    broker = new_vhost().broker
+    chore = Chore(broker.turn)
+    broker.turn.woken = False
+    chore.wake_again()
+    chore.wake_again()
+    chore.wake()
+    assert ([chore], True) == (list(broker.turn.queues), broker.turn.woken)
+
+
+def test_the_first_to_wake_asks_for_the_turn():
+    broker = new_vhost().broker
+    broker.turn.woken = False
+    Chore(broker.turn).wake()
+    assert broker.turn.woken

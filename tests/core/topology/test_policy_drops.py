@@ -1,0 +1,94 @@
+"""How many messages a change of policies would drop is known before, and it is what it drops."""
+
+import pytest
+from disk_log import DiskBench, shrink
+from hypothesis import given, strategies as st
+from readers import Bench
+from strategies import few
+
+from pybroker.core.topology.policy_drops import NAMES_MAX, Tally
+
+
+def value(definition, **more):
+    return {"pattern": "^q$", "definition": definition, "priority": 0, **more}
+
+
+def planned(bench, definition, component="policy"):
+    changes = [(component, "p", None if definition is None else value(definition))]
+    return [drop.messages for drop in bench.broker.policies.planned("/", changes) if drop is not None]
+
+
+def put(bench, definition):
+    bench.broker.parameters.set("/", "policy", "p", value(definition))
+
+
+@pytest.mark.parametrize(
+    ("definition", "drops"),
+    [
+        ({"max-length": 2}, 3),
+        ({"max-length": 9}, 0),
+        ({"max-length-bytes": 5}, 2),
+        ({"max-length": 4, "max-length-bytes": 5}, 2),
+        ({"max-length": 2, "overflow": "reject-publish"}, 0),
+        ({"message-ttl": 0}, 0),
+    ],
+)
+def test_it_is_known_before(definition, drops):
+    bench = Bench()
+    bench.publish(b"aaaa", b"b", b"c", b"dd")
+    bench.publish(b"ee")
+    assert planned(bench, definition) == [drops]
+    assert bench.queue.messages_ready == 5
+    put(bench, definition)
+    assert bench.queue.dropped == drops
+    assert planned(bench, definition) == [0]
+
+
+def test_a_policy_that_is_cleared_may_leave_another_in_force():
+    bench = Bench()
+    bench.broker.parameters.set("/", "policy", "low", value({"max-length": 1}, priority=-1))
+    bench.broker.parameters.set("/", "policy", "p", value({"max-length": 9}))
+    bench.publish(b"a", b"b", b"c")
+    assert planned(bench, None) == [2]
+    assert list(bench.broker.policies.planned("/", [("policy", "other", None)])) == [None]
+
+
+@few
+@given(st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=5), max_size=12), st.integers(0, 120))
+def test_octets_are_counted_to_the_message(runs, most):
+    bench = Bench()
+    for sizes in runs:
+        bench.publish(*[b"x" * size for size in sizes])
+    (drops,) = planned(bench, {"max-length-bytes": most})
+    put(bench, {"max-length-bytes": most})
+    assert bench.queue.dropped == drops
+
+
+def test_what_is_away_counts(monkeypatch):
+    shrink(monkeypatch)
+    disk = DiskBench()
+    disk.fill(50, 3)
+    assert disk.queue.backlog.messages_evicted
+    assert planned(disk, {"max-length-bytes": 31}) == [40]
+
+
+def test_the_log_says_what_was_dropped(caplog):
+    bench = Bench()
+    bench.publish(b"a", b"b", b"c")
+    with caplog.at_level("INFO", "pybroker"):
+        put(bench, {"max-length": 1})
+        put(bench, {"max-length": 2})
+    (line,) = [line for line in caplog.messages if "changed" in line]
+    expected = (
+        "2 messages of 1 queue: 'q' 2 exceed their limits and are dropped, or sent to their dead-letter exchanges"
+    )
+    assert line == f"policies of vhost '/' changed: {expected}"
+
+
+def test_few_queues_are_named():
+    tally = Tally()
+    for number in range(NAMES_MAX + 3):
+        tally.add(f"q{number}", 1)
+    tally.add("none", 0)
+    assert str(tally).startswith("13 messages of 13 queues: 'q0' 1, 'q1' 1")
+    assert str(tally).endswith("'q9' 1 and 3 more")
