@@ -267,7 +267,7 @@ ROOM_FILES_MAX = 15
 PACKAGE_FILES_MAX = 20
 # They wait for rooms of their own; none may join them.
 CROWDED = {"pybroker.client", "pybroker.control", "pybroker.control.commands", "pybroker.daemon", "pybroker.spark"}
-CROWDED |= {"pybroker.store", "pybrokerctl"}
+CROWDED |= {"pybrokerctl"}
 
 
 def test_no_room_is_crowded():

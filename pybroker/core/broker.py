@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from pybroker.core.settings import Settings
     from pybroker.core.stats.drops import Losses
     from pybroker.core.topology.removal import Removal, Steps
-    from pybroker.store.definitions import Definitions
+    from pybroker.store.definitions.definitions import Definitions
     from pybroker.store.log import Log
     from pybroker.store.page_log import PageLog
 

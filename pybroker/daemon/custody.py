@@ -12,7 +12,7 @@ from pybroker.control.spec import Early, Progress, Refused
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pybroker.store.journal import Journal
+    from pybroker.store.journal.journal import Journal
 
 # How often it is looked whether the checkpoint is on disk, and whether he who asked is still there.
 POLL_S: Final = 0.01

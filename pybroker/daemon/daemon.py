@@ -40,7 +40,7 @@ from pybroker.daemon.threads import ThreadWorker
 from pybroker.daemon.values import Address
 from pybroker.net.server import Server, files_max
 from pybroker.net.turn import LoopTurn
-from pybroker.store.figures import figures
+from pybroker.store.journal.log_stats import figures
 from pybroker.version import VERSION
 
 # RabbitMQ's text when its own supervisor stops it (rabbit_reader.erl); clients match on it.
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from pybroker.store.journal import Journal
+    from pybroker.store.journal.journal import Journal
 
 log = logging.getLogger("pybroker")
 

@@ -15,10 +15,10 @@ from gevent.event import Event
 from pybroker.core.metadata.load import restore
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
-from pybroker.store.catalogue import Catalogue
+from pybroker.store.definitions.definition_recovery import NewerSchemaError, Opened, open_definitions
+from pybroker.store.definitions.definition_store import Catalogue
+from pybroker.store.definitions.row_file import RowFileError
 from pybroker.store.disk import Disk, DiskError
-from pybroker.store.rescue import NewerSchemaError, Opened, open_definitions
-from pybroker.store.row_file import RowFileError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,12 +18,12 @@ from pybroker.net.turn import LoopTurn
 from pybroker.store import page_log
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.format import VersionError, segment_number
-from pybroker.store.group import PARTS, log_folder, open_log
-from pybroker.store.journal import QUIET_MS, Journal
-from pybroker.store.newest import NAME as NEWEST
+from pybroker.store.journal.journal import QUIET_MS, Journal
+from pybroker.store.log_path import PARTS, log_folder, open_log
 from pybroker.store.page_log import PageLog
-from pybroker.store.quarantine import QUARANTINE
-from pybroker.store.recovery import Recovery
+from pybroker.store.recovery.quarantine import QUARANTINE
+from pybroker.store.recovery.recovery import Recovery
+from pybroker.store.segments.newest import NAME as NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

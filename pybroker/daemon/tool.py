@@ -30,13 +30,13 @@ from pybroker.control.spec import (
 )
 from pybroker.daemon.data_folder import LOCK_FILE, NODE_FILE, DataFolder, claim_data_folder
 from pybroker.daemon.start_error import StartError
-from pybroker.store import backup
+from pybroker.store.definitions.definition_recovery import NewerSchemaError
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.format import FormatError
-from pybroker.store.group import log_folder
-from pybroker.store.repair import repair
-from pybroker.store.rescue import NewerSchemaError
-from pybroker.store.survey import Survey, survey_definitions, survey_log
+from pybroker.store.log_path import log_folder
+from pybroker.store.tools import backup
+from pybroker.store.tools.repair import repair
+from pybroker.store.tools.scrub import Survey, survey_definitions, survey_log
 from pybroker.version import VERSION
 
 # How often who asked is told how far it is.

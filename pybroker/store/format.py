@@ -23,7 +23,7 @@ Little-endian everywhere. Drawn for people in pybroker-store(5).
 The highest bit of wants says that the messages are transient: there are such in the page log alone.
 
 A record's crc is CRC-32C of all that follows it, the length too. It starts from `seed`, which follows from the number
-and the log's epoch, a random one (epoch.py): octets of another segment or log, or of a message, never pass for ours.
+and the log's epoch, a random one (log_id.py): octets of another segment or log, or of a message, never pass for ours.
 `check` follows from length, type and seed: by it a record whose payload is damaged still tells where the next one
 begins. Twelve zeros where a record would begin are the end.
 

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from pybroker.store.definitions import Definitions
+from pybroker.store.definitions.definitions import Definitions
 from pybroker.store.log import Log
 
 if TYPE_CHECKING:
     from pybroker.run import Run
-    from pybroker.store.definitions import Key, Value
+    from pybroker.store.definitions.definitions import Key, Value
 
 
 class MemoryLog(Log):

@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
-from pybroker.store.epoch import draw
-from pybroker.store.ledger import Index
-from pybroker.store.reader import Reader, first_seq
+from pybroker.store.journal.reader import Reader, first_seq
+from pybroker.store.segments.live_index import Index
+from pybroker.store.segments.log_id import draw
 from pybroker.store.worker import reason
 from pybroker.stretch import Stretch
 

@@ -10,7 +10,7 @@ from pybroker.core.queue.queue import Queue
 from pybroker.core.settings import Settings
 from pybroker.core.topology.queue_declare import QueueProperties, create_queue
 from pybroker.session import Turn
-from pybroker.store.definitions import KINDS, Definitions
+from pybroker.store.definitions.definitions import KINDS, Definitions
 from pybroker.wire.table import Table
 
 

@@ -19,7 +19,7 @@ from pybroker.core.settings import Settings
 from pybroker.daemon.definitions import DefinitionsStorage
 from pybroker.daemon.start_error import StartError
 from pybroker.session import Turn
-from pybroker.store.row_file import PUT_META, meta_row
+from pybroker.store.definitions.row_file import PUT_META, meta_row
 
 NOISE = b"this was a database once\n" * 400
 

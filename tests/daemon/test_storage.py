@@ -15,7 +15,7 @@ from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
 from pybroker.net.turn import LoopTurn
 from pybroker.run import Run, Traits
-from pybroker.store.group import PARTS, log_folder
+from pybroker.store.log_path import PARTS, log_folder
 from pybroker.wire.table import Table
 
 

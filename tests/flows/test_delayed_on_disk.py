@@ -8,8 +8,8 @@ from faulty_disk import FaultyDisk, PowerLoss
 
 from pybroker.core.delayed import cache, load, schedule as schedules
 from pybroker.core.metadata.recovery import durable_queues, restore
-from pybroker.store.journal import Journal
-from pybroker.store.recovery import Recovery
+from pybroker.store.journal.journal import Journal
+from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.worker import InlineWorker
 
 

@@ -12,8 +12,8 @@ from pamqp import frame
 from pybroker.amqp.session import OUTBOX_OCTETS_MAX
 from pybroker.core.metadata.recovery import durable_queues, restore
 from pybroker.core.policy.limits import REJECT_PUBLISH
-from pybroker.store.journal import Journal
-from pybroker.store.recovery import Recovery
+from pybroker.store.journal.journal import Journal
+from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.worker import InlineWorker
 
 

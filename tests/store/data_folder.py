@@ -6,9 +6,9 @@ from pathlib import Path
 from definitions_folder import Folder
 from journals import Node
 
-from pybroker.store.backup import Moment
 from pybroker.store.disk import Disk
-from pybroker.store.group import log_folder, open_log
+from pybroker.store.log_path import log_folder, open_log
+from pybroker.store.tools.backup import Moment
 
 QUEUES = (1, 2, 3)
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from pybroker.clock import FakeClock
-from pybroker.store.catalogue import Catalogue
-from pybroker.store.definitions import KINDS
+from pybroker.store.definitions.definition_recovery import Opened, open_definitions
+from pybroker.store.definitions.definition_store import Catalogue
+from pybroker.store.definitions.definitions import KINDS
 from pybroker.store.disk import Disk
-from pybroker.store.rescue import Opened, open_definitions
 from pybroker.store.worker import InlineWorker
 
 # One row of every kind, with names that a quoting mistake would show on.

@@ -3,11 +3,11 @@
 from pybroker.clock import FakeClock
 from pybroker.run import Names, Run, Traits
 from pybroker.session import Turn
-from pybroker.store.epoch import find
-from pybroker.store.journal import Journal
+from pybroker.store.journal.journal import Journal
 from pybroker.store.memory import MemoryDefinitions
-from pybroker.store.recovery import Recovery
-from pybroker.store.segment import SegmentFile
+from pybroker.store.recovery.recovery import Recovery
+from pybroker.store.segments.log_id import find
+from pybroker.store.segments.segment import SegmentFile
 from pybroker.store.worker import InlineWorker
 from pybroker.stretch import Stretch, merge
 

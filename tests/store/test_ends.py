@@ -8,11 +8,11 @@ import pytest
 from faulty_disk import FaultyDisk
 from journals import Node, body
 
-from pybroker.store import journal as journals, upkeep
-from pybroker.store.gathered import Gathered
-from pybroker.store.ledger import Ledger, Segment
-from pybroker.store.upkeep import Upkeep
-from pybroker.store.writer import Writer
+from pybroker.store.journal import journal as journals, maintenance
+from pybroker.store.journal.batch_builder import Gathered
+from pybroker.store.journal.maintenance import Upkeep
+from pybroker.store.journal.writer import Writer
+from pybroker.store.segments.live_index import Ledger, Segment
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_a_close_writes_what_found_no_descriptor(disk):
 
 
 def test_files_that_find_no_descriptor_are_kept_in_order_later(disk, monkeypatch):
-    monkeypatch.setattr(upkeep, "COMPACT_OCTETS", 1_000)
+    monkeypatch.setattr(maintenance, "COMPACT_OCTETS", 1_000)
     node = Node(disk, largest=2_000)
     for at in range(12):
         run = node.publish([bytes(1_500)])

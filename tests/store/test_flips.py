@@ -12,7 +12,8 @@ from checker import Key, Verdict, compare
 from faulty_disk import FaultyDisk, File
 from journals import Node
 
-from pybroker.store import format as fmt, scan
+from pybroker.store import format as fmt
+from pybroker.store.segments import scan
 
 QUEUES = (1, 2)
 SEGMENT_OCTETS = 6_000

@@ -10,7 +10,7 @@ from store.records import PERSISTENT, SEED, content, one_of_each, publish, run_o
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, Traits
 from pybroker.store import format as fmt
-from pybroker.store.scan import Record, scan
+from pybroker.store.segments.scan import Record, scan
 
 U64 = st.integers(0, (1 << 64) - 1)
 U32 = st.integers(0, (1 << 32) - 1)

@@ -7,9 +7,10 @@ import pytest
 from sources import ROOT
 from store.records import SEED, run_of
 
-from pybroker.store import checkpoint, footer, format as fmt
-from pybroker.store.checkpoint import Checkpoint
-from pybroker.store.footer import Footer
+from pybroker.store import format as fmt
+from pybroker.store.segments import checkpoint, footer
+from pybroker.store.segments.checkpoint import Checkpoint
+from pybroker.store.segments.footer import Footer
 
 PAGE = (ROOT / "man/pybroker-store.5").read_text().replace(r"\-", "-")
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}

@@ -12,10 +12,11 @@ from checker import Key, Verdict, compare
 from faulty_disk import FaultyDisk, PowerLoss
 from journals import Node
 
-from pybroker.store import scan, upkeep
-from pybroker.store.checkpoint import checkpoint_ticket
-from pybroker.store.journal import Journal
-from pybroker.store.upkeep import Upkeep
+from pybroker.store.journal import maintenance
+from pybroker.store.journal.journal import Journal
+from pybroker.store.journal.maintenance import Upkeep
+from pybroker.store.segments import scan
+from pybroker.store.segments.checkpoint import checkpoint_ticket
 
 QUEUES = (1, 2)
 # The first of those that are there for a while only: what goes with one must take nothing of the others along.
@@ -181,8 +182,8 @@ def losses(seed, worlds) -> Verdict:
 @pytest.fixture(autouse=True)
 def eager_compaction(monkeypatch):
     """Have small segments written anew, also those in which much is live."""
-    monkeypatch.setattr(upkeep, "COMPACT_OCTETS", 1_000)
-    monkeypatch.setattr(upkeep, "COMPACT_PARTS", 0.9)
+    monkeypatch.setattr(maintenance, "COMPACT_OCTETS", 1_000)
+    monkeypatch.setattr(maintenance, "COMPACT_PARTS", 0.9)
 
 
 def test_what_a_ticket_promised_survives_the_loss_of_power():

@@ -10,7 +10,7 @@ from pybroker.core.auth.permissions import CONFIGURE, READ, WRITE
 
 if TYPE_CHECKING:
     from pybroker.core.auth.users import User
-    from pybroker.store.definitions import Definitions
+    from pybroker.store.definitions.definitions import Definitions
 
 
 def keep_user(definitions: "Definitions", user: "User") -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pybroker.core.channel.state import SessionState
-    from pybroker.store.definitions import Definitions
+    from pybroker.store.definitions.definitions import Definitions
 
 log = logging.getLogger("pybroker")
 

@@ -1,7 +1,7 @@
 """What is told of a virtual host's nouns as events: each with the facts that RabbitMQ's have.
 
-One function an event, called where it happens; none does anything while nobody listens. `coming` tells of who comes and
-goes, `decreed` of what operators decree.
+One function an event, called where it happens; none does anything while nobody listens. `connections` tells of who
+comes and goes, `admin` of what operators decree.
 """
 
 from collections.abc import Callable, Mapping

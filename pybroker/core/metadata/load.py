@@ -20,14 +20,14 @@ from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.queue.queue import Queue
 from pybroker.core.routing.binding import Binding
 from pybroker.errors import AmqpError
-from pybroker.store.rows import describe
+from pybroker.store.definitions.rows import describe
 from pybroker.wire.guard import GROWN
 from pybroker.wire.table import Table, decode_table
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.topology.vhost import VHost
-    from pybroker.store.definitions import Key, Rows, Value
+    from pybroker.store.definitions.definitions import Key, Rows, Value
 
 
 def restore(broker: "Broker", rows: "Rows", next_queue_id: int) -> list[str]:

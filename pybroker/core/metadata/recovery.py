@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry
-    from pybroker.store.recovery import Recovered
+    from pybroker.store.recovery.recovery import Recovered
 
 # A message was delivered before, as far as anybody knows.
 ONCE: Final = 1

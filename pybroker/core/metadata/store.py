@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pybroker.core.topology.removal import Removal
     from pybroker.core.topology.vhost import VHost
     from pybroker.session import Turn
-    from pybroker.store.definitions import Definitions, Key
+    from pybroker.store.definitions.definitions import Definitions, Key
     from pybroker.store.log import Log
 
 CLUSTER_NAME: Final = "cluster_name"

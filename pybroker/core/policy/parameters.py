@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pybroker.core.events import admin as admin_events, topology as topology_events
 
 if TYPE_CHECKING:
-    from pybroker.store.definitions import Definitions
+    from pybroker.store.definitions.definitions import Definitions
 
 GLOBAL: Final = "global_parameter"
 RUNTIME: Final = "parameter"

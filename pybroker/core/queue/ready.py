@@ -2,7 +2,7 @@
 
 Invariant: every seq in `returned` is below every seq in `ready`, because messages leave in order and nothing but a
 return brings a lower seq back. `returned` is kept descending (its end is the head) and free of overlaps. The seqs
-`behind` the head window are above those of both; messages may be evicted there, without contents (`away`). What all
+`behind` the head window are above those of both; messages may be evicted there, without contents (`paging/`). What all
 levels of a queue come to is `backlog`'s business.
 """
 

@@ -1,7 +1,7 @@
 """Paging: while memory is short, the queue that has most in it gives some of it up, a steady share at a time (C1, C2).
 
 What the log has anyway costs nothing; transient contents go to the page log, but not while the disk is short (C5).
-When memory is short, and how much is used, the daemon says; what of a queue goes is its own business (`leaving`).
+When memory is short, and how much is used, the daemon says; what of a queue goes is its own business (`page_out`).
 
 Meanwhile no more comes in than goes out: who publishes more than its part of that into a queue with a backlog is not
 read until the next tick, and shown in `flow` by that queue (data-model.md: share and credit).

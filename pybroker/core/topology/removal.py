@@ -2,7 +2,7 @@
 
 What is little is gone at once. Of the rest a share goes in each turn, from whatever goes just now in rotation. What
 itself goes is out of sight at once: nothing is routed there, and its name can be used again when all of it is gone.
-Its rows in the definitions go in the end, in one transaction. What hangs on what is `definitions`' business.
+Its rows in the definitions go in the end, in one transaction. What hangs on what is known where they are removed.
 """
 
 import logging
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.events.cause import Cause
     from pybroker.core.topology.vhost import VHost
-    from pybroker.store.definitions import Key
+    from pybroker.store.definitions.definitions import Key
 
     Steps = Iterator[None]
 

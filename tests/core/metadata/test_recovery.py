@@ -6,7 +6,7 @@ from fakes import Basic, World
 
 from pybroker.core.channel.unacked import Batch
 from pybroker.core.metadata import recovery
-from pybroker.store.recovery import Recovered
+from pybroker.store.recovery.recovery import Recovered
 from pybroker.stretch import Stretch
 
 

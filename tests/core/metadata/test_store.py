@@ -7,7 +7,7 @@ from topology import exchange, link, typed, unlink, wired
 
 from pybroker.core.broker import Broker
 from pybroker.core.topology.exchange_declare import bind, delete_exchange
-from pybroker.store.definitions import KINDS
+from pybroker.store.definitions.definitions import KINDS
 from pybroker.wire.table import Table
 
 

@@ -4,12 +4,12 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from pybroker.store import backup
-from pybroker.store.backup import BackupError, Moment
+from pybroker.store.definitions.definition_recovery import Examined
+from pybroker.store.definitions.row_file import State
+from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.disk import DiskError
-from pybroker.store.rescue import Examined
-from pybroker.store.row_file import State
-from pybroker.store.snapshot import read_snapshots
+from pybroker.store.tools import backup
+from pybroker.store.tools.backup import BackupError, Moment
 from simulator.disk import SimulatedDisk
 from simulator.inspection import check_ledger, findings, ids_of, read_all, recovery
 from simulator.rows import Rows

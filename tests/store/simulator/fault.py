@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import pybroker.store
+from pybroker.store.definitions.row_file import RowFileError
 from pybroker.store.disk import DiskError
-from pybroker.store.row_file import RowFileError
 
 STORE = str(Path(pybroker.store.__file__).parent)
 # What costs the caller only this one request, whatever it was doing.

@@ -6,21 +6,21 @@ from journals import body
 
 from pybroker.clock import FakeClock
 from pybroker.session import Turn
+from pybroker.store.definitions.commit_marker import read_proof
+from pybroker.store.definitions.rows import queue_ids
+from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.disk import DiskError
-from pybroker.store.group import open_log
-from pybroker.store.journal import Journal
+from pybroker.store.journal.journal import Journal
+from pybroker.store.log_path import open_log
 from pybroker.store.memory import MemoryDefinitions
-from pybroker.store.proof import read_proof
-from pybroker.store.recovery import Recovery
-from pybroker.store.rows import queue_ids
-from pybroker.store.snapshot import read_snapshots
+from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.worker import InlineWorker
 from pybroker.stretch import Stretch
 from simulator.violation import Violation
 
 if TYPE_CHECKING:
-    from pybroker.store.definitions import Definitions
-    from pybroker.store.recovery import Recovered
+    from pybroker.store.definitions.definitions import Definitions
+    from pybroker.store.recovery.recovery import Recovered
     from pybroker.store.worker import Worker
     from simulator.disk import SimulatedDisk
     from simulator.model import Model

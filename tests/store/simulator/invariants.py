@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from simulator.violation import Violation
 
 if TYPE_CHECKING:
-    from pybroker.store.journal import Journal
+    from pybroker.store.journal.journal import Journal
     from simulator.model import Model
     from simulator.node import Node
     from simulator.traffic import Traffic

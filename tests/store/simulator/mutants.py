@@ -30,7 +30,7 @@ class Mutant(NamedTuple):
 
 MUTANTS = {
     "stale_first_seq": Mutant(
-        "journal",
+        "journal.journal",
         "self.upkeep.segment_for(gathered.room, self._sealed_seq)",
         "self.upkeep.segment_for(gathered.room, self.safe_seq)",
         "a segment that begins while batches wait for definitions or the disk takes over seqs of the one before",
@@ -44,7 +44,7 @@ MUTANTS = {
         only="line,submit",
     ),
     "half_gathered": Mutant(
-        "journal",
+        "journal.journal",
         "                self.want(self.last_ticket + 1)\n"
         "        except Exception as error:\n            self.fail(error)\n            raise\n",
         "                self.want(self.last_ticket + 1)\n        except ZeroDivisionError:\n            raise\n",
@@ -52,105 +52,105 @@ MUTANTS = {
         only="line",
     ),
     "no_sync": Mutant(
-        "writer",
+        "journal.writer",
         "        disk.sync(file)\n        if not",
         "        if not",
         "a batch is confirmed before it is on disk",
     ),
     "no_folder_sync": Mutant(
-        "writer",
+        "journal.writer",
         "            disk.rename(made, name)\n            disk.sync_folder()\n",
         "            disk.rename(made, name)\n",
         "a segment may lose its name with the power",
     ),
     "gate_ignored": Mutant(
-        "journal",
+        "journal.journal",
         "        if batch.definitions_ticket > self.definitions.completed:\n            return\n",
         "",
         "a message is confirmed before its queue is on disk",
     ),
     "early_checkpoint": Mutant(
-        "upkeep",
+        "journal.maintenance",
         "if self._pending is not None and self._pending.ticket <= ticket:",
         "if self._pending is not None:",
         "a checkpoint speaks of settles that are not on disk",
     ),
     "one_checkpoint": Mutant(
-        "upkeep",
+        "journal.maintenance",
         "        behind = self.checkpoints[CHECKPOINTS - 1]",
         "        behind = journal.last_ticket",
         "a segment goes whose settles no older checkpoint knows",
         only="kill,missing",
     ),
     "wrong_segment": Mutant(
-        "ledger",
+        "segments.live_index",
         "            end = firsts[at + 1] - 1 if at + 1 < len(firsts) else last\n",
         "            end = firsts[at + 1] if at + 1 < len(firsts) else last\n",
         "what settles the first message of a segment is charged to the one before",
     ),
     "footer_cut_first": Mutant(
-        "segment",
+        "segments.segment",
         "        disk.sync(file)\n        disk.truncate(file, used + len(octets))\n        disk.sync(file)\n",
         "        disk.truncate(file, used + len(octets))\n        disk.sync(file)\n",
         "a segment may have lost its end without its footer saying where that was",
     ),
     "forgotten_early": Mutant(
-        "journal",
+        "journal.journal",
         "self._forgotten[0][0] <= on_disk and ",
         "",
         "the messages of a queue go although a crash may bring the queue back",
     ),
     "proof_ahead": Mutant(
-        "catalogue",
+        "definitions.definition_store",
         "        self._proof.write(self._file.apply(batch).changes)",
         "        self._proof.write(batch.upto)\n        self._file.apply(batch)",
         "the definitions are taken for damaged after a kill",
     ),
     "gathered_again": Mutant(
-        "catalogue",
+        "definitions.definition_store",
         "            self._gathered = {**(batch.changes if not self._clear else {}), **self._gathered}\n",
         "            self._gathered = {**self._gathered, **batch.changes}\n",
         "a refused batch that is tried again goes before what was changed since",
         only="kill,rows",
     ),
     "early_definitions": Mutant(
-        "catalogue",
+        "definitions.definition_store",
         "        self.completed = batch.upto\n        self.on_completed(batch.upto)",
         "        self.completed = self.ticket\n        self.on_completed(self.ticket)",
         "what waits for definitions goes on before they are on disk",
     ),
     "compacted_away": Mutant(
-        "compaction",
+        "journal.compaction",
         "                self._add(fmt.publish(set_id, run, each, run.arrived_ms, self._seed))",
         "                self._add(fmt.publish(set_id, run, each[:1], run.arrived_ms, self._seed))",
         "compaction drops a live message",
     ),
     "compacted_early": Mutant(
-        "upkeep",
+        "journal.maintenance",
         "if self._settled is not None and self._settled[0] <= ticket:",
         "if self._settled is not None:",
         "compaction drops messages whose settles are not on disk",
     ),
     "copied_early": Mutant(
-        "upkeep",
+        "journal.maintenance",
         "        return self._held[ticket]\n",
         "        return True\n",
         "a backup copies before the ticket that it is as of is on disk",
     ),
     "not_held": Mutant(
-        "upkeep",
+        "journal.maintenance",
         "        if self._held or len(self.checkpoints) < CHECKPOINTS",
         "        if len(self.checkpoints) < CHECKPOINTS",
         "a segment goes while a backup copies it",
     ),
     "torn_believed": Mutant(
-        "recovery",
+        "recovery.recovery",
         "        if batch.whole or batch.ticket <= self._proven:",
         "        if batch.left < 3 or batch.ticket <= self._proven:",
         "the torn end of the log is taken for damage",
     ),
     "counts_forgotten": Mutant(
-        "gathered",
+        "journal.batch_builder",
         "            if deliveries:\n                ledger.give_back(queue_id, deliveries, pairs)\n            else:",
         "            if not deliveries:",
         "a checkpoint does not know how often messages were delivered",
@@ -167,15 +167,15 @@ class Planter(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         module = name.removeprefix("pybroker.store.")
         if module != name and any(each.module == module for each in self._mutants):
-            return importlib.util.spec_from_file_location(name, STORE / f"{module}.py", loader=self)
+            return importlib.util.spec_from_file_location(name, STORE / f"{module.replace('.', '/')}.py", loader=self)
         return None
 
     def create_module(self, spec: Any) -> None:
         return None
 
     def exec_module(self, module: Any) -> None:
-        name = module.__name__.rpartition(".")[2]
-        path = STORE / f"{name}.py"
+        name = module.__name__.removeprefix("pybroker.store.")
+        path = STORE / f"{name.replace('.', '/')}.py"
         text = path.read_text()
         for each in self._mutants:
             if each.module == name:

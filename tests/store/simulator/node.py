@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from pybroker.session import Turn
 from pybroker.store import page_log
-from pybroker.store.catalogue import Catalogue
+from pybroker.store.definitions.definition_recovery import Opened
+from pybroker.store.definitions.definition_store import Catalogue
+from pybroker.store.definitions.rows import decoded
+from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.disk import DiskError
 from pybroker.store.page_log import PageLog
-from pybroker.store.rescue import Opened
-from pybroker.store.rows import decoded
-from pybroker.store.snapshot import read_snapshots
 from simulator.fault import Fault
 from simulator.inspection import Findings, findings, ids_of, journal, recovery, rows_of
 from simulator.model import limited
@@ -20,8 +20,8 @@ from simulator.violation import Violation
 
 if TYPE_CHECKING:
     from pybroker.clock import FakeClock
-    from pybroker.store.journal import Journal
-    from pybroker.store.recovery import Recovered
+    from pybroker.store.journal.journal import Journal
+    from pybroker.store.recovery.recovery import Recovered
     from simulator.disk import SimulatedDisk
 
 _CALLS = frozenset(("apply", "rows", "close"))

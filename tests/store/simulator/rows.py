@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pybroker.store.row_file import Batch, State
-from pybroker.store.rows import QUEUE_IDS, Row, Sum, text_of
+from pybroker.store.definitions.row_file import Batch, State
+from pybroker.store.definitions.rows import QUEUE_IDS, Row, Sum, text_of
 
 
 class Rows(NamedTuple):

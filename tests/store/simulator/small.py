@@ -6,20 +6,25 @@ from contextlib import contextmanager
 from importlib import import_module
 
 SIZES = {
-    "journal": {"BATCH_OCTETS": 500, "EAGER_OCTETS": 400, "SEGMENT_OCTETS_MIN": 512, "SEGMENT_OCTETS_MAX": 2_400},
-    "upkeep": {
+    "journal.journal": {
+        "BATCH_OCTETS": 500,
+        "EAGER_OCTETS": 400,
+        "SEGMENT_OCTETS_MIN": 512,
+        "SEGMENT_OCTETS_MAX": 2_400,
+    },
+    "journal.maintenance": {
         "FIRST_OCTETS": 900,
         "RESERVE_MAX": 2_048,
         "COMPACT_OCTETS": 300,
         "COMPACT_PARTS": 0.8,
         "CHECKPOINT_MS": 20_000,
     },
-    "ledger": {"INDEX_EVERY_OCTETS": 150, "NAME_EVERY_OCTETS": 600},
-    "gathered": {"RECORD_OCTETS_MAX": 160},
-    "segment": {"FIRST_OCTETS": 256, "READ_OCTETS": 1_024, "GAP_OCTETS": 64},
-    "settled": {"PART_MAX": 8, "NORMALIZE_AT": 4, "JOIN_BELOW": 4},
+    "segments.live_index": {"INDEX_EVERY_OCTETS": 150, "NAME_EVERY_OCTETS": 600},
+    "journal.batch_builder": {"RECORD_OCTETS_MAX": 160},
+    "segments.segment": {"FIRST_OCTETS": 256, "READ_OCTETS": 1_024, "GAP_OCTETS": 64},
+    "segments.ack_ranges": {"PART_MAX": 8, "NORMALIZE_AT": 4, "JOIN_BELOW": 4},
     "page_log": {"WRITE_OCTETS": 300},
-    "backup": {"COPY_OCTETS": 700, "SYNC_OCTETS": 1_400},
+    "tools.backup": {"COPY_OCTETS": 700, "SYNC_OCTETS": 1_400},
 }
 
 
@@ -31,7 +36,7 @@ def small_store(rng: random.Random) -> Iterator[None]:
         return rng.getrandbits(32)
 
     changes = {module: dict(sizes) for module, sizes in SIZES.items()}
-    changes["epoch"] = {"draw": draw}
+    changes["segments.log_id"] = {"draw": draw}
     changes["page_log"]["draw"] = draw
     before = []
     try:

@@ -5,10 +5,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pybroker.clock import FakeClock
-from pybroker.store.checkpoint import checkpoint_ticket
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
-from pybroker.store.group import open_log
+from pybroker.store.log_path import open_log
+from pybroker.store.segments.checkpoint import checkpoint_ticket
 from simulator.copies import Copy
 from simulator.disk import SimulatedDisk, SimulatedPower
 from simulator.fault import Fault

@@ -1,6 +1,6 @@
 """Behind: what a level has behind its head window: messages that are away, and entries that keep their contents.
 
-The nouns only. What goes away and when it comes back is decided in `away`; `ready` keeps the level's order.
+The nouns only. What goes away and when it comes back is decided in `eviction`; `ready` keeps the level's order.
 """
 
 from collections import deque

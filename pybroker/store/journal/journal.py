@@ -1,0 +1,400 @@
+"""Journal: the log on disk. What a turn appends and settles gathers into a batch; the journal thread writes it and
+syncs it; then its ticket is completed (data-model.md: Journal).
+
+A batch is the unit of atomicity: the next one is written only after the one before it is on disk, so that a batch that
+is followed by another was complete. What belongs together (a transaction; a dead letter and its original's settling)
+is appended in one call and cannot be parted, because a batch is closed only between two calls.
+
+From `append` until the ticket completes nothing may go wrong unnoticed: what is half gathered, or thrown away, would be
+claimed by the next ticket. So any exception on the way ends the log, as a failed sync does (`ends_the_log`).
+
+This is the hub's side: it orders and counts, and does no I/O. The octets are `format`'s, the files `writer`'s, what is
+live the `live_index`'s, and checkpoints, footers and unlinking are `maintenance`'s.
+"""
+
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from pybroker.store import format as fmt
+from pybroker.store.disk import DiskError
+from pybroker.store.journal.batch_builder import Gathered
+from pybroker.store.journal.maintenance import Upkeep
+from pybroker.store.journal.reader import Reader
+from pybroker.store.journal.writer import Batch, Writer
+from pybroker.store.log import Log, ends_the_log
+from pybroker.store.segments.newest import Newest
+from pybroker.store.worker import reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.clock import Clock
+    from pybroker.run import Run
+    from pybroker.session import Turn
+    from pybroker.store.definitions.definitions import Definitions
+    from pybroker.store.disk import Disk
+    from pybroker.store.journal.reader import Wanted
+    from pybroker.store.log import Fetched
+    from pybroker.store.recovery.recovery import Recovered
+    from pybroker.store.segments.live_index import Ledger
+    from pybroker.store.worker import Worker
+    from pybroker.stretch import Stretch
+
+# A batch is closed at this size also while the one before it is being written.
+BATCH_OCTETS: Final = 4_194_304
+# What nobody waits for is written when this much has gathered, or this long after.
+EAGER_OCTETS: Final = 1_048_576
+QUIET_MS: Final = 100
+# How often a full disk is tried again.
+FULL_RETRY_MS: Final = 1_000
+
+SEGMENT_OCTETS_MIN: Final = 1_048_576
+SEGMENT_OCTETS_MAX: Final = 67_108_864
+# A segment takes this part of the free space at most.
+SEGMENT_PARTS: Final = 32
+
+
+class Journal(Log):
+    """Invariants: tickets are batches; they complete in order; what is gathered has ticket `last_ticket + 1`.
+
+    `on_completed` and `on_failed` tell the broker, `on_stalled` why a batch waits for a file descriptor; with no text
+    that it was written. A ticket completes when its batch is on disk, which comes after the
+    definitions that were made before it: a message that is confirmed always has its queue.
+    """
+
+    __slots__ = (
+        "_disk",
+        "_files",
+        "_forgotten",
+        "_full_since_ms",
+        "_gathered",
+        "_journal",
+        "_proven",
+        "_quiet_ms",
+        "_sealed",
+        "_sealed_seq",
+        "_steady_ms",
+        "_told",
+        "_wanted",
+        "_writer",
+        "_writing",
+        "clock",
+        "definitions",
+        "epoch",
+        "full",
+        "last_ticket",
+        "ledger",
+        "on_completed",
+        "on_failed",
+        "on_full",
+        "on_stalled",
+        "on_unreadable",
+        "reader",
+        "turn",
+        "upkeep",
+    )
+
+    def __init__(
+        self,
+        disk: "Disk",
+        journal: "Worker",
+        files: "Worker",
+        clock: "Clock",
+        turn: "Turn",
+        definitions: "Definitions",
+        recovered: "Recovered",
+        root: "Disk | None" = None,
+    ) -> None:
+        """Go on with what a start found. `root` is the data folder, if it is not the log's own."""
+        super().__init__()
+        self._disk = disk
+        self._journal = journal
+        self._files = files
+        self.clock = clock
+        self.turn = turn
+        self.definitions = definitions
+        self.on_completed: Callable[[int], None] = _nobody
+        self.on_failed: Callable[[str], None] = _nobody
+        self.on_full: Callable[[str], None] = _nobody
+        self.on_stalled: Callable[[str], None] = _nobody
+        self.on_unreadable: Callable[[str], None] = _nobody
+        self.ledger: Ledger = recovered.ledger
+        self.ledger.on_broken = self._unreadable
+        self.epoch = recovered.epoch
+        self.next_seq = self.safe_seq = recovered.next_seq
+        self._sealed_seq = recovered.next_seq  # all below are in batches that were closed
+        self.last_ticket = self.completed = self._proven = recovered.ticket
+        # Time in the log never goes back, also if the system's clock does (data-model.md: steady wall).
+        self._steady_ms = max(clock.timestamp_ms, recovered.newest_ms) - clock.now_ms
+        self.full = ""
+        self._full_since_ms = 0
+        self._told = False  # that it failed
+        self._gathered = Gathered()
+        self._wanted = False
+        self._quiet_ms = 0
+        self._sealed: deque[Batch] = deque()
+        self._writing = False
+        self._forgotten: deque[tuple[int, int, int]] = deque()  # tickets of definitions and log, and a queue's id
+        self._writer = Writer(disk, self.epoch, Newest(root or disk))
+        self.reader = Reader(files, disk, self.epoch)
+        self.reader.on_unreadable = self._unreadable
+        segment_octets = min(SEGMENT_OCTETS_MAX, max(SEGMENT_OCTETS_MIN, disk.free_octets() // SEGMENT_PARTS))
+        self.upkeep = Upkeep(self, disk, files, segment_octets, recovered)
+        self.uncommitted_octets_max = self.upkeep.reserve_octets // 2
+
+    # -- what the core does --------------------------------------------------------------------------------------------
+
+    @property
+    def ticket(self) -> int:
+        """Return the ticket of what is being gathered; 0 when nothing is."""
+        return self.last_ticket + 1 if self._gathered else 0
+
+    def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
+        """Gather messages for the next batch; return its ticket."""
+        try:
+            gathered = self._gathered
+            self.uncommitted_octets += gathered.append(run, indexes, queue_ids)
+            if gathered.octets >= EAGER_OCTETS and not self._wanted:
+                self.want(self.last_ticket + 1)
+        except Exception as error:
+            self.fail(error)
+            raise
+        return self.last_ticket + 1
+
+    def want(self, ticket: int) -> None:
+        """Commit what is gathered at the end of this turn."""
+        if ticket > self.last_ticket and not self._wanted:
+            if not self.turn.woken:
+                self.turn.wake()
+            self._wanted = True
+
+    def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
+        """Gather what a queue has done with."""
+        try:
+            self._gathered.settle(queue_id, run, indexes)
+        except Exception as error:
+            self.fail(error)
+            raise
+
+    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int) -> None:
+        """Gather how often messages were delivered that came back."""
+        try:
+            self._gathered.give_back(queue_id, run, indexes, deliveries)
+        except Exception as error:
+            self.fail(error)
+            raise
+
+    def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
+        """Gather what a queue has done with, by seqs."""
+        try:
+            self._gathered.settle_seqs(queue_id, first, last)
+        except Exception as error:
+            self.fail(error)
+            raise
+
+    @ends_the_log
+    def forget_queue(self, queue_id: int) -> None:
+        """Let a queue's messages go once its deletion is on disk: until then a crash brings back both, or none.
+
+        And once the batch is closed that gathers, which may still have some of the queue's.
+        """
+        self._forgotten.append((self.definitions.ticket, self.ticket, queue_id))
+        self.gate_moved()
+
+    def fetch(self, queue_id: int, part: "Stretch", done: "Fetched") -> None:
+        """Read messages back, in the files thread; what is settled before a read succeeds need not come."""
+        self.reader.fetch(partial(self._located, queue_id, part), self._steady_ms, done)
+
+    def _located(self, queue_id: int, part: "Stretch", *, again: bool) -> "Wanted":
+        wanted = []
+        for segment, first, last in self.ledger.locate(part.first_seq, part.last_seq):
+            mine = part.between(first, last)
+            if again and mine.count:
+                mine = segment.live_of(queue_id, mine)
+            if mine.count:
+                wanted.append((segment.number, segment.index, mine))
+        return wanted
+
+    def _unreadable(self, text: str) -> None:
+        self.on_unreadable(text)
+
+    # -- batches -------------------------------------------------------------------------------------------------------
+
+    def turn_ended(self) -> None:
+        """Hand what is wanted to the disk."""
+        if self._wanted and (not self._sealed or self._gathered.octets >= BATCH_OCTETS):
+            self.commit()
+
+    @ends_the_log
+    def commit(self) -> None:
+        """Close the batch that gathers, if there is anything in it, and have it written."""
+        if self._gathered and not self.failed:
+            self._seal()
+        self._write_next()
+
+    def _seal(self) -> None:
+        gathered, self._gathered = self._gathered, self._gathered.following()
+        self._wanted = False
+        segment, creates = self.upkeep.segment_for(gathered.room, self._sealed_seq)
+        self.last_ticket += 1
+        segment.newest_ms = self.clock.now_ms + self._steady_ms
+        octets = gathered.encode(self.last_ticket, segment, self.ledger, self._steady_ms)
+        batch = Batch(segment.number, segment.size if creates else 0, segment.used, octets)
+        batch.promise(self.last_ticket, self.next_seq, gathered.octets, self.definitions.ticket)
+        segment.used += len(octets)
+        segment.first_ticket = segment.first_ticket or batch.ticket
+        segment.last_ticket = batch.ticket
+        self._sealed_seq = batch.next_seq
+        self._sealed.append(batch)
+        self.upkeep.sealed(batch)
+
+    @ends_the_log
+    def commit_nothing(self) -> None:
+        """Write an empty batch, for its ticket."""
+        if self.failed:
+            return
+        self._seal()
+        self._write_next()
+
+    def _write_next(self) -> None:
+        """Write the oldest batch, once the definitions are on disk that were made before it.
+
+        Not earlier: after a crash a batch counts as a whole, and one that moves a message to a queue that is not there
+        would only take it away.
+        """
+        if self._writing or self.failed or self.full or not self._sealed:
+            return
+        batch = self._sealed[0]
+        if batch.definitions_ticket > self.definitions.completed:
+            return
+        self._journal.submit(partial(self._writer.write, batch), partial(self._written, batch))
+        self._writing = True
+
+    @ends_the_log
+    def _written(self, batch: Batch, error: "BaseException | None") -> None:
+        self._writing = False
+        self._quiet_ms = self.clock.now_ms
+        if self.failed:
+            return
+        if isinstance(error, DiskError) and error.lacks_descriptors:
+            self._stall(str(error))
+            return
+        self._stall("")
+        if isinstance(error, DiskError) and error.full:
+            # Nothing is lost: the batch is written when there is room again, and everything behind it.
+            self.full = str(error)
+            self._full_since_ms = self.clock.now_ms
+            self._shrink(batch)
+            self.upkeep.disk_is_full(self.full)
+            return
+        if error is not None:
+            self.fail(error)
+            return
+        self._sealed.popleft()
+        self._forget_queues()
+        self.safe_seq = batch.next_seq
+        self.uncommitted_octets -= batch.content_octets
+        if batch.ticket > self.completed:
+            self.completed = batch.ticket
+            self.upkeep.completed(batch.ticket)
+            self.on_completed(batch.ticket)
+        if self._wanted or self._gathered.octets >= EAGER_OCTETS:
+            self.commit()
+        else:
+            self._write_next()
+
+    def _stall(self, text: str) -> None:
+        """Say once that confirms wait for a file descriptor, and once that they do no more."""
+        if bool(text) != bool(self.stalled):
+            self.stalled = text
+            self.on_stalled(text)
+
+    def _shrink(self, batch: Batch) -> None:
+        """Have a segment for which there was no room made no larger than what goes into it."""
+        if batch.create:
+            (segment,) = (each for each in self.ledger.segments if each.number == batch.number)
+            segment.size = batch.create = segment.used
+
+    @ends_the_log
+    def gate_moved(self) -> None:
+        """Go on with what waited for definitions."""
+        self._forget_queues()
+        self._write_next()
+
+    def _forget_queues(self) -> None:
+        on_disk = self.definitions.completed
+        while self._forgotten and self._forgotten[0][0] <= on_disk and self._forgotten[0][1] <= self.last_ticket:
+            self.ledger.forget_queue(self._forgotten.popleft()[2])
+
+    @ends_the_log
+    def tick(self) -> None:
+        """Write what nobody waits for, prove the last batch when it is quiet. Called every `QUIET_MS`."""
+        now_ms = self.clock.now_ms
+        self.reader.tick(now_ms)
+        if self.failed:
+            self._tell_failed()  # if memory was too short for that
+            return
+        if self.full:
+            if now_ms - self._full_since_ms >= FULL_RETRY_MS:
+                self._full_since_ms = now_ms
+                self._try_again()
+            return
+        if self._sealed:
+            self._write_next()
+        elif self._gathered:
+            self.commit()
+        elif self._proven < self.last_ticket == self.completed and now_ms - self._quiet_ms >= QUIET_MS:
+            self._prove()
+        self.upkeep.tick(now_ms)
+
+    def _try_again(self) -> None:
+        """Look whether there is room again: if not, the batch comes back."""
+        self.full = ""
+        self._write_next()
+
+    def _prove(self) -> None:
+        """Write down that the last batch is on disk: a torn tail and a damaged one can be told apart from then on."""
+        segment, self._proven = self.ledger.segments[-1], self.last_ticket
+        if segment.sealed or segment.used + fmt.PROVEN_RECORD_OCTETS > segment.size:
+            return
+        octets = fmt.proven(self.last_ticket, segment.seed)
+        # In line with the batches: on a full disk it waits as they do, and no hole stays where it was to be.
+        batch = Batch(segment.number, 0, segment.used, octets)
+        batch.promise(self.last_ticket, self._sealed_seq, 0, 0)
+        segment.used += len(octets)
+        self._sealed.append(batch)
+        self._write_next()
+
+    def fail(self, error: BaseException) -> None:
+        """Stop for good: after an error nobody knows what is on disk, and a second sync would say that all is well."""
+        self.failed = self.failed or reason(error)
+        self._tell_failed()
+
+    def _tell_failed(self) -> None:
+        if not self._told:
+            self._told = True
+            try:
+                self.on_failed(self.failed)
+            except MemoryError:
+                self._told = False
+
+    def close(
+        self, redelivered: list[tuple[int, int, int, int]], done: "Callable[[BaseException | None], None]"
+    ) -> None:
+        """Write all there is, and a last checkpoint; then call `done`. Nothing may be appended afterwards."""
+        self.commit()
+        if self.failed or self.full:
+            # Nobody was promised what is still here, and a checkpoint would claim to be the end of it.
+            done(None)
+            return
+        if self._sealed or self._writing:
+            self._write_next()  # a batch that found no descriptor
+            # The definitions' thread may be the one that is waited for.
+            self._journal.submit(lambda: None, lambda _: self.close(redelivered, done))
+            return
+        self.upkeep.close(redelivered, lambda error: self._journal.submit(self._writer.close, lambda _: done(error)))
+
+
+def _nobody(_: object) -> None:
+    """Tell nobody: whoever wants to know puts something else in its place."""

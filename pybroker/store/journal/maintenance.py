@@ -1,0 +1,376 @@
+"""Upkeep: what keeps the log short and its start quick. Checkpoints, footers, unlinking, the next file, the reserve.
+
+All of it is done in the files thread, none of it is needed for the promise: a missing footer or checkpoint costs time
+at the next start, never data. A segment goes only when the newest checkpoint says that nothing in it is live, and the
+one before lies behind it too: until then its settles are the only proof that older messages are gone.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.store import format as fmt
+from pybroker.store.disk import DiskError
+from pybroker.store.journal.compaction import Compacted, compact
+from pybroker.store.journal.file_jobs import FileJobs
+from pybroker.store.journal.presence import Presence
+from pybroker.store.journal.reserve import OCTETS_MAX as RESERVE_MAX, Reserve, remove
+from pybroker.store.segments.checkpoint import Checkpoint, write_checkpoint
+from pybroker.store.segments.footer import Footer
+from pybroker.store.segments.live_index import Segment
+from pybroker.store.segments.segment import seal_segment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pybroker.store.disk import Disk
+    from pybroker.store.journal.journal import Journal
+    from pybroker.store.journal.writer import Batch
+    from pybroker.store.segments.live_index import Recovered
+    from pybroker.store.worker import Worker
+
+# The first segment's size; each further one has twice its forerunner's, so that an idle node's folder stays small.
+FIRST_OCTETS: Final = 4_194_304
+# A checkpoint is written this often while something changes, and sooner while segments wait for it to be unlinked.
+CHECKPOINT_MS: Final = 60_000
+UNLINK_MS: Final = 1_000
+CHECKPOINTS: Final = 2
+# A segment with less than this part of its pairs live is written anew; a small one is not worth it.
+COMPACT_PARTS: Final = 0.3
+COMPACT_OCTETS: Final = 1_048_576
+
+
+class Upkeep:
+    """`checkpoints` are the tickets of the valid ones on disk, newest first.
+
+    `unlinked` and `compacted` count segments that are gone, and that were written anew, since the start.
+    """
+
+    __slots__ = (
+        "_checkpoint_ms",
+        "_closed",
+        "_compacting",
+        "_disk",
+        "_due",
+        "_footers",
+        "_held",
+        "_jobs",
+        "_journal",
+        "_pending",
+        "_presence",
+        "_reserve",
+        "_settled",
+        "_started",
+        "_unlinking",
+        "_writing",
+        "checkpoints",
+        "compacted",
+        "largest_octets",
+        "next_number",
+        "segment_octets",
+        "unlinked",
+    )
+
+    def __init__(
+        self, journal: "Journal", disk: "Disk", files: "Worker", largest_octets: int, recovered: "Recovered"
+    ) -> None:
+        self._journal = journal
+        self._disk = disk
+        self._jobs = FileJobs(files, journal.fail)
+        self.largest_octets = largest_octets
+        self.segment_octets = min(FIRST_OCTETS, largest_octets)
+        self.checkpoints = recovered.checkpoints[:CHECKPOINTS]
+        self.next_number = recovered.next_number
+        self.unlinked = self.compacted = 0
+        self._compacting = False
+        self._settled: tuple[int, list[Callable[[], None]]] | None = None  # what to do when this ticket is completed
+        self._checkpoint_ms = journal.clock.now_ms
+        self._due = bool(recovered.missing)  # they are not to be missed again
+        self._presence = Presence(journal, disk, self._jobs, self._trouble)
+        self._unlinking = False
+        self._pending: Checkpoint | None = None  # waits until its ticket is completed
+        self._writing = False
+        self._footers: list[Segment] = []
+        # Tickets of checkpoints that somebody copies, and whether they are on disk; None: they could not be written.
+        self._held: dict[int, bool | None] = {}
+        self._reserve = Reserve(disk, self._jobs, self._has_room, self._trouble)
+        self._started = False
+        self._closed = False
+
+    @property
+    def reserve_octets(self) -> int:
+        """Return the reserve's size: twice what may be in flight, whose records need more room than their contents."""
+        return min(RESERVE_MAX, 2 * self.largest_octets)
+
+    # -- what the journal asks and tells -------------------------------------------------------------------------------
+
+    def segment_for(self, room: int, first_seq: int) -> tuple[Segment, bool]:
+        """Return the segment that takes a batch of up to `room` octets, and whether it is new: from `first_seq` on."""
+        ledger = self._journal.ledger
+        last = ledger.segments[-1] if ledger.segments else None
+        if last is not None and not last.sealed and last.used + room <= last.size:
+            return last, False
+        number = self.next_number
+        size = max(self.segment_octets, fmt.HEADER_OCTETS + room)
+        segment = Segment(number, fmt.seed(self._journal.epoch, number), first_seq, size, fmt.HEADER_OCTETS)
+        if last is not None and not last.sealed:
+            self.rolled(last)
+        ledger.add(segment)
+        self.next_number = number + 1
+        self._begun()
+        return segment, True
+
+    def _begun(self) -> None:
+        """Have the next one made ready, twice as large."""
+        self.segment_octets = min(2 * self.segment_octets, self.largest_octets)
+        self._reserve.prepare(self.segment_octets)
+        if not self._started:
+            self._started = True
+            self._reserve.keep(self.reserve_octets, self.segment_octets)
+
+    def rolled(self, segment: "Segment") -> None:
+        """Learn that nothing more is written to a segment: it gets its footer, and the log a checkpoint."""
+        segment.sealed = True
+        self._footers.append(segment)
+        self._due = True
+
+    def sealed(self, batch: "Batch") -> None:
+        """Learn that a batch was closed: nothing is gathered, so what the ledger says is exact as of its ticket."""
+        if self._due and not self._closed and self._pending is None and not self._writing:
+            self._take(batch.ticket, batch.next_seq)
+
+    def completed(self, ticket: int) -> None:
+        """Learn that batches are on disk."""
+        while self._footers and self._footers[0].last_ticket <= ticket:
+            segment = self._footers[0]
+            tickets = segment.first_ticket, segment.last_ticket
+            footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
+            job = partial(seal_segment, self._disk, segment.number, segment.seed, segment.used, footer)
+            self._jobs.submit(job, partial(self._footed, segment))
+            self._footers.pop(0)
+        if self._pending is not None and self._pending.ticket <= ticket:
+            self._write(self._pending)
+        self._go_on(ticket)
+
+    def tick(self, now_ms: int) -> None:
+        """Do what is due by the clock; nothing is being gathered or written when there is a checkpoint to take."""
+        journal = self._journal
+        if self._closed or journal.failed:
+            return  # of what failed half-way no checkpoint may speak
+        self._jobs.tick()
+        self._presence.tick(now_ms)
+        segments = journal.ledger.segments
+        waiting = any(segment.sealed and not segment.live and not segment.kept for segment in segments)
+        since_ms = now_ms - self._checkpoint_ms
+        newest = self.checkpoints[0] if self.checkpoints else 0
+        changed = journal.last_ticket > newest
+        if (waiting and since_ms >= UNLINK_MS) or (changed and since_ms >= CHECKPOINT_MS):
+            self._due = True
+        idle = journal.completed == journal.last_ticket and not journal.ticket
+        if self._due and idle and self._pending is None and not self._writing:
+            if not changed:
+                # The second checkpoint behind a segment needs a ticket of its own.
+                journal.commit_nothing()
+                return
+            self._take(journal.last_ticket, journal.safe_seq)
+            self.completed(journal.completed)
+        if self._started:
+            self._reserve.keep_again(self.reserve_octets, self.segment_octets, now_ms)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def _take(self, ticket: int, next_seq: int) -> None:
+        redelivered = self._journal.ledger.redelivered()
+        self._pending = self._checkpoint(ticket, next_seq, redelivered, clean=False)
+        self._due = False
+        self._checkpoint_ms = self._journal.clock.now_ms
+
+    def _checkpoint(
+        self, ticket: int, next_seq: int, redelivered: list[tuple[int, int, int, int]], *, clean: bool
+    ) -> Checkpoint:
+        """Return what the ledger says now."""
+        ledger = self._journal.ledger
+        return Checkpoint(
+            self._journal.epoch,
+            ticket,
+            next_seq,
+            clean,
+            ledger.settled(),
+            redelivered,
+            self.next_number,
+            ledger.listed(),
+        )
+
+    def _write(self, checkpoint: Checkpoint) -> None:
+        keep = [*self.checkpoints[: CHECKPOINTS - 1], *self._held]
+        self._jobs.submit(partial(write_checkpoint, self._disk, checkpoint, keep), partial(self._written, checkpoint))
+        self._writing = True
+        self._pending = None
+
+    def _written(self, checkpoint: Checkpoint, error: "BaseException | None") -> None:
+        self._writing = False
+        if checkpoint.ticket in self._held:
+            self._held[checkpoint.ticket] = True if error is None else None
+        if error is not None:
+            self._trouble(error)
+            return
+        self.checkpoints = [checkpoint.ticket, *self.checkpoints[: CHECKPOINTS - 1]]
+        for segment in self._journal.ledger.segments:
+            listed = checkpoint.listed.get(segment.number)
+            segment.dead = listed is not None and listed.sealed and not listed.live
+        self.unlink()
+
+    def close(
+        self, redelivered: list[tuple[int, int, int, int]], done: "Callable[[BaseException | None], None]"
+    ) -> None:
+        """Write the footer of the open segment, and the checkpoint of a clean stop: nothing comes after it."""
+        self._closed = True
+        journal = self._journal
+        segments = journal.ledger.segments
+        if segments and not segments[-1].sealed:
+            self.rolled(segments[-1])
+            self.completed(journal.completed)
+        checkpoint = self._checkpoint(journal.completed, journal.next_seq, redelivered, clean=True)
+        keep = [ticket for ticket in self.checkpoints if ticket != checkpoint.ticket][: CHECKPOINTS - 1]
+        self._jobs.submit(partial(write_checkpoint, self._disk, checkpoint, keep), done)
+
+    # -- segments ------------------------------------------------------------------------------------------------------
+
+    def _footed(self, segment: "Segment", error: "BaseException | None") -> None:
+        if error is not None:
+            gone = isinstance(error, DiskError) and error.missing and segment not in self._journal.ledger.segments
+            if not gone:
+                self._trouble(error)
+            return
+        segment.stretches = {}
+        segment.targets = segment.sets = {}
+
+    def unlink(self) -> None:
+        """Have the segments unlinked that nobody needs: as of the newest checkpoint nothing in them is live."""
+        if self._held or len(self.checkpoints) < CHECKPOINTS or self._settled is not None:
+            return
+        journal = self._journal
+        behind = self.checkpoints[CHECKPOINTS - 1]
+        segments = [
+            each for each in journal.ledger.segments if each.sealed and each.last_ticket <= behind and not each.kept
+        ]
+        self._unlink([segment for segment in segments if segment.dead])
+        # What settled the rest may be in a batch that is being written: without that it would have to come back.
+        self._settled = journal.last_ticket, list(self._compact(segments))
+        self._go_on(journal.completed)
+
+    def _go_on(self, ticket: int) -> None:
+        """Do what waited for settles, if these are on disk now."""
+        if self._settled is not None and self._settled[0] <= ticket:
+            jobs, self._settled = self._settled[1], None
+            if not self._held:
+                for job in jobs:
+                    job()
+
+    def _unlink(self, dead: "list[Segment]") -> None:
+        if dead and not self._unlinking:
+            names = [fmt.segment_name(segment.number) for segment in dead]
+            self._jobs.submit(partial(remove, self._disk, names), partial(self._removed, dead))
+            self._unlinking = True
+
+    def _removed(self, dead: "list[Segment]", error: "BaseException | None") -> None:
+        """Forget segments whose files are gone; one whose file is still there is listed by checkpoints until then."""
+        self._unlinking = False
+        if error is not None:
+            self._trouble(error)
+            return
+        for segment in dead:
+            self._journal.ledger.remove(segment)
+        self.unlinked += len(dead)
+
+    def _compact(self, segments: "list[Segment]") -> "Iterator[Callable[[], None]]":
+        """Yield the compaction of one segment in which little is live: what reads messages waits for it."""
+        if self._compacting:
+            return
+        for segment in segments:
+            if segment.dead:
+                continue
+            small = segment.used < COMPACT_OCTETS or segment.live >= COMPACT_PARTS * segment.published
+            if small or segment.stretches or not segment.live:
+                continue
+            settled = {queue_id: ranges.copies() for queue_id, ranges in segment.settled.items()}
+            known = set(segment.pairs)
+            job = partial(compact, self._disk, self._journal.epoch, segment.number, segment.index, settled, known)
+            yield partial(self._start_compaction, segment, job)
+            return
+
+    def _start_compaction(self, segment: "Segment", job: "Callable[[], Compacted]") -> None:
+        self._jobs.submit(job, partial(self._compacted, segment))
+        self._compacting = True
+
+    def _compacted(self, segment: "Segment", result: "Compacted | BaseException") -> None:
+        self._compacting = False
+        if isinstance(result, BaseException):
+            self._trouble(result)
+            return
+        # What is in it is not looked at again, whether it could be written anew or not.
+        segment.published = result.published or segment.live
+        if result.complaint:
+            self._journal.on_unreadable(result.complaint)
+        if not result.octets:
+            return
+        self.compacted += 1
+        segment.used = result.octets
+        self._due = True  # there may be more of them
+
+    def hold(self) -> tuple[int, list[tuple[int, int]]] | None:
+        """Keep the log as it is now where it is, until `release`: segments are written further, but none goes.
+
+        Return the ticket of the checkpoint that is written now, when it is on disk the rest is too, and for each
+        segment its number and how many octets belong to it (0: all). None: one is being written, ask again; or
+        the log has failed.
+        """
+        if self._pending is not None or self._writing:
+            return None
+        self._due = True
+        self._journal.commit_nothing()
+        if self._journal.failed:
+            return None  # nothing was begun, and others may hold the last ticket
+        ticket = self._journal.last_ticket
+        self._held[ticket] = False
+        # Of one in which nothing lives the file may just be going.
+        there = (each for each in self._journal.ledger.segments if not each.dead)
+        return ticket, [(each.number, 0 if each.sealed else each.used) for each in there]
+
+    def is_held(self, ticket: int) -> bool | None:
+        """Return whether the checkpoint of `hold` is on disk; None if it never will be."""
+        return self._held[ticket]
+
+    def release(self, ticket: int) -> None:
+        """Let go what `hold` kept."""
+        del self._held[ticket]
+        try:
+            self.unlink()
+        except Exception as error:  # noqa: BLE001 - as everything that changes the log
+            self._journal.fail(error)
+
+    def _has_room(self) -> None:
+        self._journal.on_full("")
+
+    def disk_is_full(self, text: str) -> None:
+        """Give the reserve away: what is in flight, and the settles that make room, can be written."""
+        self._journal.on_full(text)
+        self._reserve.give_away(self._journal.clock.now_ms)
+
+    def _trouble(self, error: BaseException) -> None:
+        """Raise the alarm of a full disk; anything else ends the log, because nobody knows what is on disk.
+
+        The reserve goes too: that it can be made again, and the next segment, is how the end of the alarm is noticed.
+        """
+        if isinstance(error, DiskError) and error.full:
+            self.disk_is_full(str(error))
+        else:
+            self._journal.fail(error)
+
+    def status(self) -> dict[str, Any]:
+        """Return figures for `log status`."""
+        return {
+            "checkpoints": list(self.checkpoints),
+            "unlinked": self.unlinked,
+            "compacted": self.compacted,
+            "reserve": self._reserve.there,
+        }

@@ -1,0 +1,132 @@
+"""Reader: messages read back from segments, in the files thread.
+
+What is damaged or missing is told and left out. What cannot be read only now (no descriptor is free, memory is short,
+the disk does not answer) is asked for again: it is not lost, and a queue waits for it.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pybroker.store import format as fmt
+from pybroker.store.disk import DiskError
+from pybroker.store.segments.segment import SegmentFile
+from pybroker.store.worker import reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.run import Run
+    from pybroker.store.disk import Disk
+    from pybroker.store.log import Fetched
+    from pybroker.store.segments.live_index import Index
+    from pybroker.store.segments.scan import Damaged
+    from pybroker.store.worker import Worker
+    from pybroker.stretch import Stretch
+
+    # For each segment: its number, where its records are, and the messages that are wanted of it.
+    Wanted = list[tuple[int, Index, Stretch]]
+
+    class Locate(Protocol):
+        """Says where they are now: a segment may be written anew, or go, before a read that failed is tried again."""
+
+        def __call__(self, *, again: bool) -> Wanted:
+            """Return it, without what is settled if it is asked for again."""
+
+
+# How long after a read that failed the same is tried again.
+RETRY_MS: Final = 1_000
+
+
+class Reader:
+    """Reads the segments of one log, with this epoch.
+
+    `on_unreadable` is told why messages are left out, `on_late` why they come later; of an empty text when they came.
+    """
+
+    __slots__ = ("_disk", "_epoch", "_files", "_late", "_tried_ms", "_waiting", "on_late", "on_unreadable")
+
+    def __init__(self, files: "Worker", disk: "Disk", epoch: int) -> None:
+        self._files = files
+        self._disk = disk
+        self._epoch = epoch
+        self._waiting: list[tuple[Locate, int, Fetched]] = []
+        self._tried_ms = 0
+        self._late = ""
+        self.on_late: Callable[[str], None] = _nobody
+        self.on_unreadable: Callable[[str], None] = _nobody
+
+    def fetch(self, locate: "Locate", steady_ms: int, done: "Fetched", *, again: bool = False) -> None:
+        """Have messages read back, as `read_back` does; `done` is called once with what is there, ascending by seq."""
+        job = partial(read_back, self._disk, self._epoch, locate(again=again), steady_ms)
+        self._files.submit(job, partial(self._read, (locate, steady_ms, done)))
+
+    def _read(self, asked: "tuple[Locate, int, Fetched]", result: Any) -> None:
+        # Whatever goes wrong on the way to `done`, a queue waits for it: until then it is one to be tried again.
+        self._waiting.append(asked)
+        if isinstance(result, BaseException):
+            self._tell(f"messages cannot be read now, which is tried again each second: {reason(result)}")
+            return
+        self._tell("")
+        found, complaints = result
+        for text in complaints:
+            self.on_unreadable(text)
+        self._waiting.pop()[2](found)
+
+    def _tell(self, late: str) -> None:
+        if late != self._late:
+            self._late = late
+            self.on_late(late)
+
+    def tick(self, now_ms: int) -> None:
+        """Try again what failed."""
+        if self._waiting and now_ms - self._tried_ms >= RETRY_MS:
+            self._tried_ms = now_ms
+            while self._waiting:
+                self.fetch(*self._waiting[-1], again=True)
+                self._waiting.pop()
+
+
+def read_back(
+    disk: "Disk", epoch: int, wanted: "Wanted", steady_ms: int
+) -> "tuple[list[tuple[Run, range]], list[str]]":
+    """Return the messages that are wanted, ascending by seq, and a sentence for each reason why some are not there.
+
+    `steady_ms` is what the log's time is ahead of the clock's `now_ms`, in which runs know when they arrived. Raises
+    DiskError: they may be there, but cannot be read now.
+    """
+    found: list[tuple[Run, range]] = []
+    complaints: list[str] = []
+    for number, index, stretch in wanted:
+        damages: list[Damaged] = []
+        try:
+            file = SegmentFile(disk, number, epoch)
+        except DiskError as error:
+            if not error.missing:
+                raise
+            complaints.append(f"{stretch.count} messages are lost: {error}")
+            continue
+        except fmt.FormatError as error:
+            complaints.append(f"messages in segment {number:x} cannot be read: {error}")
+            continue
+        try:
+            runs = file.read_publishes(stretch, index, damages.append)
+        finally:
+            file.close()
+        for run in {id(run): run for run, _ in runs}.values():
+            run.arrived_ms -= steady_ms
+        missing = stretch.count - sum(len(indexes) for _, indexes in runs)
+        if missing:
+            where = ", ".join(f"{each.octets} octets at {each.offset}" for each in damages) or "not found"
+            complaints.append(f"{missing} messages in segment {number:x} cannot be read: damaged: {where}")
+        found += runs
+    found.sort(key=first_seq)
+    return found, complaints
+
+
+def first_seq(part: "tuple[Run, range]") -> int:
+    """Return the seq that messages of a run begin with."""
+    return part[0].first_seq + part[1].start
+
+
+def _nobody(_: str) -> None:
+    """Tell nobody: whoever wants to know puts something else in its place."""

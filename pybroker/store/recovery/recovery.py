@@ -1,0 +1,385 @@
+"""Recovery: what a start finds in the log (data-model.md: Recovery). Reads checkpoint, footers and the tail's records.
+
+What it may believe: a batch that another one follows was complete, because nothing is written behind one that is not on
+disk. So a damaged record in it is damage: it is put into quarantine and reported, everything else stays. The last batch
+counts only if all of it is sound; else the power went while it was written, nothing of it was confirmed, and it is cut
+off without a word of alarm. Neither ever keeps the broker from starting.
+"""
+
+from array import array
+from typing import TYPE_CHECKING, Final
+
+from pybroker.store import format as fmt
+from pybroker.store.disk import NEW_SUFFIX, DiskError
+from pybroker.store.recovery.expected import Expected
+from pybroker.store.recovery.quarantine import keep_aside, quarantine
+from pybroker.store.recovery.reading import UNKNOWN, BatchRead, SegmentRead
+from pybroker.store.segments import log_id as epochs
+from pybroker.store.segments.ack_ranges import Settled, ranges
+from pybroker.store.segments.checkpoint import Checkpoint, checkpoint_name
+from pybroker.store.segments.footer import Footer
+from pybroker.store.segments.live_index import Recovered, Segment, Target
+from pybroker.store.segments.newest import Newest
+from pybroker.store.segments.scan import Damaged
+from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
+from pybroker.stretch import Stretch, merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from pybroker.store.disk import Disk
+    from pybroker.store.segments.scan import Record
+
+__all__ = ["Recovered", "Recovery"]
+
+# No ticket is above it.
+_ALL: Final = (1 << 64) - 1
+
+
+class Recovery:
+    """One start's look at a log. `known` are the ids of the queues that exist; what others had is gone with them.
+
+    `root` is the data folder, if it is not the log's own.
+    """
+
+    def __init__(
+        self,
+        disk: "Disk",
+        known: "Collection[int]",
+        progress: "Callable[[int, int], None]",
+        root: "Disk | None" = None,
+    ) -> None:
+        self._disk = disk
+        self._newest = Newest(root or disk)
+        self._known = known
+        self._progress = progress
+        self._found = Recovered()
+        self._segments: list[SegmentRead] = []
+        self._settles: list[tuple[int, int, array[int]]] = []
+        self._pending: BatchRead | None = None
+        self._proven = 0
+        self._sure = -1
+        self._last = 0  # the ticket read last: the next is one more, whatever a checkpoint knows already
+
+    def run(self) -> Recovered:
+        """Return what is there; the files are in order then: every segment has its footer, the torn tail is cut."""
+        found = self._found
+        self._remove_scraps()
+        found.epoch, told, valid, complaints = epochs.find(self._disk)
+        found.reports += complaints
+        base = valid[0] if valid else Checkpoint(found.epoch)
+        expected = Expected(self._disk, self._newest, base, found)
+        found.checkpoints = [each.ticket for each in valid]
+        found.ticket = base.ticket
+        # What nobody can read is kept, whatever it is: it does not look like the end of anything.
+        self._proven = base.ticket if told else _ALL
+        # Behind a footer whose sync failed one more checkpoint is written at most.
+        self._sure = valid[1].ticket if len(valid) > 1 else -1
+        found.next_seq = max(1, base.next_seq)
+        names = expected.names()
+        # Also if all segments are there: one that was compacted has lost its settles, which two checkpoints had.
+        if names and not valid:
+            found.reports.append(
+                "all checkpoints of the log are missing or damaged: acknowledged messages may be delivered again"
+            )
+        for at, name in enumerate(names):
+            self._progress(at, len(names))
+            self._read(name, base)
+        self._end_of_log()
+        last = self._segments[-1] if self._segments else None
+        for segment in self._segments:
+            if segment.tail and not segment.footed:
+                # Its last sync may have failed: the system shows it all the same, and would let a later one pass.
+                segment.file.write_again(segment.tail, segment.end)
+        if last and not last.footed and (last.file.short or self._last < base.ticket):
+            self._lost_end(last)
+        found.ticket = max(found.ticket, base.ticket)
+        lost = expected.compare(
+            {segment.number for segment in self._segments},
+            {segment.number for segment in self._segments if segment.last_ticket},
+        )
+        self._seal(base)
+        self._count(base)
+        expected.report(lost, self._settles, self._known)
+        if not valid:
+            self._begin_log()
+        found.clean = base.clean and base.ticket == found.ticket
+        found.redelivered = base.redelivered if found.clean else found.ledger.redelivered()
+        self._progress(len(names), len(names))
+        return found
+
+    def _begin_log(self) -> None:
+        """Write a first checkpoint, so that not only segments know the epoch, and a start that there were some."""
+        found, ledger = self._found, self._found.ledger
+        begun = Checkpoint(found.epoch, found.ticket, found.next_seq, settled=ledger.settled())
+        begun.redelivered, begun.next_number, begun.listed = ledger.redelivered(), found.next_number, ledger.listed()
+        try:
+            self._disk.write_file(checkpoint_name(begun.ticket), begun.encode())
+        except DiskError as error:
+            if not error.full:
+                raise
+
+    def _remove_scraps(self) -> None:
+        """Remove what a kill left half made."""
+        for name in self._disk.names():
+            if name.endswith(NEW_SUFFIX):
+                self._disk.unlink(name)
+
+    # -- reading -------------------------------------------------------------------------------------------------------
+
+    def _read(self, name: str, base: "Checkpoint") -> None:
+        number = segment_number(name)
+        assert number is not None
+        file = SegmentFile(self._disk, number, self._found.epoch)
+        if file.complaint:
+            self._found.reports.append(file.complaint)
+        segment = SegmentRead(number, file)
+        self._segments.append(segment)
+        footer = file.read_footer()
+        if footer is not None:
+            if footer.last_ticket > self._sure:
+                file.write_footer_again()
+            self._follows(segment, footer.first_ticket)
+            segment.footed = True
+            segment.stretches = footer.stretches
+            segment.index = footer.index
+            segment.first_ticket, segment.last_ticket = footer.first_ticket, footer.last_ticket
+            segment.newest_ms = footer.newest_ms
+            self._ticket(footer.last_ticket)
+            # It was written when these batches were on disk.
+            self._proven = max(self._proven, footer.last_ticket)
+            if footer.last_ticket <= base.ticket:
+                self._flush_if_followed(footer.first_ticket)
+                self._last = footer.last_ticket
+                return
+        for record in file.scan_all():
+            if isinstance(record, Damaged):
+                self._damage(segment, record)
+            else:
+                self._take(segment, record, base)
+
+    def _take(self, segment: SegmentRead, record: "Record", base: "Checkpoint") -> None:
+        kind, payload = record.type, record.payload
+        segment.end = record.offset + fmt.RECORD_OCTETS + len(payload)
+        if kind in {fmt.BATCH, fmt.PROVEN}:
+            segment.tail = record.offset
+        if kind == fmt.BATCH:
+            head = fmt.decode_batch(payload)
+            self._flush_if_followed(head.ticket)
+            if not segment.first_ticket:
+                self._follows(segment, head.ticket)
+            self._begin(segment, head.ticket, record.offset, head.records)
+            segment.newest_ms = max(segment.newest_ms, head.wall_ms)
+            return
+        if kind == fmt.PROVEN:
+            self._proven = max(self._proven, fmt.decode_proven(payload))
+        if kind in {fmt.PROVEN, fmt.FOOTER}:
+            # Written when all before it was on disk, also a batch whose damaged head no longer tells its ticket.
+            if self._pending is not None:
+                self._flush(self._pending)
+                self._pending = None
+            return
+        batch = self._pending
+        if batch is None or batch.segment is not segment or (batch.left <= 0 and not batch.guessed):
+            # The head of this batch is damaged; a batch's ticket is one more than that of the one before.
+            batch = self._begin(segment, self._last + 1, record.offset, UNKNOWN)
+        batch.left -= 1
+        if kind == fmt.TARGETS:
+            targets = fmt.decode_targets(payload)
+            segment.targets[targets.set_id] = Target(targets.priority, targets.timed, targets.queue_ids)
+        elif kind == fmt.PUBLISH and not segment.footed:
+            batch.publishes.append((record.offset, *fmt.publish_stretch(payload)))
+        elif kind == fmt.SETTLE and batch.ticket > base.ticket:
+            batch.settles += fmt.decode_settle(payload)
+
+    def _begin(self, segment: SegmentRead, ticket: int, offset: int, records: int) -> BatchRead:
+        if self._pending is not None:
+            self._flush(self._pending)
+        self._last = ticket
+        self._ticket(ticket)
+        segment.first_ticket = segment.first_ticket or ticket
+        segment.last_ticket = max(segment.last_ticket, ticket)
+        self._pending = BatchRead(segment, ticket, offset, records)
+        return self._pending
+
+    def _ticket(self, ticket: int) -> None:
+        self._found.ticket = max(self._found.ticket, ticket)
+
+    def _follows(self, segment: SegmentRead, ticket: int) -> None:
+        """Learn a segment's first ticket: it goes on where the one before ended, if that has not lost its end."""
+        before = self._segments[-2] if len(self._segments) > 1 else None
+        if before and before.number + 1 == segment.number and not before.footed and ticket > self._last + 1:
+            self._lost_end(before)
+
+    def _lost_end(self, segment: SegmentRead) -> None:
+        name = segment.file.name
+        self._found.reports.append(f"segment {name} is damaged: its end is missing, with the messages in it")
+
+    def _damage(self, segment: SegmentRead, damaged: Damaged) -> None:
+        """Keep damage for the batch it lies in; behind a whole one it is the beginning of another."""
+        batch = self._pending
+        if batch is None or batch.whole or batch.segment is not segment:
+            batch = self._begin(segment, self._last + 1, damaged.offset, UNKNOWN)
+        batch.left -= 1
+        batch.damaged.append(damaged)
+        segment.end = damaged.offset + damaged.octets
+
+    # -- what counts ---------------------------------------------------------------------------------------------------
+
+    def _flush_if_followed(self, ticket: int) -> None:
+        """Take the batch that is followed by one with this ticket; torn octets of a footer were none."""
+        batch = self._pending
+        if batch is None:
+            return
+        if batch.ticket < ticket:
+            self._flush(batch)
+            self._pending = None
+        elif batch.unreadable:
+            self._forget(batch)
+            self._pending = None
+
+    def _flush(self, batch: BatchRead) -> None:
+        """Let a batch count that is complete, but for what is damaged in it."""
+        segment = batch.segment
+        for offset, set_id, messages in batch.publishes:
+            stretch = segment.sets.get(set_id)
+            if stretch is None:
+                stretch = segment.sets[set_id] = Stretch()
+                segment.starts[set_id] = offset
+            segment.index.add(messages[0][0], offset)
+            for first, count, size in messages:
+                stretch.add(first, count, size)
+        self._settles += batch.settles
+        for damaged in batch.damaged:
+            self._quarantine(segment, damaged)
+        if batch.left > 0 and not batch.damaged:
+            self._lost_end(segment)
+
+    def _end_of_log(self) -> None:
+        """Decide about the last batch: nothing follows it that would prove it."""
+        batch, self._pending = self._pending, None
+        if batch is None:
+            return
+        if batch.whole or batch.ticket <= self._proven:
+            self._flush(batch)
+            return
+        segment = batch.segment
+        self._found.cut = (
+            f"the log ended in an incomplete, unconfirmed batch: truncated {segment.end - batch.offset} octets "
+            f"of segment {segment.number:x}"
+        )
+        segment.file.cut(batch.offset, segment.end)
+        self._forget(batch)
+
+    def _forget(self, batch: BatchRead) -> None:
+        """Let a batch never have been, nor its ticket, so that the next one has it: a gap tells that one is missing."""
+        segment = batch.segment
+        segment.end = batch.offset
+        self._last = self._found.ticket = segment.last_ticket = batch.ticket - 1
+        if segment.last_ticket < segment.first_ticket:
+            segment.first_ticket = segment.last_ticket = 0
+
+    def _address(self, segment: SegmentRead) -> None:
+        """Find out where messages went whose set was named anywhere in the segment."""
+        for set_id, stretch in segment.sets.items():
+            target = segment.targets.get(set_id)
+            if target is None:
+                self._found.reports.append(
+                    f"the log is damaged: segment {segment.number:x}, {stretch.count} messages from offset "
+                    f"{segment.starts[set_id]} on have lost the record of their queues and are lost"
+                )
+            else:
+                segment.stretches[target] = stretch
+
+    def _quarantine(self, segment: SegmentRead, damaged: Damaged) -> None:
+        self._found.reports.append(quarantine(self._disk, segment.file, damaged))
+
+    # -- what lives ----------------------------------------------------------------------------------------------------
+
+    def _seal(self, base: "Checkpoint") -> None:
+        """Give every segment its footer: the next start need not read it again. One without a batch goes."""
+        for segment in self._segments:
+            segment.file.close()
+            if segment.footed:
+                continue
+            self._address(segment)
+            if not segment.last_ticket:
+                # It would have a start believe that something is missing, once the one before it is gone.
+                if segment.number in base.listed or segment.file.complaint:
+                    self._found.reports.append(
+                        f"segment {segment.file.name} contains no batch{keep_aside(self._disk, segment.file.name)}"
+                    )
+                else:
+                    self._disk.unlink(segment.file.name)
+                continue
+            try:
+                tickets = segment.first_ticket, segment.last_ticket
+                footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
+                seal_segment(self._disk, segment.number, segment.file.seed, segment.end, footer)
+            except DiskError as error:
+                if not error.full:
+                    raise  # a full disk costs the next start some time, and nothing else
+        self._segments = [segment for segment in self._segments if segment.last_ticket]
+
+    def _count(self, base: "Checkpoint") -> None:
+        """Work out what lives: what was published, without what was settled."""
+        found, ledger = self._found, self._found.ledger
+        next_seq = 1
+        for each in self._segments:
+            firsts = [stretch.first_seq for stretch in each.stretches.values() if stretch.count]
+            segment = Segment(each.number, each.file.seed, min(firsts, default=next_seq), each.end, each.end)
+            segment.sealed = True
+            segment.index = each.index
+            segment.first_ticket, segment.last_ticket = each.first_ticket, each.last_ticket
+            segment.settled = {
+                queue_id: Settled(pairs)
+                for queue_id, pairs in base.settled.get(each.number, {}).items()
+                if queue_id in self._known
+            }
+            segment.newest_ms = each.newest_ms
+            found.newest_ms = max(found.newest_ms, each.newest_ms)
+            segment.last_seq = max(
+                [stretch.last_seq for stretch in each.stretches.values() if stretch.count], default=0
+            )
+            ledger.add(segment)
+            there = (*each.stretches.values(), *each.sets.values())
+            next_seq = max([next_seq, *[stretch.last_seq + 1 for stretch in there if stretch.count]])
+        found.next_seq = max(found.next_seq, next_seq)
+        if not (base.clean and base.ticket == found.ticket):
+            for queue_id, first, last, deliveries in base.redelivered:
+                ledger.give_back(queue_id, deliveries, array("Q", (first, last)))
+        for queue_id, deliveries, pairs in self._settles:
+            # Also of messages whose own record is damaged: one that took such a seq anew would be settled already.
+            found.next_seq = max(found.next_seq, max(pairs, default=0) + 1)
+            if deliveries:
+                ledger.give_back(queue_id, deliveries, pairs)
+            elif queue_id in self._known:
+                for first, last in ranges(pairs):
+                    for segment, start, end in ledger.locate(first, last):
+                        segment.settled.setdefault(queue_id, Settled()).add(start, end)
+        for each, segment in zip(self._segments, ledger.segments, strict=True):
+            self._live(segment, each.stretches)
+
+    def _live(self, segment: Segment, stretches: dict[Target, Stretch]) -> None:
+        queues: dict[int, dict[int, list[tuple[bool, Stretch]]]] = {}
+        for target, stretch in stretches.items():
+            for queue_id in target.queue_ids:
+                self._found.next_queue_id = max(self._found.next_queue_id, queue_id + 1)
+                if queue_id not in self._known:
+                    continue
+                segment.published += stretch.count
+                settled = segment.settled.get(queue_id)
+                left = stretch if settled is None else stretch.without(ranges(settled.normalize()))
+                if left.count:
+                    queues.setdefault(queue_id, {}).setdefault(target.priority, []).append((target.timed, left))
+        for queue_id, by_priority in queues.items():
+            parts = self._found.queues.setdefault(queue_id, [])
+            count = 0
+            for priority, lefts in by_priority.items():
+                whole = merge([left for _, left in lefts])
+                count += whole.count
+                parts.append((priority, any(timed for timed, _ in lefts), whole))
+            segment.pairs[queue_id] = count
+            segment.live += count
+        for queue_id in segment.settled:
+            segment.pairs.setdefault(queue_id, 0)

@@ -1,0 +1,70 @@
+"""Footer: what a sealed segment says of itself, so that a start need not read it: its messages, and where they are.
+
+FOOTER    first ticket u64 | last ticket u64 | newest wall ms u64 | sets u32 | points u32 |
+          sets * (priority u8 | timed u8 | 0 u16 | queues u32 | elements u32 | 0 u32 | queues * queue id u64 |
+                  elements * first seq u64 | elements * count u32 | elements * body size u32) |
+          points * first seq u64 | points * offset u32
+"""
+
+import struct
+from array import array
+from dataclasses import dataclass, field
+from typing import Final
+
+from pybroker.store.format import FormatError, column, little
+from pybroker.store.segments.live_index import Index, Target
+from pybroker.stretch import Stretch
+
+_HEAD: Final = struct.Struct("<QQQII")
+_SET: Final = struct.Struct("<BBHIII")
+
+
+@dataclass(slots=True)
+class Footer:
+    """`stretches` has what was published, by target, `index` a point every few KiB; tickets from first to last."""
+
+    first_ticket: int = 0
+    last_ticket: int = 0
+    newest_ms: int = 0
+    stretches: dict[Target, Stretch] = field(default_factory=dict)
+    index: Index = field(default_factory=Index)
+
+    def encode(self) -> bytes:
+        """Return the payload of the FOOTER record."""
+        index = self.index
+        sizes = len(self.stretches), len(index.seqs)
+        parts = [_HEAD.pack(self.first_ticket, self.last_ticket, self.newest_ms, *sizes)]
+        for target, stretch in self.stretches.items():
+            ids = array("Q", target.queue_ids)
+            parts.append(_SET.pack(target.priority, target.timed, 0, len(ids), len(stretch), 0))
+            parts += map(little, (ids, stretch.firsts, stretch.counts, stretch.sizes))
+        parts += (little(index.seqs), little(index.offsets))
+        return b"".join(parts)
+
+    @classmethod
+    def decode(cls, payload: bytes) -> "Footer":
+        """Read the payload of a FOOTER record, whose crc was right. Raises FormatError."""
+        try:
+            return cls._decode(payload)
+        except struct.error as error:
+            raise FormatError("a footer has too few octets") from error
+
+    @classmethod
+    def _decode(cls, payload: bytes) -> "Footer":
+        first_ticket, last_ticket, newest_ms, sets, points = _HEAD.unpack_from(payload)
+        made = cls(first_ticket, last_ticket, newest_ms)
+        at = _HEAD.size
+        for _ in range(sets):
+            priority, timed, _, queues, elements, _ = _SET.unpack_from(payload, at)
+            at += _SET.size
+            ids = column("Q", payload, at, queues)
+            at += 8 * queues
+            firsts = column("Q", payload, at, elements)
+            counts = column("I", payload, at + 8 * elements, elements)
+            sizes = column("I", payload, at + 12 * elements, elements)
+            at += 16 * elements
+            made.stretches[Target(priority, bool(timed), tuple(ids))] = Stretch.of(firsts, counts, sizes)
+        made.index = Index(column("Q", payload, at, points), column("I", payload, at + 8 * points, points))
+        if at + 12 * points != len(payload):
+            raise FormatError("a footer has not as many octets as it says")
+        return made

@@ -1,0 +1,344 @@
+"""Ledger: what of the log is still live, by segment. Plain numbers and ranges; it knows neither files nor messages.
+
+A *pair* is a message in a queue: a message that reached three queues is three pairs. Each segment counts its live
+pairs, and has for each queue the seqs that this one has settled. That is all a checkpoint stores: what was published
+stands in the segments themselves.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pybroker.store.segments.ack_ranges import Settled, ranges
+from pybroker.store.segments.checkpoint import Listed
+from pybroker.store.segments.delivery_counts import highest, joined
+from pybroker.stretch import Stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pybroker.run import Run
+
+# The sparse index of a segment has a point this often.
+INDEX_EVERY_OCTETS: Final = 4_096
+# How often targets are named in a segment at least, while they are used: one damaged record is not to cost them all.
+NAME_EVERY_OCTETS: Final = 1_048_576
+# So many queues that were forgotten last are remembered: of them alone nothing need be counted when it is settled.
+FORGOTTEN_MAX: Final = 4_096
+
+
+class Target(NamedTuple):
+    """Where messages went: their queues, and what a queue must know to put them in place. One id in each segment."""
+
+    priority: int
+    timed: bool
+    queue_ids: tuple[int, ...]
+
+
+class Index:
+    """Where a segment's records are: a point for every few KiB. Grows while the segment is written."""
+
+    __slots__ = ("offsets", "seqs")
+
+    def __init__(self, seqs: "array[int] | None" = None, offsets: "array[int] | None" = None) -> None:
+        self.seqs = seqs if seqs is not None else array("Q")
+        self.offsets = offsets if offsets is not None else array("I")
+
+    def add(self, seq: int, offset: int) -> int:
+        """Learn where the record lies that begins with this message: a point, if the one before is far enough away.
+
+        Return the lowest offset of the next point: who adds many need not tell of what is before it.
+        """
+        offsets = self.offsets
+        if not offsets or offset - offsets[-1] >= INDEX_EVERY_OCTETS:
+            self.seqs.append(seq)
+            offsets.append(offset)
+        return offsets[-1] + INDEX_EVERY_OCTETS
+
+
+class Segment:
+    """One segment file as the hub knows it.
+
+    Its messages have seqs from `first_seq` to `last_seq`, which is below the next segment's first; 0: it has none.
+    `stretches` says by target what was published; it is kept until the footer is on disk, as are `sets`, the targets'
+    numbers, and `targets`, those named lately. `last_ticket` is the last batch in it, of `newest_ms` in steady wall
+    time. `used` octets of `size` are written. `seed` is what the crc of each of its records begins from. `kept`: what
+    is counted of it is wrong, so it stays; `dead`: the newest checkpoint says that nothing in it is live.
+    """
+
+    __slots__ = (
+        "dead",
+        "first_seq",
+        "first_ticket",
+        "index",
+        "kept",
+        "last_seq",
+        "last_ticket",
+        "live",
+        "name_at",
+        "newest_ms",
+        "number",
+        "pairs",
+        "published",
+        "sealed",
+        "seed",
+        "sets",
+        "settled",
+        "size",
+        "stretches",
+        "targets",
+        "used",
+    )
+
+    def __init__(self, number: int, seed: int, first_seq: int, size: int, used: int) -> None:
+        self.number = number
+        self.seed = seed
+        self.first_seq = first_seq
+        self.last_seq = 0
+        self.first_ticket = 0
+        self.last_ticket = 0
+        self.newest_ms = 0
+        self.size = size
+        self.used = used
+        self.live = 0
+        self.published = 0
+        self.pairs: dict[int, int] = {}
+        self.settled: dict[int, Settled] = {}
+        self.sets: dict[Target, int] = {}
+        self.targets: dict[Target, int] = {}
+        self.name_at = used
+        self.stretches: dict[Target, Stretch] = {}
+        self.index = Index()
+        self.sealed = self.dead = self.kept = False
+
+    def name_again(self) -> None:
+        """Have targets named when they are next used, if that was a while ago: twice as far each time, to a limit."""
+        if self.used >= self.name_at:
+            self.name_at = self.used + min(self.used, NAME_EVERY_OCTETS)
+            self.targets = {}
+
+    def name(self, target: Target) -> int:
+        """Return the number of a target that is to be named now."""
+        number = self.targets[target] = self.sets.setdefault(target, len(self.sets) + 1)
+        return number
+
+    def publish(self, target: Target, run: "Run", indexes: range) -> None:
+        """Count consecutive messages of a run."""
+        n = len(indexes)
+        stretch = self.stretches.get(target)
+        if stretch is None:
+            stretch = self.stretches[target] = Stretch()
+        first = run.first_seq + indexes.start
+        self.last_seq = max(self.last_seq, first + n - 1)
+        if run.body_size >= 0:
+            stretch.add(first, n, run.body_size)
+        else:
+            for seq, content in enumerate(run.take(indexes), first):
+                stretch.add(seq, 1, int.from_bytes(content[11:19]))
+        self.count(target.queue_ids, n)
+
+    def count(self, queue_ids: tuple[int, ...], n: int) -> None:
+        """Count `n` messages for each of these queues as live."""
+        pairs = self.pairs
+        for queue_id in queue_ids:
+            pairs[queue_id] = pairs.get(queue_id, 0) + n
+        self.published += n * len(queue_ids)
+        self.live += n * len(queue_ids)
+
+    def live_of(self, queue_id: int, part: Stretch) -> Stretch:
+        """Return what of a queue's messages here lives still."""
+        if self.dead or not self.pairs.get(queue_id):
+            return Stretch()
+        left = part.between(self.first_seq, self.last_seq)
+        if left.count and (settled := self.settled.get(queue_id)) is not None:
+            for pairs in settled.within(left.first_seq, left.last_seq):
+                left = left.without(ranges(pairs))
+        return left
+
+    def settle(self, queue_id: int, first: int, last: int) -> bool:
+        """Count seqs as settled. Return whether they can be: so many of this queue live between these seqs."""
+        left = self.pairs.get(queue_id, 0)
+        n = last - first + 1
+        if n > left or first < self.first_seq or last > self.last_seq:
+            self.kept = True
+            return False
+        self.live -= n
+        if left == n:
+            # Its ranges stay: without them a restart would bring the messages back.
+            self.pairs[queue_id] = 0
+        else:
+            self.pairs[queue_id] = left - n
+        ranges = self.settled.get(queue_id)
+        if ranges is None:
+            ranges = self.settled[queue_id] = Settled()
+        ranges.add(first, last)
+        return True
+
+    def unsettled(self, queue_id: int, first: int, last: int) -> "Iterable[tuple[int, int]]":
+        """Give the parts of a seq range that a queue has not settled."""
+        settled = self.settled.get(queue_id)
+        for pairs in settled.within(first, last) if settled is not None else ():
+            at = bisect_left(pairs, first)
+            at -= at % 2  # amid a range, or on its last: that one is to be looked at as well
+            while at < len(pairs) and pairs[at] <= last:
+                if pairs[at] > first:
+                    yield first, pairs[at] - 1
+                first = max(first, pairs[at + 1] + 1)
+                at += 2
+        if first <= last:
+            yield first, last
+
+
+class Ledger:
+    """Segments in the order of their seqs; the last one is being written, if there is any.
+
+    `on_broken` is told what cannot be: the counts decide what is unlinked, so the operator must know.
+    """
+
+    __slots__ = ("_first_seqs", "_forgotten", "_forgotten_first", "on_broken", "returned", "segments")
+
+    def __init__(self) -> None:
+        self.segments: list[Segment] = []
+        # What came back to queues that count it, by queue: (first seq, last seq) -> deliveries. The highest is right.
+        self.returned: dict[int, dict[tuple[int, int], int]] = {}
+        self._first_seqs: list[int] = []
+        self._forgotten: set[int] = set()
+        self._forgotten_first: deque[int] = deque()
+        self.on_broken: Callable[[str], None] = _nobody
+
+    def add(self, segment: Segment) -> None:
+        """Append a segment, whose seqs are above all others."""
+        self.segments.append(segment)
+        self._first_seqs.append(segment.first_seq)
+
+    def remove(self, segment: Segment) -> None:
+        """Take out a segment that is no more."""
+        at = self.segments.index(segment)
+        del self.segments[at]
+        del self._first_seqs[at]
+
+    def locate(self, first: int, last: int) -> "Iterable[tuple[Segment, int, int]]":
+        """Give the segments in which seqs `first .. last` are, with the part that is in each."""
+        firsts, segments = self._first_seqs, self.segments
+        at = bisect_right(firsts, first) - 1
+        if at < 0:
+            at, first = 0, firsts[0] if firsts else last + 1
+        while first <= last:
+            end = firsts[at + 1] - 1 if at + 1 < len(firsts) else last
+            if first <= end:
+                yield segments[at], first, min(last, end)
+                first = end + 1
+            at += 1
+
+    def settle(self, queue_id: int, pairs: "array[int]") -> None:
+        """Count seq ranges (first, last, first, last ...) of a queue as settled; of one forgotten nothing is live."""
+        if queue_id in self._forgotten:
+            return
+        for first, last in ranges(pairs):
+            counted = 0
+            for segment, start, end in self.locate(first, last):
+                if segment.settle(queue_id, start, end):
+                    counted += end - start + 1
+            if counted != last - first + 1:
+                self.on_broken(
+                    f"internal error in the log: messages {first} to {last} of queue {queue_id} are settled, "
+                    f"but {last - first + 1 - counted} of them are in no segment; segments that may contain "
+                    "them are kept"
+                )
+
+    def forget_queue(self, queue_id: int) -> None:
+        """Count nothing of a queue as live any more."""
+        for segment in self.segments:
+            segment.live -= segment.pairs.pop(queue_id, 0)
+            segment.settled.pop(queue_id, None)
+        self.returned.pop(queue_id, None)
+        self._forgotten.add(queue_id)
+        self._forgotten_first.append(queue_id)
+        if len(self._forgotten_first) > FORGOTTEN_MAX:
+            self._forgotten.discard(self._forgotten_first.popleft())
+
+    def give_back(self, queue_id: int, deliveries: int, pairs: "array[int]") -> None:
+        """Note how often messages were delivered that came back to a queue."""
+        returned = self.returned.setdefault(queue_id, {})
+        for each in ranges(pairs):
+            # A batch has them by number, in the order in which each number came first.
+            returned[each] = max(deliveries, returned.get(each, 0))
+
+    def redelivered(self) -> list[tuple[int, int, int, int]]:
+        """Return what came back and is live: (queue, first seq, last seq, deliveries), ascending in each queue."""
+        found: list[tuple[int, int, int, int]] = []
+        for queue_id, returned in list(self.returned.items()):
+            alive = joined(
+                (first, last, times)
+                for start, stop, times in highest(returned)
+                for segment, low, high in self.locate(start, stop)
+                for first, last in segment.unsettled(queue_id, low, high)
+            )
+            self.returned[queue_id] = {(first, last): times for first, last, times in alive}
+            if not alive:
+                del self.returned[queue_id]
+            found += [(queue_id, *each) for each in alive]
+        return found
+
+    def settled(self) -> dict[int, dict[int, "array[int]"]]:
+        """Return what is settled, by segment number and queue: what a checkpoint stores. The arrays are copies."""
+        return {
+            segment.number: {queue_id: ranges.copy() for queue_id, ranges in segment.settled.items()}
+            for segment in self.segments
+            if segment.settled
+        }
+
+    def listed(self) -> dict[int, Listed]:
+        """Return what a checkpoint says of the segments that there are, by number. The dicts are copies."""
+        return {
+            each.number: Listed(
+                each.number,
+                each.first_ticket,
+                each.last_ticket,
+                each.first_seq,
+                each.sealed,
+                {queue_id: live for queue_id, live in each.pairs.items() if live},
+            )
+            for each in self.segments
+        }
+
+
+class Missing(NamedTuple):
+    """A segment that should be there and is not; `live` says how many messages were in it, by queue, if it is known."""
+
+    name: str
+    live: dict[int, int]
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What a start found. `queues` has what lives, by id, as (priority, timed, messages); `reports` what is not normal.
+
+    Below `next_queue_id` are the ids of all queues that messages in the log reached, also of those that do not exist: a
+    kill may leave a message whose queue was not on disk yet, and that is not to become another queue's.
+
+    `redelivered` has messages that had been delivered before: (queue, first, last, deliveries); after a clean stop all
+    of them, else those of queues that limit it. `next_number` is what the next segment gets. `missing` are segments
+    that should be there.
+    """
+
+    ledger: Ledger = field(default_factory=Ledger)
+    epoch: int = -1  # not looked for yet
+    next_seq: int = 1
+    next_queue_id: int = 1
+    ticket: int = 0
+    newest_ms: int = 0
+    checkpoints: list[int] = field(default_factory=list)
+    clean: bool = False
+    redelivered: list[tuple[int, int, int, int]] = field(default_factory=list)
+    queues: dict[int, list[tuple[int, bool, Stretch]]] = field(default_factory=dict)
+    reports: list[str] = field(default_factory=list)
+    cut: str = ""
+    next_number: int = 1
+    missing: list[Missing] = field(default_factory=list)
+
+
+def _nobody(_: str) -> None:
+    """Tell nobody: whoever wants to know puts something else in its place."""

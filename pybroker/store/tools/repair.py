@@ -1,0 +1,222 @@
+"""Repair: takes out of a data folder what is damaged, so that nothing complains of it any more. No node runs on it.
+
+Each start does most of this by itself (recovery.py, definition_recovery.py): what is damaged is put into quarantine and
+reported. But it stays in its segment, and is reported at every start. Here segments are written anew without it.
+"""
+
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Final
+
+from pybroker.store import format as fmt
+from pybroker.store.definitions.definition_recovery import open_definitions
+from pybroker.store.definitions.rows import queue_ids
+from pybroker.store.disk import Disk, DiskError
+from pybroker.store.log_path import log_folder
+from pybroker.store.recovery.quarantine import QUARANTINE, quarantine
+from pybroker.store.recovery.recovery import Recovery
+from pybroker.store.segments import log_id as epochs
+from pybroker.store.segments.checkpoint import checkpoint_ticket
+from pybroker.store.segments.footer import Footer
+from pybroker.store.segments.live_index import Index, Target
+from pybroker.store.segments.scan import Damaged
+from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
+from pybroker.store.tools.scrub import Survey, survey_log
+from pybroker.stretch import Stretch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pybroker.store.segments.scan import Record
+
+# Octets done, of how many; at the end a sentence for each thing that was repaired.
+Work = Generator[tuple[int, int], None, list[str]]
+# Given to a batch whose head is lost.
+UNKNOWN_MS: Final = 0
+
+
+def repair(data: "Path") -> Work:
+    """Repair definitions, then the log. Raises DiskError, VersionError, NewerSchemaError: nothing can be done here."""
+    opened = open_definitions(Disk(data))
+    done = [*opened.notices, *opened.reports]
+    known = queue_ids(opened.rows)
+    opened.file.close()
+    folder = log_folder(data)
+    if not folder.is_dir():
+        return done
+    disk = Disk(folder)
+    done += yield from _damaged_footers(disk)
+    found = Recovery(disk, known, _nobody).run()
+    if found.cut:
+        done.append(found.cut)
+    # What it complained of is told when it is taken out.
+    done += [report for report in found.reports if not report.startswith("the log is damaged")]
+    done += _set_aside_checkpoints(disk)
+    numbers = [number for name in disk.names() if (number := segment_number(name)) is not None]
+    for at, number in enumerate(numbers):
+        yield at, len(numbers)
+        if _is_damaged(disk, number, found.epoch):
+            done += _write_anew(disk, number, found.epoch)
+    return done
+
+
+def _damaged_footers(disk: Disk) -> Work:
+    """Return what is wrong with footers: recovery makes them anew without a word, since nothing is lost with them."""
+    survey = Survey()
+    yield from survey_log(disk, survey)
+    return [text for text in survey.damage if "footer" in text.lower()]
+
+
+def _set_aside_checkpoints(disk: Disk) -> list[str]:
+    """Move checkpoints that are no use out of the way, of which recovery told; return which could not be kept."""
+    told = []
+    sound = {each.ticket for each in epochs.find(disk).checkpoints}
+    for name in disk.names():
+        ticket = checkpoint_ticket(name)
+        if ticket is not None and ticket not in sound:
+            try:
+                disk.below(QUARANTINE).write_file(name, disk.read_file(name))
+            except DiskError as error:
+                told.append(f"{name} could not be kept: {error}")
+            disk.unlink(name)
+            disk.sync_folder()
+    return told
+
+
+def _is_damaged(disk: Disk, number: int, epoch: int) -> bool:
+    file = SegmentFile(disk, number, epoch)
+    try:
+        return bool(file.complaint) or any(isinstance(found, Damaged) for found in file.scan_all())
+    finally:
+        file.close()
+
+
+def _write_anew(disk: Disk, number: int, epoch: int) -> list[str]:
+    """Write a segment again with its sound records alone, it is gone if there are none; say what is taken out."""
+    file = SegmentFile(disk, number, epoch)
+    told = [file.complaint] if file.complaint else []
+    segment = _Anew(number, epoch)
+    try:
+        segment.address(file)
+        for found in file.scan_all():
+            if isinstance(found, Damaged):
+                told.append(quarantine(disk, file, found))
+            else:
+                segment.take(found)
+    finally:
+        file.close()
+    segment.end_batch()
+    name = fmt.segment_name(number)
+    if not segment.last_ticket:
+        disk.unlink(name)
+        disk.sync_folder()
+        return told
+    disk.write_file(name, segment.encode())
+    tickets = segment.first_ticket, segment.last_ticket
+    footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
+    seal_segment(disk, number, segment.seed, segment.used, footer)
+    return told
+
+
+class _Anew:
+    """A segment while it is written again. Its batches keep their tickets, with the records that are left of them."""
+
+    def __init__(self, number: int, epoch: int) -> None:
+        self.number = number
+        self.epoch = epoch
+        self.seed = fmt.seed(epoch, number)
+        self.first_ticket = self.last_ticket = self.newest_ms = 0
+        self.stretches: dict[Target, Stretch] = {}
+        self.index = Index()
+        self.used = fmt.HEADER_OCTETS
+        self._parts: list[bytes] = []
+        self._head = fmt.Batch(0, UNKNOWN_MS, 0, 0)
+        self._left = 0
+        self._records: list[Record] = []
+        self._targets: dict[int, Target] = {}
+        self._untold: set[int] = set()  # known from elsewhere than from in front of their messages
+
+    def address(self, file: SegmentFile) -> None:
+        """Learn where messages went, from anywhere in the segment or its footer; what was not told first will be."""
+        starts: dict[int, int] = {}
+        for found in file.scan_all():
+            if isinstance(found, Damaged):
+                continue
+            if found.type == fmt.TARGETS:
+                said = fmt.decode_targets(found.payload)
+                self._targets[said.set_id] = Target(said.priority, said.timed, said.queue_ids)
+            elif found.type == fmt.PUBLISH:
+                set_id, messages = fmt.publish_stretch(found.payload)
+                if set_id not in self._targets:
+                    starts.setdefault(set_id, messages[0][0])
+        footer = file.read_footer() or Footer()
+        for set_id in starts.keys() - self._targets.keys():
+            for target, stretch in footer.stretches.items():
+                if stretch.between(starts[set_id], starts[set_id]).count:
+                    self._targets[set_id] = target
+        self._untold = starts.keys() & self._targets.keys()
+
+    def take(self, record: "Record") -> None:
+        """Take the next sound record."""
+        kind = record.type
+        if kind == fmt.BATCH:
+            self.end_batch()
+            self._head = fmt.decode_batch(record.payload)
+            self._left = self._head.records
+            # Batches of which nothing is left are empty from now on: a gap would say that more is missing.
+            for ticket in range(self.last_ticket + 1, self._head.ticket) if self.last_ticket else ():
+                self._add(fmt.batch_header(ticket, UNKNOWN_MS, 0, 0, self.seed))
+            self.first_ticket = self.first_ticket or self._head.ticket
+            self.last_ticket = self._head.ticket
+            self.newest_ms = max(self.newest_ms, self._head.wall_ms)
+        elif kind in {fmt.PROVEN, fmt.FOOTER}:
+            self.end_batch()
+        else:
+            if self._left <= 0:
+                # The head of this batch is lost: its ticket is one more than that of the one before.
+                self.end_batch()
+                self._head = fmt.Batch(self.last_ticket + 1, UNKNOWN_MS, 0, 0)
+                self.first_ticket = self.first_ticket or self._head.ticket
+                self.last_ticket = self._head.ticket
+                self._left = 1 << 32
+            self._left -= 1
+            self._records.append(record)
+
+    def end_batch(self) -> None:
+        """Write the batch that was read, as far as there is one."""
+        if self._head.ticket:
+            kept = [record for record in self._records if self._counts(record)]
+            names = [fmt.targets(set_id, *self._targets[set_id], self.seed) for set_id in sorted(self._untold)]
+            self._untold = set()
+            octets = sum(fmt.RECORD_OCTETS + len(record.payload) for record in kept) + sum(map(len, names))
+            count = len(names) + len(kept)
+            self._add(fmt.batch_header(self._head.ticket, self._head.wall_ms, count, octets, self.seed))
+            for name in names:
+                self._add(name)
+            for record in kept:
+                if record.type == fmt.PUBLISH:
+                    self._publish(record)
+                self._add(fmt.record(record.type, record.payload, self.seed))
+        self._head, self._left, self._records = fmt.Batch(0, UNKNOWN_MS, 0, 0), 0, []
+
+    def encode(self) -> bytes:
+        """Return the octets of the file, without its footer."""
+        return fmt.segment_header(self.number, self.epoch, self.used) + b"".join(self._parts)
+
+    def _counts(self, record: "Record") -> bool:
+        """Tell whether a record can be used: messages whose queues are not known cannot."""
+        return record.type != fmt.PUBLISH or fmt.publish_stretch(record.payload)[0] in self._targets
+
+    def _publish(self, record: "Record") -> None:
+        set_id, messages = fmt.publish_stretch(record.payload)
+        stretch = self.stretches.setdefault(self._targets[set_id], Stretch())
+        for first, count, size in messages:
+            stretch.add(first, count, size)
+        self.index.add(messages[0][0], self.used)
+
+    def _add(self, octets: bytes) -> None:
+        self._parts.append(octets)
+        self.used += len(octets)
+
+
+def _nobody(_done: int, _of: int) -> None:
+    """Tell nobody."""

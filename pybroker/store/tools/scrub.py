@@ -1,0 +1,178 @@
+"""Survey: reads all there is of a log, changes nothing, and says what is not as it was written.
+
+Recovery asks what lives; this asks whether every octet is sound, also of what nobody needs any more. What a kill may
+leave behind (a torn tail, a segment without a footer) is told apart from damage.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pybroker.store import format as fmt
+from pybroker.store.definitions.definition_recovery import NAME, examine
+from pybroker.store.definitions.snapshot import read_snapshots
+from pybroker.store.segments import log_id as epochs
+from pybroker.store.segments.scan import Damaged
+from pybroker.store.segments.segment import SegmentFile, segment_number
+
+if TYPE_CHECKING:
+    from pybroker.store.disk import Disk
+    from pybroker.store.segments.scan import Record
+
+# Octets read, of how many.
+Steps = Generator[tuple[int, int], None, None]
+
+
+@dataclass(slots=True)
+class Survey:
+    """What was found: `damage` has a sentence for each thing that is not sound, `notes` what a kill explains."""
+
+    segments: int = 0
+    batches: int = 0
+    messages: int = 0
+    octets: int = 0
+    definitions: int = 0
+    damage: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class _Reading:
+    """One segment while its records are read. A batch is whole when as many came as its head said, all sound."""
+
+    def __init__(self, survey: Survey, name: str) -> None:
+        self.survey = survey
+        self.name = name
+        self.ticket = 0
+        self.left = 0
+        self.damaged: list[Damaged] = []
+        self.sets: set[int] = set()
+        self.starts: dict[int, int] = {}  # where messages of a set are first
+        self.messages = 0
+        self.proven = 0
+        self.footed = False
+
+    def take(self, found: "Record | Damaged") -> None:
+        """Look at the next record."""
+        if isinstance(found, Damaged):
+            self.damaged.append(found)
+            self.left -= 1
+            return
+        kind, payload = found.type, found.payload
+        if kind == fmt.BATCH:
+            head = fmt.decode_batch(payload)
+            if self.ticket and head.ticket != self.ticket + 1 and not self.damaged:
+                self._tell(f"batch {head.ticket} follows batch {self.ticket}")
+            self.end()
+            self.ticket, self.left = head.ticket, head.records
+            self.survey.batches += 1
+        elif kind in {fmt.PROVEN, fmt.FOOTER}:
+            self.end()
+            if kind == fmt.PROVEN:
+                self.proven = fmt.decode_proven(payload)
+            else:
+                self.footed = True
+        else:
+            self.left -= 1
+            if kind == fmt.TARGETS:
+                self.sets.add(fmt.decode_targets(payload).set_id)
+            elif kind == fmt.PUBLISH:
+                set_id, parts = fmt.publish_stretch(payload)
+                self.starts.setdefault(set_id, found.offset)
+                self.messages += sum([count for _, count, _ in parts])
+
+    def end(self) -> None:
+        """Judge the batch that has ended: something was written behind it, so all of it had been on disk."""
+        if self.left > 0 and not self.damaged:
+            self._tell(f"batch {self.ticket} lacks {self.left} records")
+        for damaged in self.damaged:
+            self._tell(f"{damaged.octets} octets at {damaged.offset} ({fmt.TYPE_NAMES[damaged.type]}) are damaged")
+        self.left, self.damaged = 0, []
+
+    def tail(self, *, proven: int) -> None:
+        """Judge the last batch of the log: what is not whole was being written when the process ended."""
+        if (self.left > 0 or self.damaged) and self.ticket > max(self.proven, proven):
+            octets = sum(damaged.octets for damaged in self.damaged)
+            self.survey.notes.append(
+                f"{self.name} ends in an incomplete, unconfirmed batch ({octets} octets): the next start truncates it"
+            )
+            self.left, self.damaged = 0, []
+        self.end()
+
+    def address(self) -> None:
+        """Judge whether all messages say, here or elsewhere in the segment, where they went."""
+        for set_id, offset in self.starts.items():
+            if set_id not in self.sets:
+                self._tell(f"messages from offset {offset} on have lost the record of their queues")
+
+    def _tell(self, text: str) -> None:
+        self.survey.damage.append(f"{self.name}: {text}")
+
+
+def survey_log(disk: "Disk", survey: Survey, used: Mapping[int, int] | None = None) -> Steps:
+    """Read every segment and checkpoint. Raises DiskError, VersionError.
+
+    `used`: how many octets of which segments count (0: all), while a node goes on writing behind them.
+    """
+    epoch, _, sound, complaints = epochs.find(disk)
+    survey.damage += complaints
+    numbers = [number for name in disk.names() if (number := segment_number(name)) is not None]
+    if used is not None:
+        survey.damage += [f"{fmt.segment_name(number)} is missing" for number in used if number not in numbers]
+        numbers = [number for number in numbers if number in used]
+    proven = max((each.ticket for each in sound), default=0)
+    sizes = {number: (used or {}).get(number, 0) or disk.size_of(fmt.segment_name(number)) for number in numbers}
+    done, total = 0, sum(sizes.values())
+    for number in numbers:
+        file = SegmentFile(disk, number, epoch)
+        try:
+            file.size = sizes[number]
+            survey.segments += 1
+            if file.complaint:
+                survey.damage.append(file.complaint)
+            reading = _Reading(survey, file.name)
+            for found in file.scan_all():
+                reading.take(found)
+                yield done + found.offset, total
+            if number == numbers[-1]:
+                reading.tail(proven=proven)
+            else:
+                reading.end()
+            reading.address()
+            _compare_footer(file, reading, last=number == numbers[-1])
+            survey.messages += reading.messages
+        finally:
+            file.close()
+        done += sizes[number]
+        yield done, total
+    survey.octets += done
+
+
+def _compare_footer(file: SegmentFile, reading: _Reading, *, last: bool) -> None:
+    """See whether a segment says of itself what stands in it."""
+    footer = file.read_footer()
+    if footer is None:
+        if reading.footed:
+            reading.survey.damage.append(f"{file.name}: its footer is not at its end")
+        elif not last:
+            reading.survey.notes.append(f"{file.name} has no footer: the next start reads it completely and adds one")
+        return
+    said = sum(stretch.count for stretch in footer.stretches.values())
+    if said < reading.messages:
+        reading.survey.damage.append(f"{file.name}: its footer lists {said} of its {reading.messages} messages")
+
+
+def survey_definitions(disk: "Disk", survey: Survey) -> None:
+    """Read every definition, and the snapshots of them. Raises DiskError, NewerSchemaError."""
+    names = disk.names()
+    snapshots, faults = read_snapshots(disk)
+    survey.damage += faults.values()
+    if NAME in names:
+        found = examine(disk.root / NAME)
+        survey.definitions = len(found.rows)
+        survey.damage += found.faults
+    elif snapshots:
+        survey.notes.append(f"{NAME} is missing: the next start restores it from {snapshots[0].name}")
