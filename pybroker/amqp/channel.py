@@ -128,10 +128,9 @@ class AmqpChannel(ChannelState):
                 answered = seq
 
     def keep(self, receipt: "Receipt") -> None:
-        """Use a receipt, which nothing depends on, for the next publish as well."""
-        if receipt.log is not None or receipt.rejected:
-            receipt.clear()
-        self.receipt = receipt
+        """Use a receipt, which nothing depends on, for the next publish as well if it is still blank."""
+        if receipt.log is None and not receipt.rejected:
+            self.receipt = receipt
 
     # -- replies that wait --------------------------------------------------------------------------------------------
 

@@ -200,11 +200,17 @@ def share(session: "AmqpSession", route: Route, each: int) -> None:
 
 def _confirm(channel: "AmqpChannel", confirms: "ConfirmLine", n: int, receipt: Receipt) -> None:
     """Put `n` publishes in the line for their confirms; the rejected ones get a nack when their turn comes."""
+    session = channel.session
     if confirms.add(n, receipt):
         receipt.want()
+        log = confirms.awaited
+        if log is not None and not log.failed and receipt.others is None:
+            # Nothing more can be said before that log moves.
+            session.broker.unconfirmed[channel] = log
+            return
     else:
         channel.keep(receipt)
-    channel.session.confirming[channel] = None
+    session.confirming[channel] = None
 
 
 def _resolve(channel: "AmqpChannel", route: Route) -> None:

@@ -8,7 +8,6 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread, get_native_id
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +17,8 @@ import gevent
 from pybroker.store.worker import Done, Job, Worker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.net.turn import LoopTurn
 
 # How long a clean stop waits for what a thread still has to bring to the disk.
@@ -80,8 +81,18 @@ class ThreadWorker(Worker):
 
     def _hand_over(self, done: Done, result: Any) -> None:
         """Give a result to the hub. Without it somebody would wait for ever: while memory is short it is kept."""
-        _until_there_is_memory(lambda: self._results.append((done, result)))
-        _until_there_is_memory(self._async.send)
+        while True:
+            try:
+                self._results.append((done, result))
+                break
+            except MemoryError:
+                time.sleep(AGAIN_S)
+        while True:
+            try:
+                self._async.send()
+                break
+            except MemoryError:
+                time.sleep(AGAIN_S)
 
     def _collect(self) -> None:
         turn = self._turn
@@ -106,13 +117,3 @@ class ThreadWorker(Worker):
 
 def _ignore(_: Exception) -> None:
     """Do nothing: whoever cares has put something else in its place."""
-
-
-def _until_there_is_memory(step: Callable[[], object]) -> None:
-    while True:
-        try:
-            step()
-        except MemoryError:
-            time.sleep(AGAIN_S)
-        else:
-            return

@@ -183,7 +183,9 @@ class Connection:
         if parts:
             self._pending = parts
             transport.start_writing(self._on_writable)
-        self.session.output_sent(sum(map(len, parts)))
+            self.session.output_sent(sum(map(len, parts)))
+        else:
+            self.session.output_sent(0)
 
     def _answer_late(self, octets: bytes) -> None:
         """Hand the transport over with what is to be said in the end; nothing else remains of the peer."""

@@ -73,8 +73,9 @@ class Transport:
     def send(self, parts: list[Any]) -> list[Any]:
         """Send `parts` as far as the kernel takes them; return the rest. Raises OSError."""
         sock = self._sock
-        left = sum(map(len, parts))
-        if len(parts) > 1 and left < len(parts) * JOIN_OCTETS_MAX:
+        if len(parts) == 1:
+            left = len(parts[0])
+        elif (left := sum(map(len, parts))) < len(parts) * JOIN_OCTETS_MAX:
             parts = [b"".join(parts)]
         try:
             while parts:

@@ -133,14 +133,16 @@ class LoopTurn(Turn):
         # Before the deliveries: the disk works while they are made.
         broker.log.turn_ended()
         # Confirms before deliveries: who waits for one goes on while these are made.
-        self._flush()
-        for _ in range(ROUNDS_MAX):
+        if self.sessions:
+            self._flush()
+        for _ in range(ROUNDS_MAX if self.queues else 0):
             try:
                 broker.pump()
             except Exception:
                 # A bug in one queue must not end the loop: the others, and the log, go on.
                 log.exception("internal error in delivering")
-            self._flush()
+            if self.sessions:
+                self._flush()
             if not self.queues:
                 break
             self.clock.refresh()

@@ -128,13 +128,17 @@ class Disk:
 
     def links(self, file: int) -> int:
         """Return how many names an open file has: without any it is gone as soon as it is closed."""
-        with self._told("measure", file):
+        try:
             return os.fstat(file).st_nlink
+        except OSError as error:
+            raise self._error("measure", file, error) from error
 
     def write_at(self, file: int, offset: int, octets: bytes) -> None:
         """Write all of `octets`."""
-        with self._told("write", file):
+        try:
             _write(file, offset, octets)
+        except OSError as error:
+            raise self._error("write", file, error) from error
 
     def read_at(self, file: int, offset: int, octets: int) -> bytes:
         """Return `octets` octets from `offset` on; fewer where the file ends."""
@@ -156,8 +160,10 @@ class Disk:
 
     def sync(self, file: int) -> None:
         """Return when all that was written to the file is on disk."""
-        with self._told("sync", file):
+        try:
             os.fdatasync(file)
+        except OSError as error:
+            raise self._error("sync", file, error) from error
 
     def sync_folder(self) -> None:
         """Return when all that was created, renamed and unlinked is on disk."""
@@ -226,6 +232,10 @@ class Disk:
     def _path(self, name: str) -> Path:
         return self.root / name
 
+    def _error(self, operation: str, file: int, error: OSError) -> DiskError:
+        """Return what `_told` raises, for calls that come with each batch and cannot afford it."""
+        return _disk_error(operation, self._names[file], error)
+
     def _told(self, operation: str, file: int) -> "contextlib.AbstractContextManager[None]":
         return _told(operation, self._names[file])
 
@@ -235,7 +245,11 @@ def _told(operation: str, name: Path | str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DiskError(operation, str(name), error.errno or errno.EIO) from error
+        raise _disk_error(operation, name, error) from error
+
+
+def _disk_error(operation: str, name: Path | str, error: OSError) -> DiskError:
+    return DiskError(operation, str(name), error.errno or errno.EIO)
 
 
 def _reserve(file: int, octets: int) -> None:

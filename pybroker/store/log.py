@@ -6,7 +6,7 @@ batches, and `completed` grows when one of them is on disk.
 
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, TypeVarTuple
 
 from pybroker.errors import AmqpError
 
@@ -24,16 +24,16 @@ UNCOMMITTED_OCTETS_MAX: Final = 33_554_432
 
 
 L = TypeVar("L", bound="Log")
-P = ParamSpec("P")
+Arguments = TypeVarTuple("Arguments")
 
 
-def ends_the_log(step: "Callable[Concatenate[L, P], None]") -> "Callable[Concatenate[L, P], None]":
+def ends_the_log(step: "Callable[[L, *Arguments], None]") -> "Callable[[L, *Arguments], None]":
     """Have an exception in a step end the log: nobody knows which of its changes were made."""
 
     @wraps(step)
-    def guarded(self: L, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def guarded(self: L, /, *arguments: *Arguments) -> None:
         try:
-            step(self, *args, **kwargs)
+            step(self, *arguments)
         except Exception as error:  # noqa: BLE001 - whatever it is, no ticket may complete behind it
             self.fail(error)
 

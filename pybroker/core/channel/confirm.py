@@ -21,8 +21,8 @@ class ConfirmLine:
     """`next_seq` is the publish sequence number that the next publish on the channel gets (the first is 1).
 
     `line` is what waits: (receipt, first publish seq), ascending; each goes up to the next one's. Empty when all are
-    answered. A publish that waits for nothing is answered with the one before it. `awaited` is a log that the oldest
-    one waited for when `take` was called last.
+    answered. A publish that waits for nothing is answered with the one before it. `awaited` is a log whose next commit
+    may let some of them go; None: there is none.
     """
 
     __slots__ = ("_rejected", "answered", "awaited", "line", "next_seq")
@@ -52,6 +52,8 @@ class ConfirmLine:
             line.append((_ON_DISK, first))
             return False
         line.append((receipt, first))
+        if self.awaited is None:
+            self.awaited = receipt.log
         return True
 
     def take(self) -> list[tuple[bool, int, bool]]:

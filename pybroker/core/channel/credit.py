@@ -43,20 +43,24 @@ class Credit:
 
     def take(self, receipt: "Receipt", octets: int) -> None:
         """Count octets that were accepted and wait for what the receipt says; too many, and the peer is not read."""
-        if receipt.log is not None:
-            self._take(receipt.log, receipt.position, octets)
+        if receipt.log is None:
+            return
+        self._take(receipt.log, receipt.position, octets)
         if receipt.others is not None:
             for log, position in receipt.others.items():
                 self._take(log, position, octets)
 
     def _take(self, log: "Log", position: int, octets: int) -> None:
         batches = self._batches.get(log)
-        if batches is not None and position in batches:
-            batches[position] += octets
-        else:
+        if batches is None:
             if self._batches:
                 self._forget_completed()
-            self._batches.setdefault(log, {})[position] = octets
+            self._batches[log] = {position: octets}
+        elif position in batches:
+            batches[position] += octets
+        else:
+            self._forget_completed()
+            self._batches.setdefault(log, batches)[position] = octets
         self._octets += octets
         session = self._session
         if session is None:

@@ -22,10 +22,6 @@ class Receipt:
     __slots__ = ("index", "log", "offset", "others", "position", "rejected")
 
     def __init__(self) -> None:
-        self.clear()
-
-    def clear(self) -> None:
-        """Become a blank one again."""
         self.index = self.offset = self.position = 0
         self.log: Log | None = None
         self.others: dict[Log, int] | None = None

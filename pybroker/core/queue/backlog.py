@@ -93,13 +93,15 @@ class Backlog:
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
-    def enqueue(self, run: Run, indexes: range) -> Level:
-        """Append new messages; return their level."""
+    def enqueue(self, run: Run, indexes: range, *, durable: bool = False) -> Level:
+        """Append new messages, which are written to disk if they and the queue are to last; return their level."""
         level = self.levels[0] if not self.priority_max else self.level_of(run.traits.priority)
         level.push(run, indexes)
         n = len(indexes)
         self.messages_ready += n
         self.octets_ready += run.body_octets if n == run.count else run.body_octets_of(indexes)
+        if durable and run.traits.persistent:
+            self.disk_writes += n
         return level
 
     def recover(self, level: Level, messages: int, octets: int) -> None:

@@ -222,9 +222,7 @@ class Queue(Destination):
             if self.rejecting and overflow.refused(self, run, indexes, receipt):
                 return
         self.published += n
-        level = backlog.enqueue(run, indexes)
-        if run.traits.persistent and self.durable:
-            backlog.count_written(n)
+        level = backlog.enqueue(run, indexes, durable=self.durable)
         if bounded:
             self._keep_limits(level, n, receipt)
         elif self.consumers:

@@ -48,10 +48,8 @@ class ConfirmMachine(RuleBasedStateMachine):
             waits = self.waits[-1]
         self.waits += [waits] * count
         self.rejected |= {first + index for index in refused}
-        if self.line.add(count, receipt):
+        if self.line.add(count, receipt) or receipt.log is not None or receipt.rejected:
             self.receipt = Receipt()
-        else:
-            receipt.clear()
 
     @rule(number=st.integers(0, LOGS - 1))
     def seal(self, number):

@@ -43,18 +43,3 @@ def test_one_covers_another_that_waits_for_the_same_or_for_nothing(first, second
     one, other = naive(*first), naive(*second)
     mine, theirs = receipt_of(found, sorted(one.items())), receipt_of(found, sorted(other.items()))
     assert (one == other or not other) == mine.covers(theirs)
-
-
-def test_a_cleared_one_is_blank():
-    receipt = Receipt()
-    receipt.wait(GatheringLog(), 1)
-    receipt.wait(GatheringLog(), 1)
-    receipt.offset = receipt.index = 3
-    receipt.reject(range(4, 5))
-    assert {1} == receipt.rejected
-    receipt.clear()
-    blank = Receipt()
-    assert [getattr(blank, name) for name in Receipt.__slots__] == [
-        getattr(receipt, name) for name in Receipt.__slots__
-    ]
-    assert not blank.rejected

@@ -89,7 +89,10 @@ class Backlogs(Chore):
 def is_crowded(queue: "Queue") -> bool:
     """Tell whether a queue has so much in memory that it is time to let some go."""
     backlog = queue.backlog
-    return backlog.messages_resident > RESIDENT_MESSAGES or backlog.octets_resident > RESIDENT_OCTETS
+    return (
+        backlog.messages_ready - backlog.messages_evicted > RESIDENT_MESSAGES
+        or backlog.octets_ready - backlog.octets_evicted > RESIDENT_OCTETS
+    )
 
 
 def save_memory(queue: "Queue", level: "Level") -> None:
