@@ -20,7 +20,7 @@ from gevent import socket as gsocket
 from gevent.pool import Group
 
 from pybroker import descriptors
-from pybroker.control import codec
+from pybroker.control import codec, commands
 from pybroker.control.access import ADMINISTRATOR, ActingUser
 from pybroker.control.answers import end_lines, error_line, part_lines
 from pybroker.control.callers import CALLERS_MAX, Caller, Callers, Identity
@@ -72,6 +72,8 @@ class ControlServer:
         self._listener = _listen(self.path)
         self._inode = self.path.stat().st_ino
         self._reserve.fill()
+        for name in commands.IN_NEED:
+            commands.load(name)
         self._greenlets.spawn(self._accept, self._listener)
 
     def stop(self) -> None:

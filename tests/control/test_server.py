@@ -3,6 +3,7 @@
 import logging
 import os
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import gevent
 import pytest
 from gevent import socket
 
-from pybroker.control import codec, server as server_module
+from pybroker.control import codec, commands, server as server_module
 from pybroker.control.execute import ROWS_PER_SLICE
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Column, Command, Early, NoArgs, Progress
@@ -54,6 +55,11 @@ def listing(name: str, rows: Any, columns: tuple[Column, ...] = (Column("n", lam
 
 def test_the_file_is_for_its_owner_only(server):
     assert stat.S_IMODE(server.path.stat().st_mode) == 0o600
+
+
+def test_commands_for_a_node_without_descriptors_are_loaded(server):
+    loaded = {name.rpartition(".")[2] for name in sys.modules if name.startswith(commands.__name__)}
+    assert not set(commands.IN_NEED) - loaded
 
 
 def test_the_node_says_who_it_is(server):

@@ -163,6 +163,8 @@ NAMES: Final = (
 )
 # What pybrokerctl asks for by itself, on behalf of others; people do not.
 INTERNAL: Final = ("hold_log",)
+# Wanted where the process has no file descriptor left, without which no module can be imported.
+IN_NEED: Final = ("alarms", "close_connection", "list_connections", "log_status", "status", "stop", "why_blocked")
 KNOWN: Final = frozenset((*NAMES, *INTERNAL))
 
 

@@ -37,9 +37,9 @@ MUTANTS = {
     ),
     "thrown_away": Mutant(
         "log",
-        "        try:\n            step(self, *args, **kwargs)\n        except Exception as error:  # noqa: BLE001 - "
+        "        try:\n            step(self, *arguments)\n        except Exception as error:  # noqa: BLE001 - "
         "whatever it is, no ticket may complete behind it\n            self.fail(error)\n",
-        "        step(self, *args, **kwargs)\n",
+        "        step(self, *arguments)\n",
         "an exception amid a batch throws it away, and the ticket of the next one confirms it",
         only="line,submit",
     ),
