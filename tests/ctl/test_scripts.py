@@ -8,6 +8,8 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # Four scripts of eighty calls on a machine that does other things as well.
 pytestmark = pytest.mark.timeout(300)
 FORMATTERS = ("table", "pretty_table", "json", "csv")
+IN_A_SHELL = "table"  # the others too, with -m slow
 # One command a line, in an order in which each succeeds. PID is a connection's id, PORT the listener's.
 LINES = """
     await_startup
@@ -230,28 +233,40 @@ def script(formatter: str, folder: Path) -> str:
     return "\n".join(["set -e", f'ctl() {{ "$PYTHON" -S -m pybrokerctl --formatter {formatter} "$@"; }}', *calls])
 
 
-@pytest.fixture(scope="module")
-def scripts():
-    """All formatters at once, each on a node of its own: most of the time is Python's start."""
-    started, nodes, peers = {}, [], []
-    with tempfile.TemporaryDirectory(prefix="ctl") as name:
-        for formatter in FORMATTERS:
-            folder = Path(name) / formatter
-            folder.mkdir()
-            node = LiveNode(folder)
-            nodes.append(node)
-            node.declare_queues(["a, b"])
-            (folder / "later.json").write_text(json.dumps(LATER))
-            peers += [node.peer(), node.peer()]
+@contextmanager
+def prepared(folder: Path) -> Iterator[tuple[LiveNode, dict[str, str]]]:
+    """Give a node with all that the lines want to find, and what they call it."""
+    folder.mkdir(exist_ok=True)
+    node = LiveNode(folder)
+    try:
+        node.declare_queues(["a, b"])
+        (folder / "later.json").write_text(json.dumps(LATER))
+        with node.peer(), node.peer():
             pid = node.ctl("list_connections", "-s", "pid").stdout.splitlines()[0]
             facts = {"PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
             facts |= {"PID": pid, "PORT": str(node.port), "NODE_PID": str(node.process.pid), "FOLDER": str(folder)}
-            started[formatter] = Script(node.start(["sh", "-c", script(formatter, folder)], facts), folder)
+            yield node, facts
+    finally:
+        node.end()
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    """All formatters at once, each on a node of its own: one in a shell, the others without Python's start each time."""
+    started = {}
+    with tempfile.TemporaryDirectory(prefix="ctl") as name, ExitStack() as stack:
+        for formatter in FORMATTERS:
+            folder = Path(name) / formatter
+            node, facts = stack.enter_context(prepared(folder))
+            if formatter == IN_A_SHELL:
+                process = node.start(["sh", "-c", script(formatter, folder)], facts)
+            else:
+                words = [sys.executable, str(Path(__file__).with_name("forking.py")), formatter, str(folder)]
+                (folder / "lines").write_text(LINES.lstrip())
+                with (folder / "lines").open() as given:
+                    process = node.start(words, facts, stdin=given)
+            started[formatter] = Script(process, folder)
         yield started
-        for peer in peers:
-            peer.socket.close()
-        for node in nodes:
-            node.end()
 
 
 def test_every_command_has_its_line():
@@ -267,6 +282,14 @@ def test_every_command_succeeds_under_set_e(scripts, formatter):
     done = [line for line in lines() if (folder / command_of(line)).exists()]
     assert (process.returncode, complaint) == (0, ""), f"ended at: {done[-1]}"
     assert said == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("formatter", [name for name in FORMATTERS if name != IN_A_SHELL])
+def test_every_command_succeeds_in_a_shell(formatter):
+    with tempfile.TemporaryDirectory(prefix="ctl") as name, prepared(Path(name)) as (node, facts):
+        done = run(["sh", "-c", script(formatter, Path(name))], {**node.environment, **facts}, timeout=280)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def answers(scripts, formatter):

@@ -1,0 +1,33 @@
+"""Run command lines, one process each, forked from this one, which has loaded pybrokerctl: most of a call is its start.
+
+    python forking.py FORMATTER FOLDER < LINES
+
+Each line's answer goes into a file of FOLDER by the name of its command. As under `set -e`, the first line that fails
+ends it, with that line's exit code. $NAMES are replaced from the environment.
+"""
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+from pybrokerctl import call, run  # noqa: F401 - what each call would load
+from pybrokerctl.main import main
+
+
+def perform(words: list[str], answer: Path) -> int:
+    """Run one command line with its answer in a file; return the exit code."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.dup2(os.open(answer, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+    sys.exit(main(words))
+
+
+if __name__ == "__main__":
+    formatter, folder = sys.argv[1:]
+    for line in sys.stdin:
+        words = shlex.split(os.path.expandvars(line))
+        code = perform(["--formatter", formatter, *words], Path(folder) / words[0])
+        if code:
+            sys.exit(code)
