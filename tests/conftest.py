@@ -3,11 +3,13 @@
 Several processes run them at once (pytest-xdist), file by file.
 """
 
+import gc
 import os
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +34,35 @@ settings.load_profile("patient")
 # Each call of the broker is atomic, which is why it needs no locks: a switch in the middle of one would be a race.
 ATOMIC = frozenset({"wire", "store", "core", "amqp", "flows", "fuzz"})
 TESTS = Path(__file__).resolve().parent
-# The folders with the longest tests: these begin, so that no process is left with one of them at the end.
-LONGEST = ("spark", "faults", "ctl", "daemon", "interop", "client")
+# Spark's tests and the folders with the longest: these begin, so that no process is left with one of them at the end.
+LONGEST = ("faults", "ctl", "daemon", "interop", "client")
 
 
-def folder_of(path: str) -> str:
-    """Return the first folder below tests/ of a path, or of a test's id."""
-    return path.partition("tests/")[2].partition("/")[0]
+def place_of(path: str) -> int:
+    """Return the place of a file among those that begin."""
+    folder = path.partition("tests/")[2].partition("/")[0]
+    if scope_of(path) == "spark":
+        return -1
+    return LONGEST.index(folder) if folder in LONGEST else len(LONGEST)
+
+
+@cache
+def scope_of(path: str) -> str:
+    """Return what the tests of a file have in common with those of others; its path if that is nothing."""
+    text = (TESTS.parent / path).read_text()
+    if "pytest.mark.spark" in text:
+        return "spark"
+    return "sources" if "from sources import" in text and "/" not in path.partition("tests/")[2] else path
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep a file's tests in one process, for they may share a broker, and all of Spark's, which share a JVM."""
+    """Keep in one process what may share something: a file's tests a broker, Spark's a JVM, the gates what they parsed."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if folder_of(nodeid) == "spark" else nodeid.partition("::")[0]
+            return scope_of(nodeid.partition("::")[0])
 
     config.option.loadscopereorder = False
     return Scheduling(config, log)
@@ -56,8 +70,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the longest to the front."""
-    places = {folder: place for place, folder in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(folder_of(item.nodeid), len(places)))
+    items.sort(key=lambda item: place_of(item.nodeid.partition("::")[0]))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector the tests themselves: a million objects, gone over each time that a test collects."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

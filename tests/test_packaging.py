@@ -120,7 +120,8 @@ def test_what_tests_import_comes_with_the_extra():
     known |= {path.stem for path in (ROOT / "tests").rglob("*") if path.is_dir() or path.suffix == ".py"}
     findings = []
     for path in sorted((ROOT / "tests").rglob("*.py")):
-        source = Source(path.stem, path, path.read_text(), ast.parse(path.read_text()))
+        text = path.read_text()
+        source = Source(path.stem, path, text, ast.parse(text))
         findings += [
             f"{source.where}:{item.line} imports {item.target}, which the extra `test` does not bring along."
             for item in source.imports()
