@@ -57,7 +57,7 @@ def scope_of(path: str) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep in one process what may share something: a file's tests a broker, Spark's a JVM, the gates what they parsed."""
+    """Keep together what shares something: a file's tests a broker, Spark's a JVM, the gates what they parsed."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):

@@ -18,8 +18,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     broker = BrokerProcess(tmp_path_factory.mktemp("broker"))
     yield broker
     status = broker.stop()
-    assert "Traceback" not in broker.log()
-    assert status == 0
+    assert "Traceback" not in broker.log
+    assert status == (0, "")
 
 
 @pytest.fixture
@@ -81,4 +81,4 @@ def own(tmp_path):
         return started[-1]
 
     yield start
-    assert started[-1].stop() == 0
+    assert started[-1].stop() == (0, "")

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from daemon.running import Running
 from interop.peer import Peer, frame
 
 CTL = (sys.executable, "-m", "pybrokerctl")
@@ -27,28 +28,16 @@ def run(words: list[str], environment: dict[str, str], **options) -> subprocess.
     return subprocess.run(words, env={**os.environ, **environment}, text=True, check=False, **given)
 
 
-class LiveNode:
-    """One daemon: control socket, AMQP port, process, folder."""
+class LiveNode(Running):
+    """One daemon and pybrokerctl as programs of their own, for they are what these tests are about."""
 
     def __init__(self, folder: Path, data: str = "data") -> None:
-        self.folder = folder
-        self.socket = folder / f"{NODE_NAME}.sock"
-        self.port = 0
         self.name = NODE_NAME
-        words = ["--port", "0", "--bind", "127.0.0.1", "--data-dir", str(folder / data), "--socket", str(self.socket)]
-        words += ["--node", NODE_NAME, "--log", str(folder / f"{NODE_NAME}.log")]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "pybroker.daemon", *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for line in self.process.stdout:
-            if line.startswith("AMQP listener:"):
-                self.port = int(line.rpartition(":")[2])
-            if line.startswith("next:"):
-                return
-        raise AssertionError("the daemon did not start")
+        options = ["--port", "0", "--bind", "127.0.0.1", "--node", NODE_NAME, "--data-dir", str(folder / data)]
+        options += ["--log", str(folder / f"{NODE_NAME}.log")]
+        socket = folder / f"{NODE_NAME}.sock"
+        super().__init__(folder, *options, control_socket=socket, config=None, stderr=subprocess.STDOUT)
+        assert self.serves, "the daemon did not start: " + "".join(self.said)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -87,6 +76,5 @@ class LiveNode:
     def end(self) -> None:
         """Stop it by SIGTERM, even if it was stopped by SIGSTOP."""
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=20)
+            self.signal(signal.SIGCONT)
+        self.stop()

@@ -116,7 +116,8 @@ def test_a_silent_node_is_given_up(tab, daemon, monkeypatch):
     assert tab("pybrokerctl purge_queue ") == []
 
 
-def test_no_more_names_than_somebody_reads(tab, daemon):
+def test_no_more_names_than_somebody_reads(tab, daemon, monkeypatch):
+    monkeypatch.setattr(completion, "TIMEOUT_S", 30)
     names = completion.NAMES_MAX
     daemon.lines = [{"columns": ["name"]}, *([f"q{n}"] for n in range(names + 500)), {"end": names + 500}]
     assert len(tab("pybrokerctl purge_queue ")) == names

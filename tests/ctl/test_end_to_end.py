@@ -169,7 +169,9 @@ def test_the_log_is_followed_for_a_time_and_until_its_reader_leaves(node):
     stream.communicate(timeout=20)
     assert stream.returncode == 130
     done = node.ctl("log_tail_stream", "-d", "1")
-    assert (0, "Streaming logs from node pybroker@test for 1 seconds ...\n") == (done.returncode, done.stdout)
+    # The node may have something to say of its own.
+    assert done.returncode == 0
+    assert done.stdout.startswith("Streaming logs from node pybroker@test for 1 seconds ...\n")
 
 
 def test_events_are_json_lines(node):

@@ -252,7 +252,7 @@ def prepared(folder: Path) -> Iterator[tuple[LiveNode, dict[str, str]]]:
 
 @pytest.fixture(scope="module")
 def scripts():
-    """All formatters at once, each on a node of its own: one in a shell, the others without Python's start each time."""
+    """All formatters at once, each on a node of its own; all but one are spared a start of Python for each line."""
     started = {}
     with tempfile.TemporaryDirectory(prefix="ctl") as name, ExitStack() as stack:
         for formatter in FORMATTERS:

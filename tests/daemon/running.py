@@ -1,36 +1,62 @@
 """The daemon as a process: started with a folder of its own, known by its first screen, and ended whatever happens."""
 
+import contextlib
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
+
+from pybrokerctl.main import main
 
 WAIT_S = 20.0
+BASE = ("--port", "0", "--bind", "127.0.0.1", "--node", "test@here")
 
 
 class Running:
-    """One daemon; `places` are the `label: value` lines of the first screen, by label."""
+    """One daemon; `places` are the `label: value` lines of the first screen, by label. It has what it needs in options,
+    or is given BASE; `folder` holds its data folder and its control socket. Without a `config` it looks for one.
+    """
 
-    def __init__(self, folder: Path, *options: str, control_socket=None, environ=None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        control_socket: Path | None = None,
+        config: Path | None = Path(os.devnull),
+        environ: dict[str, str] | None = None,
+        stderr: int | IO[bytes] = subprocess.PIPE,
+    ) -> None:
         self.folder = folder
         self.socket = control_socket or folder / "ctl.sock"
-        base = ["--port", "0", "--bind", "127.0.0.1", "--node", "test@here"] if not options else list(options)
-        command = [sys.executable, "-m", "pybroker.daemon", *base]
+        command = [sys.executable, "-m", "pybroker.daemon"]
         command += ["--data-dir", str(folder / "data"), "--socket", str(self.socket)]
-        command += [] if "--config" in options else ["--config", os.devnull]
-        environ = {**os.environ, **(environ or {})}
+        command += ["--config", str(config)] if config else []
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ
+            [*command, *(options or BASE)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            env={**os.environ, **(environ or {})},
         )
         self.pid = self.process.pid
         self.places: dict[str, list[str]] = {}
+        self.said: list[str] = []
         for line in self.process.stdout:
+            self.said.append(line)
             label, _, value = line.rstrip("\n").partition(": ")
             self.places.setdefault(label, []).append(value)
             if label == "next":
                 break
+
+    @property
+    def serves(self) -> bool:
+        """Whether it came as far as its first screen."""
+        return "next" in self.places
 
     @property
     def port(self) -> int:
@@ -49,13 +75,12 @@ class Running:
             time.sleep(0.05)
 
     def ctl(self, *words: str, expected: int = 0) -> str:
-        """Run pybrokerctl on this daemon; return all it wrote."""
-        command = [sys.executable, "-m", "pybrokerctl", "--socket", str(self.socket), *words]
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=WAIT_S, check=False
-        )
-        assert done.returncode == expected, done.stdout
-        return done.stdout
+        """Run pybrokerctl on this daemon, without a process of its own; return all it wrote."""
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            code = main(["--socket", str(self.socket), *words])
+        assert code == expected, output.getvalue()
+        return output.getvalue()
 
     def signal(self, number: int) -> None:
         self.process.send_signal(number)
@@ -68,9 +93,10 @@ class Running:
             self.process.kill()
             self.process.communicate()
             raise
-        return self.process.returncode, stderr
+        return self.process.returncode, stderr or ""
 
     def stop(self) -> tuple[int, str]:
+        """End it in order; return the exit code and what stood on standard error."""
         if self.process.poll() is None:
             self.signal(signal.SIGTERM)
         return self.ended()

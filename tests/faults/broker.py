@@ -7,9 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from daemon.running import Running
-
-OPTIONS = ("--port", "0", "--bind", "127.0.0.1", "--node", "test@here")
+from daemon.running import BASE, Running
 
 
 class Broker:
@@ -42,8 +40,8 @@ class Broker:
     def start(self) -> tuple[str, int]:
         """Start on the data folder and return the address; it serves when this returns."""
         began = time.monotonic()
-        self.running = Running(self.folder, *OPTIONS, *self.options)
-        if "next" not in self.running.places:
+        self.running = Running(self.folder, *BASE, *self.options)
+        if not self.running.serves:
             code, stderr = self.running.ended()
             raise AssertionError(f"refused to start: {code} {stderr}")
         self.starts_s.append(time.monotonic() - began)
@@ -51,7 +49,7 @@ class Broker:
 
     def start_and_kill(self, after_s: float) -> None:
         """Start, and end it by signal 9 so soon that it may not even have read its data."""
-        command = [sys.executable, "-m", "pybroker.daemon", *OPTIONS, *self.options, "--config", os.devnull]
+        command = [sys.executable, "-m", "pybroker.daemon", *BASE, *self.options, "--config", os.devnull]
         command += ["--data-dir", str(self.data), "--socket", str(self.folder / "ctl.sock")]
         nowhere = subprocess.DEVNULL
         process = subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere)

@@ -1,5 +1,6 @@
 """Flow control on the real daemon: publishers are stopped, consumers go on, and operators are told why (B, D, E)."""
 
+import contextlib
 import json
 import random
 import subprocess
@@ -76,8 +77,9 @@ class Rss(threading.Thread):
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        while not self.stopping.wait(0.02):
-            self.most = max(self.most, self.process.memory_info().rss)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            while not self.stopping.wait(0.02):
+                self.most = max(self.most, self.process.memory_info().rss)
 
     def end(self) -> None:
         self.stopping.set()

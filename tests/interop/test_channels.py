@@ -24,7 +24,7 @@ def open_many(peer, first, last):
 def wide_broker(tmp_path):
     broker = BrokerProcess(tmp_path, config="channel_max = 65535\n")
     yield broker
-    assert broker.stop() == 0
+    assert broker.stop() == (0, "")
 
 
 def test_g9_65535_channels_are_open_on_one_connection(wide_broker, record_property):

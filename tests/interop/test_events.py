@@ -63,7 +63,7 @@ def told(broker):
     def ctl(*words: str) -> str:
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            code = main(["--socket", str(broker.socket_path), *words])
+            code = main(["--socket", str(broker.socket), *words])
         assert code == 0, output.getvalue()
         return output.getvalue()
 

@@ -3,6 +3,7 @@
 Nothing here measures time: progress is counted in messages, fairness in octets accepted while the others made theirs.
 """
 
+import socket
 import threading
 
 import pytest
@@ -163,6 +164,8 @@ def test_a_reader_that_never_reads_its_replies_is_not_read_from(broker):
 def ask_without_reading(peer, octets_max):
     """Send requests until the broker takes no more for two seconds; return the octets it took."""
     peer.socket.settimeout(2)
+    # Megabytes of replies would fit into what the kernel keeps for a reader otherwise.
+    peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
     requests = codec.marshal(commands.Exchange.Declare(exchange="amq.direct", passive=True), 1) * 2_000
     sent = 0
     try:

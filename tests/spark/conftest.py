@@ -106,8 +106,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     broker = BrokerProcess(tmp_path_factory.mktemp("broker"))
     yield broker
     status = broker.stop()
-    assert "Traceback" not in broker.log()
-    assert status == 0
+    assert "Traceback" not in broker.log
+    assert status == (0, "")
 
 
 @pytest.fixture
