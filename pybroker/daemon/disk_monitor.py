@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import psutil
 
-from pybroker.control.words import size
+from pybroker.control.humanize import size
 from pybroker.core.resources.alarm import DISK
 from pybroker.daemon.watch import Watch
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.control.words import size
+from pybroker.control.humanize import size
 from pybroker.core.resources.alarm import MEMORY
 from pybroker.core.resources.memory_usage import ELEMENT_OCTETS, QUEUE_OCTETS
 from pybroker.core.resources.resource_limits import MIB, RSS

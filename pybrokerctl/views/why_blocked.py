@@ -15,7 +15,7 @@ COLUMNS: Final = ("pid", "name", "user_provided_name", "user", "vhost", "state",
 # Connections that would be blocked are many, and all alike.
 LATER_MAX: Final = 10
 INDENT: Final = "    "
-# How advice goes on, and how what can be typed begins: as control/causes.py and shortage.py write it.
+# How advice goes on, and how what can be typed begins: as control/explain/flow.py and alarm.py write it.
 OR: Final = ", or: "
 COMMAND: Final = "pybrokerctl "
 ALARMS: Final = frozenset({"memory", "disk"})

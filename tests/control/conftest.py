@@ -8,9 +8,9 @@ import pytest
 from fakes import World
 
 from pybroker.control import codec, commands
+from pybroker.control.humanize import size
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Command, Node, Progress
-from pybroker.control.words import size
 from pybroker.core.resources.alarm import DISK, MEMORY
 from pybroker.net.listener import Listener
 

@@ -25,7 +25,7 @@ def declared(path) -> list[object]:
 
 def test_each_command_declares_its_access():
     folder = ROOT / "pybroker/control/commands"
-    wrong = [name for name in sorted(commands.KNOWN) if len(declared(folder / f"{name}.py")) != 1]
+    wrong = [name for name in sorted(commands.KNOWN) if len(declared(next(folder.rglob(f"{name}.py")))) != 1]
     assert wrong == []
     assert {commands.load(name).access for name in commands.KNOWN} <= set(get_args(Access))
 

@@ -20,14 +20,14 @@ def each(of: list[Command]):
 
 
 def test_the_table_and_the_folder_name_the_same_commands():
-    files = {path.stem for path in (ROOT / "pybroker/control/commands").glob("*.py")} - {"__init__"}
+    files = {path.stem for path in (ROOT / "pybroker/control/commands").rglob("*.py")} - {"__init__"}
     assert files == commands.KNOWN == {*commands.NAMES, *commands.INTERNAL}
     assert len(set(commands.NAMES)) == len(commands.NAMES)
     assert [command.name for command in COMMANDS] == list(commands.NAMES)
 
 
 def test_every_command_has_a_test_file_of_its_name():
-    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests/control/commands").glob("test_*.py")}
+    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests/control/commands").rglob("test_*.py")}
     assert tests == commands.KNOWN
 
 

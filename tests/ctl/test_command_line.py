@@ -120,12 +120,12 @@ def test_what_is_no_command_is_told_apart():
 
 
 def test_only_the_chosen_commands_file_is_loaded(monkeypatch):
-    for name in commands.NAMES:
-        monkeypatch.delitem(sys.modules, f"pybroker.control.commands.{name}", raising=False)
+    for place in commands.PLACES:
+        monkeypatch.delitem(sys.modules, f"pybroker.control.commands.{place}", raising=False)
     line = CommandLine(["list_users"])
     line.parse()
-    loaded = {name for name in commands.NAMES if f"pybroker.control.commands.{name}" in sys.modules}
-    assert loaded == {"list_users"}
+    loaded = {place for place in commands.PLACES if f"pybroker.control.commands.{place}" in sys.modules}
+    assert loaded == {"users.list_users"}
     assert line.chosen is commands.load("list_users")
 
 

@@ -96,9 +96,12 @@ def test_a_piped_call_loads_nothing_that_only_people_need(daemon):
     words = [sys.executable, "-c", code, "--socket", str(daemon.path), "list_queues"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True)
     loaded = set(done.stderr.split())
-    assert "pybroker.control.commands.list_queues" in loaded
+    assert "pybroker.control.commands.listings.list_queues" in loaded
     commands_loaded = [name for name in loaded if name.startswith("pybroker.control.commands.")]
-    assert commands_loaded == ["pybroker.control.commands.list_queues"]
+    assert sorted(commands_loaded) == [
+        "pybroker.control.commands.listings",
+        "pybroker.control.commands.listings.list_queues",
+    ]
     slow = {
         "click",
         "rich",

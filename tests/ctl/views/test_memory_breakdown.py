@@ -1,6 +1,6 @@
 import pytest
 
-from pybroker.control.commands.memory_breakdown import Args
+from pybroker.control.commands.monitoring.memory_breakdown import Args
 from pybrokerctl.views import memory_breakdown
 
 DOCUMENT = {

@@ -1,7 +1,7 @@
 import pytest
 
 from pybroker.control.commands import load
-from pybroker.control.commands.status import Args
+from pybroker.control.commands.monitoring.status import Args
 from pybrokerctl.views import status
 
 DOCUMENT = {

@@ -2,7 +2,7 @@
 
 from ctl.typist import plain
 
-from pybroker.control.commands.why_blocked import Args
+from pybroker.control.commands.monitoring.why_blocked import Args
 from pybrokerctl import answer
 from pybrokerctl.call import Call
 from pybrokerctl.client import Connection

@@ -1,0 +1,156 @@
+"""What the commands for policies and parameters have in common: values to and from JSON, refusals, rows."""
+
+import json
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pybroker.control.arguments.lookup import find_vhost
+from pybroker.control.humanize import counted
+from pybroker.control.spec import EX_UNAVAILABLE, Arg, Column, Node, Progress, Refused, VHostArg
+
+if TYPE_CHECKING:
+    from pybroker.core.policy.policy import Policy
+
+NOT_SET = "Parameter does not exist"
+
+# A change that reaches a hundred thousand queues takes some hundred turns.
+PAUSE_S = 0.01
+# Looked at in one turn.
+SHARE_QUEUES = 512
+
+PriorityArg = Annotated[
+    int, Arg("priority; of several matching policies the one with the highest applies", "--priority")
+]
+ApplyToArg = Annotated[
+    str,
+    Arg(
+        "kinds of entities: queues, classic_queues, quorum_queues, streams, exchanges or all",
+        "--apply-to",
+        "apply-to",
+    ),
+]
+
+
+DryRunArg = Annotated[
+    bool, Arg("change nothing; print the queues affected and the number of messages that would be dropped", "--dry-run")
+]
+
+
+class SetArgs(NamedTuple):
+    """A policy."""
+
+    name: Annotated[str, Arg("name of the policy")]
+    pattern: Annotated[str, Arg("regular expression (RE2) to find in the names")]
+    definition: Annotated[str, Arg("definition, a JSON object")]
+    priority: PriorityArg = 0
+    apply_to: ApplyToArg = "all"
+    vhost: VHostArg = "/"
+    dry_run: DryRunArg = False
+
+
+class ClearArgs(NamedTuple):
+    """A policy's name."""
+
+    name: Annotated[str, Arg("name of the policy")]
+    vhost: VHostArg = "/"
+    dry_run: DryRunArg = False
+
+
+class VHostArgs(NamedTuple):
+    """The virtual host."""
+
+    vhost: VHostArg = "/"
+
+
+def read_json(node: Node, text: str) -> Any:
+    """Return a value that was given as JSON. Raises Refused."""
+    try:
+        return node.broker.parameters.decode(text)
+    except ValueError as error:
+        raise Refused(str(error), EX_UNAVAILABLE) from None
+
+
+def as_json(value: Any) -> str:
+    """Return a value as RabbitMQ's listings have it: without blanks."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress, None, str | None]:
+    """Set a policy, also for messages that wait; done when it is in force for all that it fits. Raises Refused."""
+    vhost = find_vhost(node.broker, args.vhost)
+    value = {
+        "pattern": args.pattern,
+        "definition": read_json(node, args.definition),
+        "priority": args.priority,
+        "apply-to": args.apply_to,
+    }
+    if args.dry_run:
+        return (yield from _tried(node, vhost.name, component, args.name, value))
+    set_parameter(node, vhost.name, component, args.name, value)
+    yield from _in_force(node, vhost.name)
+    idle = node.broker.policies.without_effect(value["definition"])
+    return f"stored, but without effect here: {', '.join(idle)}" if idle else None
+
+
+def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progress, None, str | None]:
+    """Clear a policy; done when all that it fitted is under what is left. Raises Refused."""
+    vhost = find_vhost(node.broker, args.vhost)
+    if args.dry_run:
+        if args.name not in node.broker.parameters.of(vhost.name, component):
+            raise Refused(NOT_SET, EX_UNAVAILABLE)
+        return (yield from _tried(node, vhost.name, component, args.name, None))
+    if not node.broker.parameters.clear(vhost.name, component, args.name):
+        raise Refused(NOT_SET, EX_UNAVAILABLE)
+    yield from _in_force(node, vhost.name)
+    return None
+
+
+def set_parameter(node: Node, vhost_name: str, component: str, name: str, value: Any) -> None:
+    """Set a runtime parameter. Raises Refused."""
+    try:
+        node.broker.parameters.set(vhost_name, component, name, value)
+    except ValueError as error:
+        raise Refused(str(error), EX_UNAVAILABLE) from None
+
+
+def _tried(node: Node, vhost_name: str, component: str, name: str, value: Any) -> Generator[Progress, None, str]:
+    """Return what a change would do to the queues of a virtual host. Raises Refused: it cannot be."""
+    if value is not None:
+        try:
+            node.broker.parameters.components[component].check(vhost_name, name, value)
+        except ValueError as error:
+            raise Refused(str(error), EX_UNAVAILABLE) from None
+    total = len(node.broker.vhosts[vhost_name].queues)
+    changed, tally = 0, node.broker.policies.tally()
+    for done, drop in enumerate(node.broker.policies.planned(vhost_name, [(component, name, value)])):
+        if drop is not None:
+            changed += 1
+            tally.add(drop.queue.name, drop.messages)
+        if not done % SHARE_QUEUES:
+            yield Progress(done, total)
+            node.pause(PAUSE_S)
+    drops = f"it would drop or dead-letter {tally}" if tally.messages else "no message would be dropped"
+    return f"Nothing was changed. The policy would apply to {counted(changed, 'queue')}; {drops}"
+
+
+def _in_force(node: Node, vhost_name: str) -> Generator[Progress, None, None]:
+    total = 0
+    while left := node.broker.policies.left(vhost_name):
+        total = max(total, left)
+        yield Progress(total - left, total)
+        node.pause(PAUSE_S)
+
+
+def list_policies(component: str, node: Node, args: VHostArgs) -> "list[Policy]":
+    """Return a virtual host's policies, those that count before others last, as RabbitMQ. Raises Refused."""
+    return list(reversed(node.broker.policies.of(find_vhost(node.broker, args.vhost).name, component)))
+
+
+COLUMNS = (
+    Column("vhost", lambda p: p.vhost, "virtual host"),
+    Column("name", lambda p: p.name, "name"),
+    Column("pattern", lambda p: p.pattern.text, "regular expression to find in the names"),
+    Column("apply-to", lambda p: p.apply_to, "what it applies to"),
+    Column("definition", lambda p: as_json(p.definition), "what it says, as JSON"),
+    Column("priority", lambda p: p.priority, "priority; of several matching policies the one with the highest applies"),
+)

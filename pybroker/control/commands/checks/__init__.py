@@ -1,0 +1,1 @@
+"""Checks that scripts run: each answers by its exit code."""

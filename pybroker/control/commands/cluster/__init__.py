@@ -1,0 +1,1 @@
+"""The cluster of one node, and its name."""

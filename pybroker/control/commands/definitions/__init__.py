@@ -1,0 +1,1 @@
+"""Definitions exported, imported, and compared."""

@@ -1,0 +1,1 @@
+"""Listings of what there is: one row a queue, exchange, connection, and so on."""

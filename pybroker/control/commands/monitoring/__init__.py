@@ -1,0 +1,1 @@
+"""What a node is doing and what has happened to it."""

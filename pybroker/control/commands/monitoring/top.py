@@ -1,0 +1,49 @@
+"""top: the queues of all virtual hosts, what they hold and what went through; pybrokerctl makes rates of two looks."""
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pybroker.control import figures
+from pybroker.control.arguments.lookup import as_they_were, find_vhost
+from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node
+from pybroker.core.stats.metrics import QUEUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pybroker.core.queue.queue import Queue
+
+
+class Args(NamedTuple):
+    """Columns, and one virtual host if not all."""
+
+    columns: ColumnsArg = ()
+    vhost: Annotated[str | None, Arg("only queues of this virtual host", "-p --vhost", "vhost", names="vhost")] = None
+
+
+def run(node: Node, args: Args) -> "Iterator[Queue]":
+    """Yield the queues, virtual host by virtual host. Raises Refused for an unknown one."""
+    vhosts = list(node.broker.vhosts.values()) if args.vhost is None else [find_vhost(node.broker, args.vhost)]
+    for vhost in vhosts:
+        yield from as_they_were(vhost.queues.values())
+
+
+COLUMNS = (
+    Column("vhost", lambda q: q.vhost.name, "virtual host"),
+    Column("name", lambda q: q.name, "name"),
+    *figures.columns(QUEUE, "messages_ready", "messages_unacknowledged", "consumers", "message_bytes"),
+    *figures.columns(QUEUE, "publish", "deliver", "ack", "redeliver"),
+    Column("state", lambda q: q.state, "always running"),
+)
+
+COMMAND = Command(
+    name="top",
+    section="Monitoring",
+    summary="Shows queues, connections, rates and alarms live; in a pipe, lists the counters of queues",
+    args=Args,
+    effect="read",
+    access="monitoring",
+    run=run,
+    columns=COLUMNS,
+    banner="Listing counters of the queues of node {node} ...",
+    timeout_s=60,
+)

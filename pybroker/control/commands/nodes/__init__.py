@@ -1,0 +1,1 @@
+"""Start, stop, wait for and rotate the logs of a node."""

@@ -1,0 +1,1 @@
+"""Connections and listeners closed by hand; expressions evaluated."""

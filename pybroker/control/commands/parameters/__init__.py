@@ -1,0 +1,1 @@
+"""Runtime parameters and global parameters."""

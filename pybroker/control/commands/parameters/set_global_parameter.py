@@ -1,0 +1,30 @@
+"""set_global_parameter: a parameter of the whole node."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.arguments import policies
+from pybroker.control.spec import Arg, Command, Node
+
+
+class Args(NamedTuple):
+    """Name and value."""
+
+    name: Annotated[str, Arg("name of the parameter")]
+    value: Annotated[str, Arg("its value: JSON", secret=True)]
+
+
+def run(node: Node, args: Args) -> None:
+    """Set it. Raises Refused."""
+    node.broker.parameters.set_global(args.name, policies.read_json(node, args.value))
+
+
+COMMAND = Command(
+    name="set_global_parameter",
+    section="Parameters",
+    summary="Sets a global runtime parameter; cluster_name is one",
+    args=Args,
+    effect="write",
+    access="policymaker",
+    run=run,
+    banner='Setting global runtime parameter "{name}" to "{value}" ...',
+)

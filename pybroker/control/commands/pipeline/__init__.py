@@ -1,0 +1,1 @@
+"""The data pipeline, and the reports it makes."""

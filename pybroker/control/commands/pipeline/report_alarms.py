@@ -1,0 +1,25 @@
+"""report_alarms: what the job alarms of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.arguments.pipeline import SECTION, ReportArgs, report
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which, and what makes it anew."""
+    del node
+    return report("alarms", args)
+
+
+COMMAND = Command(
+    name="report_alarms",
+    section=SECTION,
+    summary="Displays when memory or disk alarms were set, by how much, and which queues grew before",
+    args=ReportArgs,
+    effect="read",
+    access="administrator",
+    run=run,
+    app="any",
+    beside="results",
+)

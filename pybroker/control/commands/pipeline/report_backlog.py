@@ -1,0 +1,25 @@
+"""report_backlog: what the job backlog of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.arguments.pipeline import SECTION, ReportArgs, report
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which, and what makes it anew."""
+    del node
+    return report("backlog", args)
+
+
+COMMAND = Command(
+    name="report_backlog",
+    section=SECTION,
+    summary="Displays which queues grow, when they will be full, and how many consumers they have",
+    args=ReportArgs,
+    effect="read",
+    access="administrator",
+    run=run,
+    app="any",
+    beside="results",
+)

@@ -1,0 +1,25 @@
+"""report_capacity: what the job capacity of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.arguments.pipeline import SECTION, ReportArgs, report
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which, and what makes it anew."""
+    del node
+    return report("capacity", args)
+
+
+COMMAND = Command(
+    name="report_capacity",
+    section=SECTION,
+    summary="Displays recommended memory and disk limits, found by replaying candidates over past telemetry",
+    args=ReportArgs,
+    effect="read",
+    access="administrator",
+    run=run,
+    app="any",
+    beside="results",
+)

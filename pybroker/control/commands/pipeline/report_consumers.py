@@ -1,0 +1,25 @@
+"""report_consumers: what the job consumers of the pipeline has found."""
+
+from typing import Any
+
+from pybroker.control.arguments.pipeline import SECTION, ReportArgs, report
+from pybroker.control.spec import Command, Node
+
+
+def run(node: Node, args: ReportArgs) -> dict[str, Any]:
+    """Return which, and what makes it anew."""
+    del node
+    return report("consumers", args)
+
+
+COMMAND = Command(
+    name="report_consumers",
+    section=SECTION,
+    summary="Displays queues whose consumers are missing, idle, or requeue everything",
+    args=ReportArgs,
+    effect="read",
+    access="administrator",
+    run=run,
+    app="any",
+    beside="results",
+)

@@ -1,0 +1,18 @@
+"""set_operator_policy: what is said of all queues or exchanges whose names fit a pattern, by the operator."""
+
+from functools import partial
+
+from pybroker.control.arguments.policies import SetArgs, set_policy
+from pybroker.control.spec import Command
+
+COMMAND = Command(
+    name="set_operator_policy",
+    section="Policies",
+    summary="Sets an operator policy, which overrides users' policies and clients' arguments",
+    args=SetArgs,
+    effect="write",
+    access="administrator",
+    run=partial(set_policy, "operator_policy"),
+    banner='Setting operator policy override "{name}" for pattern "{pattern}" to "{definition}" '
+    'with priority "{priority}" for vhost "{vhost}" ...',
+)

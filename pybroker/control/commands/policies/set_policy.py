@@ -1,0 +1,18 @@
+"""set_policy: what is said of all queues or exchanges whose names fit a pattern."""
+
+from functools import partial
+
+from pybroker.control.arguments.policies import SetArgs, set_policy
+from pybroker.control.spec import Command
+
+COMMAND = Command(
+    name="set_policy",
+    section="Policies",
+    summary="Sets a policy for the queues and exchanges whose names match a pattern",
+    args=SetArgs,
+    effect="write",
+    access="policymaker",
+    run=partial(set_policy, "policy"),
+    banner='Setting policy "{name}" for pattern "{pattern}" to "{definition}" '
+    'with priority "{priority}" for vhost "{vhost}" ...',
+)

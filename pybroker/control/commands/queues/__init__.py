@@ -1,0 +1,1 @@
+"""Queues deleted or purged, scheduled messages cancelled."""

@@ -1,0 +1,32 @@
+"""purge_queue: drop the messages of a queue that are ready."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.arguments.lookup import find_queue, find_vhost
+from pybroker.control.spec import Arg, Command, Node, VHostArg
+
+
+class Args(NamedTuple):
+    """The queue."""
+
+    queue: Annotated[str, Arg("name of the queue", names="queue")]
+    vhost: VHostArg = "/"
+
+
+def run(node: Node, args: Args) -> None:
+    """Drop what is ready; what is delivered and unacknowledged stays. Raises Refused for an unknown name."""
+    messages = find_queue(find_vhost(node.broker, args.vhost), args.queue).purge()
+    events = node.broker.events
+    events.note("queue.purged", {"name": args.queue, "vhost": args.vhost, "messages": messages}, events.cause())
+
+
+COMMAND = Command(
+    name="purge_queue",
+    section="Queues",
+    summary="Drops all ready messages of a queue",
+    args=Args,
+    effect="destroy",
+    access="administrator",
+    run=run,
+    banner="Purging queue '{queue}' in vhost '{vhost}' ...",
+)

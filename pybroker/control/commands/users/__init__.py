@@ -1,0 +1,1 @@
+"""Users, their passwords, tags and limits."""

@@ -1,0 +1,31 @@
+"""set_user_tags: replace a user's tags."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.arguments.lookup import find_user
+from pybroker.control.spec import Arg, Command, Node
+
+
+class Args(NamedTuple):
+    """The user and all tags."""
+
+    username: Annotated[str, Arg("name of the user", names="user")]
+    tags: Annotated[tuple[str, ...], Arg("all tags of the user; none removes all tags", "", "tag")] = ()
+
+
+def run(node: Node, args: Args) -> None:
+    """Replace the tags. Raises Refused."""
+    user = find_user(node.broker, args.username)
+    node.broker.users.set_tags(user.name, dict.fromkeys(args.tags))
+
+
+COMMAND = Command(
+    name="set_user_tags",
+    section="Users",
+    summary="Replaces the tags of a user",
+    args=Args,
+    effect="write",
+    access="administrator",
+    run=run,
+    banner='Setting tags for user "{username}" to [{tags}] ...',
+)

@@ -1,0 +1,1 @@
+"""Virtual hosts, their limits, tags and tracing."""

@@ -1,0 +1,31 @@
+"""set_vhost_tags: replace the tags of a virtual host."""
+
+from typing import Annotated, NamedTuple
+
+from pybroker.control.arguments.lookup import find_vhost
+from pybroker.control.spec import Arg, Command, Node
+
+
+class Args(NamedTuple):
+    """The virtual host and all tags."""
+
+    vhost: Annotated[str, Arg("name of the virtual host", names="vhost")]
+    tags: Annotated[tuple[str, ...], Arg("all tags of the virtual host; none removes all tags", "", "tag")] = ()
+
+
+def run(node: Node, args: Args) -> None:
+    """Replace the tags. Raises Refused."""
+    vhost = find_vhost(node.broker, args.vhost)
+    vhost.describe(tags=tuple(dict.fromkeys(args.tags)))
+
+
+COMMAND = Command(
+    name="set_vhost_tags",
+    section="Virtual hosts",
+    summary="Replaces the tags of a virtual host",
+    args=Args,
+    effect="write",
+    access="administrator",
+    run=run,
+    banner='Setting tags for virtual host "{vhost}" to [{tags}] ...',
+)

@@ -1,0 +1,67 @@
+import weakref
+
+import pytest
+
+from pybroker.control.arguments.lookup import (
+    NAMES_COMPARED_MAX,
+    as_they_were,
+    find_queue,
+    find_user,
+    find_vhost,
+    nearest,
+)
+from pybroker.control.spec import Refused
+
+
+def test_what_exists_is_found(world, peer):
+    peer.declare("q")
+    vhost = find_vhost(world.broker, "/")
+    assert vhost is world.vhost
+    assert find_queue(vhost, "q") is vhost.queues["q"]
+    assert find_user(world.broker, "guest").name == "guest"
+
+
+def test_what_does_not_exist_is_refused_in_one_form_and_with_one_code(world):
+    refusals = []
+    for find in (
+        lambda: find_vhost(world.broker, "x"),
+        lambda: find_queue(world.vhost, "x"),
+        lambda: find_user(world.broker, "x"),
+    ):
+        with pytest.raises(Refused) as refused:
+            find()
+        refusals.append((refused.value.exit_code, refused.value.text))
+    assert refusals == [
+        (65, "Virtual host 'x' does not exist"),
+        (65, "queue 'x' was not found in virtual host '/'"),
+        (67, 'User "x" does not exist'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("ordres", ". Did you mean 'orders'?"), ("ORDERS", ". Did you mean 'orders'?"), ("zzz", "")],
+)
+def test_the_nearest_name_is_offered_if_it_is_near(name, expected):
+    assert nearest(name, ["payments", "orders"]) == expected
+
+
+def test_a_hint_looks_at_a_limited_number_of_names():
+    names = (f"n{i}" for i in range(10 * NAMES_COMPARED_MAX))
+    nearest("nosuch", names)
+    assert next(names) == f"n{NAMES_COMPARED_MAX}"
+
+
+def test_what_is_deleted_during_a_listing_is_not_kept_by_it():
+    class Thing:
+        pass
+
+    there = {number: Thing() for number in range(3)}
+    known = [weakref.ref(thing) for thing in there.values()]
+    listing = as_they_were(there.values())
+    assert next(listing) is known[0]()
+    there.clear()
+    assert [False, True, True] == [ref() is not None for ref in known]
+    assert next(listing) is known[1]()
+    assert [False, False, True] == [ref() is not None for ref in known]
+    assert 1 == len(list(listing))
