@@ -7,6 +7,7 @@ short that this would be too late.
 from typing import TYPE_CHECKING, Final
 
 from pybroker.amqp.consumer_timeout import look
+from pybroker.amqp.states import State
 from pybroker.wire import frame
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ SEND_TIMEOUT_MS: Final = 30_000
 def tick(session: "AmqpSession") -> None:
     """Do what is due by the clock."""
     now_ms = session.broker.clock.now_ms
-    if session.state != "running":
+    if session.state is not State.RUNNING:
         if now_ms >= session.deadline_ms and not session.cut:
             session.cut_off("timeout waiting for connection.close-ok" if session.closing else "handshake_timeout")
         return
@@ -44,7 +45,7 @@ def beat(session: "AmqpSession", period_ms: int) -> None:
     `period_ms` is how often this is called: a heartbeat leaves half of that before its time rather than after it.
     """
     interval_ms = session.heartbeat_s * 1000
-    if not interval_ms or session.state != "running":
+    if not interval_ms or session.state is not State.RUNNING:
         # Differs from RabbitMQ: without heartbeats a peer may leave its window full for longer than 30 seconds.
         return
     now_ms = session.broker.clock.now_ms

@@ -7,11 +7,10 @@ everything that is wrong, incomplete or interleaved, goes frame by frame, and me
 
 from typing import TYPE_CHECKING, Final
 
-from pamqp import commands
-
 from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import WORK_MAX, publish_event, share
+from pybroker.amqp.states import END, ENDING, State, accepts, after
 from pybroker.core.auth.quota import check_channel
 from pybroker.core.topology.removal import StillLeavingError
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
@@ -81,7 +80,7 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
     we still understand what comes behind it: the peer's connection.close-ok.
     """
     end = len(data)
-    if session.state == "header":
+    if session.state is State.HEADER:
         if end < 8:
             if not any(header.startswith(data) for header in frame.PROTOCOL_HEADERS):
                 _refuse_header(session)
@@ -98,7 +97,7 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
     if session.events:
         _apply_all(session)
     while position < end and not session.finished and not session.behind:
-        if not session.assembling and session.state == "running":
+        if not session.assembling and session.state is State.RUNNING:
             position = scan(data, position, session.routes, session.scan_octets_max, message_max, session.events)
             if session.events:
                 session.whole_at = session.recv_octets - (end - position)
@@ -135,7 +134,7 @@ def _refuse_header(session: "AmqpSession") -> None:
     # Differs from RabbitMQ: it serves AMQP 0-8 as well.
     session.send(frame.PROTOCOL_HEADER)
     session.reason = "bad protocol header"
-    session.state = "closed"
+    session.state = after(session.state, END)
     session.closing = session.finished = True
 
 
@@ -203,8 +202,8 @@ def _receive_frame(session: "AmqpSession", kind: int, number: int, payload: byte
             raise frame.unexpected_frame(kind, payload)
         _connection_method(session, payload)
         return
-    if session.state != "running":
-        if session.state in ("closing", "closed"):
+    if session.state is not State.RUNNING:
+        if session.state in ENDING:
             return
         raise frame.unexpected_frame(kind, payload)
     channel = session.channels.get(number)
@@ -240,18 +239,12 @@ def _receive_body(session: "AmqpSession", number: int, octets: bytes) -> None:
 
 def _connection_method(session: "AmqpSession", payload: bytes) -> None:
     method = decode_method(payload)
-    if session.state in ("closing", "closed") and not isinstance(
-        method, (commands.Connection.Close, commands.Connection.CloseOk)
-    ):
-        return
-    handler = CONNECTION_METHODS.get(method.name)
     index = (method.index >> 16, method.index & 0xFFFF)
-    if handler is None:
-        raise ChannelError(f"unexpected method in connection state {session.state}", index)
     events = session.broker.events
     events.acting = session
     try:
-        handler(session, method)
+        if accepts(session.state, method.name):
+            CONNECTION_METHODS[method.name](session, method)
     except AmqpError as error:
         if error.method == (0, 0):
             error.method = index

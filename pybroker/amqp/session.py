@@ -13,6 +13,7 @@ from pamqp import base, commands
 from pybroker.amqp import alive, receiving
 from pybroker.amqp.consumer_timeout import GRACE_MS
 from pybroker.amqp.log_name import described
+from pybroker.amqp.states import BROKER_CLOSES, END, ENDING, HANDSHAKE, State, after
 from pybroker.core.channel.state import SessionState, give_back
 from pybroker.core.channel.throttle import PEER
 from pybroker.core.events import connections as connection_events
@@ -98,7 +99,7 @@ class AmqpSession(SessionState):
         self.peer_host, self.peer_port = peer
         self.host, self.port = local
         self.peer_is_local = peer_is_local
-        self.state = "header"
+        self.state = State.HEADER
         self.reason = ""
         self.auth_mechanism = ""
         self.client_properties: Table = Table()
@@ -147,7 +148,7 @@ class AmqpSession(SessionState):
     @property
     def in_handshake(self) -> bool:
         """Tell whether the connection is not open yet."""
-        return self.state in ("header", "starting", "securing", "tuning", "opening")
+        return self.state in HANDSHAKE
 
     @property
     def send_pend(self) -> int:
@@ -157,8 +158,8 @@ class AmqpSession(SessionState):
     @property
     def shown_state(self) -> str:
         """Return the state for list_connections: alarms win over `flow`, which is shown some seconds longer (E6)."""
-        if self.state != "running":
-            return self.state
+        if self.state is not State.RUNNING:
+            return self.state.value
         if self.broker.alarms:
             return "blocked" if self.throttle.blocked else "blocking"
         return "flow" if self.throttle.in_flow(self.broker.clock.now_ms) else "running"
@@ -196,22 +197,22 @@ class AmqpSession(SessionState):
 
     def fail(self, error: "AmqpError") -> None:
         """Close the connection for a hard error; while it is closing another one changes nothing."""
-        if self.state in ("closing", "closed"):
+        if self.state in ENDING:
             return
         log.error("Error on connection %s (%s): %s", self.pid, self.name, error.reply_text)
         self._send_close(error.reply_code, error.reply_text, error.method)
 
     def close(self, reply_code: int, text: str) -> None:
         """Close from our side: 320 for an operator's wish or the daemon's stop."""
-        if self.state in ("header", "closed"):
+        if self.state in (State.HEADER, State.CLOSED):
             self.finish(text)
-        elif self.state != "closing":
+        elif self.state is not State.CLOSING:
             self._send_close(reply_code, f"CONNECTION_FORCED - {text}" if reply_code == 320 else text, (0, 0))
 
     def _send_close(self, reply_code: int, reply_text: str, method: tuple[int, int]) -> None:
-        known = self.state == "running"
+        known = self.state is State.RUNNING
         self.end_channels(reply_text)
-        self.state = "closing"
+        self.state = after(self.state, BROKER_CLOSES)
         self.reason = reply_text
         self.closing = True
         self._read_again()
@@ -263,7 +264,7 @@ class AmqpSession(SessionState):
         """Have the socket closed as soon as the output is written."""
         self.end_channels(self.reason or reason)
         self.leave()
-        self.state = "closed"
+        self.state = after(self.state, END)
         self.reason = self.reason or reason
         self.closing = self.finished = True
         self.deadline_ms = self.broker.clock.now_ms + LAST_OUTPUT_TIMEOUT_MS
@@ -287,20 +288,20 @@ class AmqpSession(SessionState):
         """Learn that the socket is closed."""
         if self.broker.sessions.pop(self.id, None) is None:
             return
-        if self.state == "header" and not self.recv_octets:
+        if self.state is State.HEADER and not self.recv_octets:
             # A health check; as a warning it would fill the log with itself.
             log.debug("closing AMQP connection %s (%s): no data received", self.pid, self.name)
-        elif self.state not in ("closed", "closing"):
+        elif self.state not in ENDING:
             log.warning("closing AMQP connection %s (%s): %s", self.pid, described(self), reason)
-        elif self.state == "closed" and self.user is not None:
+        elif self.state is State.CLOSED and self.user is not None:
             log.info("closing AMQP connection %s (%s): %s", self.pid, described(self), self.reason or reason)
         self.end_channels(self.reason or reason)
-        if self.state != "header":
+        if self.state is not State.HEADER:
             connection_events.connection_closed(self, self.reason or reason)
         self.leave()
         self.credit.end()
         self.broker.beating.pop(self, None)
-        self.state = "closed"
+        self.state = after(self.state, END)
         self.closing = self.finished = self.cut = True
         self.outbox.clear()
         self.rest = b""
@@ -326,7 +327,7 @@ class AmqpSession(SessionState):
 
     def heed_alarms(self) -> None:
         """Go on or be blocked as the alarms say, and tell a peer that wants to know, once (E9)."""
-        if self.state != "running":
+        if self.state is not State.RUNNING:
             return
         super().heed_alarms()
         self._tell_blocked()

@@ -10,6 +10,7 @@ from pamqp import commands
 
 from pybroker.amqp.alive import SHORT_INTERVAL_S
 from pybroker.amqp.log_name import called
+from pybroker.amqp.states import LOGIN_VERDICT, PROTOCOL_HEADER, State, after
 from pybroker.core.auth.login import LOCAL_ONLY, Verdict
 from pybroker.core.auth.permissions import check_vhost
 from pybroker.core.auth.quota import check_connection
@@ -18,7 +19,6 @@ from pybroker.core.settings import MESSAGE_OCTETS_CEILING
 from pybroker.errors import (
     AccessRefused,
     AmqpError,
-    ChannelError,
     CommandInvalid,
     NotAllowed,
     ProtocolSyntaxError,
@@ -87,14 +87,13 @@ def _start(product: str, cluster_name: str, mechanisms: tuple[str, ...]) -> byte
 
 def connection_start(session: "AmqpSession", _method: None) -> None:
     """Open the dialogue, when the protocol header has come."""
-    session.state = "starting"
+    session.state = after(session.state, PROTOCOL_HEADER)
     settings = session.broker.settings
     session.send(_start(settings.product, settings.cluster_name, settings.auth_mechanisms))
 
 
 def connection_start_ok(session: "AmqpSession", method: Any) -> None:
     """Have the password checked; nothing is read from the peer meanwhile [connection.start-ok]."""
-    _expect(session, "starting")
     session.client_properties = method.client_properties
     capabilities = method.client_properties.get("capabilities")
     session.capabilities = capabilities if isinstance(capabilities, dict) else {}
@@ -103,7 +102,7 @@ def connection_start_ok(session: "AmqpSession", method: Any) -> None:
         raise CommandInvalid(f"unknown authentication mechanism '{mechanism}'")
     session.auth_mechanism = mechanism
     name, password = _credentials(mechanism, method.response)
-    session.state = "securing"
+    session.state = after(session.state, "Connection.StartOk")
     # Whatever the password costs to check: when the answer to a wrong one leaves tells nothing of that.
     late_ms = session.broker.clock.now_ms + LATE_MS_MIN + randbelow(LATE_MS_MAX - LATE_MS_MIN)
     session.readable = False
@@ -114,7 +113,7 @@ def connection_start_ok(session: "AmqpSession", method: Any) -> None:
 
 def _is_waiting(session: "AmqpSession") -> bool:
     """Tell whether the peer is there still, and has not been told anything else."""
-    return session.state == "securing"
+    return session.state is State.SECURING
 
 
 def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) -> None:
@@ -131,7 +130,7 @@ def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) 
     session.broker.logins.succeeded += 1
     session.user = verdict.user
     connection_events.authenticated(session, name)
-    session.state = "tuning"
+    session.state = after(session.state, LOGIN_VERDICT)
     session.reading_resumed()
     session.send_method(
         0,
@@ -188,7 +187,6 @@ def _login_table(octets: bytes) -> dict[str, Any]:
 
 def connection_tune_ok(session: "AmqpSession", method: commands.Connection.TuneOk) -> None:
     """Take the limits the peer chose within ours [connection.tune-ok]. Raises NotAllowed (530)."""
-    _expect(session, "tuning")
     settings = session.broker.settings
     _check_negotiated("frame_max", method.frame_max, settings.frame_octets_max, FRAME_OCTETS_MIN)
     _check_negotiated("channel_max", method.channel_max, settings.channel_max, 1)
@@ -197,7 +195,7 @@ def connection_tune_ok(session: "AmqpSession", method: commands.Connection.TuneO
     session.heartbeat_s = method.heartbeat
     if 0 < method.heartbeat <= SHORT_INTERVAL_S:
         session.broker.beating[session] = None
-    session.state = "opening"
+    session.state = after(session.state, "Connection.TuneOk")
 
 
 def _check_negotiated(field: str, value: int, ours: int, least: int) -> None:
@@ -210,14 +208,13 @@ def _check_negotiated(field: str, value: int, ours: int, least: int) -> None:
 
 def connection_open(session: "AmqpSession", method: commands.Connection.Open) -> None:
     """Enter a virtual host [connection.open]. Raises NotAllowed (530)."""
-    _expect(session, "opening")
     broker = session.broker
     assert session.user is not None
     check_connection(broker, session.user, method.virtual_host)
     vhost = broker.vhosts[method.virtual_host]
     check_vhost(session.user, vhost.name)
     session.enter(vhost)
-    session.state = "running"
+    session.state = after(session.state, "Connection.Open")
     # Without the leeway that the frame path allows: what is scanned is passed on as it is.
     maximum = session.frame_octets_max - EMPTY_FRAME_OCTETS if session.frame_octets_max else MESSAGE_OCTETS_CEILING
     session.scan_octets_max = min(maximum, broker.settings.message_octets_max)
@@ -239,7 +236,7 @@ def connection_close(session: "AmqpSession", _method: commands.Connection.Close)
     if removal.is_over:
         _closed(session)
         return
-    session.state = "closing"
+    session.state = after(session.state, "Connection.Close")
     session.closing = True
     session.deadline_ms = session.broker.clock.now_ms + REMOVAL_MS_MAX
     session.wait_for(removal)
@@ -248,27 +245,18 @@ def connection_close(session: "AmqpSession", _method: commands.Connection.Close)
 
 def _closed(session: "AmqpSession") -> None:
     """Answer that all of it is done, unless the peer went meanwhile."""
-    if session.state != "closed":
+    if session.state is not State.CLOSED:
         session.send_method(0, make_method(commands.Connection.CloseOk))
         session.finish("closed by the client")
 
 
 def connection_close_ok(session: "AmqpSession", _method: commands.Connection.CloseOk) -> None:
     """Have our own close answered [connection.close-ok]."""
-    if session.state == "closing":
+    if session.state is State.CLOSING:
         session.cut_off("closed by the broker")  # it has heard all that it wants to
-    else:
-        raise ChannelError(f"unexpected method in connection state {session.state}")
 
 
 def connection_update_secret(session: "AmqpSession", method: commands.Connection.UpdateSecret) -> None:
     """Take a new secret; internal users have none that expires, so it is acknowledged and logged, as in RabbitMQ."""
-    _expect(session, "running")
     log.info("connection %s (%s): updated secret, reason: %.256r", session.pid, session.name, method.reason)
     session.send_method(0, make_method(commands.Connection.UpdateSecretOk))
-
-
-def _expect(session: "AmqpSession", state: str) -> None:
-    if session.state != state:
-        error: AmqpError = ChannelError(f"unexpected method in connection state {session.state}")
-        raise error

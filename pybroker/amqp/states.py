@@ -1,0 +1,69 @@
+"""The states of an AMQP connection as a table: what each accepts on channel 0, and which state follows (AMQP §2.2.4).
+
+The methods are connection's, in pamqp's spelling, and three events that are none: the protocol header, a verdict on the
+password, and an end that the broker or the network decides on. What a method does is `methods/connection`'s business.
+"""
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from pybroker.errors import ChannelError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class State(StrEnum):
+    """Of a connection, as list_connections shows it."""
+
+    HEADER = "header"
+    STARTING = "starting"
+    SECURING = "securing"
+    TUNING = "tuning"
+    OPENING = "opening"
+    RUNNING = "running"
+    CLOSING = "closing"
+    CLOSED = "closed"
+
+
+# Not methods.
+PROTOCOL_HEADER: Final = "protocol header"
+LOGIN_VERDICT: Final = "login verdict"
+BROKER_CLOSES: Final = "close by the broker"
+END: Final = "end"
+
+# In each state of a session that has not ended.
+_ALWAYS: Final = {"Connection.Close": State.CLOSING, BROKER_CLOSES: State.CLOSING, END: State.CLOSED}
+
+NEXT: Final["Mapping[State, Mapping[str, State]]"] = {
+    State.HEADER: {PROTOCOL_HEADER: State.STARTING, BROKER_CLOSES: State.CLOSING, END: State.CLOSED},
+    State.STARTING: {"Connection.StartOk": State.SECURING, **_ALWAYS},
+    State.SECURING: {LOGIN_VERDICT: State.TUNING, **_ALWAYS},
+    State.TUNING: {"Connection.TuneOk": State.OPENING, **_ALWAYS},
+    State.OPENING: {"Connection.Open": State.RUNNING, **_ALWAYS},
+    State.RUNNING: {"Connection.UpdateSecret": State.RUNNING, **_ALWAYS},
+    State.CLOSING: {"Connection.CloseOk": State.CLOSED, **_ALWAYS},
+    State.CLOSED: {"Connection.Close": State.CLOSED, "Connection.CloseOk": State.CLOSED, END: State.CLOSED},
+}
+
+# The handshake is not over.
+HANDSHAKE: Final = frozenset({State.HEADER, State.STARTING, State.SECURING, State.TUNING, State.OPENING})
+# Nothing but the end of the dialogue counts any more; other methods are discarded.
+ENDING: Final = frozenset({State.CLOSING, State.CLOSED})
+
+
+def accepts(state: State, method: str) -> bool:
+    """Tell whether a connection method counts in a state; one that does not is discarded.
+
+    Raises ChannelError (504) if it must not come in this state.
+    """
+    if method in NEXT[state]:
+        return True
+    if state in ENDING:
+        return False
+    raise ChannelError(f"unexpected method in connection state {state}")
+
+
+def after(state: State, event: str) -> State:
+    """Return the state that follows. Raises KeyError: the event is not in the state's row, a bug of the caller's."""
+    return NEXT[state][event]
