@@ -1,5 +1,6 @@
 """Message: a view of (run, index) for slow paths: get, dead letter, headers routing. Made on demand, never stored."""
 
+from pybroker import content_view
 from pybroker.run import Names, Run, Traits
 
 
@@ -36,18 +37,9 @@ class Message:
     @property
     def property_octets(self) -> bytes:
         """Return the content header's properties: two octets of flags (or more) up to the frame-end, §4.2.6.1."""
-        content = self.content
-        end = 7 + int.from_bytes(content[3:7], "big")
-        return content[19:end]
+        return content_view.property_octets(self.content)
 
     @property
     def body(self) -> bytes:
         """Return the body without its frames."""
-        content = self.content
-        at = 8 + int.from_bytes(content[3:7], "big")
-        parts = []
-        while at < len(content):
-            size = int.from_bytes(content[at + 3 : at + 7], "big")
-            parts.append(content[at + 7 : at + 7 + size])
-            at += size + 8
-        return b"".join(parts)
+        return content_view.body(self.content)

@@ -95,6 +95,25 @@ def undocumented(source: Source, node: ast.AST, path: str = "") -> Iterator[str]
             yield from undocumented(source, child, f"{path}{child.name}.")
 
 
+# Of a content's frames: size of the header frame's payload, body size, where the properties begin.
+CONTENT_OFFSETS = ((3, 7), (11, 19), (19, None))
+# They scan or cut contents themselves, and a call for each message would cost more than the work.
+CONTENT_READERS = ("pybroker.content_view", "pybroker.wire.content", "pybroker.spark.deliveries")
+
+
+def test_contents_are_read_in_one_place():
+    findings = []
+    for source in sources():
+        if source.name in CONTENT_READERS:
+            continue
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+                lower, upper = (getattr(end, "value", None) for end in (node.slice.lower, node.slice.upper))
+                if (lower, upper) in CONTENT_OFFSETS or lower == CONTENT_OFFSETS[-1][0]:
+                    findings.append(f"{source.path}:{node.lineno} reads a content's octets: ask pybroker.content_view")
+    report(findings)
+
+
 def test_public_things_have_docstrings():
     findings = [f"{source.where} has no docstring." for source in sources() if ast.get_docstring(source.tree) is None]
     for source in sources():

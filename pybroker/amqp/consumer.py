@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Final
 
 from pamqp import commands
 
+from pybroker.content_view import property_octets, with_properties
 from pybroker.core.channel.consumer import Consumer
-from pybroker.core.routing.publish import property_octets, with_properties
 from pybroker.wire import properties
 from pybroker.wire.content import encode, on_channel, reframe
 from pybroker.wire.methods import make_method

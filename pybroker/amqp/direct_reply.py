@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import commands
 
-from pybroker.core.routing.publish import Contents, Route, property_octets, with_properties
+from pybroker.content_view import property_octets, with_properties
+from pybroker.core.routing.publish import Contents, Route
 from pybroker.errors import PreconditionFailed
 from pybroker.wire import properties
 from pybroker.wire.content import on_channel, reframe, traits_for

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final, cast
 from pamqp import commands
 
 from pybroker.amqp.direct_reply import REPLY_TO, check_reply_consumer, deliver_reply, set_reply_to
+from pybroker.content_view import property_octets
 from pybroker.core.auth.permissions import check, check_topic
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.exchange.trace import Frames, publish_trace
-from pybroker.core.routing.publish import Contents, Route, names_of, property_octets
+from pybroker.core.routing.publish import Contents, Route, names_of
 from pybroker.core.topology.exchange_declare import find_exchange
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
 from pybroker.run import WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Traits

@@ -40,6 +40,7 @@ from typing import Final, NamedTuple
 
 from google_crc32c import extend, value
 
+from pybroker.content_view import body_size as body_size_of
 from pybroker.run import Names, Run, Traits
 
 VERSION: Final = 1
@@ -220,8 +221,7 @@ def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -
     if count == 1:
         (content,) = contents
         size = octets = len(content)
-        if body_size < 0:
-            body_size = int.from_bytes(content[11:19])
+        body_size = body_size_of(content) if body_size < 0 else body_size
     else:
         lengths = array("I", map(len, contents))
         octets = sum(lengths)

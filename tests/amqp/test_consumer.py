@@ -8,7 +8,7 @@ from fakes import Basic, Content, Queue
 from streams import content_frames, props
 
 from pybroker.amqp.consumer import HEADS_MAX, with_delivery_count
-from pybroker.core.routing.publish import property_octets, with_properties
+from pybroker.content_view import property_octets, with_properties
 from pybroker.wire import properties
 from pybroker.wire.table import Table, encode_table
 

@@ -7,10 +7,11 @@ queues become one run again.
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pybroker.content_view import body_sizes, property_octets, with_properties
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.delayed.due import due_in, negated, waited
 from pybroker.core.routing.inbound_message import Arrival
-from pybroker.core.routing.publish import enqueue, headers_of, property_octets, with_properties
+from pybroker.core.routing.publish import enqueue, headers_of
 from pybroker.core.routing.router import route
 from pybroker.errors import AmqpError
 from pybroker.run import RUN_OCTETS_MAX, Run
@@ -91,7 +92,7 @@ class Release:
             broker.unroutable += len(contents)
             return
         self._schedule.exchange.publish_out += len(contents) * len(group.queues)
-        sizes = [int.from_bytes(content[11:19]) for content in contents]
+        sizes = body_sizes(contents)
         run = Run(
             group.names,
             group.traits,

@@ -11,6 +11,7 @@ import logging
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from pybroker.content_view import body_size, property_octets
 from pybroker.core.delayed.cache import AROUND_OCTETS as FETCHED_OCTETS, Shelf
 from pybroker.core.delayed.due import Due, due_in
 from pybroker.core.delayed.index import ENTRY_OCTETS, Agenda, Waiting
@@ -20,7 +21,6 @@ from pybroker.core.delayed.publish import Release
 from pybroker.core.policy.pattern import NamePattern, PatternError
 from pybroker.core.queue.destination import Destination
 from pybroker.core.reply_text import describe
-from pybroker.core.routing.publish import property_octets
 from pybroker.stretch import merge
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Schedule(Destination):
         look_ms = TIMER_MS_MAX + self.vhost.broker.clock.now_ms
         for index in indexes:
             content = run.content(index)
-            size = int.from_bytes(content[11:19])
+            size = body_size(content)
             agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
             agenda.add(due_ms, run.first_seq + index, size)
             due_ms -= 0 if agenda is self.delays else self._ahead(agenda)
@@ -311,7 +311,7 @@ class Schedule(Destination):
         """Learn of messages that the log has."""
         for index, content in zip(indexes, run.take(indexes), strict=True):
             agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
-            agenda.add(due_ms, run.first_seq + index, int.from_bytes(content[11:19]))
+            agenda.add(due_ms, run.first_seq + index, body_size(content))
 
     def _go_on_reading(self, recall: Recall) -> None:
         if recall.share():

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from pybroker.content_view import body_size
 from pybroker.core.background_task import Chore
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.exchange.fanout import FanoutExchange
@@ -108,7 +109,7 @@ class _Welcome(Chore):
 
     def _copy(self, arrival: "Arrival") -> Run:
         content = arrival.content
-        body = int.from_bytes(content[11:19])
+        body = body_size(content)
         broker = self._exchange.vhost.broker
         return Run(
             arrival.names,

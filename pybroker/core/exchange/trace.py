@@ -12,9 +12,10 @@ may not be given messages meanwhile. What was itself published to the trace exch
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.content_view import body_size, property_octets, with_properties
 from pybroker.core.background_task import Chore
 from pybroker.core.channel.receipt import NO_RECEIPT
-from pybroker.core.routing.publish import enqueue, names_of, property_octets, with_properties
+from pybroker.core.routing.publish import enqueue, names_of
 from pybroker.core.routing.router import route
 from pybroker.run import PLAIN_TRAITS, Entry, Names, Run
 from pybroker.wire import properties
@@ -167,7 +168,7 @@ def _publish(
     if not queues:
         return
     copy = with_properties(content, octets)
-    body = int.from_bytes(copy[11:19])
+    body = body_size(copy)
     run = Run(
         names_of(EXCHANGE, key),
         PLAIN_TRAITS,

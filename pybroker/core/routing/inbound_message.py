@@ -5,6 +5,7 @@ Made where each message is routed by itself; whose route is kept needs none.
 
 from typing import NamedTuple
 
+from pybroker import content_view
 from pybroker.run import Names, Traits
 
 
@@ -20,4 +21,4 @@ class Arrival(NamedTuple):
     @property
     def property_octets(self) -> bytes:
         """Return the content header's properties: the flags and what follows, up to the frame-end (§4.2.6.1)."""
-        return self.content[19 : 7 + int.from_bytes(self.content[3:7])]
+        return content_view.property_octets(self.content)

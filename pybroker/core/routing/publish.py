@@ -6,6 +6,7 @@ generation stands (data-model.md). This file does not know frames; it takes cont
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.content_view import body_size, body_sizes, first_property_flags, property_octets, with_properties
 from pybroker.core.routing.inbound_message import Arrival
 from pybroker.core.routing.router import route as find_queues
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, WANTS_CC, Names, Run, Traits
@@ -112,13 +113,13 @@ class Contents:
     def single(self, index: int) -> "Contents":
         """Return one of them alone, for what is decided message by message."""
         content = self.contents[index]
-        body = int.from_bytes(content[11:19])
+        body = body_size(content)
         return Contents(self.traits, [content], len(content), body, body)
 
     def part(self, start: int, stop: int) -> "Contents":
         """Return those from `start` up to `stop`: the others are refused, or have to wait."""
         contents = self.contents[start:stop]
-        body_octets = sum([int.from_bytes(content[11:19]) for content in contents])
+        body_octets = sum(body_sizes(contents))
         return Contents(self.traits, contents, sum(map(len, contents)), body_octets, self.body_size)
 
 
@@ -230,21 +231,9 @@ class Publisher:
 
 def headers_of(content: bytes) -> "Table | None":
     """Return a message's headers, None if it has no table of them."""
-    if content[19] & HEADERS_FLAG:
+    if first_property_flags(content) & HEADERS_FLAG:
         return properties.decode_properties(property_octets(content)).headers
     return None
-
-
-def property_octets(content: bytes) -> bytes:
-    """Return the property flags and values of a content header frame (§4.2.6.1)."""
-    return content[19 : 7 + int.from_bytes(content[3:7])]
-
-
-def with_properties(content: bytes, octets: bytes) -> bytes:
-    """Return the content with other properties."""
-    size = int.from_bytes(content[3:7])
-    header = content[:3] + (12 + len(octets)).to_bytes(4) + content[7:19] + octets + b"\xce"
-    return header + content[size + 8 :]
 
 
 def without_header(content: bytes, key: bytes) -> bytes:
@@ -262,7 +251,7 @@ def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes
     content = with_properties(message.content, octets)
     seq = broker.log.take(1)
     run = message.run
-    body = int.from_bytes(content[11:19])
+    body = body_size(content)
     return Run(
         names,
         traits,

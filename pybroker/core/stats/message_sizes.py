@@ -3,6 +3,8 @@
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
+from pybroker.content_view import body_size
+
 if TYPE_CHECKING:
     from pybroker.core.routing.publish import Contents
 
@@ -34,5 +36,5 @@ class MessageSizes:
         looks = min(n, LOOKS_MAX)
         for look in range(looks):
             start, stop = look * n // looks, (look + 1) * n // looks
-            size = int.from_bytes(contents.contents[start][11:19])
+            size = body_size(contents.contents[start])
             self.counts[bisect_left(BOUNDS, size)] += stop - start

@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from pybroker.content_view import body_sizes
 from pybroker.store.segments.ack_ranges import Settled, ranges
 from pybroker.store.segments.checkpoint import Listed
 from pybroker.store.segments.delivery_counts import highest, joined
@@ -135,8 +136,8 @@ class Segment:
         if run.body_size >= 0:
             stretch.add(first, n, run.body_size)
         else:
-            for seq, content in enumerate(run.take(indexes), first):
-                stretch.add(seq, 1, int.from_bytes(content[11:19]))
+            for seq, size in enumerate(body_sizes(run.take(indexes)), first):
+                stretch.add(seq, 1, size)
         self.count(target.queue_ids, n)
 
     def count(self, queue_ids: tuple[int, ...], n: int) -> None:

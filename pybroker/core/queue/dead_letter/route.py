@@ -10,11 +10,12 @@ from collections import deque
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.content_view import with_properties
 from pybroker.core.background_task import Chore
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.queue.dead_letter.retry import Staying, obstacle
 from pybroker.core.routing.inbound_message import Arrival
-from pybroker.core.routing.publish import enqueue, names_of, single_run, with_properties
+from pybroker.core.routing.publish import enqueue, names_of, single_run
 from pybroker.core.routing.router import route
 from pybroker.errors import AmqpError
 from pybroker.message import Message

@@ -12,6 +12,7 @@ from itertools import groupby, islice
 from operator import eq
 from typing import TYPE_CHECKING, Final
 
+from pybroker.content_view import body_sizes
 from pybroker.core.background_task import Chore
 from pybroker.core.queue.paging.segments import Away
 from pybroker.run import Entry, Run
@@ -156,7 +157,7 @@ def widen(stretch: Stretch, entry: Entry) -> None:
     if run.body_size >= 0:
         stretch.add(first, len(indexes), run.body_size)
     else:
-        _add_sizes(stretch, first, [int.from_bytes(content[11:19]) for content in run.take(indexes)])
+        _add_sizes(stretch, first, body_sizes(run.take(indexes)))
 
 
 def _add_sizes(stretch: Stretch, first: int, sizes: list[int]) -> None:

@@ -1,0 +1,31 @@
+"""A content's octets, against what built them."""
+
+import pytest
+from contents import content
+from hypothesis import given, strategies as st
+
+from pybroker import content_view
+from pybroker.wire.properties import Properties, decode_properties, encode_properties
+
+BODIES = st.binary(max_size=9_000)
+
+
+@given(body=BODIES, frame_octets_max=st.sampled_from([4_096, 131_072]))
+def test_a_body_and_its_size(body, frame_octets_max):
+    whole = content(body, frame_octets_max=frame_octets_max)
+    assert (content_view.body(whole), content_view.body_size(whole)) == (body, len(body))
+    assert [len(body)] * 2 == content_view.body_sizes([whole, whole])
+
+
+@given(body=BODIES, message_id=st.text(max_size=80))
+def test_other_properties_leave_the_body(body, message_id):
+    octets = encode_properties(Properties(message_id=message_id, priority=4))
+    changed = content_view.with_properties(content(body, reply_to="t"), octets)
+    assert content_view.property_octets(changed) == octets
+    assert (content_view.body(changed), content_view.body_size(changed)) == (body, len(body))
+    assert decode_properties(octets).message_id == message_id
+
+
+@pytest.mark.parametrize(("properties", "flags"), [({}, 0), ({"content_type": "x"}, 0x80), ({"headers": {}}, 0x20)])
+def test_the_first_flags(properties, flags):
+    assert content_view.first_property_flags(content(b"", **properties)) == flags
