@@ -15,7 +15,7 @@ from typing import Any, Final
 from pybrokerctl.client import Connection
 from pybrokerctl.locate import Target
 
-TOOL: Final = "pybroker.daemon.tool"
+TOOL: Final = "pybroker.daemon.offline_tool"
 HOLD: Final = "hold_log"
 # What is half done is taken back in this time.
 END_S: Final = 30

@@ -266,7 +266,7 @@ def test_the_broker_below_the_line_runs_without_gevent(package):
 ROOM_FILES_MAX = 15
 PACKAGE_FILES_MAX = 20
 # They wait for rooms of their own; none may join them.
-CROWDED = {"pybroker.client", "pybroker.daemon", "pybroker.spark"}
+CROWDED = {"pybroker.client", "pybroker.spark"}
 CROWDED |= {"pybrokerctl"}
 
 

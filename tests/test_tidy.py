@@ -234,7 +234,7 @@ def test_every_command_has_a_test():
 
 
 def config_keys() -> list[str]:
-    from pybroker.daemon import config
+    from pybroker.daemon.config import config
 
     return list(config.KEYS)
 

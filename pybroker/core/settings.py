@@ -1,4 +1,4 @@
-"""The broker's settings as plain values. Where they come from (file, option) is `daemon/config.py`'s business."""
+"""The settings of the broker as plain values. Where they come from (file, option) is known in `daemon/config/`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

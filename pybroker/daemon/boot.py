@@ -15,13 +15,13 @@ from typing import Any, Final
 import gevent
 
 from pybroker import paths
-from pybroker.daemon import total_memory
-from pybroker.daemon.config import Config
+from pybroker.daemon.banner import FirstScreen, show
+from pybroker.daemon.config.config import Config
 from pybroker.daemon.daemon import Daemon
 from pybroker.daemon.data_folder import claim_data_folder
-from pybroker.daemon.first_screen import FirstScreen, show
 from pybroker.daemon.listeners import check_socket_path, describe
 from pybroker.daemon.log import Log
+from pybroker.daemon.resources import total_memory
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.systemd import Notifier
 from pybroker.version import VERSION

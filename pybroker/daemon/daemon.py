@@ -19,25 +19,26 @@ from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
 from pybroker.core.events.cause import BROKER
 from pybroker.core.topology.exchange_declare import drop_transient
-from pybroker.daemon import custody, garbage, loading, reach, resident, total_memory
-from pybroker.daemon.allocator import Allocator
+from pybroker.daemon import loading, port_probe, snapshot_hold
 from pybroker.daemon.audit_log import AuditLog
-from pybroker.daemon.config import Config
+from pybroker.daemon.banner import say_goodbye
+from pybroker.daemon.config.config import Config
+from pybroker.daemon.config.environment import Row, effective
+from pybroker.daemon.config.values import Address
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.definitions import DefinitionsStorage
-from pybroker.daemon.disk_monitor import DiskMonitor
-from pybroker.daemon.environment import Row, effective
-from pybroker.daemon.first_screen import say_goodbye
 from pybroker.daemon.listeners import describe, open_tcp, open_unix
 from pybroker.daemon.log import Log
-from pybroker.daemon.monitor import Monitor
+from pybroker.daemon.resources import garbage, rss, total_memory
+from pybroker.daemon.resources.allocator import Allocator
+from pybroker.daemon.resources.disk_monitor import DiskMonitor
+from pybroker.daemon.resources.monitor import Monitor
 from pybroker.daemon.signals import Signals
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
-from pybroker.daemon.telemetry import Telemetry
+from pybroker.daemon.telemetry.telemetry import Telemetry
 from pybroker.daemon.threads import ThreadWorker
-from pybroker.daemon.values import Address
 from pybroker.net.server import Server, files_max
 from pybroker.net.turn import LoopTurn
 from pybroker.store.journal.log_stats import figures
@@ -223,9 +224,9 @@ class Daemon:
         else:
             self.disk.disable()
 
-    def resident(self) -> resident.Resident:
+    def resident(self) -> rss.Resident:
         """Return what of the process is in memory."""
-        return resident.measure(self.allocator)
+        return rss.measure(self.allocator)
 
     def telemetry_figures(self) -> dict[str, Any] | None:
         """Return what the telemetry has written since the start; None if there is none."""
@@ -233,7 +234,7 @@ class Daemon:
 
     def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
         """Try to connect to a listener; return what stood against it."""
-        return reach.why_unreachable(host, port, timeout_s)
+        return port_probe.why_unreachable(host, port, timeout_s)
 
     def log_status(self) -> dict[str, Any]:
         """Return the figures of the durable log. Raises Refused while it is not read yet."""
@@ -241,7 +242,7 @@ class Daemon:
 
     def hold_log(self, pause: "Callable[[float], object]") -> Work:
         """Hold what of the durable log is on disk. Raises Refused."""
-        return custody.hold(self._journal(), self.config.settings.node_name, self.folder.path, pause)
+        return snapshot_hold.hold(self._journal(), self.config.settings.node_name, self.folder.path, pause)
 
     def _journal(self) -> "Journal":
         if self.storage.journal is None:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from pybroker import paths
+from pybroker.daemon.config.values import Address
 from pybroker.daemon.start_error import StartError, refused_by_system
-from pybroker.daemon.values import Address
 from pybroker.net.listener import Listener
 from pybroker.net.server import Server
 

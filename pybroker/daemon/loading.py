@@ -18,7 +18,7 @@ from pybroker.daemon.start_error import StartError, refused_by_system
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
-    from pybroker.daemon.config import Config
+    from pybroker.daemon.config.config import Config
 
 # How often is asked whether it is on disk.
 DISK_PAUSE_S: Final = 0.001

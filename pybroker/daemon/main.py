@@ -12,9 +12,9 @@ from typing import Any
 import click
 
 from pybroker import paths
-from pybroker.daemon.conf_file import Assignment, read_conf_file
-from pybroker.daemon.config import Config, ConfigError, configure
-from pybroker.daemon.options import Options, overrule
+from pybroker.daemon.config.conf_file import Assignment, read_conf_file
+from pybroker.daemon.config.config import Config, ConfigError, configure
+from pybroker.daemon.config.options import Options, overrule
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
@@ -57,7 +57,7 @@ def command(**given: Any) -> int:
 
 def _tell(config: Config) -> None:
     """Write that nothing is wrong, what is odd all the same, and what the limits come to here."""
-    from pybroker.daemon import check  # noqa: PLC0415 - a start does not need it
+    from pybroker.daemon.config import check  # noqa: PLC0415 - a start does not need it
 
     lines = list(check.told(config))
     click.echo(f"pybroker: {' and '.join(('the options', *config.settings.config_files))}: no faults")

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fakes import World
 
-from pybroker.daemon.telemetry import Telemetry
+from pybroker.daemon.telemetry.telemetry import Telemetry
 
 INTERVAL_S = 10
 

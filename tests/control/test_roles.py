@@ -3,7 +3,7 @@
 from control.conftest import FakeDaemon
 
 from pybroker.control.roles import Controller, Tool
-from pybroker.daemon import tool
+from pybroker.daemon import offline_tool
 from pybroker.daemon.daemon import Daemon
 
 
@@ -18,4 +18,4 @@ def test_the_daemon_and_its_fake_have_all_of_it():
 
 
 def test_the_tool_has_all_of_it():
-    assert names(Tool) <= names(tool.Tool)
+    assert names(Tool) <= names(offline_tool.Tool)

@@ -8,7 +8,7 @@ import pytest
 from pybroker import paths
 from pybroker.daemon import boot
 from pybroker.daemon.boot import _ctl_command, _make_runtime_folder, describe_codec, raise_files_limit
-from pybroker.daemon.config import Config
+from pybroker.daemon.config.config import Config
 from pybroker.daemon.start_error import StartError
 
 

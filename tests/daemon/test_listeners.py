@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from pybroker.daemon.config.values import Address
 from pybroker.daemon.listeners import FREE_PORT_ATTEMPTS, check_socket_path, describe, open_tcp, open_unix
 from pybroker.daemon.start_error import StartError
-from pybroker.daemon.values import Address
 
 
 class FakeServer:

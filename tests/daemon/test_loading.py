@@ -8,8 +8,8 @@ from daemon.running import Running
 from fakes import World
 
 from pybroker.daemon import loading
-from pybroker.daemon.conf_file import parse_conf
-from pybroker.daemon.config import Config, configure
+from pybroker.daemon.config.conf_file import parse_conf
+from pybroker.daemon.config.config import Config, configure
 from pybroker.daemon.start_error import StartError
 
 QUEUE = {"vhost": "/", "name": "q"}

@@ -6,7 +6,7 @@ import pytest
 from fakes import World
 
 from pybroker.core.stats.drops import Losses
-from pybroker.daemon import telemetry_files, telemetry_rows
+from pybroker.daemon.telemetry import files as telemetry_files, rows as telemetry_rows
 from pybroker.spark.pipeline import schemas
 
 PAGE = Path(__file__).resolve().parents[3] / "man/pybroker-pipeline.7"

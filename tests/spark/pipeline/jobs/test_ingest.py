@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 import pytest
 from fakes import World
 
-from pybroker.daemon.telemetry import FOLDER, Telemetry
+from pybroker.daemon.telemetry.telemetry import FOLDER, Telemetry
 from pybroker.spark.pipeline.jobs import ingest
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, QUEUE_SAMPLE, RAW

@@ -1,0 +1,56 @@
+"""What `pybroker --check` tells of a configuration that is fine: how much memory there is, and what the limits come to.
+
+What it comes to depends on the machine, so that an operator would otherwise see it only once the broker runs.
+"""
+
+from collections.abc import Iterator
+
+from pybroker.core.resources.resource_limits import ASSUMED, CONFIGURED, MIB, Watermarks
+from pybroker.daemon import loading
+from pybroker.daemon.config.config import Config
+from pybroker.daemon.resources import total_memory
+
+
+def told(config: Config) -> Iterator[str]:
+    """Yield a line per limit; nothing is logged. Raises StartError: a file of definitions is broken."""
+    marks = config.settings.watermarks
+    found = total_memory.measure()
+    # Not taken: that would write to the log, which is not open.
+    marks.total = marks.bound_by(found)
+    yield f"available memory: {size(marks.total.octets)}, {_source(marks)}"
+    yield f"memory limit: {size(marks.memory_limit_octets)}, {_memory(marks)}"
+    if marks.paging_ratio > 1:
+        yield f"paging threshold: none, the ratio is {marks.paging_ratio}"
+    else:
+        yield f"paging threshold: {size(marks.paging_octets)}, {marks.paging_ratio} of the limit"
+    how = "as configured" if marks.disk_relative is None else f"{marks.disk_relative} of the available memory"
+    yield f"free disk limit: {size(marks.disk_limit_octets)}, {how}"
+    if config.definitions:
+        places = ", ".join(map(str, config.definitions))
+        yield f"definitions: {len(loading.read(config.definitions))} items in {places}"
+
+
+def size(octets: int) -> str:
+    """Return `953MB (1000000000 octets)`, MB cut off as in the log."""
+    return f"{octets // MIB}MB ({octets} octets)"
+
+
+def _source(marks: Watermarks) -> str:
+    match marks.total.source:
+        case ASSUMED.source:
+            return "assumed, because the system does not report it"
+        case source if source == CONFIGURED:
+            return "configured" + (f"; {size(marks.total.installed)} are installed" if marks.total.installed else "")
+        case "RAM":
+            return "all installed memory"
+        case source:
+            return f"limited by {source}; {size(marks.total.installed)} are installed"
+
+
+def _memory(marks: Watermarks) -> str:
+    if marks.memory_limit_octets == 0:
+        return "which blocks all publishers"
+    if marks.memory_octets is not None:
+        return "as configured" if marks.memory_octets <= marks.total.octets else "capped at the available memory"
+    never = marks.memory_relative is not None and marks.memory_relative > 1
+    return f"{marks.memory_relative} of the available memory" + (", which disables the alarm" if never else "")

@@ -1,0 +1,92 @@
+"""The configuration file: `key = value` lines, as RabbitMQ's `rabbitmq.conf` is written, or RabbitMQ's classic form.
+
+Tells the forms apart and knows lines, comments and quotes. The classic form is `classic_config.py`'s business; which
+keys exist and what their values mean is `config.py`'s. A `#` begins a comment wherever it stands, unless the value is
+in single quotes.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pybroker.daemon.start_error import StartError, refused_by_system
+
+# Fifty times what a file with every key explained has; a device or a log given by mistake is not read to its end.
+FILE_OCTETS_MAX: Final = 1 << 20
+# Nobody reads more, and looking for the key that was meant takes its time.
+PROBLEMS_MAX: Final = 100
+
+# What begins the first line that neither is empty nor begins with # in the classic form; % is its comment.
+_CLASSIC: Final = re.compile(rb"(?:[ \t\r\n\f\v]++|#[^\r\n]*+)*+[\[{%]")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_LINE: Final = re.compile(r"(?P<key>[^\s=#]+)\s*=\s*(?:'(?P<quoted>[^']*)'\s*|(?P<plain>[^#]*))(?:#.*)?")
+
+
+class Assignment(NamedTuple):
+    """One key with its value as it was written, and where (`/etc/pybroker/pybroker.conf:12`, `--port`)."""
+
+    key: str
+    value: str
+    where: str
+
+
+def read_conf_file(path: Path) -> tuple[list[Assignment], list[str]]:
+    """Return the assignments of a file, in its order, and a sentence per line that is none.
+
+    Raises:
+        StartError: the file cannot be read.
+
+    """
+    try:
+        with path.open("rb") as file:
+            octets = file.read(FILE_OCTETS_MAX + 1)
+    except OSError as error:
+        raise refused_by_system(f"cannot read the configuration file {path}", error, os.EX_NOINPUT) from None
+    if len(octets) > FILE_OCTETS_MAX:
+        raise StartError(f"the configuration file {path} has more than {FILE_OCTETS_MAX} octets", os.EX_CONFIG)
+    return parse_conf(octets, str(path))
+
+
+def parse_conf(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]:
+    """Return the assignments in the octets of the file `name`, in either form, and a sentence for each fault."""
+    if _CLASSIC.match(octets):
+        from pybroker.daemon.config.classic_config import parse_classic  # noqa: PLC0415 - for those who have such a file
+
+        return parse_classic(octets, name)
+    return _parse_lines(octets, name)
+
+
+def _parse_lines(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]:
+    """Return the assignments in `key = value` lines, and a sentence per line that is none."""
+    assignments: dict[str, Assignment] = {}
+    problems: list[str] = []
+    for number, raw in enumerate(octets.splitlines(), 1):
+        where = f"{name}:{number}"
+        if len(problems) == PROBLEMS_MAX:
+            problems.append(f"{where}: too many faults, the rest is not checked")
+            break
+        try:
+            line = raw.decode().strip()
+        except UnicodeDecodeError:
+            problems.append(f"{where}: not valid UTF-8")
+            continue
+        if not line or line.startswith("#"):
+            continue
+        if _CONTROL.search(line):
+            problems.append(f"{where}: a control character")
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            # A password must not end up in a terminal's history or a supervisor's log.
+            secret = next(filter(line.startswith, ("default_pass", "default_users")), "")
+            found = f"{secret} and no =" if secret else repr(line[:80])
+            problems.append(f"{where}: expected 'key = value', found {found}")
+            continue
+        key, quoted = match["key"], match["quoted"]
+        if key in assignments:
+            first = assignments[key].where.rpartition(":")[2]
+            problems.append(f"{where}: {key} is already set in line {first}")
+            continue
+        assignments[key] = Assignment(key, match["plain"].strip() if quoted is None else quoted, where)
+    return list(assignments.values()), problems

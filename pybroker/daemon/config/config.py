@@ -1,0 +1,369 @@
+"""The configuration: which keys there are, of which type, and the typed Config they make together.
+
+Names and defaults are RabbitMQ's where RabbitMQ has the key. A key that is not in `KEYS` is refused: with the reason
+if RabbitMQ knows it, else with the nearest key. How a file is read is `conf_file.py`'s business, what a value may look
+like `values.py`'s. A word in capitals in a key (`listeners.tcp.NAME`) stands for any word.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from pybroker import paths
+from pybroker.core.auth.password import ALGORITHMS, ARGON2ID
+from pybroker.core.settings import MESSAGE_OCTETS_CEILING, Settings
+from pybroker.daemon.config import new_vhosts, values
+from pybroker.daemon.config.conf_file import PROBLEMS_MAX, Assignment
+from pybroker.daemon.config.rabbitmq_keys import find_reason
+from pybroker.daemon.config.values import Address, Parser
+from pybroker.daemon.start_error import StartError
+
+LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "none")
+LOG_FORMATTERS: Final = ("plaintext", "json")
+AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN")
+# What is either relative to the memory or absolute, and where either form goes in Watermarks.
+LIMITS: Final = {
+    "vm_memory_high_watermark": ("memory_relative", "memory_octets"),
+    "disk_free_limit": ("disk_relative", "disk_octets"),
+}
+# Beside the log, unless there is none.
+AUDIT_FILE: Final = "NODENAME-audit.log"
+# In the order in which they are loaded.
+DEFINITIONS: Final = ("load_definitions", "management.load_definitions", "definitions.local.path")
+# RabbitMQ's schema: "Values greater than 0.9 can be dangerous".
+PAGING_RATIO_CAREFUL: Final = 0.9
+# Thirty years.
+TIMEOUT_MS_MAX: Final = 1_000_000_000_000
+
+
+class Key(NamedTuple):
+    """One key: its default as it is written in a file, how its value is read, and the attribute that gets it.
+
+    `attribute` is one of Settings (`watermarks.strategy`: of its watermarks), one of Config if it begins with a dot;
+    empty if `_gather` or `_set_limits` puts it in its place.
+    """
+
+    default: str
+    parse: Parser
+    attribute: str
+
+
+def _refuses_immediate(text: str) -> bool:
+    return values.one_of(("return", "refuse"))(text) == "refuse"
+
+
+def _refuses_flow(text: str) -> bool:
+    return values.one_of(("pause", "refuse"))(text) == "refuse"
+
+
+def _number_or_infinity(text: str) -> object:
+    return 0 if text == "infinity" else values.whole_number(1, 1_000_000)(text)
+
+
+def _milliseconds_or_undefined(text: str) -> object:
+    try:
+        return 0 if text == "undefined" else values.whole_number(0, TIMEOUT_MS_MAX)(text)
+    except ValueError as error:
+        raise ValueError(f"{error}, or undefined") from None
+
+
+def _closes_timed_out(text: str) -> bool:
+    return values.one_of(("return", "close"))(text) == "close"
+
+
+def _limit_or_infinity(text: str) -> object:
+    return None if text == "infinity" else values.whole_number(0, 1_000_000_000)(text)
+
+
+def _log_file(text: str) -> Path | None:
+    if text == "false":
+        return None
+    if "/" in text:
+        return values.path(text)
+    return Path(values.text_value(text))
+
+
+def _audit_file(text: str) -> Path | None:
+    return Path(AUDIT_FILE) if text == "true" else _log_file(text)
+
+
+def _queue_type(text: str) -> str:
+    if text in {"stream", "rabbit_stream_queue"}:
+        raise ValueError("expected classic or quorum: pybroker has no streams yet")
+    found = values.one_of(("classic", "quorum", "rabbit_classic_queue", "rabbit_quorum_queue"))(text)
+    return "quorum" if found in {"quorum", "rabbit_quorum_queue"} else ""
+
+
+KEYS: Final[Mapping[str, Key]] = {
+    "node.name": Key("pybroker@HOST", values.node_name, ""),
+    "cluster_name": Key("pybroker@HOST", values.short_text, "cluster_name"),
+    "data_dir": Key("/var/lib/pybroker", values.path, ".data_dir"),
+    "control.socket": Key("/run/pybroker/NODENAME.sock", values.path, ".control_socket"),
+    "pid_file": Key("DATA_DIR/NODENAME.pid", values.path_or("none"), ".pid_file"),
+    "listeners.tcp": Key("", values.one_of(("none",)), ""),
+    "listeners.tcp.NAME": Key("5672", values.address, ""),
+    "listeners.unix.NAME": Key("", values.path, ""),
+    "tcp_listen_options.backlog": Key("1024", values.whole_number(1, 65_535), ".backlog"),
+    "handshake_timeout": Key("10000", values.whole_number(1, 3_600_000), "handshake_timeout_ms"),
+    "heartbeat": Key("60", values.whole_number(0, 65_535), "heartbeat_s"),
+    "frame_max": Key("131072", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max"),
+    "initial_frame_max": Key("4096", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max_initial"),
+    "channel_max": Key("2047", values.whole_number(0, 65_535), "channel_max"),
+    "connection_max": Key("infinity", _limit_or_infinity, "connection_max"),
+    "cluster_queue_limit": Key("infinity", _limit_or_infinity, "queues_max"),
+    "channel_max_per_node": Key("infinity", _limit_or_infinity, "channels_per_node_max"),
+    "consumer_max_per_channel": Key("10000", _number_or_infinity, "consumers_per_channel_max"),
+    "consumer_max_per_connection": Key("20000", _number_or_infinity, "consumers_per_connection_max"),
+    "consumer_timeout": Key("1800000", _milliseconds_or_undefined, "consumer_timeout_ms"),
+    "max_message_size": Key("134217728", values.octets(1, MESSAGE_OCTETS_CEILING), "message_octets_max"),
+    "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), ""),
+    "password_hashing_module": Key(ARGON2ID, values.one_of(ALGORITHMS), "password_hashing"),
+    "default_vhost": Key("/", values.short_text, "default_vhost"),
+    "default_queue_type": Key("classic", _queue_type, "default_queue_type"),
+    "event_exchange.vhost": Key("/", values.short_text, "event_vhost"),
+    "default_user": Key("guest", values.short_text, "default_user"),
+    "default_pass": Key("guest", values.text_value, "default_pass"),
+    "default_user_tags.TAG": Key("true", values.boolean, ""),
+    "default_permissions.configure": Key(".*", values.pattern, ""),
+    "default_permissions.write": Key(".*", values.pattern, ""),
+    "default_permissions.read": Key(".*", values.pattern, ""),
+    **{name: Key("", parse, "") for name, parse in new_vhosts.PARSERS.items()},
+    "loopback_users": Key("", values.one_of(("none",)), ""),
+    "loopback_users.USER": Key("true", values.boolean, ""),
+    "load_definitions": Key("", values.path, ""),
+    "management.load_definitions": Key("", values.path, ""),
+    "definitions.import_backend": Key("local_filesystem", values.one_of(("local_filesystem", "local")), ""),
+    "definitions.local.path": Key("", values.path, ""),
+    "definitions.skip_if_unchanged": Key("false", values.boolean, ".definitions_skipped_if_unchanged"),
+    "vm_memory_high_watermark.relative": Key("0.4", values.fraction, ""),
+    "vm_memory_high_watermark.absolute": Key("", values.limit_octets, ""),
+    "vm_memory_high_watermark_paging_ratio": Key("0.5", values.paging_ratio, "watermarks.paging_ratio"),
+    "vm_memory_calculation_strategy": Key("allocated", values.strategy, "watermarks.strategy"),
+    "memory_monitor_interval": Key("1000", values.whole_number(100, 3_600_000), "watermarks.memory_interval_ms"),
+    "total_memory_available_override_value": Key("", values.memory_octets, "watermarks.total_override_octets"),
+    "disk_free_limit.relative": Key("", values.fraction, ""),
+    "disk_free_limit.absolute": Key("50000000", values.limit_octets, ""),
+    "amqp.consumer_timeout": Key("return", _closes_timed_out, "close_timed_out"),
+    "amqp.flow": Key("pause", _refuses_flow, "refuse_flow"),
+    "amqp.immediate": Key("return", _refuses_immediate, "refuse_immediate"),
+    "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration": Key(
+        "false", values.boolean, "relaxed_redeclaration"
+    ),
+    "amqp.server_properties.product": Key("RabbitMQ", values.short_text, "product"),
+    "log.dir": Key("/var/log/pybroker", values.path, ".log_dir"),
+    "log.file": Key("NODENAME.log", _log_file, ".log_file"),
+    "log.file.level": Key("info", values.one_of(LOG_LEVELS), ".log_level"),
+    "log.file.formatter": Key("plaintext", values.one_of(LOG_FORMATTERS), ".log_formatter"),
+    "log.audit": Key(AUDIT_FILE, _audit_file, ".audit_file"),
+    "log.console": Key("false", values.boolean, ".console"),
+    "log.console.level": Key("info", values.one_of(LOG_LEVELS), ".console_level"),
+    "log.console.formatter": Key("plaintext", values.one_of(LOG_FORMATTERS), ".console_formatter"),
+    "telemetry.enabled": Key("true", values.boolean, ".telemetry"),
+    "telemetry.interval": Key("10000", values.whole_number(1_000, 3_600_000), ".telemetry_interval_ms"),
+    "telemetry.retention": Key("7", values.whole_number(1, 3_650), ".telemetry_retention_days"),
+}
+
+
+# Of each key with a word in capitals: what stands before it, the word, what stands behind it.
+_FAMILIES: Final = {name: re.split("([A-Z]+)", name) for name in KEYS if not name.islower()}
+
+
+@dataclass(slots=True)
+class Config:
+    """What the daemon runs with. `name_node` completes what is named after the node."""
+
+    settings: Settings = field(default_factory=Settings)
+    node_name: str = ""  # empty: the data folder knows, or the host
+    tcp: tuple[Address, ...] = (Address("", 5672),)
+    unix: tuple[Path, ...] = ()
+    backlog: int = 1_024
+    data_dir: Path = field(default_factory=paths.data_dir)
+    control_socket: Path | None = None
+    pid_file: Path | None = Path()
+    log_dir: Path = field(default_factory=paths.log_dir)
+    log_file: Path | None = Path()
+    log_level: str = "info"
+    log_formatter: str = "plaintext"
+    audit_file: Path | None = Path()
+    console: bool = False
+    console_level: str = "info"
+    console_formatter: str = "plaintext"
+    telemetry: bool = True
+    telemetry_interval_ms: int = 10_000
+    telemetry_retention_days: int = 7
+    definitions: tuple[Path, ...] = ()  # files and folders of definitions to load
+    definitions_skipped_if_unchanged: bool = False
+    assignments: tuple[Assignment, ...] = ()  # what was given, for environment to show
+    warnings: list[str] = field(default_factory=list)  # what is odd about it, for the log
+
+    def name_node(self, name: str) -> None:
+        """Take the node's name, and with it every place that was left to the default."""
+        settings = self.settings
+        settings.node_name = name
+        if settings.cluster_name == Settings().cluster_name:
+            settings.cluster_name = name
+        if self.control_socket is None:
+            self.control_socket = paths.control_socket(name)
+        if self.pid_file == Path():
+            self.pid_file = self.data_dir / f"{name}.pid"
+        if self.log_file is not None:
+            self.log_file = self.log_dir / (f"{name}.log" if self.log_file == Path() else self.log_file)
+        if self.audit_file == Path():
+            self.audit_file = None if self.log_file is None else self.log_file.parent / AUDIT_FILE
+        if self.audit_file is not None:
+            audit_file = self.log_dir / self.audit_file
+            self.audit_file = audit_file.with_name(audit_file.name.replace("NODENAME", name))
+        settings.data_dir = str(self.data_dir)
+        settings.log_files = tuple(map(str, filter(None, (self.log_file, "<stdout>" if self.console else None))))
+
+
+class ConfigError(StartError):
+    """The configuration is refused; `problems` has a sentence for each fault, `text` is the first."""
+
+    def __init__(self, problems: list[str], code: int = os.EX_CONFIG) -> None:
+        more = f" (and {len(problems) - 1} more: see pybroker --check)" if problems[1:] else ""
+        super().__init__(problems[0] + more, code)
+        self.problems = problems
+
+
+def find_key(key: str) -> tuple[str, str] | None:
+    """Return the name in `KEYS` that `key` fits, and the word that stands for its part in capitals (`""`: none)."""
+    if key in KEYS and key not in _FAMILIES:
+        return key, ""
+    for name, (head, kind, tail) in _FAMILIES.items():
+        word = key[len(head) : len(key) - len(tail)]
+        # Names of users may have dots.
+        if word and key == head + word + tail and (kind == "USER" or "." not in word):
+            return name, word
+    return None
+
+
+def is_secret(key: str) -> bool:
+    """Tell whether its value is not for everybody who may read a terminal or a report."""
+    found = find_key(key)
+    return found is not None and found[0] in {"default_pass", new_vhosts.PASSWORD}
+
+
+def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -> Config:
+    """Return the Config that the assignments make; a later one replaces an earlier one of the same key.
+
+    Raises:
+        ConfigError: for `problems` met before and for each key or value that is refused.
+
+    """
+    found = list(problems)
+    given: dict[str, dict[str, Any]] = {}
+    assignments = tuple(assignments)
+    for assignment in assignments:
+        if len(found) >= PROBLEMS_MAX:
+            found.append(f"{assignment.where}: too many faults, the rest is not checked")
+            break
+        fits = find_key(assignment.key)
+        if fits is None:
+            found.append(f"{assignment.where}: {_explain(assignment.key)}")
+            continue
+        try:
+            given.setdefault(fits[0], {})[fits[1]] = KEYS[fits[0]].parse(assignment.value)
+        except ValueError as error:
+            found.append(_describe(assignment, str(error)))
+    if found:
+        raise ConfigError(sorted(dict.fromkeys(found), key=_line_of))
+    config = Config(assignments=assignments)
+    for name, of_word in given.items():
+        attribute = KEYS[name].attribute
+        if attribute.startswith("."):
+            setattr(config, attribute[1:], of_word[""])
+        elif attribute:
+            *owner, attribute = attribute.split(".")
+            setattr(config.settings.watermarks if owner else config.settings, attribute, of_word[""])
+    _gather(config, given)
+    _set_limits(config, given)
+    return config
+
+
+def _line_of(problem: str) -> int:
+    """Return the line that a problem names, 0 for an option."""
+    match = re.match(r".*?:([0-9]+): ", problem)
+    return int(match[1]) if match else 0
+
+
+def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
+    """Put together what several keys say about one thing."""
+    settings = config.settings
+    config.node_name = given.get("node.name", {}).get("", "")
+    if "event_exchange.vhost" not in given:
+        settings.event_vhost = settings.default_vhost
+    if "listeners.tcp" in given:
+        config.tcp = ()
+    elif "listeners.tcp.NAME" in given:
+        config.tcp = tuple(dict.fromkeys(given["listeners.tcp.NAME"].values()))
+    config.unix = tuple(given.get("listeners.unix.NAME", {}).values())
+    mechanisms = given.get("auth_mechanisms.N")
+    if mechanisms:
+        settings.auth_mechanisms = tuple(mechanisms[n] for n in sorted(mechanisms, key=lambda n: (len(n), n)))
+    if "default_user_tags.TAG" in given:
+        settings.default_user_tags = tuple(tag for tag, wanted in given["default_user_tags.TAG"].items() if wanted)
+    if "loopback_users" in given:
+        settings.loopback_users = frozenset()
+    elif "loopback_users.USER" in given:
+        users = given["loopback_users.USER"]
+        settings.loopback_users = frozenset(user for user, only_loopback in users.items() if only_loopback)
+    config.definitions = tuple(dict.fromkeys(given[key][""] for key in DEFINITIONS if key in given))
+    settings.seeds_defaults = not config.definitions
+    configure_, write, read = (
+        given.get(f"default_permissions.{permission}", {}).get("", default)
+        for permission, default in zip(("configure", "write", "read"), settings.default_permissions, strict=True)
+    )
+    settings.default_permissions = (configure_, write, read)
+    faults = new_vhosts.gather(settings, given, config.assignments)
+    if faults:
+        raise ConfigError(faults)
+
+
+def _set_limits(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
+    """Choose between the relative and the absolute form of each limit; note what a start is to warn about."""
+    marks = config.settings.watermarks
+    for limit, (relative, absolute) in LIMITS.items():
+        forms = [f"{limit}.absolute", f"{limit}.relative"]
+        octets, fraction = (given.get(form, {}).get("") for form in forms)
+        if octets is not None or fraction is not None:
+            setattr(marks, absolute, octets)
+            setattr(marks, relative, fraction if octets is None else None)
+        if octets is not None and fraction is not None:
+            # RabbitMQ's warning to the letter (B12).
+            places = [each.where for each in config.assignments if each.key in forms]
+            config.warnings.append(
+                f"Both {forms[0]} and {forms[1]} are configured. {forms[0]} has precedence ({', '.join(places)})"
+            )
+    if marks.paging_ratio > PAGING_RATIO_CAREFUL:
+        why = (
+            "contents are never paged out"
+            if marks.paging_ratio > 1
+            else "publishers may be blocked before paging has freed memory"
+        )
+        config.warnings.append(f"vm_memory_high_watermark_paging_ratio = {marks.paging_ratio}: {why}")
+
+
+def _describe(assignment: Assignment, sentence: str) -> str:
+    if assignment.where.startswith("--"):
+        return f"{assignment.where} {assignment.value}: {sentence}"
+    # A password must not end up in a terminal's history or a supervisor's log.
+    value = "..." if is_secret(assignment.key) else assignment.value[:80]
+    return f"{assignment.where}: {assignment.key} = {value}: {sentence}"
+
+
+def _explain(key: str) -> str:
+    reason = find_reason(key)
+    if reason is not None:
+        return f"{key} is {reason}"
+    if key in LIMITS:
+        return f"unknown key {key}; did you mean {key}.relative or {key}.absolute?"
+    import difflib  # noqa: PLC0415 - 10 ms that only a mistake pays
+
+    stem, _, word = key.rpartition(".")
+    names = [f"{name.rpartition('.')[0]}.{word}" if name.rpartition(".")[2].isupper() else name for name in KEYS]
+    near = difflib.get_close_matches(key, names, 1, 0.6) or difflib.get_close_matches(stem or key, names, 1, 0.5)
+    return f"unknown key {key}" + (f"; did you mean {near[0]}?" if near else "; pybroker.conf(5) lists all keys")

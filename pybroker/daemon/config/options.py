@@ -1,0 +1,68 @@
+"""The command line, turned into assignments of the same keys that a file has, so that one place judges all values."""
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pybroker.daemon.config.conf_file import Assignment
+
+DEFAULT_PORT: Final = "5672"
+
+
+class Options(NamedTuple):
+    """What was typed; None and empty mean not given."""
+
+    port: str | None = None
+    bind: tuple[str, ...] = ()
+    unix: tuple[str, ...] = ()
+    data_dir: str | None = None
+    socket: str | None = None
+    node: str | None = None
+    config: str | None = None
+    log: str | None = None
+    log_level: str | None = None
+    check: bool = False
+
+    def assignments(self) -> list[Assignment]:
+        """Return what the options say, as lines of a configuration file that lies in the current folder."""
+        found = []
+        port = DEFAULT_PORT if self.port is None else self.port
+        if self.bind:
+            found = [
+                Assignment(f"listeners.tcp.bind_{n}", f"{host}:{port}", "--bind") for n, host in enumerate(self.bind)
+            ]
+        elif self.port is not None:
+            found = [Assignment("listeners.tcp.port", port, "--port")]
+        found += [Assignment(f"listeners.unix.unix_{n}", _absolute(path), "--unix") for n, path in enumerate(self.unix)]
+        if self.data_dir is not None:
+            found.append(Assignment("data_dir", _absolute(self.data_dir), "--data-dir"))
+        if self.socket is not None:
+            found.append(Assignment("control.socket", _absolute(self.socket), "--socket"))
+        if self.node is not None:
+            found.append(Assignment("node.name", self.node, "--node"))
+        if self.log == "-":
+            found += [Assignment("log.file", "false", "--log"), Assignment("log.console", "true", "--log")]
+        elif self.log is not None:
+            found.append(Assignment("log.file", _absolute(self.log), "--log"))
+        if self.log_level is not None:
+            found += [Assignment(f"log.{where}.level", self.log_level, "--log-level") for where in ("file", "console")]
+        return found
+
+    def implied(self) -> list[Assignment]:
+        """Return what the options only suggest: data kept elsewhere takes its log along, unless the file places it."""
+        if self.data_dir is None:
+            return []
+        return [Assignment("log.dir", f"{_absolute(self.data_dir)}/log", "--data-dir")]
+
+
+def overrule(in_file: list[Assignment], typed: list[Assignment]) -> list[Assignment]:
+    """Return both, but of the file's listeners only the kinds for which nothing was typed."""
+    kinds = tuple(f"listeners.{kind}" for kind in ("tcp", "unix") if any(_is_of(kind, each) for each in typed))
+    return [each for each in in_file if not (kinds and each.key.startswith(kinds))] + typed
+
+
+def _is_of(kind: str, assignment: Assignment) -> bool:
+    return assignment.key.startswith(f"listeners.{kind}.")
+
+
+def _absolute(path: str) -> str:
+    return str(Path(path).expanduser().absolute())

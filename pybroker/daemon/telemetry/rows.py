@@ -1,0 +1,132 @@
+"""What the telemetry says of queues, connections, the node and lost messages: rows by column name.
+
+Counters are totals since the start, never rates: who reads them tells starts apart by the `epoch`. A thing's first row
+has `first` set: what its totals say is all since it came. pybroker-pipeline(7) has the columns.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.core.stats import metrics
+from pybroker.core.stats.drops import UNROUTABLE
+from pybroker.daemon.resources import rss
+
+if TYPE_CHECKING:
+    from pybroker.amqp.session import AmqpSession
+    from pybroker.core.broker import Broker
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.resources.alarm import Alarm
+    from pybroker.core.stats.drops import Loss
+
+Row = dict[str, Any]
+
+_QUEUE: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.QUEUE).items()]
+_CONNECTION: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.CONNECTION).items()]
+_NODE: Final = [(name, metric.read) for name, metric in metrics.sampled(metrics.NODE).items()]
+
+
+def of_queue(queue: "Queue") -> Row:
+    """Return a queue's gauges and totals; acknowledged is also what was delivered without asking for it."""
+    limits = queue.limits
+    return {
+        "vhost": queue.vhost.name,
+        "queue": queue.name,
+        "queue_id": queue.id,
+        "type": queue.type,
+        "durable": queue.durable,
+        **{name: read(queue) for name, read in _QUEUE},
+        "length_max": limits.length_max,
+        "octets_max": limits.octets_max,
+        "state": queue.state,
+    }
+
+
+def queue_activity(queue: "Queue") -> tuple[int, ...]:
+    """Return what is different if anything happened to a queue since, at a tenth of the cost of its row."""
+    counted = (queue.published, queue.delivered, queue.delivered_no_ack, queue.got, queue.acked, queue.redelivered)
+    lost = (queue.expired, queue.dropped, queue.backlog.messages_evicted)
+    return (*counted, *lost, queue.messages_ready, queue.messages_unacknowledged, queue.consumer_count)
+
+
+def of_session(session: "AmqpSession") -> Row:
+    """Return a connection's gauges and totals, and for how long what held it back."""
+    throttle = session.throttle
+    return {
+        "conn_id": session.pid,
+        "user": session.user.name if session.user else "",
+        "vhost": session.vhost.name if session.vhost else "",
+        "peer": f"{session.peer_host}:{session.peer_port}",
+        "client_name": client_name(session),
+        "connected_ms": session.connected_at_ms,
+        **{name: read(session) for name, read in _CONNECTION},
+        "state": session.shown_state,
+        "last_blocked_by": throttle.last_by,
+        "last_blocked_cause": throttle.last_cause,
+    }
+
+
+def client_name(session: "AmqpSession") -> str:
+    """Return what a client calls its connection, else its library."""
+    properties = session.client_properties
+    name = properties.get("connection_name") or properties.get("product")
+    return name if isinstance(name, str) else ""
+
+
+def of_node(broker: "Broker", loop_lag_ms: int) -> Row:
+    """Return the node's memory, disk, descriptors and totals; `loop_lag_ms` is how late the loop was at worst."""
+    marks = broker.settings.watermarks
+    return {
+        **{name: read(broker) for name, read in _NODE},
+        "watermark": marks.memory_relative,
+        "paging_ratio": marks.paging_ratio,
+        "fds": rss.open_files(),
+        "loop_lag_ms": loop_lag_ms,
+    }
+
+
+def of_alarm(broker: "Broker", alarm: "Alarm", action: str) -> Row:
+    """Return that an alarm was set, or cleared, and the figures at that moment."""
+    marks = broker.settings.watermarks
+    used, limit = marks.measured.used, marks.memory_limit_octets
+    if alarm.resource == "disk":
+        used, limit = marks.measured.disk_free or 0, marks.disk_limit_octets
+    return {
+        "resource": alarm.resource,
+        "alarm_node": alarm.node,
+        "action": action,
+        "used": used,
+        "limit": limit,
+        "why": alarm.why,
+    }
+
+
+def of_block(session: "AmqpSession", reason: str, began_ms: int, duration_ms: int | None) -> Row:
+    """Return that a connection is blocked, or with a duration that it was; `began_ms` is wall time."""
+    return {
+        "conn_id": session.pid,
+        "user": session.user.name if session.user else "",
+        "vhost": session.vhost.name if session.vhost else "",
+        "client_name": client_name(session),
+        "reason": reason,
+        "action": "begin" if duration_ms is None else "end",
+        "began_ms": began_ms,
+        "duration_ms": duration_ms,
+    }
+
+
+def of_loss(loss: "Loss", messages: int, octets: int) -> Row:
+    """Return how many messages were lost in this way; `size` is theirs together."""
+    place: Any = loss.place
+    vhost = place if loss.kind == UNROUTABLE else place.vhost
+    exchange = vhost.exchanges.get(loss.names.exchange)
+    return {
+        "kind": loss.kind,
+        "reason": loss.reason,
+        "vhost": vhost.name,
+        "exchange": loss.names.exchange,
+        "routing_key": loss.names.routing_key,
+        "queue": "" if loss.kind == UNROUTABLE else place.name,
+        "returned": loss.returned,
+        "has_ae": bool(exchange is not None and exchange.alternate),
+        "count": messages,
+        "size": octets,
+    }

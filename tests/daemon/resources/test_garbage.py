@@ -1,0 +1,99 @@
+"""Python's garbage collections are bounded, and ended connections and queues leave next to nothing for them."""
+
+import gc
+
+import pytest
+from fakes import Basic, Channel, Confirm, Connection, Exchange, Queue, Tx, World
+from pamqp import frame
+
+from pybroker.daemon.resources import garbage
+
+
+@pytest.fixture
+def collections(monkeypatch):
+    """Return the list of generations that were collected by hand; the process keeps its own thresholds."""
+    before, found = gc.get_threshold(), []
+    monkeypatch.setattr(gc, "collect", lambda generation=2: found.append(generation))
+    monkeypatch.setattr(gc, "freeze", lambda: found.append("freeze"))
+    yield found
+    gc.set_threshold(*before)
+
+
+def test_what_stands_at_the_start_is_not_walked_over_again(collections):
+    garbage.begin()
+    assert [2, "freeze"] == collections
+    young, middle, old = gc.get_threshold()
+    # What a collection that comes by itself may walk over: some milliseconds.
+    assert young * (middle + 1) <= 20_000
+    assert old >= 10**9
+
+
+def test_b19_only_what_is_young_is_collected(collections):
+    garbage.collect_young()
+    assert [1] == collections
+
+
+# -- circles ----------------------------------------------------------------------------------------------------------
+
+
+def vanish(peer):
+    peer.disconnect()
+
+
+def close(peer):
+    peer.send_octets(frame.marshal(Connection.Close(200, "", 0, 0), 0))
+    peer.disconnect()
+
+
+def fail(peer):
+    peer.send_octets(b"\x01" * 100)
+    peer.disconnect()
+
+
+def refuse(peer):
+    peer.send_octets(frame.marshal(Queue.Declare(queue="amq.no"), 1))
+    peer.disconnect()
+
+
+def busy(world, end):
+    """Do a bit of everything on a connection, and end it in some way."""
+    peer, other = world.connect(), world.connect()
+    peer.call(Exchange.Declare(exchange="x", exchange_type="topic", auto_delete=True))
+    for queue in ("one", "two"):
+        peer.call(Queue.Declare(queue=queue, exclusive=True))
+        peer.call(Queue.Bind(queue=queue, exchange="x", routing_key=f"{queue}.#"))
+    peer.call(Queue.Declare(queue="auto", auto_delete=True))
+    for queue in ("one", "two", "auto"):
+        for _ in range(3):
+            tag = peer.consume(queue)
+        peer.call(Basic.Cancel(tag))
+    peer.call(Confirm.Select())
+    for _ in range(5):
+        peer.publish("x", "one.a", b"body")
+    peer.take()
+    peer.send_octets(frame.marshal(Channel.Open(), 2))
+    peer.send_octets(frame.marshal(Tx.Select(), 2))
+    peer.call(Queue.Delete(queue="two"))
+    end(peer)
+    close(other)
+    world.run()
+    world.peers.clear()
+
+
+@pytest.mark.parametrize("end", [vanish, close, fail, refuse])
+def test_a_connection_that_ends_leaves_no_circles(end):
+    world = World()
+    busy(world, end)  # what is made once, and kept
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            busy(world, end)
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        kinds = sorted({type(each).__name__ for each in gc.garbage})
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert [] == kinds
