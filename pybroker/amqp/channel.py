@@ -11,7 +11,8 @@ from pamqp import commands
 from pybroker.amqp.assembly import Assembly
 from pybroker.amqp.line import NEVER, Line
 from pybroker.amqp.publishing import finish_content, open_route
-from pybroker.core.channel.state import ChannelState, give_back
+from pybroker.core.channel.requeue import FEW_BATCHES, give_back
+from pybroker.core.channel.state import ChannelState
 from pybroker.core.channel.throttle import RepliesCause
 from pybroker.core.channel.timed_out import TAG_MAX
 from pybroker.core.events import connections as connection_events
@@ -319,8 +320,10 @@ class AmqpChannel(ChannelState):
     def _settle(self, batches: "list") -> None:  # type: ignore[type-arg]
         if self.transaction is not None:
             self.transaction.acks.append(("ack", batches))
-        else:
+        elif len(batches) <= FEW_BATCHES:
             self.settle(batches)
+        else:
+            self.ack_all(batches)
 
     def nack(self, tag: int, *, multiple: bool, requeue: bool) -> None:
         """Reject one tag, or all up to it. Raises PreconditionFailed (406) for an unknown tag."""
@@ -352,18 +355,16 @@ class AmqpChannel(ChannelState):
             )
         )
 
-    def end(self) -> None:
-        """Let go of everything: consumers, unacknowledged messages, an open transaction, routes. Idempotent."""
+    def end(self) -> "Removal | None":
+        """Let go of everything; return what is to be waited for until messages are back, if any. Idempotent."""
         queues, batches = self.leave()
-        give_back(batches, requeue=True)
+        removal = give_back(batches, requeue=True)
         cause = because("auto-delete: the channel of its last consumer was closed", self.session)
         self.session.broker.removals.start(partial(remove_unused, list(queues), cause), cause)
+        return removal
 
     def leave(self) -> "tuple[dict[Queue, None], list[Batch]]":
-        """Do the same, but return the queues that lost a consumer, and what is to go back, for the caller to tell them.
-
-        What many channels of one session had goes back to a queue at once: sorted in for each, it would cost a square.
-        """
+        """Do the same, but return the queues that lost a consumer, and what is to go back: the caller tells them."""
         self._end_assembly()
         if self.confirms is not None and not self.closing:
             self.send_confirms()
@@ -388,8 +389,7 @@ class AmqpChannel(ChannelState):
             self.transaction = None
         batches = list(self.unacked)
         self.unacked.clear()
-        self.lapsed = self.last_served = None
-        self.unacked_consumed = 0
+        self.lapsed, self.last_served, self.unacked_consumed = None, None, 0
         if self.routes_open:
             session.routes = {octets: route for octets, route in session.routes.items() if route.owner is not self}
             self.routes_open = 0

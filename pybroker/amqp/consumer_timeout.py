@@ -7,7 +7,7 @@ slow keeps what it will come to, and one that is stuck has soon given everything
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.channel.state import give_back
+from pybroker.core.channel.requeue import give_back
 from pybroker.core.channel.timed_out import Lapsed
 from pybroker.errors import PreconditionFailed
 

@@ -14,7 +14,8 @@ from pybroker.amqp import alive, receiving
 from pybroker.amqp.consumer_timeout import GRACE_MS
 from pybroker.amqp.log_name import described
 from pybroker.amqp.states import BROKER_CLOSES, END, ENDING, HANDSHAKE, State, after
-from pybroker.core.channel.state import SessionState, give_back
+from pybroker.core.channel.requeue import give_back
+from pybroker.core.channel.state import SessionState
 from pybroker.core.channel.throttle import PEER
 from pybroker.core.events import connections as connection_events
 from pybroker.core.events.cause import because
@@ -217,8 +218,7 @@ class AmqpSession(SessionState):
         self.closing = True
         self._read_again()
         self.assembling = 0
-        timeout_ms = CLOSE_TIMEOUT_MS if known else CLOSE_TIMEOUT_UNAUTHENTICATED_MS
-        self.deadline_ms = self.broker.clock.now_ms + timeout_ms
+        self.deadline_ms = self.broker.clock.now_ms + (CLOSE_TIMEOUT_MS if known else CLOSE_TIMEOUT_UNAUTHENTICATED_MS)
         self.send_method(
             0,
             make_method(
@@ -254,11 +254,11 @@ class AmqpSession(SessionState):
         self.routes.clear()
         self.events.clear()
         self.confirming.clear()
-        give_back(batches, requeue=True)
+        requeue = give_back(batches, requeue=True)
         exclusive, self.exclusive_queues = list(self.exclusive_queues), {}
         unused_cause = because(f"auto-delete: the connection of its last consumer ended: {why}", self)
         cause = because(f"exclusive: its connection ended: {why}", self)
-        return self.broker.removals.start(partial(remove_owned, list(queues), unused_cause, exclusive), cause)
+        return self.broker.removals.start(partial(remove_owned, list(queues), unused_cause, exclusive, requeue), cause)
 
     def finish(self, reason: str) -> None:
         """Have the socket closed as soon as the output is written."""

@@ -21,6 +21,9 @@ from hypothesis.stateful import (
 from pamqp import frame
 from queue_model import Held, Limits, NaiveQueue, Reader
 
+from pybroker.core.channel import requeue
+from pybroker.core.topology import removal
+
 ADMIN, PUBLISHER = 1, 2
 READERS = (3, 4, 5)
 
@@ -350,6 +353,15 @@ def quiet(caplog):
 
 
 def test_a_queue_does_what_a_list_of_messages_would():
+    run_state_machine_as_test(QueueMachine, settings=QUICK)
+
+
+def test_a_queue_does_the_same_where_messages_return_one_in_a_turn(monkeypatch):
+    monkeypatch.setattr(requeue, "FEW_BATCHES", 0)
+    monkeypatch.setattr(requeue, "AT_ONCE_BATCHES", 0)
+    monkeypatch.setattr(requeue, "STEP_COST", 1)
+    monkeypatch.setattr(removal, "FIRST_STEPS", 1)
+    monkeypatch.setattr(removal, "TURN_STEPS", 1)
     run_state_machine_as_test(QueueMachine, settings=QUICK)
 
 

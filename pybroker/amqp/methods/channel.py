@@ -1,9 +1,11 @@
 """Class channel (AMQP §1.5)."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
 
+from pybroker.core.channel.throttle import RequeueCause
 from pybroker.core.events import connections as connection_events
 from pybroker.errors import ChannelError, MethodNotImplemented
 from pybroker.wire.methods import make_method
@@ -27,10 +29,21 @@ def channel_close(channel: "AmqpChannel", _method: Any) -> None:
     collision = channel.closing and channel.line is None
     # What the peer has not heard by now it would not listen to (AMQP §1.5.2.5), so it need not wait for the disk.
     channel.drop_line()
-    channel.end()
-    channel.send(make_method(commands.Channel.CloseOk))
-    if not collision:
-        _forget(channel)
+    removal = channel.end()
+    if removal is None:
+        _closed(channel, collision)
+        return
+    # The answer means that all of it is back.
+    channel.session.wait_for(removal, RequeueCause())
+    removal.call_backs.append(partial(_closed, channel, collision))
+
+
+def _closed(channel: "AmqpChannel", collision: bool) -> None:
+    """Answer, unless the connection ended meanwhile."""
+    if channel.session.channels.get(channel.number) is channel:
+        channel.send(make_method(commands.Channel.CloseOk))
+        if not collision:
+            _forget(channel)
 
 
 def channel_close_ok(channel: "AmqpChannel", _method: Any) -> None:

@@ -37,7 +37,7 @@ def tx_commit(channel: "AmqpChannel", _method: commands.Tx.Commit) -> None:
             if what == "ack":
                 channel.settle(batches)
             else:
-                channel.give_back(batches, requeue=what == "requeue")
+                channel.give_back(batches, requeue=what == "requeue", at_once=True)
             if what != "requeue" and any(batch.queue.durable and batch.run.traits.persistent for batch in batches):
                 receipt.wait(log, log.ticket)
     receipt.want()

@@ -7,7 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.channel.credit import Credit
-from pybroker.core.channel.throttle import RESOURCE, AlarmCause, RemovalCause, Throttle, ThrottleCause
+from pybroker.core.channel.requeue import give_back, settle
+from pybroker.core.channel.throttle import (
+    RESOURCE,
+    AlarmCause,
+    RemovalCause,
+    RequeueCause,
+    Throttle,
+    ThrottleCause,
+)
 from pybroker.core.channel.unacked import Batch, Unacked
 from pybroker.session import Session, Turn
 
@@ -105,9 +113,9 @@ class SessionState(Session):
             self.readable = True
             self.reading_resumed()
 
-    def wait_for(self, removal: "Removal") -> None:
+    def wait_for(self, removal: "Removal", cause: ThrottleCause | None = None) -> None:
         """Have nothing read from the peer until something is gone with all that hung on it."""
-        cause = RemovalCause()
+        cause = RemovalCause() if cause is None else cause
         self.stop_reading(cause)
         removal.call_backs.append(partial(self.resume_reading, cause))
 
@@ -190,13 +198,30 @@ class ChannelState:
         if self.prefetch_global:
             self.resume_consumers()
 
-    def give_back(self, batches: list[Batch], *, requeue: bool) -> None:
-        """Reject or requeue: to the original place (F15), or to the dead letter exchange."""
+    def ack_all(self, batches: list[Batch]) -> None:
+        """Acknowledge. While very many are settled in shares the peer is not read: what it sends then comes after."""
+        removal = settle(batches, self)
+        if removal is not None:
+            self.session.wait_for(removal, RequeueCause())
+
+    def give_back(self, batches: list[Batch], *, requeue: bool, at_once: bool = False) -> None:
+        """Reject or requeue: to the original place (F15), or to the dead letter exchange.
+
+        While very many go in shares, unless all go `at_once`, the peer is not read: its next method finds them done.
+        """
+        removal = give_back(batches, requeue=requeue, channel=self, at_once=at_once)
+        if removal is not None:
+            self.session.wait_for(removal, RequeueCause())
+
+    def credit_back(self, batches: list[Batch]) -> None:
+        """Give the consumers credit for what is rejected or requeued."""
         for batch in batches:
             self._credit_back(batch.consumer, len(batch.indexes))
+
+    def credited(self) -> None:
+        """Let those go on that share the channel's limit: credit was given back."""
         if self.prefetch_global:
             self.resume_consumers()
-        give_back(batches, requeue=requeue, channel=self)
 
     def late(self, first: int, last: int) -> bool:
         """Take the answer to deliveries that timed out: their consumers get credit for it. False if it is to none."""
@@ -235,18 +260,3 @@ class ChannelState:
         # Where the channel's limit counts all of them may go on, and are told once by the caller.
         if consumer.waiting and not self.prefetch_global:
             consumer.resume()
-
-
-def give_back(batches: list[Batch], *, requeue: bool, channel: ChannelState | None = None) -> None:
-    """Reject or requeue what one channel had, or all channels of a session: each queue sorts it in once."""
-    by_queue: dict[Queue, list[Batch]] = {}
-    for batch in batches:
-        by_queue.setdefault(batch.queue, []).append(batch)
-    for queue, mine in by_queue.items():
-        if queue.vhost.tracing and not queue.deleted:
-            queue.vhost.broker.traces.settled(mine, "requeue" if requeue else "reject", channel)
-    for queue, mine in by_queue.items():
-        if requeue:
-            queue.give_back(mine)
-        else:
-            queue.reject(mine)

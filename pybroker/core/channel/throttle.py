@@ -86,6 +86,13 @@ class RemovalCause(ThrottleCause):
         return "the removal of what it needs"
 
 
+class RequeueCause(ThrottleCause):
+    """Very many messages that a connection acknowledged or rejected at once; each time is a cause of its own."""
+
+    def __str__(self) -> str:
+        return "the messages that it acknowledged or rejected at once"
+
+
 RESOURCE: Final = AlarmCause()
 JOURNAL: Final = JournalCause()
 PEER: Final = PeerCause()

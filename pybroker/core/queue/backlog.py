@@ -113,8 +113,10 @@ class Backlog:
 
     # -- to consumers, and from them ----------------------------------------------------------------------------------
 
-    def dispatch(self, level: Level, messages_max: int, octets_max: int, no_ack: bool) -> tuple[list[Entry], int, int]:
-        """Remove what leads a level: up to so many messages, and entries until these have so many octets with frames.
+    def dispatch(
+        self, level: Level, messages_max: int, entries_max: int, octets_max: int, no_ack: bool
+    ) -> tuple[list[Entry], int, int]:
+        """Remove what leads a level: up to so many messages and entries, until these have so many octets with frames.
 
         They are unacknowledged then, or gone where `no_ack`. Return them, how many messages these are, and how many of
         those were delivered before.
@@ -122,6 +124,8 @@ class Backlog:
         count = redelivered = octets = frames = 0
         entries: list[Entry] = []
         while count < messages_max and (level.ready or level.returned) and frames < octets_max:
+            if len(entries) == entries_max:
+                break
             entry = level.take(messages_max - count)
             entries.append(entry)
             run, n = entry.run, len(entry.indexes)
@@ -164,15 +168,21 @@ class Backlog:
 
     def requeue(self, entries: list[Entry]) -> None:
         """Put unacknowledged messages back to their original place (F15)."""
-        by_level: dict[Level, list[Entry]] = {}
+        messages = octets = 0
+        by_priority: dict[int, list[Entry]] = {}
         for entry in entries:
             run, indexes = entry.run, entry.indexes
-            n, octets = len(indexes), run.body_octets_of(indexes)
-            self.messages_unacknowledged -= n
-            self.octets_unacknowledged -= octets
-            self.messages_ready += n
-            self.octets_ready += octets
-            by_level.setdefault(self.level_of(run.traits.priority), []).append(entry)
+            n, size = len(indexes), run.body_size
+            messages += n
+            octets += n * size if size >= 0 else run.body_octets_of(indexes)
+            by_priority.setdefault(run.traits.priority, []).append(entry)
+        self.messages_unacknowledged -= messages
+        self.octets_unacknowledged -= octets
+        self.messages_ready += messages
+        self.octets_ready += octets
+        by_level: dict[Level, list[Entry]] = {}
+        for priority, returned in by_priority.items():
+            by_level.setdefault(self.level_of(priority), []).extend(returned)
         for level, returned in by_level.items():
             level.give_back(returned)
 

@@ -54,7 +54,9 @@ def answer(queue: "Queue") -> None:
 
 
 def _is_at_hand(queue: "Queue") -> bool:
-    """Tell whether the queue's head is in memory, or there is none; else it is on its way."""
+    """Tell whether the queue's head is in memory, or there is none; else it is on its way, or what comes before it."""
+    if queue.returns and not queue.deleted:
+        return False
     if queue.timed:
         expiry.expire_all(queue)
     level = queue.backlog.first_level()

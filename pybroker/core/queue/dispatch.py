@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 # One queue's share of a turn: 4,096 messages of a flood are about a millisecond, so a hot queue cannot starve the rest.
 TURN_MESSAGES_MAX: Final = 4_096
-# What a message costs of that share that is handed out alone.
+# What a message costs of that share that is handed out alone, and an entry that is poured.
 ALONE_COST: Final = 4
+# What a message costs that was delivered before: its properties say so.
+REDELIVERED_COST: Final = 16
 # Dealt to one consumer at a time, so that several consumers of a backlog get their messages interleaved.
 DEAL_MESSAGES_MAX: Final = 256
 # Given to the only consumer at a time: about what a socket takes in one call. Bodies of 16 and 128 KiB cost a sixth
@@ -30,6 +32,8 @@ POUR_OCTETS_MAX: Final = 917_504
 
 def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
     """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
+    if queue.returns:
+        return
     budget = TURN_MESSAGES_MAX
     consumers, backlog = queue.consumers, queue.backlog
     levels = backlog.levels
@@ -54,8 +58,8 @@ def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
         if len(head.indexes) <= consumers.beside(first) or first.channel.prefetch_global:
             # No more messages than consumers: to look at all of these for each entry would be their number squared.
             consumers.rotate(first)
-            budget -= ALONE_COST
             entry = backlog.dispatch_head(level, 1)
+            budget -= REDELIVERED_COST if entry.deliveries else ALONE_COST
             _hand(queue, first, entry.run, entry.indexes, entry.deliveries, now_ms)
         else:
             budget -= _deal(queue, level, budget, now_ms)
@@ -66,9 +70,12 @@ def deliver(queue: "Queue", now_ms: int, *, expire: bool) -> None:
 
 def _pour(queue: "Queue", consumer: "Consumer", level: "Level", budget: int, now_ms: int) -> int:
     """Give the only consumer as many entries as it can take, up to an outbox full."""
-    credit = min(consumer.credit(), budget)
+    if level.returned:
+        budget = -(-budget // REDELIVERED_COST)
+    messages_max = min(consumer.credit(), budget)
+    entries_max = -(-budget // ALONE_COST)
     no_ack = consumer.no_ack
-    entries, count, redelivered = queue.backlog.dispatch(level, credit, POUR_OCTETS_MAX, no_ack)
+    entries, count, redelivered = queue.backlog.dispatch(level, messages_max, entries_max, POUR_OCTETS_MAX, no_ack)
     queue.delivered_ms = now_ms
     queue.redelivered += redelivered
     if not no_ack:
@@ -79,7 +86,7 @@ def _pour(queue: "Queue", consumer: "Consumer", level: "Level", budget: int, now
             for entry in entries:
                 queue.forget(entry.run, entry.indexes)
     consumer.take_all(entries, count, now_ms)
-    return count
+    return max(count, ALONE_COST * len(entries)) + REDELIVERED_COST * redelivered
 
 
 def _deal(queue: "Queue", level: "Level", budget: int, now_ms: int) -> int:
@@ -93,12 +100,13 @@ def _deal(queue: "Queue", level: "Level", budget: int, now_ms: int) -> int:
         readers.append(consumer)
     k = len(readers)
     each = min(DEAL_MESSAGES_MAX, *[consumer.credit() for consumer in readers]) if k == len(ring) else 1
-    entry = queue.backlog.dispatch_head(level, min(each * k, budget))
+    cost = REDELIVERED_COST if level.returned else 1
+    entry = queue.backlog.dispatch_head(level, min(each * k, -(-budget // cost)))
     n = len(entry.indexes)
     for i, consumer in enumerate(readers[:n]):
         _hand(queue, consumer, entry.run, entry.indexes[i::k], entry.deliveries, now_ms)
     ring.rotate(-n)
-    return n
+    return cost * n
 
 
 def _hand(queue: "Queue", consumer: "Consumer", run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:

@@ -34,7 +34,7 @@ def expire(queue: "Queue", now_ms: int) -> None:
 
     A turn's share at a time: `overdue` tells that more of them wait for the next turn, for which the queue is woken.
     """
-    if queue.overdue and queue.awake:
+    if (queue.overdue and queue.awake) or queue.returns:
         return
     gone: list[Entry] = []
     queue.overdue = False

@@ -77,7 +77,7 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
     Very many go a turn's share at a time.
     """
     limits = queue.limits
-    if limits.overflow != DROP_HEAD:
+    if limits.overflow != DROP_HEAD or queue.returns:
         return
     share = DROP_COST
     while (excess := _excess(queue)) > 0:

@@ -68,6 +68,7 @@ class Queue(Destination):
         "redelivered",
         "refused_origin",
         "rejecting",
+        "returns",
         "timed",
         "timer_ms",
         "type",
@@ -103,6 +104,7 @@ class Queue(Destination):
         self.timed = False  # a message may have a TTL
         self.timer_ms = 0  # when the timer is to look at the head; 0: not set
         self.overdue = False  # heads that are due wait for the next turn: nothing is delivered before
+        self.returns = 0  # connections and channels from which messages still come back: nothing is handed out before
         self.refused_origin = 0  # no_local: the session whose own messages are not enqueued; 0: none
         self.expires_at_ms = 0  # x-expires: when the queue goes if nobody uses it; 0: never
         self.set_limits(limits)
@@ -161,7 +163,7 @@ class Queue(Destination):
     @property
     def delivers_at_once(self) -> bool:
         """Tell whether a consumer would get a message now: nothing is ready before it."""
-        return not self.backlog.messages_ready and self.consumers.next() is not None
+        return not self.backlog.messages_ready and not self.returns and self.consumers.next() is not None
 
     def has_room(self, octets: int) -> bool:
         """Tell whether it would take a message whose body has so many octets, and not refuse it as too much."""
@@ -277,6 +279,19 @@ class Queue(Destination):
             dispatch.take_back(self, batches)
             self._look_at_heads()
 
+    def hold(self) -> None:
+        """Hand out, expire and drop nothing before `release`: what is older than the heads comes back in shares."""
+        self.returns += 1
+
+    def release(self) -> None:
+        """Go on if all of it is back; with several that hold, the last one's release counts."""
+        self.returns -= 1
+        if not self.returns:
+            if not self.deleted:
+                self._look_at_heads()
+            if self.waiting:
+                basic_get.answer(self)
+
     def head_came(self) -> None:
         """Go on with what waited for a head that was away, or learn that it will not come."""
         if self.waiting:
@@ -289,7 +304,9 @@ class Queue(Destination):
         self._look_at_heads()
 
     def _look_at_heads(self) -> None:
-        """Do what other heads than before may mean."""
+        """Do what other heads than before may mean; while messages come back, `release` does it."""
+        if self.returns:
+            return
         if self.bounded:
             overflow.drop_heads(self)
         if self.timed:

@@ -6,7 +6,7 @@ return brings a lower seq back. `returned` is kept descending (its end is the he
 levels of a queue come to is `backlog`'s business.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
@@ -22,14 +22,24 @@ if TYPE_CHECKING:
 
 # Taken from behind in one go.
 ADVANCE_ENTRIES: Final = 4_096
+# Where so many times as many lie amidst those that come back, each of these finds its place alone.
+APART: Final = 8
 
 
 def _first_seq(entry: Entry) -> int:
     return entry.run.first_seq + entry.indexes.start
 
 
+def _last_seq(entry: Entry) -> int:
+    return entry.run.first_seq + entry.indexes[-1]
+
+
 def _key(entry: Entry) -> int:
     return -entry.run.first_seq - entry.indexes.start
+
+
+def _last_key(entry: Entry) -> int:
+    return -entry.run.first_seq - entry.indexes[-1]
 
 
 class Level:
@@ -116,11 +126,23 @@ class Level:
         return taken
 
     def give_back(self, entries: list[Entry]) -> None:
-        """Put entries back to where their seqs belong."""
+        """Put entries back to where their seqs belong; those that follow one another become one."""
         self.count += sum([len(entry.indexes) for entry in entries])
         if len(entries) == 1 and self._insert(entries[0]):
             return
-        self.returned = _without_overlaps(sorted([*self.returned, *entries], key=_first_seq))
+        entries = sorted(entries, key=_first_seq)
+        returned = self.returned
+        # What lies amidst the new ones, most often nothing.
+        start = bisect_left(returned, -max(map(_last_seq, entries)), key=_key)
+        stop = bisect_right(returned, -_first_seq(entries[0]), lo=start, key=_last_key)
+        if stop - start > APART * len(entries):
+            entries = [entry for entry in entries if not self._insert(entry)]
+            if entries:
+                self.returned = _without_overlaps(sorted([*returned, *entries], key=_first_seq))
+        else:
+            between = returned[start:stop]
+            between.reverse()
+            returned[start:stop] = _without_overlaps(sorted(between + entries, key=_first_seq) if between else entries)
 
     def clear(self) -> "list[Removed]":
         """Remove everything and return it."""
@@ -187,7 +209,8 @@ class Level:
 def _without_overlaps(entries: list[Entry]) -> list[Entry]:
     """Return entries descending; those whose seqs interleave (strides dealt to several consumers) are split up.
 
-    `entries` ascend by their first seq: only then does the highest seq so far tell whether the next one overlaps.
+    `entries` ascend by their first seq: only then does the highest seq so far tell whether the next one overlaps. One
+    that begins where another of its kind ends makes that one longer.
     """
     ascending: list[Entry] = []
     append = ascending.append
@@ -198,8 +221,12 @@ def _without_overlaps(entries: list[Entry]) -> list[Entry]:
         if base + indexes.start > highest:
             if len(clump) > 1:
                 ascending[-1:] = _untangle(clump)
+            if ascending and _follows(entry, ascending[-1]):
+                entry = ascending[-1]
+                entry.indexes = range(entry.indexes.start, indexes.stop)
+            else:
+                append(entry)
             clump = [entry]
-            append(entry)
         else:
             clump.append(entry)
         highest = max(highest, base + indexes[-1])
@@ -207,6 +234,14 @@ def _without_overlaps(entries: list[Entry]) -> list[Entry]:
         ascending[-1:] = _untangle(clump)
     ascending.reverse()
     return ascending
+
+
+def _follows(entry: Entry, last: Entry) -> bool:
+    """Tell whether an entry can be one with the last one before it."""
+    mine, before = entry.indexes, last.indexes
+    if mine.start != before.stop or entry.run is not last.run or entry.deliveries != last.deliveries:
+        return False
+    return mine.step == before.step == 1
 
 
 def _untangle(clump: list[Entry]) -> list[Entry]:

@@ -2,6 +2,7 @@
 
 What is little is gone at once. Of the rest a share goes in each turn, from whatever goes just now in rotation. What
 itself goes is out of sight at once: nothing is routed there, and its name can be used again when all of it is gone.
+Messages of a channel that go back to their queues (`requeue`) are done with likewise.
 Its rows in the definitions go in the end, in one transaction. What hangs on what is known where they are removed.
 """
 

@@ -50,12 +50,20 @@ def remove_unused(queues: "list[Queue]", cause: "Cause", _removal: "Removal") ->
         yield
 
 
-def remove_owned(unused: "list[Queue]", unused_cause: "Cause", exclusive: "list[Queue]", removal: "Removal") -> "Steps":
-    """Do that for a connection that ended, and delete its exclusive queues, one by one."""
+def remove_owned(
+    unused: "list[Queue]",
+    unused_cause: "Cause",
+    exclusive: "list[Queue]",
+    requeue: "Removal | None",
+    removal: "Removal",
+) -> "Steps":
+    """Do that for a connection that ended, and delete its exclusive queues, one by one; wait for its `requeue`."""
     yield from remove_unused(unused, unused_cause, removal)
     for queue in _each(exclusive):
         if not queue.deleted:
             yield from delete_queue(queue, removal.cause)
+    while requeue is not None and not requeue.is_over:
+        yield
 
 
 def remove_vhost(vhost: "VHost", why: str, removal: "Removal") -> "Steps":

@@ -12,6 +12,7 @@ from pybroker.core.channel.throttle import (
     QueueCause,
     RemovalCause,
     RepliesCause,
+    RequeueCause,
     Throttle,
 )
 
@@ -107,11 +108,12 @@ def test_causes_are_told_apart_by_what_they_are_and_named_in_a_few_words():
         DelayedCause("schedule of exchange 'x' in vhost '/'"): "schedule of exchange 'x' in vhost '/'",
         RemovalCause(): "the removal of what it needs",
         RemovalCause(): "the removal of what it needs",
+        RequeueCause(): "the messages that it acknowledged or rejected at once",
         AlarmCause(("memory", "disk")): "memory & disk",
     }
-    assert len(causes) == 10
+    assert len(causes) == 11
     assert [str(cause) for cause in causes] == list(causes.values())
-    kinds = ["journal", "peer", "replies", "replies", "queue", "queue", "other", "other", "other", "resource"]
+    kinds = ["journal", "peer", "replies", "replies", "queue", "queue", "other", "other", "other", "other", "resource"]
     assert [cause.kind for cause in causes] == kinds
 
 

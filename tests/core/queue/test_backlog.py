@@ -41,19 +41,19 @@ def test_a_dispatch_ends_at_so_many_messages_or_octets():
     level = backlog.levels[0]
     for seq in range(1, 6):
         backlog.enqueue(run_of([b"x" * seq], seq), range(1))
-    entries, count, redelivered = backlog.dispatch(level, 2, 1_000_000, no_ack=False)
+    entries, count, redelivered = backlog.dispatch(level, 2, 9, 1_000_000, no_ack=False)
     assert (2, 2, 0) == (len(entries), count, redelivered)
     assert (3, 12, 2, 3) == figures(backlog)
-    entries, count, redelivered = backlog.dispatch(level, 9, 1, no_ack=True)
+    entries, count, redelivered = backlog.dispatch(level, 9, 9, 1, no_ack=True)
     assert (1, 1, 0) == (len(entries), count, redelivered)
     assert (2, 9, 2, 3) == figures(backlog)
-    assert ([], 0, 0) == backlog.dispatch(level, 0, 1, no_ack=True)
+    assert ([], 0, 0) == backlog.dispatch(level, 0, 9, 1, no_ack=True)
 
 
 def test_a_dispatch_tells_how_much_was_delivered_before():
     backlog, level = filled(1, 1, 1)
     backlog.requeue([Entry(backlog.dispatch_head(level, 2).run, range(2), 1)])
-    assert (3, 2) == backlog.dispatch(level, 9, 1_000_000, no_ack=False)[1:]
+    assert (3, 2) == backlog.dispatch(level, 9, 9, 1_000_000, no_ack=False)[1:]
 
 
 def test_what_is_removed_at_either_end_is_gone():
@@ -121,7 +121,7 @@ def test_figures_agree_with_the_messages_whatever_happens():
             case 2 if level is not None:
                 out.append(backlog.dispatch_head(level, n))
             case 3 if level is not None:
-                out += backlog.dispatch(level, n, 50, no_ack=False)[0]
+                out += backlog.dispatch(level, n, 9, 50, no_ack=False)[0]
             case 4 if out:
                 entry = out.pop(rng.randrange(len(out)))
                 if rng.random() < 0.5:

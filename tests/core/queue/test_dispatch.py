@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given, strategies as st
 from readers import Bench, Reader
 
-from pybroker.core.queue.dispatch import DEAL_MESSAGES_MAX, POUR_OCTETS_MAX, TURN_MESSAGES_MAX
+from pybroker.core.queue.dispatch import (
+    ALONE_COST,
+    DEAL_MESSAGES_MAX,
+    POUR_OCTETS_MAX,
+    REDELIVERED_COST,
+    TURN_MESSAGES_MAX,
+)
 from pybroker.run import Traits
 
 
@@ -175,3 +181,26 @@ def test_f38_without_acknowledgement_the_log_may_forget_what_was_delivered(monke
     bench.flood(5, Traits(persistent=True))
     bench.turn()
     assert ([1, 2, 3, 4, 5] if no_ack else []) == sorted(forgotten)
+
+
+def test_a_turn_has_fewer_messages_that_lie_apart_or_were_delivered_before():
+    bench = Bench()
+    for _ in range(TURN_MESSAGES_MAX):
+        bench.flood(1)
+    reader = bench.reader()
+    bench.broker.pump()
+    apart = len(reader.seqs)
+    assert TURN_MESSAGES_MAX // ALONE_COST == apart
+    bench.turn()
+    bench.queue.consumers.remove(reader)
+    bench.queue.give_back(reader.channel.unacked.take_up_to(0))
+    again = bench.reader("again")
+    bench.broker.pump()
+    assert 0 < len(again.seqs) <= TURN_MESSAGES_MAX // REDELIVERED_COST
+    bench.turn()
+    assert TURN_MESSAGES_MAX == len(again.redelivered)
+    readers = [bench.reader(str(i)) for i in range(2)]
+    bench.queue.consumers.remove(again)
+    bench.queue.give_back(again.channel.unacked.take_up_to(0))
+    bench.broker.pump()
+    assert 0 < sum(len(reader.seqs) for reader in readers) <= TURN_MESSAGES_MAX // REDELIVERED_COST

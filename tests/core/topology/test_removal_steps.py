@@ -50,7 +50,7 @@ def test_a_queue_that_is_gone_already_is_passed_over():
     gone, other = queue(vhost, "gone"), queue(vhost, "other")
     vhost.delete_queue(gone)
     cause = because("a test")
-    list(remove_owned([gone], cause, [gone, other], Removal(cause)))
+    list(remove_owned([gone], cause, [gone, other], None, Removal(cause)))
     assert {} == vhost.queues
 
 
