@@ -5,6 +5,8 @@ Several processes run them at once (pytest-xdist), file by file.
 
 import gc
 import os
+import random
+import re
 import signal
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from typing import Any
 
 import greenlet
 import pytest
+import searches
 from hypothesis import HealthCheck, settings
 
 TEMPORARY_MAX = 24
@@ -28,12 +31,13 @@ if len(tempfile.gettempdir()) > TEMPORARY_MAX and os.access("/tmp", os.W_OK):
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # How fast this machine is at the moment is not what the tests are about.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("patient")
 
 # Each call of the broker is atomic, which is why it needs no locks: a switch in the middle of one would be a race.
 ATOMIC = frozenset({"wire", "store", "core", "amqp", "flows", "fuzz"})
 TESTS = Path(__file__).resolve().parent
+WHOLE_SEARCH_S = 3_600
 # Spark's tests and the folders with the longest: these begin, so that no process is left with one of them at the end.
 LONGEST = ("faults", "ctl", "daemon", "interop", "client")
 
@@ -68,8 +72,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the tests that search take samples only, unless the run is one of -m slow."""
+    searches.whole = bool(re.search(r"(?<!not )\bslow\b", config.option.markexpr))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest to the front."""
+    """Put the longest to the front; searches that are whole are slow."""
+    if searches.whole:
+        for item in items:
+            if item.get_closest_marker("search"):
+                item.add_marker("slow")
+                item.add_marker(pytest.mark.timeout(WHOLE_SEARCH_S))
     items.sort(key=lambda item: place_of(item.nodeid.partition("::")[0]))
 
 
@@ -85,6 +100,14 @@ def pytest_runtest_makereport() -> Iterator[None]:
     report = yield
     report.sections = [(name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections]
     return report
+
+
+@pytest.fixture
+def seed() -> int:
+    """Return the seed of a search: TESTS_SEED to see one again, else another one each time. It is printed."""
+    seed = int(os.environ.get("TESTS_SEED") or random.SystemRandom().randrange(1 << 32))
+    print(f"TESTS_SEED={seed}")
+    return seed
 
 
 @pytest.fixture(autouse=True)

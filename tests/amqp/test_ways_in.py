@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 from fakes import Basic, Confirm, FakePeer, Queue, Tx, World
-from hypothesis import HealthCheck, example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
+from searches import searched
 from streams import ack, any_streams, cut, props, publish
 
 # Most of an example's time goes into building the rig, twice.
-thorough = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+thorough = searched(20, 200)
 
 OCTETS_MAX = 4_096
 MESSAGE_MAX = 60_000
@@ -166,7 +167,7 @@ def test_at_once_or_in_the_smallest_steps_is_the_same(octets):
     assert effect_of([octets], scanned=False) == effect_of([octets], scanned=False, in_steps=True)
 
 
-@settings(thorough, max_examples=20)
+@searched(7, 70)
 @given(any_streams)
 def test_one_chunk_or_octet_by_octet_is_the_same(octets):
     assert effect_of([octets]) == effect_of([bytes([octet]) for octet in octets])

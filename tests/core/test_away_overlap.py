@@ -185,7 +185,7 @@ class OverlapMachine(RuleBasedStateMachine):
                 assert sorted(set(fresh)) == fresh
 
 
-QUICK = settings(max_examples=80, stateful_step_count=40, deadline=None)
+QUICK = settings(max_examples=40, stateful_step_count=40, deadline=None)
 
 
 def test_whatever_goes_on_while_it_is_read_nothing_is_lost_or_doubled():

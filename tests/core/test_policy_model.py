@@ -90,7 +90,7 @@ def exact(monkeypatch):
 
 
 def test_f12_f13_a_queue_under_changing_policies_does_what_a_list_would():
-    run_state_machine_as_test(PolicyMachine, settings=settings(QUICK, max_examples=50))
+    run_state_machine_as_test(PolicyMachine, settings=settings(QUICK, max_examples=25))
 
 
 @pytest.mark.slow

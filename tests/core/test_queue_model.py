@@ -337,7 +337,7 @@ def number_of(content):
 
 
 QUICK = settings(
-    max_examples=100,
+    max_examples=60,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -1,7 +1,6 @@
 """Fixtures of the fault tests: a broker that never outlives its test, and the JSON line each full test prints."""
 
 import os
-import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,12 +17,6 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
     yield broker
     broker.clean_up()
     assert "Traceback" not in broker.log
-
-
-@pytest.fixture
-def seed() -> int:
-    """Return the seed of this run: FAULTS_SEED to see one again, else another one each time."""
-    return int(os.environ.get("FAULTS_SEED") or random.SystemRandom().randrange(1 << 32))
 
 
 @pytest.fixture

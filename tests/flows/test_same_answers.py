@@ -3,7 +3,8 @@
 from typing import Any
 
 from fakes import Basic, Content, Exchange, FakePeer, Queue, Tx, World
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
+from searches import searched
 from slow import GatheringLog, SlowDefinitions
 
 queues = st.sampled_from(["d", "t"])
@@ -83,7 +84,7 @@ def complete(world: World, what: str) -> None:
     world.run()
 
 
-@settings(max_examples=100, deadline=None)
+@searched(40, 400)
 @given(st.lists(st.one_of(asked, disk), min_size=20, max_size=40))
 def test_the_same_answers_in_the_same_order(steps):
     (_, quick), (world, slow) = start(slow=False), start(slow=True)

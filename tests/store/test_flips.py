@@ -11,6 +11,7 @@ import pytest
 from checker import Key, Verdict, compare
 from faulty_disk import FaultyDisk, File
 from journals import Node
+from searches import share
 
 from pybroker.store import format as fmt
 from pybroker.store.segments import scan
@@ -199,12 +200,14 @@ def test_a_seq_whose_record_is_damaged_is_not_taken_again():
     assert Node(disk).live() == [1, fresh.first_seq]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("end", ["clean", "proven"])
-def test_a_segment_that_lost_its_end_between_two_records_is_reported(end):
-    written = Written(end)
+def test_a_segment_that_lost_its_end_between_two_records_is_reported(end, seed):
+    written, rng = Written(end), random.Random(seed)
     for name, octets in written.files.items():
         if name.startswith("seg."):
-            for record in scan.scan(octets, 64, fmt.seed(written.node.log.epoch, int(name[4:], 16))):
+            records = list(scan.scan(octets, 64, fmt.seed(written.node.log.epoch, int(name[4:], 16))))
+            for record in rng.sample(records, share(-(-len(records) // 4), len(records))):
                 done = f"{name} cut at {record.offset}"
                 _, reported = judge(written, done, written.copy(**{name: octets[: record.offset]}))
                 assert reported or record.type in {fmt.PROVEN, fmt.FOOTER}, done

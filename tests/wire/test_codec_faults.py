@@ -98,7 +98,7 @@ def test_a_refused_message_leaves_those_before_it():
     assert (2 * len(good), 2) == (position, len(events[0][2]))
 
 
-def allocations(work: Any, times: int = 200) -> int:
+def allocations(work: Any, times: int = 100) -> int:
     """Return how many blocks more there are after `work` has been done many times."""
     for _ in range(3):
         work()

@@ -1,7 +1,9 @@
 """Confirms against a naive list: each publish is answered once, in order, when all its logs are done or one failed."""
 
+import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from searches import share
 
 from pybroker.core.channel.confirm import ConfirmLine
 from pybroker.core.channel.receipt import Receipt
@@ -108,10 +110,9 @@ class ConfirmMachine(RuleBasedStateMachine):
         assert not self.line.line
 
 
+@pytest.mark.search
 def test_any_story_of_publishes_commits_and_failures_answers_each_once():
-    run_state_machine_as_test(
-        ConfirmMachine, settings=settings(max_examples=100, stateful_step_count=25, deadline=None)
-    )
+    run_state_machine_as_test(ConfirmMachine, settings=settings(max_examples=share(40, 1_000), stateful_step_count=25))
 
 
 def test_what_arrived_together_is_confirmed_by_one_frame():

@@ -4,9 +4,11 @@ import gc
 import weakref
 from typing import Any
 
+import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from readers import run_of, seqs
+from searches import share
 from topology import new_vhost, queue
 
 from pybroker.core.channel.unacked import COMPACT_AT, Batch, Unacked
@@ -124,10 +126,9 @@ class UnackedMachine(RuleBasedStateMachine):
         assert (min(self.model) if self.model else None) == (None if oldest is None else oldest.first_tag)
 
 
+@pytest.mark.search
 def test_any_story_of_acknowledgements_ends_as_a_dict_would_have_it():
-    run_state_machine_as_test(
-        UnackedMachine, settings=settings(max_examples=120, stateful_step_count=40, deadline=None)
-    )
+    run_state_machine_as_test(UnackedMachine, settings=settings(max_examples=share(48, 1_200), stateful_step_count=40))
 
 
 def test_in_order_acks_of_one_delivery_split_nothing():

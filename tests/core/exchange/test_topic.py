@@ -2,7 +2,8 @@ import re
 import sys
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import example, given, strategies as st
+from searches import searched
 from topology import exchange, link, names, new_vhost, queue, reached, unlink
 
 from pybroker.core.exchange import topic
@@ -22,7 +23,7 @@ def naive_match(pattern: tuple[str, ...], words: tuple[str, ...]) -> bool:
     return bool(words) and pattern[0] in ("*", words[0]) and naive_match(pattern[1:], words[1:])
 
 
-@settings(max_examples=500)
+@searched(150, 2_000)
 @given(patterns=st.lists(PATTERN, max_size=12), removed=st.lists(st.integers(0, 11), max_size=12), key=KEY)
 @example(patterns=["#.a.#.b.#", "#.b.#.a.#"], removed=[], key="a.b")
 @example(patterns=["#.*.a.*.#", "*.#.*"], removed=[], key="b.a")

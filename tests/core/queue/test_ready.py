@@ -2,9 +2,11 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from readers import run_of, seqs
+from searches import share
 
 from pybroker.core.queue.ready import Level
 from pybroker.run import Entry, Run
@@ -111,8 +113,9 @@ class LevelMachine(RuleBasedStateMachine):
             assert one.last_seq < other.first_seq
 
 
+@pytest.mark.search
 def test_any_story_of_takes_and_returns_leaves_in_the_order_of_seqs():
-    run_state_machine_as_test(LevelMachine, settings=settings(max_examples=150, stateful_step_count=40, deadline=None))
+    run_state_machine_as_test(LevelMachine, settings=settings(max_examples=share(50, 1_500), stateful_step_count=40))
 
 
 def test_neighbours_of_one_run_are_one_entry():

@@ -125,7 +125,7 @@ def small(monkeypatch):
 def test_a_queue_that_is_paged_out_does_what_a_list_of_messages_would(small, machine):
     PagingMachine.written = PagingMachine.read = 0
     for _ in range(ROUNDS_MAX):
-        run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=40, stateful_step_count=50))
+        run_state_machine_as_test(machine, settings=settings(QUICK, max_examples=15, stateful_step_count=50))
         if PagingMachine.written > 5:
             return
     pytest.fail(f"the stories had only {PagingMachine.written} pages written: they prove little")

@@ -5,7 +5,8 @@ from array import array
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
+from searches import searched
 
 from pybroker.store.segments import ack_ranges as settleds
 from pybroker.store.segments.ack_ranges import Settled, normalized, ranges, whole
@@ -159,7 +160,7 @@ def test_copies_do_not_change(small_parts):
 ORDERS = st.tuples(st.lists(st.integers(1, 6), min_size=1, max_size=120), st.randoms(use_true_random=False))
 
 
-@settings(max_examples=200)
+@searched(60, 1_000)
 @given(ORDERS, st.integers(0, 30), st.integers(0, 100), st.booleans())
 def test_settled_is_a_set_of_seqs(lengths_and_rng, every, begin_with, reverse):
     lengths, rng = lengths_and_rng
