@@ -1,4 +1,4 @@
-"""Run, Entry, Names, Traits: how messages live in memory (data-model.md).
+"""Run, Entry, Names, Traits: how messages live in memory.
 
 A run is consecutive messages of one route and one kind, shared by all queues they reached; an entry is one queue's
 view of a run. Everything a queue does (take, deal, drop, return, settle) is slicing of ranges, so it costs O(entries),
@@ -17,7 +17,7 @@ from typing import Final
 # A run ends at either limit, so that one slow consumer pins little, and a record of the log stays small.
 RUN_MESSAGES_MAX: Final = 4_096
 RUN_OCTETS_MAX: Final = 262_144
-# An old entry with less than this part of its run gets a run of its own (data-model.md).
+# An old entry with less than this part of its run gets a run of its own.
 PIN_PARTS: Final = 8
 # The content header frame has the body's size in its octets 11..18 (AMQP §4.2.6.1). Where sizes differ these are read
 # for each message several times: `map` of this takes half as long as a comprehension.

@@ -50,7 +50,7 @@ class Session:
 
     Invariants: after `finished` the socket is closed once the output is written, with `cut` at once: nobody reads it.
     With `answer_at_ms` the last output is not written before that, and the session is let go at once.
-    `read_octets` is how much the door wants per turn at most (share: data-model.md); `readable` False
+    `read_octets` is how much the door wants per turn at most (its share); `readable` False
     means do not read at all (flow control). While `held_by.backlogged` it is scheduled to read `held_octets` now and
     then only. While it is `behind` with what it received, `receive(b"")` is called, a turn later, instead of reading.
     `link` is the driver's own, and nobody else's.

@@ -95,6 +95,9 @@ def undocumented(source: Source, node: ast.AST, path: str = "") -> Iterator[str]
             yield from undocumented(source, child, f"{path}{child.name}.")
 
 
+# Where people read.
+TREES = ("pybroker", "pybrokerctl", "etc", "man", "tests")
+
 # Of a content's frames: size of the header frame's payload, body size, where the properties begin.
 CONTENT_OFFSETS = ((3, 7), (11, 19), (19, None))
 # They scan or cut contents themselves, and a call for each message would cost more than the work.
@@ -258,6 +261,18 @@ def test_architecture_speaks_of_what_exists():
         section = folder.parent.name == "commands"
         if folder.parts and not section and not re.search(rf"`(?:[a-z]+/)*{folder.name}/`", text):
             findings.append(f"ARCHITECTURE.md does not say what {folder}/ is for.")
+    report(findings)
+
+
+def test_no_reference_leads_out_of_the_repository():
+    """Name the specification or a file of this tree: nobody who reads the code has other papers."""
+    names = {path.name for path in ROOT.rglob("*.md")}
+    findings = []
+    for path in sorted((*ROOT.glob("*.md"), *(each for top in TREES for each in (ROOT / top).rglob("*")))):
+        if path.suffix in {".py", ".md", ".c", ".sh"}:
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                missing = [name for name in re.findall(r"\b[a-z][a-z-]*\.md\b", line) if name not in names]
+                findings += [f"{path}:{number} speaks of {name}, which is not here" for name in missing]
     report(findings)
 
 

@@ -1,4 +1,4 @@
-"""Line: what one channel says while a reply of it waits for the disk, in order (data-model.md: replies that wait).
+"""Line: what one channel says while a reply of it waits for the disk, in order.
 
 The core has done already what is answered here; only the answer waits, and all that the channel has to say behind it.
 The line exists while something waits, so a channel without one costs a test for None. Knows neither methods nor frames.

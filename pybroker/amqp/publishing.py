@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pybroker.core.routing.exchange import Exchange
     from pybroker.wire.content import Event
 
-# While a queue with consumers has a backlog its publishers are read in small portions (share, data-model.md).
+# While a queue with consumers has a backlog its publishers are read in small portions (share).
 SHARE_OCTETS: Final = 4_096
 # Contents of this size are read in larger portions than small ones, of whole messages where all are alike.
 LARGE_OCTETS: Final = 8_192

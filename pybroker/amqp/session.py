@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pybroker.errors import AmqpError
     from pybroker.wire.content import Event
 
-# Deliveries stop when this much waits to be sent, and go on at half of it (requirements.md: outbox).
+# Deliveries stop when this much waits to be sent, and go on at half of it.
 OUTBOX_OCTETS_MAX: Final = 262_144
 # Replies, confirms and returns may come on top; above this the peer is not read until it reads. Deliveries do not
 # count: what it sends makes no more of them, and a client that publishes before it reads on must be read.

@@ -13,7 +13,7 @@ MESSAGE_OCTETS_CEILING: Final = 536_870_912
 
 @dataclass(slots=True)
 class Settings:
-    """Names end in their unit; defaults are RabbitMQ's unless requirements.md decides otherwise."""
+    """Names end in their unit; defaults are RabbitMQ's unless the field says otherwise."""
 
     node_name: str = "pybroker@localhost"
     cluster_name: str = "pybroker@localhost"

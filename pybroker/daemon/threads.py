@@ -1,4 +1,4 @@
-"""Threads for what blocks: the journal's, the files' and the definitions' work (data-model.md: Concurrency).
+"""Threads for what blocks: the journal's, the files' and the definitions' work.
 
 Plain threads, each with one queue in and one wake-up of the loop back: gevent's own thread pool takes a hundred
 microseconds more for each commit. None of them touches the broker's objects.

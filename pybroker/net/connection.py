@@ -1,4 +1,4 @@
-"""Connection: one transport and the session behind it. No greenlet (data-model.md: concurrency).
+"""Connection: one transport and the session behind it. No greenlet.
 
 Readable -> receive within the turn's share -> `session.receive`. At the end of the turn `flush`: one send of all
 output; what the transport does not take stays until it can be written. Knows octets, neither sockets nor methods.

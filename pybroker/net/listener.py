@@ -15,7 +15,7 @@ BACKLOG: Final = 1_024
 ACCEPT_MAX: Final = 32
 # When the process has no file descriptor left, the listener rests this long instead of spinning.
 REST_S: Final = 0.5
-# The kernel's buffer for a peer that does not read is part of what a stuck one costs (reliability.md §4.1).
+# The kernel's buffer for a peer that does not read is part of what a stuck one costs.
 # At 256 KiB bodies of 128 KiB leave in pairs, and a fifth of the rate with them.
 SEND_BUFFER_OCTETS: Final = 1_048_576
 # Unacknowledged octets for this long mean that the peer's machine is gone.

@@ -1,7 +1,7 @@
 """The end of a loop turn: deliver from the queues that were woken, send what the sessions have, set the timer.
 
 `run_callback` rather than a prepare watcher: that one may run before gevent's own callbacks, whose output would then
-wait for the next event (performance.md, pitfalls).
+wait for the next event.
 """
 
 import logging
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.net.connection import Connection
 
-# What one turn reads over all connections, and the bounds of one connection's equal share of it (data-model.md).
+# What one turn reads over all connections, and the bounds of one connection's equal share of it.
 TURN_READ_OCTETS: Final = 1_048_576
 READ_OCTETS_MAX: Final = 131_072
 READ_OCTETS_MIN: Final = 4_096

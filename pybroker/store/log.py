@@ -1,4 +1,4 @@
-"""Log: what the core sees of a group's log (data-model.md: the group seam). Seqs, tickets, and what is settled.
+"""Log: what the core sees of a group's log. Seqs, tickets, and what is settled.
 
 `store/memory.py` is the null engine, `store/journal/journal.py` the one on disk: it gathers what is appended into
 batches, and `completed` grows when one of them is on disk.

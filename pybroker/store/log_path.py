@@ -1,4 +1,4 @@
-"""Group: where in a data folder the log of a group lies (data-model.md: the group seam). There is one group."""
+"""Group: where in a data folder the log of a group lies. There is one group."""
 
 from typing import TYPE_CHECKING, Final
 

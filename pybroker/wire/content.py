@@ -1,4 +1,4 @@
-"""The hot path: publishes in, deliveries out (AMQP §4.2.6; data-model.md: the hot path's seam).
+"""The hot path: publishes in, deliveries out (AMQP §4.2.6).
 
     scan          octets -> runs of publishes, ranges of acks; stops at whatever else comes
     encode        contents -> basic.deliver frames
@@ -32,7 +32,7 @@ _UNIQUE_FLAGS: Final = 0x04C0  # correlation-id, message-id, timestamp
 TRAITS_CACHE_MAX: Final = 1_024
 # Longer ones are read each time: a thousand headers of 128 KiB would be as many to remember.
 KIND_OCTETS_MAX: Final = 512
-# From here on a body is sent as it is, not copied into a block with its neighbours (performance.md rule 12).
+# From here on a body is sent as it is, not copied into a block with its neighbours.
 JOIN_OCTETS_MAX: Final = 4_096
 # Deliveries joined into one block at a time.
 _BLOCK: Final = 256

@@ -1,4 +1,4 @@
-"""Defaults that clients see: RabbitMQ's, unless requirements.md decides otherwise."""
+"""Defaults that clients see: RabbitMQ's but where the test says otherwise."""
 
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING, Settings
 

@@ -1,4 +1,4 @@
-"""Replies that wait for the disk (data-model.md): in the order of their channel, and nobody else's time."""
+"""Replies that wait for the disk: in the order of their channel, and nobody else's time."""
 
 import pytest
 from fakes import Basic, Channel, Confirm, Connection, Content, Exchange, FakePeer, Queue, Tx, World

@@ -56,7 +56,7 @@ log = logging.getLogger("pybroker.connection")
 
 
 def server_properties(product: str, cluster_name: str) -> Table:
-    """Return what we say of ourselves in connection.start (requirements.md: server properties)."""
+    """Return what we say of ourselves in connection.start."""
     return Table(
         {
             "capabilities": Table(dict.fromkeys(CAPABILITIES, True)),

@@ -1,4 +1,4 @@
-"""Publisher confirms of one channel, in publish order ([rmq confirms], data-model.md: confirm order).
+"""Publisher confirms of one channel, in publish order ([rmq confirms]).
 
 Publishes stand in line with the receipt that says what they wait for; those that follow one another and wait for the
 same share one. When the first receipt's logs have completed that, its publishes are confirmed, except those that a

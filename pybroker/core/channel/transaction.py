@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.destination import Destination
     from pybroker.core.routing.publish import Contents, Route
 
-# A commit is one group of log records and is never split (data-model.md), so it must fit a batch of the journal.
+# A commit is one group of log records and is never split, so it must fit a batch of the journal.
 TX_OCTETS_MAX: Final = 16_777_216
 
 

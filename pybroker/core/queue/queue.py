@@ -1,4 +1,4 @@
-"""Queue: entries in, entries out (data-model.md). Classic semantics; what a feature adds stands beside this file.
+"""Queue: entries in, entries out. Classic semantics; what a feature adds stands beside this file.
 
 Costs are per entry, never per message. Knows consumers by their base class and nothing of frames. Invariants:
 every message is in exactly one of: its backlog, a channel's unacked, the broker's `departures`, or nowhere.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pybroker.core.topology.vhost import VHost
     from pybroker.wire.table import Table
 
-# More than this ready although there are consumers: they are behind (share, data-model.md).
+# More than this ready although there are consumers: they are behind (share).
 BACKLOG_MESSAGES: Final = 2_000
 BACKLOG_OCTETS: Final = 1_048_576
 # Consumers that took nothing for this long are not busy but stuck; holding publishers would not help them.
@@ -155,7 +155,7 @@ class Queue(Destination):
 
     @property
     def backlogged(self) -> bool:
-        """Tell whether consumers are at work and behind, so that publishers are read less (share, data-model.md)."""
+        """Tell whether consumers are at work and behind, so that publishers are read less (share)."""
         if self.backlog.messages_ready <= BACKLOG_MESSAGES and self.backlog.octets_ready <= BACKLOG_OCTETS:
             return False
         return self.vhost.broker.clock.now_ms - self.delivered_ms < BUSY_MS

@@ -4,7 +4,7 @@ What the log has anyway costs nothing; transient contents go to the page log, bu
 When memory is short, and how much is used, the daemon says; what of a queue goes is its own business (`page_out`).
 
 Meanwhile no more comes in than goes out: who publishes more than its part of that into a queue with a backlog is not
-read until the next tick, and shown in `flow` by that queue (data-model.md: share and credit).
+read until the next tick, and shown in `flow` by that queue.
 """
 
 from heapq import nlargest

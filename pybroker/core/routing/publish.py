@@ -1,7 +1,7 @@
 """From a received run to the queues: route -> enqueue, with what publishers are told about it.
 
 `Route` is one distinct publish of one channel (exchange, key, flags), resolved once and valid while the vhost's
-generation stands (data-model.md). This file does not know frames; it takes contents as octets.
+generation stands. This file does not know frames; it takes contents as octets.
 """
 
 from typing import TYPE_CHECKING, Any, Final

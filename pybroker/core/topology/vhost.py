@@ -1,4 +1,4 @@
-"""A virtual host: a name space of exchanges, queues and bindings. Not a unit of storage (data-model.md)."""
+"""A virtual host: a name space of exchanges, queues and bindings. Not a unit of storage."""
 
 import logging
 from functools import partial

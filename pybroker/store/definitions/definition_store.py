@@ -1,4 +1,4 @@
-"""Catalogue: the definitions on disk, as the hub sees them. Changes gather while a batch is written (data-model.md).
+"""Catalogue: the definitions on disk, as the hub sees them. Changes gather while a batch is written.
 
 It orders and counts, and does no I/O: the file is `row_file.py`'s, and all that touches it is a job of the worker. What
 changes one row twice before it is written is written once. A second after the last change, and at the end, a snapshot.

@@ -1,4 +1,4 @@
-"""Definitions: what the core sees of the place where definitions outlive the process (data-model.md).
+"""Definitions: what the core sees of the place where definitions outlive the process.
 
 Rows by kind and key. `store/memory.py` is the null engine, `store/definitions/definition_store.py` the one on disk:
 what is changed in one loop turn is one transaction, and `completed` grows when it is on disk. What a row means is not

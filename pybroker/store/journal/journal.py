@@ -1,5 +1,5 @@
 """Journal: the log on disk. What a turn appends and settles gathers into a batch; the journal thread writes it and
-syncs it; then its ticket is completed (data-model.md: Journal).
+syncs it; then its ticket is completed.
 
 A batch is the unit of atomicity: the next one is written only after the one before it is on disk, so that a batch that
 is followed by another was complete. What belongs together (a transaction; a dead letter and its original's settling)
@@ -125,7 +125,7 @@ class Journal(Log):
         self.next_seq = self.safe_seq = recovered.next_seq
         self._sealed_seq = recovered.next_seq  # all below are in batches that were closed
         self.last_ticket = self.completed = self._proven = recovered.ticket
-        # Time in the log never goes back, also if the system's clock does (data-model.md: steady wall).
+        # Time in the log never goes back, also if the system's clock does.
         self._steady_ms = max(clock.timestamp_ms, recovered.newest_ms) - clock.now_ms
         self.full = ""
         self._full_since_ms = 0

@@ -1,4 +1,4 @@
-"""Recovery: what a start finds in the log (data-model.md: Recovery). Reads checkpoint, footers and the tail's records.
+"""Recovery: what a start finds in the log. Reads checkpoint, footers and the tail's records.
 
 What it may believe: a batch that another one follows was complete, because nothing is written behind one that is not on
 disk. So a damaged record in it is damage: it is put into quarantine and reported, everything else stays. The last batch

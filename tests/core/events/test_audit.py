@@ -30,7 +30,7 @@ def test_a_line_is_one_json_object_with_the_same_keys_always():
 
 @pytest.mark.parametrize("event", sorted(SHOWN))
 def test_no_event_shows_what_its_name_does_not_promise(event):
-    """No secret leaves, whatever an event carries (reliability.md, log hygiene)."""
+    """No secret leaves, whatever an event carries."""
     secrets = dict.fromkeys(("password", "password_hash", "value", "client_properties", "response"), "hunter2")
     facts = {"name": "n", "username": "n", "user": "n", "source": "n", "destination_name": "n", "vhost": "/", **secrets}
     assert "hunter2" not in line(entry(event, None, **facts))
