@@ -138,6 +138,43 @@ def unacked_vanish(field):
     d.call(Queue.Delete(queue="uv"), Queue.DeleteOk)
 
 
+def held_apart(c, queue, count):
+    """Let a consumer have messages of changing routing keys, unacknowledged: no two of them are kept together."""
+    c.declare(queue, exclusive=True)
+    c.send(bind(queue, "amq.topic", "#.apart"))
+    made = [publish("amq.topic", f"{i}.apart", b"x" * (1 + i % 3)) for i in range(7)]
+    c.many(count, lambda i: made[i % 7])
+    c.send(octets(Basic.Consume(queue=queue, consumer_tag="t", nowait=True)))
+    c.swallow(count)
+
+
+@abuse
+def apart_vanish(field):
+    """A connection with 100,000 unacknowledged messages of changing routing keys vanishes."""
+    c = field.client()
+    held_apart(c, "av", field.n(100_000))
+    c.vanish()
+    time.sleep(2)
+
+
+@abuse
+def apart_recovered(field):
+    """100,000 messages of changing routing keys are given back, and delivered again, by one recover."""
+    c = field.client()
+    held_apart(c, "ar", field.n(100_000))
+    c.call(Basic.Recover(requeue=True), Basic.RecoverOk)
+    time.sleep(2)
+
+
+@abuse
+def apart_acked(field):
+    """100,000 messages of changing routing keys are acknowledged at once."""
+    c = field.client()
+    held_apart(c, "aa", field.n(100_000))
+    c.send(octets(Basic.Ack(delivery_tag=0, multiple=True)))
+    c.sync()
+
+
 @abuse
 def purge(field):
     """A queue of a million messages is purged."""
