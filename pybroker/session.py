@@ -20,9 +20,9 @@ log = logging.getLogger("pybroker")
 class Turn:
     """What waits for the end of the loop turn: sessions with output, queues with something to deliver.
 
-    `wake` is called when the first of either appears; `net/turn.py` overrides it to ask the event loop for a call back.
-    In tests nobody overrides it, and they run the turn by hand. `receive_ms` is how long a session may work on what it
-    received, `large_octets` how much one may read that is in the middle of large bodies.
+    `wake` is called when the first of either appears; `net/loop_cycle.py` overrides it to ask the event loop for a call
+    back. In tests nobody overrides it, and they run the turn by hand. `receive_ms` is how long a session may work on
+    what it received, `large_octets` how much one may read that is in the middle of large bodies.
     """
 
     __slots__ = ("large_octets", "queues", "receive_ms", "sessions", "woken")

@@ -9,7 +9,18 @@ from collections.abc import Iterator
 import pytest
 from sources import ROOT, Source, imported_modules, report, sources
 
-NOUNS = ("run", "stretch", "message", "content_view", "errors", "clock", "session", "version", "paths", "descriptors")
+NOUNS = (
+    "run",
+    "seq_ranges",
+    "message",
+    "content_view",
+    "errors",
+    "clock",
+    "session",
+    "version",
+    "paths",
+    "descriptors",
+)
 
 # From the bottom up; the names of one row are strangers to each other. A module belongs to the longest name that fits.
 ROWS: tuple[tuple[str, ...], ...] = (

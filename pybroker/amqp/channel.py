@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from pamqp import commands
 
-from pybroker.amqp.assembly import Assembly
-from pybroker.amqp.line import NEVER, Line
+from pybroker.amqp.content_assembler import Assembly
 from pybroker.amqp.publishing import finish_content, open_route
+from pybroker.amqp.reply_queue import NEVER, Line
 from pybroker.core.channel.requeue import FEW_BATCHES, give_back
 from pybroker.core.channel.state import ChannelState
 from pybroker.core.channel.throttle import RepliesCause
@@ -27,7 +27,7 @@ from pybroker.wire.methods import encode_method, make_method
 if TYPE_CHECKING:
     from pamqp import base
 
-    from pybroker.amqp.line import Reply, Say, Source
+    from pybroker.amqp.reply_queue import Reply, Say, Source
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.channel.confirm import ConfirmLine
     from pybroker.core.channel.receipt import Receipt

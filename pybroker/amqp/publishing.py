@@ -23,8 +23,8 @@ from pybroker.wire.expiration import parse_expiration
 from pybroker.wire.methods import decode_method, make_method
 
 if TYPE_CHECKING:
-    from pybroker.amqp.assembly import Assembly
     from pybroker.amqp.channel import AmqpChannel
+    from pybroker.amqp.content_assembler import Assembly
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.channel.confirm import ConfirmLine
     from pybroker.core.queue.destination import Destination

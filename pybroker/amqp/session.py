@@ -1,6 +1,6 @@
 """AmqpSession: one AMQP 0-9-1 peer. Octets in, octets out; no sockets.
 
-What comes in is read by `receiving.py`, which catches every AmqpError; what that does to the peer stands here: soft
+What comes in is read by `input.py`, which catches every AmqpError; what that does to the peer stands here: soft
 ones close the channel, hard ones the connection (AMQP §4.8.1).
 """
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import base, commands
 
-from pybroker.amqp import alive, receiving
+from pybroker.amqp import alive, input as amqp_input
 from pybroker.amqp.consumer_timeout import GRACE_MS
 from pybroker.amqp.log_name import described
 from pybroker.amqp.states import BROKER_CLOSES, END, ENDING, HANDSHAKE, State, after
@@ -169,7 +169,7 @@ class AmqpSession(SessionState):
 
     def receive(self, data: bytes) -> None:
         """Take octets as they came from the peer."""
-        receiving.receive(self, data)
+        amqp_input.receive(self, data)
 
     def spent(self) -> bool:
         """Tell whether the rest of what was received has to wait: for others, or for the peer to read its replies.

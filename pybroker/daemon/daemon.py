@@ -39,8 +39,8 @@ from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
 from pybroker.daemon.telemetry.telemetry import Telemetry
 from pybroker.daemon.threads import ThreadWorker
+from pybroker.net.loop_cycle import LoopTurn
 from pybroker.net.server import Server, files_max
-from pybroker.net.turn import LoopTurn
 from pybroker.store.journal.log_stats import figures
 from pybroker.version import VERSION
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pybroker.clock import Clock
     from pybroker.core.broker import Broker
-    from pybroker.net.turn import LoopTurn
+    from pybroker.net.loop_cycle import LoopTurn
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from gevent.event import Event
 from pybroker.core.metadata import recovery
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
-from pybroker.net.turn import LoopTurn
+from pybroker.net.loop_cycle import LoopTurn
 from pybroker.store import page_log
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.format import VersionError, segment_number

@@ -19,7 +19,7 @@ from pybroker.store.worker import Done, Job, Worker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pybroker.net.turn import LoopTurn
+    from pybroker.net.loop_cycle import LoopTurn
 
 # How long a clean stop waits for what a thread still has to bring to the disk.
 CLOSE_S_MAX: Final = 30.0

@@ -7,7 +7,7 @@ after a deadline the socket is closed all the same. Knows octets, no methods.
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.net.late import late_max
+from pybroker.net.delayed_close import late_max
 
 if TYPE_CHECKING:
     from pybroker.clock import Clock

@@ -10,11 +10,11 @@ from pybroker import descriptors
 from pybroker.amqp.session import AmqpSession
 from pybroker.core.resources.alarm import FILES
 from pybroker.net.connection import Connection
+from pybroker.net.delayed_close import LateAnswers
 from pybroker.net.draining import Draining
-from pybroker.net.late import LateAnswers
 from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
+from pybroker.net.loop_cycle import LoopTurn
 from pybroker.net.transport import Transport
-from pybroker.net.turn import LoopTurn
 
 if TYPE_CHECKING:
     import socket

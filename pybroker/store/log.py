@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.run import Run
-    from pybroker.stretch import Stretch
+    from pybroker.seq_ranges import Stretch
 
     # Gets what could be read, ascending by seq: a run, and which of its messages were asked for.
     Fetched = Callable[[list[tuple[Run, range]]], None]

@@ -12,13 +12,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+from pybroker.seq_ranges import Stretch
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.journal.reader import Reader, first_seq
 from pybroker.store.segments.live_index import Index
 from pybroker.store.segments.log_id import draw
 from pybroker.store.worker import reason
-from pybroker.stretch import Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeVar
 from pamqp import base, commands
 
 from pybroker.wire.frame import METHOD, frame
-from pybroker.wire.guard import guard_method
 from pybroker.wire.table import Table, encode_table, read_fields
+from pybroker.wire.validate import guard_method
 
 _INTS: Final = {"octet": 1, "short": 2, "long": 4, "longlong": 8, "timestamp": 8}
 _ZEROES: Final = {"bit": False, "shortstr": "", "longstr": ""}

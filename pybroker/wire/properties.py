@@ -23,8 +23,8 @@ from pybroker.run import (
     Traits,
 )
 from pybroker.wire.expiration import parse_expiration
-from pybroker.wire.guard import GROWN, PEER, Limits, check_table, check_utf8
 from pybroker.wire.table import Table, decode_table, encode_table, split_table
+from pybroker.wire.validate import GROWN, PEER, Limits, check_table, check_utf8
 from pybroker.wire.value import FIELD_TYPES
 
 HEADERS: Final = 1 << 13

@@ -1,13 +1,13 @@
 """Field tables (AMQP §4.2.5.5): values that remember their types, and raw editing.
 
-Values are made here only after `guard` has walked over the octets. What a header or an argument means is not known
+Values are made here only after `validate` has walked over the octets. What a header or an argument means is not known
 here.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Self
 
-from pybroker.wire.guard import PEER, Limits, check_table, value_end
+from pybroker.wire.validate import PEER, Limits, check_table, value_end
 from pybroker.wire.value import decode_scalar, encode_scalar, letter_of
 
 # What peers build is limited by the guard to half of it, and we nest three levels into that.

@@ -125,10 +125,10 @@ def effect_of(
     rig = Rig()
     with pytest.MonkeyPatch.context() as patch:
         if not scanned:
-            patch.setattr("pybroker.amqp.receiving.scan", no_scan)
+            patch.setattr("pybroker.amqp.input.scan", no_scan)
         if in_steps:
             rig.world.turn.receive_ms = 0
-            patch.setattr("pybroker.amqp.receiving.WORK_MAX", -1)
+            patch.setattr("pybroker.amqp.input.WORK_MAX", -1)
             patch.setattr("pybroker.amqp.publishing.WORK_MAX", -1)
             patch.setattr("pybroker.amqp.publishing.WIDE_QUEUES", 0)
         if at_a_time:

@@ -13,8 +13,8 @@ from pybroker.core.queue.paging import eviction, segments
 from pybroker.core.queue.paging.segments import Away
 from pybroker.core.routing.publish import enqueue
 from pybroker.run import Run, Traits
+from pybroker.seq_ranges import Stretch
 from pybroker.store.log import Log
-from pybroker.stretch import Stretch
 
 PERSISTENT = Traits(persistent=True)
 SMALL = {

@@ -13,7 +13,7 @@ from pybroker.core.settings import Settings
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
-from pybroker.net.turn import LoopTurn
+from pybroker.net.loop_cycle import LoopTurn
 from pybroker.run import Run, Traits
 from pybroker.store.log_path import PARTS, log_folder
 from pybroker.wire.table import Table

@@ -10,7 +10,7 @@ from pybroker.clock import Clock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
 from pybroker.daemon.threads import NICE, ThreadWorker
-from pybroker.net.turn import LoopTurn
+from pybroker.net.loop_cycle import LoopTurn
 
 
 def test_jobs_run_elsewhere_and_their_results_come_back_in_order():

@@ -4,7 +4,7 @@ import pytest
 from fakes import Basic, Channel, Confirm, Connection, Content, Exchange, FakePeer, Queue, Tx, World
 from slow import GatheringLog, SlowDefinitions
 
-from pybroker.amqp.line import REPLIES_MAX
+from pybroker.amqp.reply_queue import REPLIES_MAX
 
 
 @pytest.fixture

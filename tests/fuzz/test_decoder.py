@@ -17,9 +17,8 @@ import wire_grammar
 from hypothesis import given, settings, strategies as st
 
 from pybroker.errors import AmqpError
-from pybroker.wire import guard, properties, table
+from pybroker.wire import properties, table, validate
 from pybroker.wire.frame import split_frame
-from pybroker.wire.guard import Limits
 from pybroker.wire.methods import decode_method, encode_method
 from pybroker.wire.properties import (
     Properties,
@@ -31,6 +30,7 @@ from pybroker.wire.properties import (
     traits_of,
 )
 from pybroker.wire.table import decode_table, encode_table, join_table, split_table
+from pybroker.wire.validate import Limits
 
 SEED = int(os.environ.get("PYBROKER_FUZZ_SEED", "20240901"))
 N = int(os.environ.get("PYBROKER_FUZZ_N", "1000000"))
@@ -134,12 +134,12 @@ def test_a_million_inputs_raise_nothing_but_amqp_errors(capsys):
 
 def test_without_the_guard_the_same_inputs_exhaust_the_stack(monkeypatch):
     """The mutant: a fuzzer that does not find it proves nothing."""
-    real = guard.check_table
+    real = validate.check_table
 
     def unlimited(octets: bytes, offset: int, end: int, _: Limits | None = None) -> int:
         return real(octets, offset, end, Limits(1 << 30, 1 << 30))
 
-    for module in (guard, table, properties):
+    for module in (validate, table, properties):
         monkeypatch.setattr(module, "check_table", unlimited)
     with pytest.raises(RecursionError):
         run(10_000, SEED)

@@ -10,8 +10,8 @@ from pamqp import base, commands, frame
 from pybroker.clock import Clock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
+from pybroker.net.loop_cycle import LoopTurn
 from pybroker.net.server import Server
-from pybroker.net.turn import LoopTurn
 
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 

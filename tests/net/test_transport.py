@@ -146,8 +146,8 @@ def test_what_a_filter_holds_is_read_although_no_event_tells_of_it(server, veile
     client = veiled_client().open()
     client.call(Queue.Declare(queue="q"))
     server.turn.read_octets = 100
-    monkeypatch.setattr("pybroker.net.turn.READ_OCTETS_MAX", 100)
-    monkeypatch.setattr("pybroker.net.turn.READ_OCTETS_MIN", 100)
+    monkeypatch.setattr("pybroker.net.loop_cycle.READ_OCTETS_MAX", 100)
+    monkeypatch.setattr("pybroker.net.loop_cycle.READ_OCTETS_MIN", 100)
     one = b"".join(frame.marshal(each, 1) for each in publish(b"x" * 60))
     client.sock.sendall(one * 200)
     assert isinstance(client.call(Basic.Qos(prefetch_count=1)), Basic.QosOk)

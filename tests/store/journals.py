@@ -2,6 +2,7 @@
 
 from pybroker.clock import FakeClock
 from pybroker.run import Names, Run, Traits
+from pybroker.seq_ranges import Stretch, merge
 from pybroker.session import Turn
 from pybroker.store.journal.journal import Journal
 from pybroker.store.memory import MemoryDefinitions
@@ -9,7 +10,6 @@ from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.segments.log_id import find
 from pybroker.store.segments.segment import SegmentFile
 from pybroker.store.worker import InlineWorker
-from pybroker.stretch import Stretch, merge
 
 NAMES = Names("", "q", b"\x00\x01q\xce")
 PERSISTENT = Traits(persistent=True)

@@ -7,11 +7,11 @@ from store.faulty_disk import FaultyDisk
 from store.records import content, run_of
 
 from pybroker.run import Traits
+from pybroker.seq_ranges import Stretch
 from pybroker.store import format as fmt, page_log
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.page_log import PageLog
 from pybroker.store.worker import InlineWorker
-from pybroker.stretch import Stretch
 
 
 class Bench:

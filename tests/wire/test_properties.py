@@ -14,7 +14,6 @@ from pybroker.run import (
     WANTS_USER_ID,
     Traits,
 )
-from pybroker.wire.guard import GROWN
 from pybroker.wire.properties import (
     PROPERTIES,
     Properties,
@@ -29,6 +28,7 @@ from pybroker.wire.properties import (
     traits_of,
 )
 from pybroker.wire.table import Array, Table, encode_table
+from pybroker.wire.validate import GROWN
 
 EVERYTHING = Properties(
     content_type="text/plain",

@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 from pamqp import decode as pamqp_decode, encode as pamqp_encode
 
 from pybroker.errors import FrameError, ProtocolSyntaxError
-from pybroker.wire.guard import GROWN
 from pybroker.wire.table import (
     Array,
     Table,
@@ -21,6 +20,7 @@ from pybroker.wire.table import (
     join_table,
     split_table,
 )
+from pybroker.wire.validate import GROWN
 
 
 def plain(value):

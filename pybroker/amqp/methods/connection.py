@@ -178,7 +178,7 @@ def _credentials(mechanism: str, response: str) -> tuple[str, str]:
 
 def _login_table(octets: bytes) -> dict[str, Any]:
     """Return AMQPLAIN's table, which comes without its length."""
-    from pybroker.wire.guard import check_table  # noqa: PLC0415 - one login in a thousand
+    from pybroker.wire.validate import check_table  # noqa: PLC0415 - one login in a thousand
 
     whole = len(octets).to_bytes(4) + octets
     check_table(whole, 0, len(whole))

@@ -13,9 +13,9 @@ from math import isfinite
 from typing import Any, Final, NamedTuple
 
 from pybroker.errors import AmqpError
-from pybroker.wire.guard import GROWN
 from pybroker.wire.properties import find_headers, replace_headers
 from pybroker.wire.table import Table, decode_table, decode_value, encode_value, join_table, split_table
+from pybroker.wire.validate import GROWN
 
 DELAY: Final = "x-delay"
 DELIVER_AT: Final = "x-deliver-at"

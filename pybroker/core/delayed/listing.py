@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.content_view import property_octets
 from pybroker.core.delayed.index import Agenda, Item, Waiting
 from pybroker.core.routing.publish import headers_of
-from pybroker.stretch import Stretch
+from pybroker.seq_ranges import Stretch
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:

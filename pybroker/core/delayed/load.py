@@ -8,7 +8,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pybroker.stretch import Stretch
+from pybroker.seq_ranges import Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ from pybroker.core.routing.router import route
 from pybroker.errors import AmqpError
 from pybroker.run import RUN_OCTETS_MAX, Run
 from pybroker.wire import properties
-from pybroker.wire.guard import GROWN
+from pybroker.wire.validate import GROWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,7 +21,7 @@ from pybroker.core.delayed.publish import Release
 from pybroker.core.policy.pattern import NamePattern, PatternError
 from pybroker.core.queue.destination import Destination
 from pybroker.core.reply_text import describe
-from pybroker.stretch import merge
+from pybroker.seq_ranges import merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,8 +21,8 @@ from pybroker.core.queue.queue import Queue
 from pybroker.core.routing.binding import Binding
 from pybroker.errors import AmqpError
 from pybroker.store.definitions.rows import describe
-from pybroker.wire.guard import GROWN
 from pybroker.wire.table import Table, decode_table
+from pybroker.wire.validate import GROWN
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker

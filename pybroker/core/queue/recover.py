@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pybroker.core.queue.paging import eviction
 from pybroker.core.queue.paging.eviction import AWAY_ELEMENTS
 from pybroker.core.queue.paging.segments import Away
-from pybroker.stretch import Stretch, merge
+from pybroker.seq_ranges import Stretch, merge
 
 if TYPE_CHECKING:
     from pybroker.core.queue.paging.segments import Behind

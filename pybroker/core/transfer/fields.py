@@ -14,7 +14,7 @@ from pybroker.wire.table import Array, Table
 
 # Names are shortstrs (AMQP §4.2.5.3).
 NAME_OCTETS_MAX: Final = 255
-# What an argument may be nested; peers' tables are limited likewise (wire/guard.py).
+# What an argument may be nested; peers' tables are limited likewise (wire/validate.py).
 DEPTH_MAX: Final = 32
 
 

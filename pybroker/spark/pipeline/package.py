@@ -28,7 +28,17 @@ from pybroker.spark.pipeline.program import main
 sys.exit(main())
 '''
 # Of ours, what the connector and the pipeline load; no daemon.
-PARTS: Final = ("__init__.py", "version.py", "paths.py", "spark", "client", "wire", "errors.py", "run.py", "stretch.py")
+PARTS: Final = (
+    "__init__.py",
+    "version.py",
+    "paths.py",
+    "spark",
+    "client",
+    "wire",
+    "errors.py",
+    "run.py",
+    "seq_ranges.py",
+)
 PARTS_TOO: Final = ("message.py", "clock.py", "session.py")
 # The table of metrics, of which the telemetry's tables are made.
 METRICS: Final = ("core/__init__.py", "core/stats/__init__.py", "core/stats/metrics.py")

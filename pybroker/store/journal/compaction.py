@@ -6,13 +6,13 @@ checkpoints know it; until the new file has its name on disk the old one stands.
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pybroker.seq_ranges import Stretch, merge
 from pybroker.store import format as fmt
 from pybroker.store.segments.ack_ranges import ranges, whole
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile
-from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:
     from array import array

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from pybroker.clock import Clock
     from pybroker.run import Run
+    from pybroker.seq_ranges import Stretch
     from pybroker.session import Turn
     from pybroker.store.definitions.definitions import Definitions
     from pybroker.store.disk import Disk
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from pybroker.store.recovery.recovery import Recovered
     from pybroker.store.segments.live_index import Ledger
     from pybroker.store.worker import Worker
-    from pybroker.stretch import Stretch
 
 # A batch is closed at this size also while the one before it is being written.
 BATCH_OCTETS: Final = 4_194_304

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
+    from pybroker.seq_ranges import Stretch
     from pybroker.store.disk import Disk
     from pybroker.store.log import Fetched
     from pybroker.store.segments.live_index import Index
     from pybroker.store.segments.scan import Damaged
     from pybroker.store.worker import Worker
-    from pybroker.stretch import Stretch
 
     # For each segment: its number, where its records are, and the messages that are wanted of it.
     Wanted = list[tuple[int, Index, Stretch]]

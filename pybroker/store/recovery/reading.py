@@ -8,9 +8,9 @@ from pybroker.store.segments.live_index import Index, Target
 if TYPE_CHECKING:
     from array import array
 
+    from pybroker.seq_ranges import Stretch
     from pybroker.store.segments.scan import Damaged
     from pybroker.store.segments.segment import SegmentFile
-    from pybroker.stretch import Stretch
 
 # How many records a batch has whose head is damaged.
 UNKNOWN: Final = -1

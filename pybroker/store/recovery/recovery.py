@@ -9,6 +9,7 @@ off without a word of alarm. Neither ever keeps the broker from starting.
 from array import array
 from typing import TYPE_CHECKING, Final
 
+from pybroker.seq_ranges import Stretch, merge
 from pybroker.store import format as fmt
 from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.recovery.expected import Expected
@@ -22,7 +23,6 @@ from pybroker.store.segments.live_index import Recovered, Segment, Target
 from pybroker.store.segments.newest import Newest
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
-from pybroker.stretch import Stretch, merge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -11,9 +11,9 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Final
 
+from pybroker.seq_ranges import Stretch
 from pybroker.store.format import FormatError, column, little
 from pybroker.store.segments.live_index import Index, Target
-from pybroker.stretch import Stretch
 
 _HEAD: Final = struct.Struct("<QQQII")
 _SET: Final = struct.Struct("<BBHIII")

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.content_view import body_sizes
+from pybroker.seq_ranges import Stretch
 from pybroker.store.segments.ack_ranges import Settled, ranges
 from pybroker.store.segments.checkpoint import Listed
 from pybroker.store.segments.delivery_counts import highest, joined
-from pybroker.stretch import Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -15,8 +15,8 @@ from pybroker.store.segments.scan import Damaged
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from pybroker.seq_ranges import Stretch
     from pybroker.store.segments.scan import Found
-    from pybroker.stretch import Stretch
 
 
 class _Joined:

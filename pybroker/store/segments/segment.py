@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.run import Run
+    from pybroker.seq_ranges import Stretch
     from pybroker.store.disk import Disk
     from pybroker.store.segments.live_index import Index
     from pybroker.store.segments.scan import Found
-    from pybroker.stretch import Stretch
 
 __all__ = ["SegmentFile", "seal_segment", "segment_number"]
 

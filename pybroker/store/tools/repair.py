@@ -7,6 +7,7 @@ reported. But it stays in its segment, and is reported at every start. Here segm
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
+from pybroker.seq_ranges import Stretch
 from pybroker.store import format as fmt
 from pybroker.store.definitions.definition_recovery import open_definitions
 from pybroker.store.definitions.rows import queue_ids
@@ -21,7 +22,6 @@ from pybroker.store.segments.live_index import Index, Target
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
 from pybroker.store.tools.scrub import Survey, survey_log
-from pybroker.stretch import Stretch
 
 if TYPE_CHECKING:
     from pathlib import Path

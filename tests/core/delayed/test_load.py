@@ -5,7 +5,7 @@ from pybroker.core.delayed import load as recalls
 from pybroker.core.delayed.load import portions
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, Traits
-from pybroker.stretch import Stretch
+from pybroker.seq_ranges import Stretch
 from pybroker.wire.properties import Properties, encode_properties
 
 

@@ -6,8 +6,8 @@ from fakes import Basic, World
 
 from pybroker.core.channel.unacked import Batch
 from pybroker.core.metadata import recovery
+from pybroker.seq_ranges import Stretch
 from pybroker.store.recovery.recovery import Recovered
-from pybroker.stretch import Stretch
 
 
 def stretch_of(first, count):

@@ -7,7 +7,7 @@ from readers import run_of
 
 from pybroker.core.queue import recover
 from pybroker.core.queue.paging.eviction import AWAY_ELEMENTS
-from pybroker.stretch import Stretch
+from pybroker.seq_ranges import Stretch
 
 BOTH = st.tuples(st.integers(0, 3), st.integers(1, 3))
 

@@ -8,10 +8,10 @@ from faulty_disk import FaultyDisk
 from journals import Node, content, open_segment
 
 from pybroker.clock import FakeClock
+from pybroker.seq_ranges import Stretch
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk
 from pybroker.store.format import segment_number
-from pybroker.stretch import Stretch
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import pytest
 from store.faulty_disk import FaultyDisk
 from store.records import EPOCH, content, publish, run_of
 
+from pybroker.seq_ranges import Stretch
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.journal.reader import RETRY_MS, Reader, read_back
 from pybroker.store.segments.live_index import Index
 from pybroker.store.worker import InlineWorker
-from pybroker.stretch import Stretch
 
 ARRIVED_MS, STEADY_MS = 1_700_000_005_000, 1_700_000_000_000
 

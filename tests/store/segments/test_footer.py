@@ -5,10 +5,10 @@ from array import array
 import pytest
 from hypothesis import given, strategies as st
 
+from pybroker.seq_ranges import Stretch
 from pybroker.store.format import FormatError
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index, Target
-from pybroker.stretch import Stretch
 
 U64 = st.integers(0, (1 << 64) - 1)
 U32 = st.integers(0, (1 << 32) - 1)

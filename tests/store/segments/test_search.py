@@ -6,9 +6,9 @@ import pytest
 from store.records import SEED, content, publish, run_of
 
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run, Traits
+from pybroker.seq_ranges import Stretch
 from pybroker.store.segments.scan import Damaged, Record, scan
 from pybroker.store.segments.search import Search
-from pybroker.stretch import Stretch
 
 
 def stretch(*ranges):

@@ -8,6 +8,7 @@ import pytest
 from store.faulty_disk import FaultyDisk
 from store.records import EPOCH, SEED, one_of_each, publish, random_run, run_of
 
+from pybroker.seq_ranges import Stretch
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.segments import segment as segments
@@ -15,7 +16,6 @@ from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index, Target
 from pybroker.store.segments.scan import Damaged, Record
 from pybroker.store.segments.segment import SegmentFile, seal_segment
-from pybroker.stretch import Stretch
 
 NAME = fmt.segment_name(1)
 TARGET = Target(0, False, (1,))

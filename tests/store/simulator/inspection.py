@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from journals import body
 
 from pybroker.clock import FakeClock
+from pybroker.seq_ranges import Stretch
 from pybroker.session import Turn
 from pybroker.store.definitions.commit_marker import read_proof
 from pybroker.store.definitions.rows import queue_ids
@@ -15,7 +16,6 @@ from pybroker.store.log_path import open_log
 from pybroker.store.memory import MemoryDefinitions
 from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.worker import InlineWorker
-from pybroker.stretch import Stretch
 from simulator.violation import Violation
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from journals import NAMES, body, content
 
 from pybroker.run import Run, Traits
-from pybroker.stretch import Stretch
+from pybroker.seq_ranges import Stretch
 from simulator.model import Call, Message, Model, limited
 from simulator.violation import Violation
 

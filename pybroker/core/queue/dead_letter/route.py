@@ -21,8 +21,8 @@ from pybroker.errors import AmqpError
 from pybroker.message import Message
 from pybroker.run import Names, Traits
 from pybroker.wire import properties
-from pybroker.wire.guard import GROWN
 from pybroker.wire.table import Table
+from pybroker.wire.validate import GROWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

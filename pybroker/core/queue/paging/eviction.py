@@ -16,7 +16,7 @@ from pybroker.content_view import body_sizes
 from pybroker.core.background_task import Chore
 from pybroker.core.queue.paging.segments import Away
 from pybroker.run import Entry, Run
-from pybroker.stretch import Stretch, merge
+from pybroker.seq_ranges import Stretch, merge
 
 if TYPE_CHECKING:
     from collections.abc import MutableSequence

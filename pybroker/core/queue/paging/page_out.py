@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from pybroker.core.queue.paging.eviction import AWAY_ELEMENTS, append, widen
 from pybroker.core.queue.paging.segments import Away, Behind, fills_window
 from pybroker.run import Entry
-from pybroker.stretch import Stretch
+from pybroker.seq_ranges import Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pybroker.run import Entry
+    from pybroker.seq_ranges import Stretch
     from pybroker.store.page_log import Page
-    from pybroker.stretch import Stretch
 
 # What stays in memory at the head of each level.
 WINDOW_MESSAGES: Final = 2_048

@@ -4,8 +4,8 @@ import pytest
 from pamqp import commands
 
 from pybroker.control.spec import Refused
+from pybroker.seq_ranges import Stretch
 from pybroker.store.memory import MemoryLog
-from pybroker.stretch import Stretch
 
 Exchange = commands.Exchange
 

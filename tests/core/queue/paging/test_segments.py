@@ -5,7 +5,7 @@ from readers import run_of, seqs
 
 from pybroker.core.queue.paging.segments import WINDOW_MESSAGES, WINDOW_OCTETS, Away, Behind, fills_window
 from pybroker.run import Entry
-from pybroker.stretch import Stretch
+from pybroker.seq_ranges import Stretch
 
 
 def entry(first: int, count: int = 1, size: int = 1) -> Entry:

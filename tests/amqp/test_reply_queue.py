@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from hypothesis import given, strategies as st
 
-from pybroker.amqp.line import NEVER, OCTETS_MAX, REPLIES_MAX, Line
+from pybroker.amqp.reply_queue import NEVER, OCTETS_MAX, REPLIES_MAX, Line
 
 kinds = st.sampled_from(["log", "definitions", "behind"])
 

@@ -2,7 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from pybroker.stretch import Stretch, merge
+from pybroker.seq_ranges import Stretch, merge
 
 steps = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(0, 2)), max_size=30)
 

@@ -8,7 +8,7 @@ from loop import until
 from pamqp import body, commands, header
 
 from pybroker.core.background_task import Chore
-from pybroker.net.turn import ENDS_MAX, READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
+from pybroker.net.loop_cycle import ENDS_MAX, READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
 
 Basic, Queue = commands.Basic, commands.Queue
 
@@ -223,7 +223,7 @@ def test_a_bug_in_the_end_of_one_session_leaves_the_others_their_output(connect,
 
 
 def test_a_held_publisher_is_read_now_and_then_until_the_consumers_have_caught_up(connect, server, monkeypatch):
-    monkeypatch.setattr("pybroker.net.turn.HOLD_S", 0.1)
+    monkeypatch.setattr("pybroker.net.loop_cycle.HOLD_S", 0.1)
     writer = connect().open()
     writer.call(Queue.Declare(queue="q"))
     (connection,) = server.connections

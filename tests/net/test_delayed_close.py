@@ -10,8 +10,8 @@ from pamqp import commands
 
 from pybroker.amqp.methods import connection
 from pybroker.clock import FakeClock
-from pybroker.net import late as module
-from pybroker.net.late import LateAnswers
+from pybroker.net import delayed_close as module
+from pybroker.net.delayed_close import LateAnswers
 from pybroker.net.transport import Transport
 
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}

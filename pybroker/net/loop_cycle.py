@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import gevent
 
 from pybroker.core.broker import PUMP_MS
-from pybroker.net.linger import Linger
+from pybroker.net.busy_poll import Linger
 from pybroker.session import LARGE_READ_OCTETS, RECEIVE_MS, Turn
 
 if TYPE_CHECKING:

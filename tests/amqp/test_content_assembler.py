@@ -3,7 +3,7 @@
 from fakes import Basic
 from pamqp import body, header
 
-from pybroker.amqp.assembly import PARTS_MAX, Assembly
+from pybroker.amqp.content_assembler import PARTS_MAX, Assembly
 from pybroker.core.routing.publish import Route, names_of
 from pybroker.wire.frame import BODY, HEADER, frame
 

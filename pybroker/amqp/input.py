@@ -17,7 +17,7 @@ from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed,
 from pybroker.wire import frame
 from pybroker.wire.content import Event, scan
 from pybroker.wire.methods import decode_method
-from pybroker.wire.unfinished import is_unfinished
+from pybroker.wire.partial_publish import is_unfinished
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession

@@ -3,7 +3,7 @@
 import gevent
 import pytest
 
-from pybroker.net.linger import CREDIT_MAX, LOOKS_MAX, MISS, REST, Linger
+from pybroker.net.busy_poll import CREDIT_MAX, LOOKS_MAX, MISS, REST, Linger
 
 
 class Idle:
