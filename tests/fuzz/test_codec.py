@@ -74,11 +74,11 @@ def run(n: int, seed: int) -> Counter[str]:
     return seen
 
 
-def test_ten_thousand_inputs_mean_the_same_to_both():
-    seen = run(10_000, SEED)
-    assert seen["messages"] > 20_000
-    assert 2_000 < seen["read to the end"] < 9_000
-    assert seen["cut everywhere"] > 10
+def test_thousands_of_inputs_mean_the_same_to_both(seed):
+    seen = run(4_000, seed)
+    assert seen["messages"] > 8_000
+    assert 800 < seen["read to the end"] < 3_600
+    assert seen["cut everywhere"] > 1
 
 
 @pytest.mark.slow

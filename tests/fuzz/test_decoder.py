@@ -103,10 +103,10 @@ def run(n: int, seed: int) -> Outcome:
     return outcome
 
 
-def test_ten_thousand_inputs_raise_nothing_but_amqp_errors():
-    outcome = run(10_000, SEED)
-    assert outcome.nested > 5_000
-    assert outcome.understood > 1_000
+def test_thousands_of_inputs_raise_nothing_but_amqp_errors(seed):
+    outcome = run(5_000, seed)
+    assert outcome.nested > 2_500
+    assert outcome.understood > 500
     assert {501, 502, 503, 406} == set(outcome.refused) - {540}
 
 

@@ -167,7 +167,16 @@ NAMES: Final = tuple(place.rpartition(".")[2] for place in PLACES)
 INTERNAL_PLACES: Final = ("data.hold_log",)
 INTERNAL: Final = tuple(place.rpartition(".")[2] for place in INTERNAL_PLACES)
 # Wanted where the process has no file descriptor left, without which no module can be imported.
-IN_NEED: Final = ("alarms", "close_connection", "list_connections", "log_status", "status", "stop", "why_blocked")
+IN_NEED: Final = (
+    "alarms",
+    "close_connection",
+    "list_connections",
+    "list_queues",
+    "log_status",
+    "status",
+    "stop",
+    "why_blocked",
+)
 KNOWN: Final = frozenset((*NAMES, *INTERNAL))
 _PLACE: Final = {place.rpartition(".")[2]: place for place in (*PLACES, *INTERNAL_PLACES)}
 
