@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 # One line a minute for each thing that goes wrong again and again.
 WARN_INTERVAL_MS: Final = 60_000
 WARN_KEYS_MAX: Final = 10_000
-# What an operator is shown of what was amiss; a damaged disk has more to tell.
+# Notices that an operator is shown; a damaged disk may have more.
 NOTICES_MAX: Final = 100
 
-# What one pump may cost: the shares of a thousand queues are a second.
+# The time that one pump may take: the shares of a thousand queues are a second.
 PUMP_MS: Final = 10
 # To look at the clock costs a tenth of what a queue with one message does.
 PUMP_QUEUES: Final = 8

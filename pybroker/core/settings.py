@@ -1,4 +1,4 @@
-"""The settings of the broker as plain values. Where they come from (file, option) is known in `daemon/config/`."""
+"""The settings of the broker as plain values. `daemon/config/` knows where they come from (file, option)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Settings:
     default_user_tags: tuple[str, ...] = ("administrator",)
     default_permissions: tuple[str, str, str] = (".*", ".*", ".*")  # configure, write, read
     loopback_users: frozenset[str] = field(default_factory=lambda: frozenset({"guest"}))
-    # What new virtual hosts get: by name, and by the last part of a key of the configuration.
+    # Limits of new virtual hosts: by name, and by the last part of a key of the configuration.
     default_limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     default_policies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # the operator's
     default_users: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

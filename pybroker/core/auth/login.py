@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.store.worker import Worker
 
-# What may wait for the thread: a second and a half of its work.
+# Checks that may wait for the thread: a second and a half of its work.
 WAITING_MAX: Final = 64
 # For so long a password that was right is not hashed again.
 KNOWN_MS: Final = 300_000
@@ -138,7 +138,7 @@ class Logins:
         job = partial(hash_password, password, algorithm)
         if not is_slow(algorithm):
             done(job())
-        # Whoever may run commands stands in a line of his own, however many knock at the door.
+        # Commands have a place of their own in the queue, so a flood of logins does not shut them out.
         elif not self._put(("", ""), _Task(job, lambda: True, done)):
             done(Busy(BUSY))
         return algorithm

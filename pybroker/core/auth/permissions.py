@@ -1,4 +1,4 @@
-"""Who may do what: RabbitMQ's configure, write and read patterns, and topic permissions. Nothing here fails open.
+"""Permissions of users: RabbitMQ's configure, write and read patterns, and topic permissions. Nothing here fails open.
 
 Patterns are searched for anywhere in a name (not anchored), by RE2, which is linear in the name's length whatever the
 pattern. They are compiled when set; a verdict is kept until the user's permissions change.
@@ -58,7 +58,7 @@ def _compile(text: str) -> "re2._Regexp":
 
 
 class Permission:
-    """What one user may do in one vhost."""
+    """The patterns of one user in one vhost."""
 
     __slots__ = ("_patterns",)
 

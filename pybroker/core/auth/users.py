@@ -201,7 +201,7 @@ class Users:
     def asked(self, name: str, algorithm: str) -> tuple[User | None, bytes, str]:
         """Return a user, hash and algorithm; for an unknown name None and a hash by this `algorithm` that nothing fits.
 
-        Whoever compares with the hash, whoever the user is, takes the same time.
+        Comparing with the hash takes the same time whether the user exists or not.
         """
         user = self._users.get(name)
         if user is not None:

@@ -21,8 +21,8 @@ PEER_OCTETS_MAX: Final = 8_388_608
 class Credit:
     """Invariant: `_octets` is the sum over `_batches`, which has a few positions of each log at most, some completed.
 
-    What reached two logs counts for both: both have to write it. While its session is stopped it is one of the broker's
-    `ahead`, and told of completed positions; `_stopped_by` are the logs that it reached when it was stopped.
+    Octets that go to two logs count for both: both have to write them. While its session is stopped, the credit is one
+    of the broker's `ahead` and is told of completed positions; `_stopped_by` are the logs that it had reached by then.
     """
 
     __slots__ = ("_batches", "_broker", "_octets", "_session", "_stopped_by")

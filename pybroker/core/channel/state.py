@@ -1,6 +1,6 @@
-"""What the core sees of a channel and of its session: the state that deliveries and settles share.
+"""A channel and its session as the core sees them: the state that deliveries and settles share.
 
-The door's own classes extend these; the core knows neither methods nor sockets.
+The classes of each protocol extend these; the core knows neither methods nor sockets.
 """
 
 from functools import partial
@@ -245,7 +245,7 @@ class ChannelState:
         """Let consumers that waited for flow, credit or outbox be served again."""
         consumers = list(self.consumers.values())
         if self.prefetch_global and self.last_served in consumers:
-            # What the channel's limit leaves is for one after the other, not for the first ones again and again.
+            # Share the rest of the channel's limit in turn, rather than always giving it to the first consumers.
             after = consumers.index(self.last_served) + 1
             consumers = consumers[after:] + consumers[:after]
         for consumer in consumers:
@@ -257,6 +257,6 @@ class ChannelState:
             return
         consumer.unacked -= n
         self.unacked_consumed -= n
-        # Where the channel's limit counts all of them may go on, and are told once by the caller.
+        # If the channel has a limit of its own, any consumer may go on: the caller tells all of them, once.
         if consumer.waiting and not self.prefetch_global:
             consumer.resume()

@@ -1,6 +1,6 @@
-"""What a channel has delivered and not yet had acknowledged, by delivery tag (AMQP §1.8.3.12, [basic.ack]).
+"""A channel's unacknowledged deliveries, by delivery tag (AMQP §1.8.3.12, [basic.ack]).
 
-Delivered slices are kept as they were dealt: a batch of consecutive tags over a range of one run. An ack in order
+Delivered slices are kept as they were dispatched: a batch of consecutive tags over a range of one run. An ack in order
 moves an index, `multiple` pops whole batches, an ack out of order splits one. Does not know what a settled message
 means to its queue.
 """

@@ -1,4 +1,4 @@
-"""What waits in a delayed message exchange until it is due.
+"""Messages that wait in a delayed message exchange until they are due.
 
-Owns the order by time, and what of it is in memory. Does not know the exchange, but by its name and its route.
+Owns their order by time, and which of them are in memory. Knows the exchange only by its name and its route.
 """

@@ -1,8 +1,8 @@
-"""Shelf: the contents of scheduled messages that are in memory: not in the log yet, not for the log, or due soon.
+"""Contents of scheduled messages that are in memory: not in the log yet, not meant for the log, or due soon.
 
-What the log has leaves the memory, oldest first, when there is much of it. It is read back shortly before it is due: as
-many of the next ones as a window holds, because those that are due together may lie anywhere in the log. To gather a
-window and to unpack it takes many turns, a share in each.
+Contents that the log has leave memory, oldest first, when there are many of them. They are read back shortly before
+they are due: as many of the next ones as a window holds, because messages that are due together may lie anywhere in the
+log. Gathering and unpacking a window takes many turns, a share in each.
 """
 
 from collections import deque
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pybroker.core.delayed.schedule import Schedule
     from pybroker.run import Names, Run, Traits
 
-    # What a message has in common with others of its run, and its own content.
+    # The attributes that a message shares with its run, and its own content.
     Shelved: TypeAlias = tuple["Run | Kind", bytes]
 
-# What stays in memory although the log has it.
+# Limits of what stays in memory although the log has it.
 KEPT_MESSAGES: Final = 2_048
 KEPT_OCTETS: Final = 2_097_152
 # And small ones that are due so soon: to read them back would cost more.
@@ -36,12 +36,12 @@ HORIZON_MS: Final = 60_000
 AHEAD_MS: Final = 2_000
 # Looked at in one turn.
 SHARE_MESSAGES: Final = 1_024
-# What Python keeps around one that was read back.
+# Python's overhead for a message that was read back.
 AROUND_OCTETS: Final = 250
 
 
 class Kind(NamedTuple):
-    """What is left of a run of which one message was read back."""
+    """Attributes of a run of which a single message was read back."""
 
     names: "Names"
     traits: "Traits"
@@ -145,7 +145,7 @@ class Shelf:
 
     def let_go(self) -> None:
         """Let go of what the log has, if there is much."""
-        # What leaves in time while there is never much would be remembered for ever.
+        # Messages that leave in time would be remembered for ever if there are never many at once.
         if len(self._logged) > 2 * (len(self.runs) + KEPT_MESSAGES):
             self._logged = deque([each for each in self._logged if each[0] in self.runs])
         safe_seq = self._schedule.log.safe_seq

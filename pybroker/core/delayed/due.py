@@ -29,7 +29,7 @@ _SIGNED: Final = {kind: size for kind, size in _SIZES.items() if kind not in _UN
 _FIRST: Final = b"\x07x-delay"
 # The first property flags: headers, and neither content-type nor content-encoding, which come before them.
 _UPTO_HEADERS, _HEADERS_FIRST = 0xE0, 0x20
-# What is longer is no number that anybody means.
+# Nobody means a number that is longer.
 DIGITS_MAX: Final = 24
 # A hundred million years, which is never; whatever is added to it fits 64 bits.
 # Differs from RabbitMQ: its plugin delivers at once what has more than 49 days, the most that Erlang's timers take.
@@ -111,9 +111,9 @@ def due_in(octets: bytes) -> Due | None:
 
 
 def negated(octets: bytes) -> bytes | None:
-    """Return the properties of a message that has waited, where only a number changes; None: see `waited`.
+    """Return the properties of a message that has waited if only a number changes; None if not: see `waited`.
 
-    That is the case if the table begins with an `x-delay` of a signed type and has neither CC nor BCC.
+    Only a number changes if the table begins with an `x-delay` of a signed type and has neither CC nor BCC.
     """
     at = octets.find(_FIRST) + len(_FIRST)
     if at < len(_FIRST) or b"CC" in octets:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 # Entries of a block: to insert one moves half of it, a tenth of a microsecond.
 BLOCK: Final = 1_024
-# What fits a column of signed 64-bit numbers: times beyond it are as good as never.
+# The largest number of a column of signed 64-bit numbers: later times are as good as never.
 DUE_MAX: Final = (1 << 63) - 1
 # The largest body that a column holds; a message is never so large.
 SIZE_MAX: Final = (1 << 32) - 1

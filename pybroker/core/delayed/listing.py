@@ -28,7 +28,7 @@ SLICE_MESSAGES: Final = 256
 SLICE_OCTETS: Final = 2_097_152
 # Between two looks whether the disk has answered.
 PAUSE_S: Final = 0.001
-# Where datetime ends.
+# The last millisecond of datetime.
 TEXT_MS_MAX: Final = 253_402_300_799_999
 
 _BEFORE_ALL: Final = -(1 << 63)
@@ -140,7 +140,7 @@ def _read(schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], 
         shelved = schedule.shelf.look(each.seq)
         if shelved is not None:
             found[each.seq] = shelved
-        # What has left meanwhile may not be on disk any more, and would be reported as damage.
+        # Messages that have left meanwhile may not be on disk any more, and would be reported as damage.
         elif each.agenda.has(each.due_ms, each.seq):
             wanted.append(each)
     if wanted and schedule.durable and not schedule.deleted:

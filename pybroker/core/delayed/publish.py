@@ -33,7 +33,7 @@ WAYS_MAX: Final = 1_024
 
 
 class _Letter(NamedTuple):
-    """What properties become: new ones, and the routing keys of CC and BCC."""
+    """The new properties of a message, and the routing keys of CC and BCC."""
 
     octets: bytes
     traits: "Traits"
@@ -41,7 +41,7 @@ class _Letter(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """What messages have in common that become one run."""
+    """The attributes of messages that become one run."""
 
     names: "Names"
     traits: "Traits"

@@ -1,4 +1,4 @@
-"""What operators decree, told as events: users, parameters, policies. The facts are those of RabbitMQ's events."""
+"""Events of administration: users, parameters, policies. The facts are those of RabbitMQ's events."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any

@@ -1,7 +1,7 @@
-"""What the audit log says of an event: one line of JSON, who did what from where, and why.
+"""Lines of the audit log: one JSON object an event, saying who did what from where, and why.
 
-Only what `SHOWN` names leaves: no password, no hash, no value of a parameter can. What came from a peer is capped and
-escaped. Where the lines go is the daemon's business.
+Only facts that `SHOWN` names get out: no password, no hash, no value of a parameter can. Texts of a peer are capped and
+escaped. The daemon decides where the lines go.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Cause: why something was made, changed or deleted, and who wanted it: for events and for the audit log.
 
-What a command does is known by the context it runs in, so that nothing between the command and the noun has to hand it
-on; greenlets have contexts of their own.
+The cause of a command's changes is kept in the context that the command runs in, so that nothing in between has to pass
+it on; greenlets have contexts of their own.
 """
 
 from contextvars import ContextVar
@@ -28,7 +28,7 @@ class Cause(NamedTuple):
 
 BROKER: Final = Cause("the broker itself")
 
-# What runs in this context was asked for by this; nothing: the broker itself.
+# The cause of all that runs in this context; unset: the broker itself.
 ASKED: Final[ContextVar[Cause]] = ContextVar("asked", default=BROKER)
 
 

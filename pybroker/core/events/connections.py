@@ -1,6 +1,6 @@
-"""Who comes and goes, told as events: connections, channels, consumers, and who is let in.
+"""Events of connections, channels, consumers and logins.
 
-The facts are those of RabbitMQ's events (infos(CREATION_EVENT_KEYS)). Nothing is done while nobody listens.
+The facts are those of RabbitMQ's events (infos(CREATION_EVENT_KEYS)). Nothing is emitted while nobody listens.
 """
 
 from typing import TYPE_CHECKING, Any

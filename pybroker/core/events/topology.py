@@ -1,7 +1,7 @@
-"""What is told of a virtual host's nouns as events: each with the facts that RabbitMQ's have.
+"""Events of virtual hosts, exchanges, queues and bindings, with the facts of RabbitMQ's.
 
-One function an event, called where it happens; none does anything while nobody listens. `connections` tells of who
-comes and goes, `admin` of what operators decree.
+One function an event, called where it happens; none does anything while nobody listens. `connections` has the events of
+clients, `admin` those of administration.
 """
 
 from collections.abc import Callable, Mapping

@@ -17,7 +17,7 @@ from pybroker.core.exchange.recent_history import RecentHistoryExchange
 from pybroker.core.exchange.topic import TopicExchange
 from pybroker.core.routing.exchange import Exchange
 
-# What `exchange.declare` may ask for. A new type is one new file and one row.
+# The types that `exchange.declare` knows. A new type is one new file and one row.
 EXCHANGE_TYPES: Final[dict[str, type[Exchange]]] = {
     exchange.TYPE: exchange
     for exchange in (

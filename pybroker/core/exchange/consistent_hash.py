@@ -1,8 +1,8 @@
 """The consistent hash exchange ([rmq x-consistent-hash]): keys of bindings are weights, a hash picks one of these.
 
-What is hashed is the routing key, or the header or property that the exchange was declared with. A weight is a number
-of buckets, in the order of the bindings; one more binding moves only what it gets itself. Which bucket a message falls
-into is as in RabbitMQ, to the last one.
+The routing key is hashed, or the header or property that the exchange was declared with. A weight is a number of
+buckets, in the order of the bindings; one more binding moves only the messages that it gets itself. Every message falls
+into the same bucket as in RabbitMQ.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""The event exchange ([rmq event exchange]): what is made, changed and deleted, as messages, and for the audit log.
+"""The event exchange ([rmq event exchange]): creations, changes and deletions as messages, and for the audit log.
 
 `amq.rabbitmq.event`, an internal topic exchange, is in one virtual host alone, as RabbitMQ's plugin has it. Its
-messages have an event's name for routing key, the facts for headers, an empty body. They leave at the end of the turn:
-who emits is in the middle of something. What an event means to anybody is not known here.
+messages have an event's name for routing key, the facts for headers, an empty body. They leave at the end of the turn,
+because the emitter is in the middle of something. Does not know what an event means.
 """
 
 from collections import deque
@@ -94,10 +94,10 @@ class Follower:
 
 
 class Events(Chore):
-    """`wanted`: somebody listens, `heard`: not the audit log alone. Who would have to gather facts asks first.
+    """`wanted`: somebody listens, `heard`: not the audit log alone. Ask first if facts have to be gathered.
 
-    `audit` takes every event at once, with its cause; the daemon sets it. While a session works on what its peer sent
-    it is `acting`; while something takes other things along they have its cause, `taking_along`.
+    `audit` takes every event at once, with its cause; the daemon sets it. `acting` is the session whose peer's frames
+    are being handled; things that are deleted along with another one have its cause, `taking_along`.
     """
 
     __slots__ = (
@@ -183,9 +183,9 @@ class Events(Chore):
         return ASKED.get() if self.acting is None else by_client(self.acting)
 
     def emit(self, name: str, facts: Facts, cause: Cause | None = None, more: Facts = NOTHING_MORE) -> None:
-        """Tell who listens: `queue.created` and the like, with facts as RabbitMQ has them; who did it is added.
+        """Emit an event such as `queue.created`, with RabbitMQ's facts; the acting user is added.
 
-        What RabbitMQ does not tell are `more` facts, for the audit log.
+        `more` are facts that RabbitMQ's event does not have, for the audit log.
         """
         if not self.wanted:
             return
@@ -282,7 +282,7 @@ class Events(Chore):
 def as_table(facts: Facts) -> Table:
     """Return facts as RabbitMQ's plugin types them: any whole number is 'l', any other one 'f'.
 
-    What came from a peer as a table is an array of texts there, `{<<"x-max-length">>,signedint,5}` each.
+    A table of a peer becomes an array of texts, `{<<"x-max-length">>,signedint,5}` each.
     """
     table = Table()
     for key, value in facts.items():

@@ -80,7 +80,7 @@ class RecentHistoryExchange(FanoutExchange):
 
 
 class _Welcome(Chore):
-    """What a new binding is given: a few messages at once, more of them a share in each turn."""
+    """Messages for a new binding: a few at once, more of them a share in each turn."""
 
     __slots__ = ("_arrivals", "_binding", "_exchange")
 

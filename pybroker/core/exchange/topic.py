@@ -1,8 +1,8 @@
 """The topic exchange: words between dots, `*` for exactly one, `#` for any number of them (AMQP §3.1.3.3).
 
-A pattern is cut at its `#`s. What stands before the first is in a trie; what stands after the last is in a second one,
-read from the end; what must be found in between is kept at the end of that. So there is no backtracking and no
-recursion: a match takes no more steps than bindings times words in the key, whatever the patterns.
+A pattern is cut at its `#`s. The words before the first are in a trie; the words after the last are in a second one,
+read from the end, at whose ends the parts in between are kept. So there is no backtracking and no recursion: a match
+takes no more steps than bindings times words in the key, whatever the patterns.
 """
 
 from collections.abc import Mapping

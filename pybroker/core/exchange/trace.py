@@ -1,12 +1,12 @@
 """The firehose ([rmq firehose]): a copy of every message that is published to or delivered in a tracing vhost.
 
 It goes to `amq.rabbitmq.trace` as `publish.EXCHANGE` or `deliver.QUEUE`, with RabbitMQ's headers (rabbit_trace.erl).
-What becomes of a message then follows as `settle.QUEUE`: its `outcome` is ack, requeue, reject, expired, maxlen or
+The fate of a message follows as `settle.QUEUE`: its `outcome` is ack, requeue, reject, expired, maxlen or
 delivery_limit, and `dead_letter_exchange` says where it goes if it does.
 
-The doors call `publish_trace` when a message has been routed, and `Traces.add` when messages are handed to a consumer;
-who settles them calls `Traces.settled` and `left`. Those wait for the end of the turn, because a queue that is dealing
-may not be given messages meanwhile. What was itself published to the trace exchange is not traced.
+Protocols call `publish_trace` when a message has been routed, and `Traces.add` when messages are handed to a consumer;
+`Traces.settled` and `left` are called when messages are settled. These traces wait for the end of the turn, because a
+queue cannot take messages while it is dispatching. Messages published to the trace exchange itself are not traced.
 """
 
 from collections import deque
@@ -55,7 +55,7 @@ _TYPES: Final = {
 
 
 class Party(NamedTuple):
-    """Who publishes or consumes: the connection's name, the channel's number, the user's name."""
+    """A publisher or consumer: the connection's name, the channel's number, the user's name."""
 
     connection: str
     channel: int

@@ -1,7 +1,7 @@
-"""Restore: at boot, nouns from the rows of the definitions. The way there is `store.py`.
+"""Loading of nouns from the rows of the definitions at boot. `store.py` writes the rows.
 
-What was checked when it was declared is not checked again, and nobody's permission is asked. A row that cannot be what
-it says (a later version's, or its vhost is lost) is reported, left where it is, and stops nothing.
+Declarations are not checked again, and need no permission. A row that cannot be what it says (a later version's, or its
+vhost is lost) is reported, left where it is, and stops nothing.
 """
 
 from base64 import b64decode
@@ -180,7 +180,7 @@ def _decoded(octets: str) -> Table:
     return decode_table(bytes.fromhex(octets), 0, GROWN)[0] if octets else Table()
 
 
-# What others are part of comes first.
+# Containers come before their contents.
 _ORDER: Final[dict[str, Callable[["Broker", "Key", "Value"], None]]] = {
     "global_parameter": _global_parameter,
     "vhost": _vhost,

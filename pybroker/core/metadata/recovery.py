@@ -75,7 +75,7 @@ def _with_all_others(delivered: list[tuple[int, int, int]]) -> list[tuple[int, i
 def redelivered(broker: "Broker") -> list[tuple[int, int, int, int]]:
     """Return the persistent messages that were delivered before: (queue, first seq, last seq, deliveries).
 
-    Those too that leave their queue for its dead letter exchange: until they are there they are in it for the log.
+    Messages on their way to a dead letter exchange are included: for the log they are in their queue until they arrive.
     """
     return [
         (queue.id, first, last, times)

@@ -1,8 +1,8 @@
-"""Durable: nouns as rows of the definitions, kept when they are made or changed, forgotten when they go.
+"""Durable nouns as rows of the definitions, written when they are made or changed, deleted when they go.
 
-Whoever makes or removes such a noun calls here, in the same breath; what is transient or exclusive gets no row and is
-gone after a restart (F19, F20). `load.py` is the way back; users have `user_rows.py`. What a row's file is
-made of is not known here.
+Called whenever such a noun is made or removed, in the same turn; transient and exclusive ones get no row and are gone
+after a restart (F19, F20). `load.py` reads the rows; `user_rows.py` has those of users. Does not know the format of the
+file.
 
 A value is what RabbitMQ's definitions files have; `arguments_amqp` beside `arguments` are the octets of the table in
 hex, since JSON does not tell a `short` from a `long`.
@@ -34,7 +34,7 @@ NAME_OCTETS_MAX: Final = 255
 
 
 class Commit(Chore):
-    """What a turn changed in the definitions is handed over at its end, as one transaction."""
+    """Hand over the turn's changes of the definitions at its end, as one transaction."""
 
     __slots__ = ("definitions",)
 

@@ -178,7 +178,7 @@ DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
         "x-queue-leader-locator",
     ),
 }
-# What any type takes, and a redeclaration does not compare. RabbitMQ looks at it without checking it.
+# Arguments that any type takes and no redeclaration compares. RabbitMQ reads them without checking them.
 _ANY_TYPE: Final = ("x-consumer-timeout",)
 _STREAM_ARGUMENTS: Final = frozenset({"x-max-age", "x-stream-max-segment-size-bytes", "x-initial-cluster-size"})
 _KNOWN_DECLARE: Final = _STREAM_ARGUMENTS.union(*DECLARE_ARGUMENTS.values())

@@ -1,7 +1,7 @@
-"""Keys of policy definitions: what their values may be, how an operator's is merged with a user's, which have effect.
+"""Keys of policy definitions: their valid values, how an operator's is merged with a user's, and which have effect.
 
-A table, with RabbitMQ's texts (rabbit_policies, rabbit_mirror_queue_misc and the validators of its plugins). What the
-merged values come to for a queue is `policy.py`.
+A table, with RabbitMQ's texts (rabbit_policies, rabbit_mirror_queue_misc and the validators of its plugins).
+`policy.py` applies the merged values to a queue.
 """
 
 import re

@@ -1,8 +1,7 @@
-"""Parameters: what is set of a virtual host (runtime parameters) or of the whole node (global ones) while it runs.
+"""Parameters that are set while the node runs: of a virtual host (runtime parameters) or of the whole node (global).
 
-Owns the values, plain JSON by component and name, and keeps each as a row of the definitions. What the values of a
-component may be, and what a change of one does, is that component's business, which registers both; policies are such
-a component, and so are the limits of virtual hosts.
+Owns the values, plain JSON by component and name, and keeps each as a row of the definitions. A component registers how
+its values are checked and what a change does; policies are such a component, and so are the limits of virtual hosts.
 """
 
 import json
@@ -27,7 +26,7 @@ class ValidationError(ValueError):
 
 
 class Component(NamedTuple):
-    """What Parameters asks about the values of one component: `check` raises ValidationError, `changed` applies.
+    """Callbacks for the values of one component: `check` raises ValidationError, `changed` applies a value.
 
     Both get the virtual host's name, the parameter's, and the value; `changed` gets None for one that was cleared.
     """
@@ -37,7 +36,7 @@ class Component(NamedTuple):
 
 
 class Parameters:
-    """Runtime parameters by (virtual host, component) and name, global ones by name. Who asks has looked up the vhost.
+    """Runtime parameters by (virtual host, component) and name, global ones by name. Callers have looked up the vhost.
 
     `global_observers` are called with name and value (None: cleared) of each global parameter that is set or cleared,
     `observers` with each change as an event.

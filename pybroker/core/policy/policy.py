@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 USER: Final = "policy"
 OPERATOR: Final = "operator_policy"
 
-# What a policy can be of, by its apply-to. Nothing here is a stream.
+# The kinds that a policy applies to, by its apply-to. Nothing here is a stream.
 APPLY_TO: Final[dict[str, frozenset[str]]] = {
     "queues": frozenset({"classic", "quorum"}),
     "classic_queues": frozenset({"classic"}),
@@ -67,7 +67,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Applied:
-    """What a queue or exchange is under: up to one policy, up to one operator policy, and both together."""
+    """The policies of a queue or exchange: up to one policy, up to one operator policy, and both merged."""
 
     user: Policy | None = None
     operator: Policy | None = None

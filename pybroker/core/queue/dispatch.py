@@ -1,7 +1,8 @@
-"""Dealing: what is ready in a queue goes to the consumers that are able, whose turn it is, as far as their credit goes.
+"""Dispatch of a queue's ready messages to its consumers, in turn and as far as their credit goes.
 
-Entries are dealt in strides to several consumers of a ring, and poured as they are into a lonely one. What comes back
-goes to its place. Costs are per entry. It knows consumers by their base class; what counts as able is theirs to say.
+Entries are dealt in strides to several consumers of a ring, and poured as they are into a lonely one. Returned messages
+go back to their place. Costs are per entry. Knows consumers by their base class, which decides whether one is able to
+take more.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 # One queue's share of a turn: 4,096 messages of a flood are about a millisecond, so a hot queue cannot starve the rest.
 TURN_MESSAGES_MAX: Final = 4_096
-# What a message costs of that share that is handed out alone, and an entry that is poured.
+# Cost, in that share, of a message that is handed out alone, and of an entry that is poured.
 ALONE_COST: Final = 4
-# What a message costs that was delivered before: its properties say so.
+# Cost of a message that was delivered before: its properties say so.
 REDELIVERED_COST: Final = 16
 # Dealt to one consumer at a time, so that several consumers of a backlog get their messages interleaved.
 DEAL_MESSAGES_MAX: Final = 256

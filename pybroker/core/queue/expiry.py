@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Looked at in one go: a million messages that each are a run of their own, and due at once, are almost two seconds.
 TURN_ENTRIES_MAX: Final = 4_096
-# What it costs to look at a queue, or to delete one, in messages that expire.
+# Cost of looking at a queue, or deleting one, in messages that expire.
 LOOK_COST: Final = 4
 DELETION_COST: Final = 16
 

@@ -1,7 +1,7 @@
-"""Review: a queue that gets other limits, and the messages that wait in it: too many of them, or too old, they leave.
+"""Application of new limits to a queue that has messages already: any that are too many or too old leave it.
 
-That may be a million, or a hundred thousand queues. So a share of them goes in each turn, here for what is too much,
-in `expiry` for what is too old.
+There may be a million messages, or a hundred thousand queues, so a share goes in each turn. This module drops messages
+over a limit of length; `expiry` drops those that are too old.
 """
 
 from itertools import islice
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.session import Turn
 
-# Messages that leave in one turn before no other queue is looked at; to look at one costs what some of them do. What
-# one queue may do at most is its own limit.
+# Messages that leave in one turn before no other queue is looked at; looking at one costs as much as some of them. A
+# queue's own share is limited in `overflow`.
 TURN_COST: Final = 2_048
 LOOK_COST: Final = 8
 

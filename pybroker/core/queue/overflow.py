@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pybroker.core.queue.ready import Level
     from pybroker.run import Run
 
-# What is dropped in one go costs this at most, up to ten milliseconds: a message 1, an entry as much as 16 of them, and
-# so does a message that is away. There is more to drop only where a limit is new, or much came back.
+# Cost of one go, at most, up to ten milliseconds: a message is 1, an entry 16, and so is an evicted message. There is
+# more to drop only if a limit is new, or many messages came back.
 DROP_COST: Final = 16_384
 ENTRY_COST: Final = 16
 
@@ -73,8 +73,8 @@ def _refuse(queue: "Queue", entries: "list[Entry]", receipt: "Receipt") -> None:
 def drop_heads(queue: "Queue", *, late: bool = False) -> None:
     """Drop the oldest ready messages (of the highest priority first, as RabbitMQ) until the limits hold.
 
-    Where that is `late`, because heads were away, what expires between two of them makes room as it would have then.
-    Very many go a turn's share at a time.
+    If the drop comes `late`, because heads were evicted, messages that expire between two of them make room as they
+    would have then. Very many messages go a turn's share at a time.
     """
     limits = queue.limits
     if limits.overflow != DROP_HEAD or queue.returns:

@@ -1,6 +1,6 @@
-"""What purged and deleted queues leave behind: entries that are forgotten a few in each turn.
+"""Entries that purged and deleted queues leave behind, released a few in each turn.
 
-To free a million of them takes Python a third of a second. Few of them are forgotten at once.
+Freeing a million of them takes Python a third of a second. A small number is released at once.
 """
 
 from collections import deque

@@ -205,7 +205,7 @@ class Queue(Destination):
     # -- in -----------------------------------------------------------------------------------------------------------
 
     def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:
-        """Take messages at the tail. Those over a limit go: the oldest are dropped, or the new ones to the receipt."""
+        """Append messages at the tail. If that exceeds a limit, drop the oldest, or refuse the new ones."""
         if self.refused_origin and self.refused_origin == run.origin:
             return
         n, backlog = len(indexes), self.backlog

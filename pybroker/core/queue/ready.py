@@ -1,9 +1,9 @@
-"""Level: messages of one priority that are ready: entries in the order of their seqs, returned ones in their place.
+"""Ready messages of one priority: entries in the order of their seqs, returned ones in their place.
 
 Invariant: every seq in `returned` is below every seq in `ready`, because messages leave in order and nothing but a
 return brings a lower seq back. `returned` is kept descending (its end is the head) and free of overlaps. The seqs
-`behind` the head window are above those of both; messages may be evicted there, without contents (`paging/`). What all
-levels of a queue come to is `backlog`'s business.
+`behind` the head window are above those of both; messages may be evicted there, without contents (`paging/`). `backlog`
+has the totals of all levels of a queue.
 """
 
 from bisect import bisect_left, bisect_right
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Taken from behind in one go.
 ADVANCE_ENTRIES: Final = 4_096
-# Where so many times as many lie amidst those that come back, each of these finds its place alone.
+# If so many times as many lie between the returned ones, each of these is inserted alone.
 APART: Final = 8
 
 
@@ -45,7 +45,7 @@ def _last_key(entry: Entry) -> int:
 class Level:
     """`count` messages, first in first out by seq. `tail` is where new ones go: `ready`, or what is fresh `behind` it.
 
-    Where there are messages and no `head`, those that come first are evicted: nothing can be taken until they are back.
+    With messages but no `head`, the first ones are evicted: nothing can be taken until they are back.
     """
 
     __slots__ = ("behind", "count", "priority", "ready", "returned", "tried_at")
@@ -132,7 +132,7 @@ class Level:
             return
         entries = sorted(entries, key=_first_seq)
         returned = self.returned
-        # What lies amidst the new ones, most often nothing.
+        # Entries between the new ones, most often none.
         start = bisect_left(returned, -max(map(_last_seq, entries)), key=_key)
         stop = bisect_right(returned, -_first_seq(entries[0]), lo=start, key=_last_key)
         if stop - start > APART * len(entries):
@@ -179,7 +179,8 @@ class Level:
 
     def part_window_anew(self, published: int) -> Behind | None:
         """Do the same, unless little was `published` to the queue since that was tried last."""
-        # What is crowded may be another level, or what came back: to measure this one each time would be for nothing.
+        # Another level may be the crowded one, or messages that came back: measuring this one each time would be
+        # wasted.
         if published - self.tried_at < len(self.ready) // 4:
             return None
         self.tried_at = published

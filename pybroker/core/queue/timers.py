@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pybroker.core.queue.destination import Destination
 
-# What is done in one go, up to five milliseconds, in the measure of `Destination.due`; the rest is due at once again.
+# Work of one go, up to five milliseconds, in the measure of `Destination.due`; the rest is due at once again.
 TURN_COST: Final = 1_024
 # A heap this small is not worth building anew.
 SWEEP_ABOVE: Final = 64

@@ -1,7 +1,7 @@
 """Alarms: which resources are short, on which nodes. While one is, connections that publish are not read (B3, D8).
 
-An alarm belongs to a node's name: any node's blocks everywhere, a dead node's are forgotten (B21). Who measures is the
-daemon's business, what a connection makes of it the door's. Log lines are RabbitMQ's (rabbit_alarm.erl).
+An alarm belongs to a node's name: any node's blocks everywhere, a dead node's are forgotten (B21). The daemon measures;
+each protocol decides what a connection does about an alarm. Log lines are RabbitMQ's (rabbit_alarm.erl).
 """
 
 import logging
@@ -54,7 +54,7 @@ class Alarms:
 
     `change_observers` are called after each change, `observers` with each as an event.
 
-    What was set by hand stays until it is cleared by hand, whatever is measured meanwhile.
+    An alarm set by hand stays until it is cleared by hand, whatever is measured meanwhile.
     """
 
     __slots__ = ("_alarms", "_by_hand", "_clock", "_settings", "change_observers", "observers")

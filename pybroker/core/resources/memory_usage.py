@@ -1,7 +1,7 @@
-"""What messages and buffers take in memory, counted object by object (memory_breakdown).
+"""Memory used by messages and buffers, counted object by object (memory_breakdown).
 
-A run that several queues share is counted once. What else Python keeps (the program, connections, definitions) is not
-counted here: it is what is left of the resident set. It walks over every entry, and lets others go on meanwhile.
+A run that several queues share is counted once. The program, connections and definitions are not counted here: they are
+the rest of the resident set. The count walks over every entry, and yields to other work meanwhile.
 """
 
 from collections.abc import Callable, Iterator

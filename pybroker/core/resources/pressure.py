@@ -1,10 +1,10 @@
-"""Paging: while memory is short, the queue that has most in it gives some of it up, a steady share at a time (C1, C2).
+"""Paging: while memory is short, the queue that holds most of it gives some up, a steady share at a time (C1, C2).
 
-What the log has anyway costs nothing; transient contents go to the page log, but not while the disk is short (C5).
-When memory is short, and how much is used, the daemon says; what of a queue goes is its own business (`page_out`).
+Contents that are in the log cost nothing to evict; transient ones go to the page log, but not while the disk is short
+(C5). The daemon says when memory is short and how much is used; `page_out` chooses what leaves a queue.
 
-Meanwhile no more comes in than goes out: who publishes more than its part of that into a queue with a backlog is not
-read until the next tick, and shown in `flow` by that queue.
+Meanwhile no more comes in than goes out: a connection that publishes more than its part of that into a queue with a
+backlog is not read until the next tick, and is shown in `flow` by that queue.
 """
 
 from heapq import nlargest
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 # Given up in each tick, of which there are ten in a second.
 TICK_OCTETS: Final = 8_388_608
-# What a go costs at least, so that there are not too many of them.
+# Least size of a share, so that there are not too many of them.
 SHARE_OCTETS: Final = 65_536
 # Looked for at a time among all queues, at most once in so long.
 QUEUES: Final = 64
 SEARCH_MS: Final = 500
-# What is around a small message in memory, about.
+# Approximate overhead of a small message in memory.
 MESSAGE_OCTETS: Final = 64
 # The disk is tried again so long after an error.
 RETRY_MS: Final = 10_000
-# What may come in while the disk takes next to nothing, and what one of many publishers may send at least, in a tick.
+# Least inflow in a tick while the disk takes next to nothing, and the least for one of many publishers.
 INFLOW_OCTETS_MIN: Final = 65_536
 PUBLISHER_OCTETS_MIN: Final = 4_096
 

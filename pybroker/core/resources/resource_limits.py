@@ -1,7 +1,7 @@
-"""The memory high watermark and the free disk limit: what they are set to, and how many octets that comes to.
+"""The memory high watermark and the free disk limit: their settings, and how many octets these come to.
 
-They hold until the daemon stops (B15). How much memory there is and how much of it is used, is measured by the daemon;
-this file has the place for these figures and does no I/O. What follows from a limit is the alarms' business.
+They hold until the daemon stops (B15). The daemon measures how much memory there is and how much of it is used; this
+module keeps the figures and does no I/O. `alarm` has the consequences of a limit.
 """
 
 import logging
@@ -13,10 +13,10 @@ MEMORY_FRACTION_DEFAULT: Final = 0.4  # B2
 PAGING_RATIO_DEFAULT: Final = 0.5  # C2
 DISK_OCTETS_DEFAULT: Final = 50_000_000  # D1
 MEMORY_INTERVAL_MS_DEFAULT: Final = 1_000  # B19
-# What counts as used memory: all of the process, or all but what its allocator can give out again (B20).
+# Ways to count used memory: all of the process, or all but what its allocator can give out again (B20).
 ALLOCATED: Final = "allocated"
 RSS: Final = "rss"
-# What is assumed where the system does not tell (B16).
+# Total memory that is assumed if the system does not tell (B16).
 ASSUMED_OCTETS: Final = 1 << 30
 # The documents' MB.
 MIB: Final = 1 << 20
@@ -39,7 +39,7 @@ CONFIGURED: Final = "configured"
 
 @dataclass(slots=True)
 class Measured:
-    """What was measured last, in octets; a disk_free of None is not known."""
+    """The last measurement, in octets; a disk_free of None is unknown."""
 
     rss: int = 0
     accounted: int = 0

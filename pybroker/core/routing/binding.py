@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.destination import Destination
     from pybroker.core.routing.exchange import Exchange
 
-# What a binding leads to.
+# Kinds of a binding's destination.
 Target: TypeAlias = "Exchange | Destination"
 # Source, destination kind and name, routing key, octets of the arguments.
 BindingKey: TypeAlias = tuple[str, str, str, str, bytes]

@@ -135,7 +135,7 @@ def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Destination]
 
 
 class Publisher:
-    """Who publishes: the channel's part that the core needs. `origin` is the session's id."""
+    """A publisher: the part of a channel that the core needs. `origin` is the session's id."""
 
     __slots__ = ("frame_octets_max", "origin", "vhost")
 

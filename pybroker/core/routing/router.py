@@ -1,7 +1,7 @@
 """The way from an exchange to queues: bound exchanges, alternate exchanges, and no circle twice (A1-A17).
 
-Knows exchanges by their base class. What happens to a message that reached nobody (returned, dropped) is the
-publisher's side; so are permissions, and the names of direct reply-to.
+Knows exchanges by their base class. Does not know what happens to an unroutable message (returned, dropped), nor
+permissions, nor the names of direct reply-to: the publisher's side does.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""What became of messages that no queue has any more, counted by where and why: for the telemetry.
+"""Counts of messages that left their queue undelivered, by where and why, for the telemetry.
 
-A counter for each distinct (why, from where), which who reads them takes away; no more than COUNTERS_MAX, what is
-beyond them is counted as `beyond`. One call for a run of messages, and none at all while `Broker.losses` is None.
+One counter for each distinct (why, from where), removed when it is read; at most COUNTERS_MAX, any further drop is
+counted as `beyond`. One call for a run of messages, and none at all while `Broker.losses` is None.
 """
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple

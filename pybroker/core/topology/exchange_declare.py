@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from pybroker.core.topology.removal import Removal
     from pybroker.core.topology.vhost import VHost
 
-# What every vhost has from the start: name, type, internal.
+# Exchanges of every new vhost: name, type, internal.
 PREDECLARED: Final = (
     ("amq.direct", "direct", False),
     ("amq.fanout", "fanout", False),

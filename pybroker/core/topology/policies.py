@@ -1,7 +1,7 @@
-"""Policies: which policy each queue and exchange is under, from when it is made, and anew whenever a policy changes.
+"""The policy of each queue and exchange, found when it is made, and anew whenever a policy changes.
 
-Registers the components `policy` and `operator_policy` of the runtime parameters. What a policy says is `policy.py`'s
-business, what new limits mean for the messages that wait is `queue/review.py`'s.
+Registers the components `policy` and `operator_policy` of the runtime parameters. `policy.py` knows what a policy says;
+`queue/limit_reapply.py` applies new limits to waiting messages.
 """
 
 from collections import deque

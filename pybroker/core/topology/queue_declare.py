@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class QueueProperties(NamedTuple):
-    """What a queue.declare asks for beside a name."""
+    """The properties that a queue.declare asks for, beside the name."""
 
     durable: bool
     exclusive: bool
@@ -45,8 +45,8 @@ def check_queue_declare(
 ) -> tuple[str, Queue | None]:
     """Check an active queue.declare to the end; return the name, made up if none was given, and the queue if it exists.
 
-    With None the caller makes it. What the vhost declares by default is put into the arguments (F43). F3, F4, F7, F8,
-    F10, F23, F28, F42.
+    If the queue is None, the caller makes it. The vhost's default queue type is put into the arguments (F43). F3, F4,
+    F7, F8, F10, F23, F28, F42.
 
     Raises AccessRefused (403), ResourceLocked (405), PreconditionFailed (406); StillLeavingError.
     """

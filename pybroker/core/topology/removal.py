@@ -1,9 +1,9 @@
-"""Removals: what goes takes along all that hangs on it (bindings, consumers, a connection's queues), in shares.
+"""Removals: a noun is deleted with all that depends on it (bindings, consumers, a connection's queues), in shares.
 
-What is little is gone at once. Of the rest a share goes in each turn, from whatever goes just now in rotation. What
-itself goes is out of sight at once: nothing is routed there, and its name can be used again when all of it is gone.
-Messages of a channel that go back to their queues (`requeue`) are done with likewise.
-Its rows in the definitions go in the end, in one transaction. What hangs on what is known where they are removed.
+A small removal is done at once. A large one is done a share in each turn, several of them in rotation. The noun itself
+is out of sight at once: nothing is routed there, and its name can be used again when all of it is gone. Messages of a
+channel that go back to their queues (`requeue`) are treated likewise. The rows in the definitions go last, in one
+transaction. `removal_steps` knows what depends on what.
 """
 
 import logging
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Steps = Iterator[None]
 
-# What goes at once, some hundred microseconds: a step is a binding or a consumer.
+# Steps done at once, some hundred microseconds: a step is a binding or a consumer.
 FIRST_STEPS: Final = 32
 TURN_STEPS: Final = 128
 # A step that takes other things along may cost what many do.
@@ -89,9 +89,9 @@ class Removals(Chore):
     def start(
         self, steps: "Callable[[Removal], Steps]", cause: "Cause", call_back: "Callable[[], None] | None" = None
     ) -> Removal:
-        """Remove something, in `steps` that are told which removal they belong to; call back when it is gone.
+        """Remove something, in `steps` that are given their removal; call back when it is gone, which may be at once.
 
-        That may be at once. Until then what happens has this `cause`.
+        Until then all that happens has this `cause`.
         """
         removal = Removal(cause)
         removal.steps = steps(removal)

@@ -147,7 +147,7 @@ def drop_exchanges(
         forget_exchange(exchange, removal)
         exchange.discard()
         topology_events.exchange_deleted(exchange, asked=exchange is asked)
-        # Those that leave it first: an exchange that goes was not "left without bindings" by its own deletion.
+        # Outgoing bindings first: a deleted exchange was not "left without bindings" by its own deletion.
         yield from _detach(vhost, list(exchange.bindings()), {}, removal)
         unused: dict[Exchange, None] = {}
         yield from _detach(vhost, list(vhost.bound.get(exchange, {}).values()), unused, removal)

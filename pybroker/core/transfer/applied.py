@@ -1,6 +1,6 @@
-"""Applied: changes of a plan are made, one after another, by who makes such changes for clients and commands too.
+"""Application of a plan: its changes are made one after another, by the functions that serve clients and commands too.
 
-They have been checked. What has come in between all the same (a virtual host that was deleted meanwhile) ends it.
+They have been checked. A conflict that arises all the same (a virtual host that was deleted meanwhile) ends it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.wire.table import Table
 
-# Whose items may be of a kind that is not built here: the rest of a document makes sense without them.
+# Sections whose items may be of a kind that is not built here: the rest of a document makes sense without them.
 OPTIONAL: Final = frozenset({"exchanges", "queues", "bindings", "policies", "parameters"})
 NO_INTERNAL: Final = "RabbitMQ does not export internal exchanges"
 

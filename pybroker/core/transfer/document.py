@@ -366,6 +366,6 @@ SECTIONS: Final[dict[str, Section]] = {
         label=_label_of_binding,
     ),
 }
-# What a document of one virtual host has; the rest of any other one is left out when it goes into one (RabbitMQ's
-# order there is another one, which makes no difference).
+# Sections of a document of one virtual host; any others are left out when a document is imported into one (RabbitMQ's
+# order differs, which makes no difference).
 VHOST_SECTIONS: Final = ("exchanges", "policies", "parameters", "queues", "bindings")

@@ -1,7 +1,7 @@
-"""Exported: what a node has, as the sections and items of a definitions document that RabbitMQ 3.10 and later import.
+"""Export of a node's definitions as the sections and items of a document that RabbitMQ 3.10 and later import.
 
-What is left out is what RabbitMQ leaves out: what every virtual host has from the start, and exclusive queues, which
-cannot be restored. Nothing is judged here, and nothing written.
+Leaves out what RabbitMQ leaves out: the exchanges of every new virtual host, and exclusive queues, which cannot be
+restored. Checks nothing, and writes no file.
 """
 
 from base64 import b64encode
@@ -229,13 +229,13 @@ def _is_lasting(binding: "Binding") -> bool:
 
 
 def _bindings(vhosts: list["VHost"]) -> list["Binding"]:
-    # Those of the default exchange, which has no name, are there by themselves.
+    # Bindings of the default exchange, which has no name, exist by themselves.
     exchanges = (exchange for vhost in vhosts for exchange in vhost.exchanges.values() if exchange.name)
     return [binding for exchange in exchanges for binding in exchange.bindings()]
 
 
 class Present:
-    """What a node has, one item after another: for whoever compares a document with it."""
+    """The definitions of a node, item by item, to compare a document with."""
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker

@@ -14,7 +14,7 @@ from pybroker.wire.table import Array, Table
 
 # Names are shortstrs (AMQP §4.2.5.3).
 NAME_OCTETS_MAX: Final = 255
-# What an argument may be nested; peers' tables are limited likewise (wire/validate.py).
+# Depth to which an argument may be nested; peers' tables are limited likewise (wire/validate.py).
 DEPTH_MAX: Final = 32
 
 
@@ -23,7 +23,7 @@ _plain: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators
 
 
 class Fault(ValueError):
-    """What is wrong with a document; the text is a sentence."""
+    """A fault of a document; the text is a sentence."""
 
 
 def text(item: Mapping[str, Any], name: str) -> str:

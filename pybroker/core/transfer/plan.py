@@ -24,7 +24,7 @@ class Difference(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What becomes of one item: it is made, changed, or stays as it is though the document wants another, or nowhere.
+    """The fate of one item: made, changed, left as it is though the document wants another, or skipped.
 
     `reason` says why in the last two cases.
     """
@@ -68,5 +68,5 @@ def _same(field: str, wanted: Any, now: Any) -> bool:
     if field == "value" and isinstance(now, dict) and isinstance(wanted, list):
         # RabbitMQ writes what is an object in a global parameter as pairs.
         wanted = pairs({field: wanted}, field) if is_pairs(wanted) else wanted
-    # What is false is left out of an item, as `internal` is.
+    # False values are left out of an item, as `internal` is.
     return canonical(wanted) == canonical(False if now is None and wanted is False else now)

@@ -1,6 +1,6 @@
-"""Transfer: definitions out of a node and into one, in shares, so that the node serves everybody meanwhile.
+"""Export and import of definitions, in shares, so that the node serves everybody meanwhile.
 
-Nothing is changed before all of a document has been found possible. Whoever calls knows the files, and who waits.
+Nothing is changed before a whole document has been found possible. Does not know files, nor who waits.
 """
 
 import gc
@@ -39,7 +39,7 @@ Work = Generator[tuple[int, int], None, _T]
 
 
 class Outcome(NamedTuple):
-    """What an import has done. With `faults` it has done nothing; `stopped` says what ended it half-way."""
+    """The outcome of an import. With `faults` it has done nothing; `stopped` says what ended it half-way."""
 
     changes: Sequence[Change] = ()
     counts: Mapping[str, int] = {}
@@ -188,9 +188,9 @@ def _outcome(checker: Checker) -> Outcome:
 
 @contextmanager
 def _without_collections(items: int) -> Iterator[None]:
-    """Have no garbage collections meanwhile, nor one that walks over all that was made when it is over.
+    """Prevent garbage collections meanwhile, and one over all that was made afterwards.
 
-    Of 100,000 queues that were 200 ms at once. What is made stays; of the little garbage there is some stays too.
+    For 100,000 queues such a collection took 200 ms. The new objects stay, and so does the little garbage among them.
     """
     if items < COLLECTED_MAX or not gc.isenabled():
         yield

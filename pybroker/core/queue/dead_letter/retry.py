@@ -1,8 +1,8 @@
-"""Staying: dead letters of queues that forward them at least once, and cannot now ([rmq at-least-once dead lettering]).
+"""Dead letters that their queue must forward at least once, and cannot now ([rmq at-least-once dead lettering]).
 
-Without an exchange for them, without a route, or where a target has no room, a message stays with its source, which
-has not settled it: after a crash it is there. It is tried again after a second, then ever less often; at once when
-anything has changed that can alter routing. A few are tried for each queue, the others wait behind them.
+If there is no exchange or no route, or a target has no room, a message stays with its source, which has not settled it:
+it survives a crash. It is tried again after a second, then ever less often, and at once when anything has changed that
+can alter routing. A few are tried for each queue; the others wait behind them.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ CROWD_MESSAGES: Final = 10_240
 
 
 class Staying:
-    """Those of one queue, oldest first: `tried` could not go, `behind` them others wait."""
+    """Dead letters that stay with one queue, oldest first: `tried` could not be forwarded, others wait `behind`."""
 
     __slots__ = ("_due_ms", "_generation", "_pause_ms", "behind", "messages", "octets", "tried")
 
@@ -67,14 +67,15 @@ class Staying:
         self.tried.append((Entry(message.run, range(message.index, message.index + 1), message.deliveries), reason))
 
     def stops(self, line: "deque[Departing]") -> bool:
-        """Take over the queue's line if too many cannot go; those in it wait behind these, and others behind them.
+        """Take over the queue's line if too many messages cannot be forwarded; return whether it was taken.
 
-        That may be a million, and it happens at each trial: none of them is touched.
+        The messages in the line wait behind these, and later ones behind them. The line may be a million, and this
+        happens at each trial, so no message is touched.
         """
         if not self.full:
             return False
         if self.behind:
-            self.behind.extendleft(reversed(line))  # what is tried again, a few
+            self.behind.extendleft(reversed(line))  # messages that are tried again, a few
         else:
             self.behind = line
         return True

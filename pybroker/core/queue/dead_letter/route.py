@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 # A content header frame without its properties: frame header, class, weight, body size, frame-end (AMQP §4.2.6.1).
 HEADER_FRAME_OCTETS: Final = 20
-# What one turn spends: a letter like the one before it costs 1 (about 20 us), another 8 and 1 for each 128 octets of
+# Budget of one turn: a letter like the one before it costs 1 (about 20 us), another 8 and 1 for each 128 octets of
 # headers.
 TURN_COST: Final = 256
-# And of that what is spent on one queue before the next one's turn.
+# Share of it that is spent on one queue before the next one's turn.
 QUEUE_COST: Final = 64
 # The largest `l` of a field table.
 COUNT_MAX: Final = (1 << 63) - 1
@@ -206,7 +206,7 @@ def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
 
 
 class Letter(NamedTuple):
-    """What a message becomes: its names and properties with this death, and where it goes; `dynamic` as in Routed."""
+    """A message as forwarded: its names and properties with this death, and its targets; `dynamic` as in Routed."""
 
     names: Names
     octets: bytes
@@ -317,7 +317,7 @@ def _with_death(
         deaths.remove(mine)
         count = mine.get("count")
         mine = Table(mine)
-        # What a client wrote there may be at its type's end already.
+        # A client may have written the largest number of its type there.
         mine["count"] = min(count + 1, COUNT_MAX) if isinstance(count, int) else 1
     headers["x-death"] = [mine, *deaths]
     headers.types["x-death"] = "A"

@@ -1,8 +1,9 @@
-"""Away: contents of persistent messages that are safely in the log leave the memory, and come back before they are due.
+"""Eviction of contents of persistent messages that are safely in the log; they are read back before they are needed.
 
-What lies behind the head window of a durable queue goes when much of it is in memory; it is read back a window or two
-at a time, while somebody can use it. It is counted all the while: only the contents are away. Costs are per entry, or
-per element of a stretch. Knows the log by its seam; what a head that came back means is the queue's to say.
+Messages behind the head window of a durable queue are evicted when many of them are in memory; they are read back a
+window or two at a time, while somebody can use them. They are counted all the while: only their contents are gone.
+Costs are per entry, or per element of a stretch. Knows the log by its interface; the queue decides what follows when
+its head is back.
 """
 
 from array import array
@@ -39,10 +40,10 @@ AWAY_ELEMENTS: Final = 65_536
 # Read back at a time: two windows.
 FETCH_MESSAGES: Final = 4_096
 FETCH_OCTETS: Final = 2_097_152
-# What is looked through for that: transient messages may lie between persistent ones.
+# Parts searched for them: transient messages may lie between persistent ones.
 FETCH_PARTS: Final = 1_024
-# What was read back and has gone within this time: the next is read before it is needed. Where it comes too late
-# nevertheless, more is read at a time, up to so many times as much.
+# If messages that were read back are gone within this time, the next are read before they are needed. If they come too
+# late nevertheless, more are read at a time, up to so many times as many.
 FAST_MS: Final = 200
 AHEAD_MAX: Final = 4
 # Heads that are dropped unseen are cut off so many at a time.
@@ -97,7 +98,7 @@ def is_crowded(queue: "Queue") -> bool:
 
 
 def save_memory(queue: "Queue", level: "Level") -> None:
-    """Pack the last but one run of a backlog: the last one may still grow. What can go away need not be packed."""
+    """Pack the last but one run of a backlog: the last one may still grow. Runs that can be evicted need no packing."""
     backlog, tail = queue.backlog, level.tail
     on_disk = queue.durable and queue.log.safe_seq > 0
     if len(tail) > 1 and backlog.messages_ready > PACK_BEHIND_MESSAGES:
@@ -181,10 +182,10 @@ def bring_back(queue: "Queue", now_ms: int) -> None:
 
 
 def refill(queue: "Queue", level: "Level") -> None:
-    """Read on for whoever needs this level's head, if that is away or what follows it will soon be needed.
+    """Read messages back if this level's head is evicted, or the ones behind it will soon be needed.
 
-    What may be read only to die waits until those that died before have left: else a backlog that expires would all be
-    in memory at once.
+    Messages that may be read only to expire wait until the ones that expired before have left: else a backlog that
+    expires would be in memory as a whole.
     """
     behind = level.behind
     if queue.timed and queue.vhost.broker.departures.has(queue):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Looked at in one go, some milliseconds.
 SHARE_PARTS: Final = 1_024
-# What an entry and its run take beside the contents, and what it costs to move them, about.
+# Approximate size of an entry and its run beside the contents, and the cost of moving them.
 PART_OCTETS: Final = 1_024
 # A head that was read back not longer ago is still being read.
 READING_MS: Final = 1_000

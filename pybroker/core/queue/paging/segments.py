@@ -1,6 +1,6 @@
-"""Behind: what a level has behind its head window: messages that are away, and entries that keep their contents.
+"""The part of a level behind its head window: evicted messages, and entries that keep their contents.
 
-The nouns only. What goes away and when it comes back is decided in `eviction`; `ready` keeps the level's order.
+Holds the classes only: `eviction` decides which messages leave memory and when they return; `ready` keeps the order.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pybroker.seq_ranges import Stretch
     from pybroker.store.page_log import Page
 
-# What stays in memory at the head of each level.
+# The head window: messages and octets that stay in memory at the head of each level.
 WINDOW_MESSAGES: Final = 2_048
 WINDOW_OCTETS: Final = 1_048_576
 
