@@ -1,6 +1,6 @@
 """A broker whose memory is always short, and whose pages lie on a disk in memory: for tests of paging."""
 
-from disk_log import DiskBench, shrink as shrink_away
+from core.disk_log import DiskBench, shrink as shrink_away
 from store.faulty_disk import FaultyDisk
 
 from pybroker.core.queue.paging import page_out

@@ -4,12 +4,12 @@ The windows are tiny, so that almost everything is away at some time; what is re
 """
 
 import pytest
-from disk_log import DiskLog, shrink
+from core.disk_log import DiskLog, shrink
+from core.queue_model import Limits
+from core.test_queue_model import QUICK, READERS, QueueMachine
 from fakes import World
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
-from queue_model import Limits
-from test_queue_model import QUICK, READERS, QueueMachine
 
 from pybroker.core.queue.paging.segments import Away
 

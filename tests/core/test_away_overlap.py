@@ -1,7 +1,7 @@
 """Contents are read back while everything else goes on: the story of a queue whose disk takes as long as it likes."""
 
 import pytest
-from disk_log import DiskBench, away_seqs, shrink
+from core.disk_log import DiskBench, away_seqs, shrink
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,

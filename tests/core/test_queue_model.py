@@ -8,6 +8,7 @@ import logging
 from itertools import chain, pairwise
 
 import pytest
+from core.queue_model import Held, Limits, NaiveQueue, Reader
 from fakes import Basic, Channel, Confirm, Content, Queue, World
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import (
@@ -19,7 +20,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from pamqp import frame
-from queue_model import Held, Limits, NaiveQueue, Reader
 
 from pybroker.core.channel import requeue
 from pybroker.core.topology import removal

@@ -4,7 +4,7 @@ import random
 
 import pytest
 from fakes import Basic, Confirm, Exchange, Queue, World
-from faulty_disk import FaultyDisk, PowerLoss
+from store.faulty_disk import FaultyDisk, PowerLoss
 
 from pybroker.core.delayed import cache, load, schedule as schedules
 from pybroker.core.metadata.recovery import durable_queues, restore

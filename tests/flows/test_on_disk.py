@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 from fakes import Basic, Confirm, Content, FakePeer, Queue, Tx, World
-from faulty_disk import FaultyDisk
 from pamqp import frame
+from store.faulty_disk import FaultyDisk
 
 from pybroker.amqp.session import OUTBOX_OCTETS_MAX
 from pybroker.core.metadata.recovery import durable_queues, restore

@@ -3,8 +3,8 @@
 import random
 from pathlib import Path
 
-from definitions_folder import Folder
-from journals import Node
+from store.definitions_folder import Folder
+from store.journals import Node
 
 from pybroker.store.disk import Disk
 from pybroker.store.log_path import log_folder, open_log

@@ -5,8 +5,8 @@ import os
 import random
 
 import pytest
-from faulty_disk import FaultyDisk
-from journals import Node, body
+from store.faulty_disk import FaultyDisk
+from store.journals import Node, body
 
 from pybroker.store.journal import journal as journals, maintenance
 from pybroker.store.journal.batch_builder import Gathered

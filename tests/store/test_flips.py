@@ -9,9 +9,9 @@ import time
 
 import pytest
 from checker import Key, Verdict, compare
-from faulty_disk import FaultyDisk, File
-from journals import Node
 from searches import share
+from store.faulty_disk import FaultyDisk, File
+from store.journals import Node
 
 from pybroker.store import format as fmt
 from pybroker.store.segments import scan

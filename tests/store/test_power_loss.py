@@ -9,8 +9,8 @@ import time
 
 import pytest
 from checker import Key, Verdict, compare
-from faulty_disk import FaultyDisk, PowerLoss
-from journals import Node
+from store.faulty_disk import FaultyDisk, PowerLoss
+from store.journals import Node
 
 from pybroker.store.journal import maintenance
 from pybroker.store.journal.journal import Journal

@@ -1,5 +1,5 @@
 import pytest
-from kept import KeptDefinitions, new_broker
+from core.kept import KeptDefinitions, new_broker
 
 from pybroker.core.auth.password import SHA256, hash_password
 from pybroker.core.broker import Broker

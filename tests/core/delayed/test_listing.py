@@ -1,4 +1,4 @@
-from disk_log import DiskLog
+from core.disk_log import DiskLog
 from topology import exchange, new_vhost, wired
 
 from pybroker.core.delayed import listing

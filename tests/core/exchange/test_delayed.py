@@ -1,6 +1,6 @@
 """What a delayed exchange is to the router and to definitions; how it delays is in flows/test_delayed.py."""
 
-from kept import again, new_broker
+from core.kept import again, new_broker
 from topology import exchange, link, names, new_vhost, queue, reached, wired
 
 from pybroker.core.metadata.recovery import durable_queues

@@ -4,8 +4,8 @@ import json
 import time
 
 import pytest
+from core.kept import again, new_broker, queue
 from hypothesis import given
-from kept import again, new_broker, queue
 from store.definitions_folder import Folder
 from strategies import few, tables
 from topology import exchange, link, reached, typed, wired

@@ -1,8 +1,8 @@
 """What is durable has a row while it exists, and nothing else has one (F19, F20)."""
 
 import pytest
+from core.kept import KeptDefinitions, new_broker, queue
 from fakes import World
-from kept import KeptDefinitions, new_broker, queue
 from topology import exchange, link, typed, unlink, wired
 
 from pybroker.core.broker import Broker

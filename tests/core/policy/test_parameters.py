@@ -1,7 +1,7 @@
 """Parameters are kept and come back; what a component refuses is not, and what it is told of it does."""
 
 import pytest
-from kept import again, new_broker
+from core.kept import again, new_broker
 
 from pybroker.core.policy.parameters import Component, ValidationError
 

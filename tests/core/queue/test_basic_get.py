@@ -1,7 +1,7 @@
 """Gets at a head that is away: they wait in order, and always hear something."""
 
 import pytest
-from disk_log import DiskBench, shrink
+from core.disk_log import DiskBench, shrink
 
 from pybroker.run import Traits
 

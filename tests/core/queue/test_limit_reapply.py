@@ -1,7 +1,7 @@
 """New limits count at once for what waits, a share of it in each turn where it is very much."""
 
 import pytest
-from disk_log import DiskBench
+from core.disk_log import DiskBench
 from readers import Bench
 
 from pybroker.core.policy.limits import REJECT_PUBLISH

@@ -1,7 +1,7 @@
 """What was in the log at a start is in the queue again: in order, counted, and all of it away."""
 
 import pytest
-from disk_log import PERSISTENT, DiskBench, on_disk, shrink, stretch_of
+from core.disk_log import PERSISTENT, DiskBench, on_disk, shrink, stretch_of
 from hypothesis import given, strategies as st
 from readers import run_of
 

@@ -1,7 +1,7 @@
 """What messages take in memory: contents once, however many queues have them."""
 
 import pytest
-from disk_log import DiskBench, shrink
+from core.disk_log import DiskBench, shrink
 from fakes import World
 
 from pybroker.core.resources.memory_usage import ENTRIES_PER_SLICE, ENTRY_OCTETS, QUEUE_OCTETS, RUN_OCTETS, measure

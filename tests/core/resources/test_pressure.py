@@ -3,14 +3,14 @@
 import errno
 
 import pytest
-from disk_log import DiskLog
+from core.disk_log import DiskLog
+from core.paged import PagedBench, Pages, paged_seqs, shrink
+from core.test_away_model import LIMITS, PATTERNS, AwayMachine
+from core.test_queue_model import QUICK
 from fakes import World
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
-from paged import PagedBench, Pages, paged_seqs, shrink
 from readers import Peer, run_of
-from test_away_model import LIMITS, PATTERNS, AwayMachine
-from test_queue_model import QUICK
 from topology import queue as make_queue
 
 from pybroker.core.channel.receipt import NO_RECEIPT

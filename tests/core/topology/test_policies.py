@@ -1,7 +1,7 @@
 """Policies reach everything at once, or in shares where that is very much; they outlive a restart, not their vhost."""
 
 import pytest
-from kept import again, new_broker
+from core.kept import again, new_broker
 from topology import exchange, link, queue, reached, wired
 
 from pybroker.core.policy.parameters import ValidationError

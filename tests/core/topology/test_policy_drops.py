@@ -1,7 +1,7 @@
 """How many messages a change of policies would drop is known before, and it is what it drops."""
 
 import pytest
-from disk_log import DiskBench, shrink
+from core.disk_log import DiskBench, shrink
 from hypothesis import given, strategies as st
 from readers import Bench
 from strategies import few

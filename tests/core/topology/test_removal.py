@@ -1,8 +1,8 @@
 """Removals go in shares: what others see meanwhile, and what the definitions have of it."""
 
 import pytest
+from core.kept import again, new_broker
 from fakes import Basic, Channel, Connection, Exchange, Queue, World
-from kept import again, new_broker
 from pamqp import frame
 from store.records import run_of
 from topology import exchange, link, new_vhost, queue, reached, wired

@@ -1,6 +1,6 @@
 """A name space: its generation counts what can alter a route, and a deleted queue leaves nothing behind."""
 
-from kept import again, new_broker
+from core.kept import again, new_broker
 from readers import Bench, Peer
 from topology import exchange, link, new_vhost, queue
 

@@ -1,7 +1,7 @@
 """A segment in which little lives is written anew: seqs, contents and what is live stay as they are."""
 
 import pytest
-from journals import Node
+from store.journals import Node
 
 from pybroker.store.disk import Disk
 from pybroker.store.format import segment_number

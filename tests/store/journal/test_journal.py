@@ -4,8 +4,8 @@ import errno
 import random
 
 import pytest
-from faulty_disk import FaultyDisk
-from journals import Node, content, open_segment
+from store.faulty_disk import FaultyDisk
+from store.journals import Node, content, open_segment
 
 from pybroker.clock import FakeClock
 from pybroker.seq_ranges import Stretch

@@ -1,7 +1,7 @@
 import random
 
 import pytest
-from data_folder import DataFolder
+from store.data_folder import DataFolder
 
 from pybroker.store.journal.log_stats import figures
 

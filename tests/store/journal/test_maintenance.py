@@ -3,8 +3,8 @@
 import errno
 
 import pytest
-from faulty_disk import FaultyDisk, Power
-from journals import Node
+from store.faulty_disk import FaultyDisk, Power
+from store.journals import Node
 
 from pybroker.core.channel.credit import PEER_OCTETS_MAX
 from pybroker.store.format import segment_number

@@ -3,8 +3,8 @@
 import errno
 
 import pytest
-from faulty_disk import FaultyDisk
-from journals import Node
+from store.faulty_disk import FaultyDisk
+from store.journals import Node
 
 from pybroker.store.format import segment_number
 from pybroker.store.journal.presence import LOOK_MS

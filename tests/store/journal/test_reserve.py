@@ -3,7 +3,7 @@
 import errno
 
 import pytest
-from faulty_disk import FaultyDisk
+from store.faulty_disk import FaultyDisk
 
 from pybroker.store.journal.file_jobs import FileJobs
 from pybroker.store.journal.reserve import AGAIN_MS, NAME, Reserve, remove

@@ -5,8 +5,8 @@ import json
 import random
 
 import pytest
-from faulty_disk import FaultyDisk
-from journals import Node
+from store.faulty_disk import FaultyDisk
+from store.journals import Node
 
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number

@@ -1,7 +1,7 @@
 """Octets that are damaged are kept, and what is lost with them is said."""
 
 import pytest
-from journals import Node, open_segment
+from store.journals import Node, open_segment
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk

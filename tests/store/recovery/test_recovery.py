@@ -4,8 +4,8 @@ import errno
 import random
 
 import pytest
-from journals import Node, open_segment
 from store.faulty_disk import FaultyDisk
+from store.journals import Node, open_segment
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError

@@ -6,9 +6,9 @@ import shutil
 from array import array
 
 import pytest
-from data_folder import DataFolder, contents, done
-from faulty_disk import FaultyDisk
-from journals import Node, open_segment
+from store.data_folder import DataFolder, contents, done
+from store.faulty_disk import FaultyDisk
+from store.journals import Node, open_segment
 from store.records import publish, run_of
 
 from pybroker.store import format as fmt

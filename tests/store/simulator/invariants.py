@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from simulator.violation import Violation
+from store.simulator.violation import Violation
 
 if TYPE_CHECKING:
+    from store.simulator.model import Model
+    from store.simulator.node import Node
+    from store.simulator.traffic import Traffic
+
     from pybroker.store.journal.journal import Journal
-    from simulator.model import Model
-    from simulator.node import Node
-    from simulator.traffic import Traffic
 
 
 def check_running(node: "Node", model: "Model", traffic: "Traffic | None") -> None:

@@ -3,6 +3,13 @@
 from array import array
 from typing import TYPE_CHECKING, Any
 
+from store.simulator.fault import Fault
+from store.simulator.inspection import Findings, findings, ids_of, journal, recovery, rows_of
+from store.simulator.model import limited
+from store.simulator.rows import Rows, SimulatedRowFile
+from store.simulator.threads import SimulatedThread, pause
+from store.simulator.violation import Violation
+
 from pybroker.session import Turn
 from pybroker.store import page_log
 from pybroker.store.definitions.definition_recovery import Opened
@@ -11,18 +18,13 @@ from pybroker.store.definitions.rows import decoded
 from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.disk import DiskError
 from pybroker.store.page_log import PageLog
-from simulator.fault import Fault
-from simulator.inspection import Findings, findings, ids_of, journal, recovery, rows_of
-from simulator.model import limited
-from simulator.rows import Rows, SimulatedRowFile
-from simulator.threads import SimulatedThread, pause
-from simulator.violation import Violation
 
 if TYPE_CHECKING:
+    from store.simulator.disk import SimulatedDisk
+
     from pybroker.clock import FakeClock
     from pybroker.store.journal.journal import Journal
     from pybroker.store.recovery.recovery import Recovered
-    from simulator.disk import SimulatedDisk
 
 _CALLS = frozenset(("apply", "rows", "close"))
 

@@ -3,15 +3,15 @@
 import random
 from typing import TYPE_CHECKING, Any
 
-from journals import NAMES, body, content
+from store.journals import NAMES, body, content
+from store.simulator.model import Call, Message, Model, limited
+from store.simulator.violation import Violation
 
 from pybroker.run import Run, Traits
 from pybroker.seq_ranges import Stretch
-from simulator.model import Call, Message, Model, limited
-from simulator.violation import Violation
 
 if TYPE_CHECKING:
-    from simulator.node import Node
+    from store.simulator.node import Node
 
 TRAITS = (Traits(persistent=True),) * 3 + (
     Traits(persistent=True, priority=5),

@@ -4,22 +4,23 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from store.simulator.copies import Copy
+from store.simulator.disk import SimulatedDisk, SimulatedPower
+from store.simulator.fault import Fault
+from store.simulator.inspection import Findings, findings, ids_of, inspect, recovery, rows_of
+from store.simulator.invariants import check_running
+from store.simulator.model import Model
+from store.simulator.node import Node
+from store.simulator.rows import Rows
+from store.simulator.threads import SimulatedThread
+from store.simulator.traffic import Numbers, Traffic
+from store.simulator.violation import Violation
+
 from pybroker.clock import FakeClock
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
 from pybroker.store.log_path import open_log
 from pybroker.store.segments.checkpoint import checkpoint_ticket
-from simulator.copies import Copy
-from simulator.disk import SimulatedDisk, SimulatedPower
-from simulator.fault import Fault
-from simulator.inspection import Findings, findings, ids_of, inspect, recovery, rows_of
-from simulator.invariants import check_running
-from simulator.model import Model
-from simulator.node import Node
-from simulator.rows import Rows
-from simulator.threads import SimulatedThread
-from simulator.traffic import Numbers, Traffic
-from simulator.violation import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ import random
 import shutil
 
 import pytest
-from data_folder import DataFolder, contents, done, flip
+from store.data_folder import DataFolder, contents, done, flip
 
 from pybroker.store.definitions.definition_recovery import open_definitions
 from pybroker.store.disk import Disk, DiskError

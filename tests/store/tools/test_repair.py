@@ -5,8 +5,8 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from data_folder import DataFolder, contents, done, flip
-from journals import open_segment
+from store.data_folder import DataFolder, contents, done, flip
+from store.journals import open_segment
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk

@@ -4,7 +4,7 @@ import random
 import shutil
 
 import pytest
-from data_folder import DataFolder, done, flip
+from store.data_folder import DataFolder, done, flip
 
 from pybroker.store.disk import Disk
 from pybroker.store.format import HEADER_OCTETS, segment_number

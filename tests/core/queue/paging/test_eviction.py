@@ -1,7 +1,7 @@
 """Contents that leave the memory and come back: when, how much, and what happens meanwhile."""
 
 import pytest
-from disk_log import PERSISTENT, DiskBench, away_seqs, on_disk, parts_of, shrink
+from core.disk_log import PERSISTENT, DiskBench, away_seqs, on_disk, parts_of, shrink
 from readers import seqs
 
 from pybroker.core.queue import queue

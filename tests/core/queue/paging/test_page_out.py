@@ -3,8 +3,8 @@
 import errno
 
 import pytest
-from disk_log import PERSISTENT
-from paged import PagedBench, paged_seqs, shrink
+from core.disk_log import PERSISTENT
+from core.paged import PagedBench, paged_seqs, shrink
 from readers import run_of, seqs
 from topology import queue as make_queue
 
