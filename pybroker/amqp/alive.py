@@ -31,7 +31,7 @@ def tick(session: "AmqpSession") -> None:
     if not session.readable:
         session.unread_ms = now_ms
         if not session.peer_alive():
-            # What we have not read hides the end of the stream.
+            # Unread octets hide the end of the stream.
             session.cut_off("client unexpectedly closed TCP connection")
             return
     session.forget_published(now_ms)
@@ -49,7 +49,7 @@ def beat(session: "AmqpSession", period_ms: int) -> None:
         # Differs from RabbitMQ: without heartbeats a peer may leave its window full for longer than 30 seconds.
         return
     now_ms = session.broker.clock.now_ms
-    # What waits to be sent says as much, and a peer that never reads would have one more each second.
+    # Octets that wait to be sent do as well, and a peer that never reads would be sent one more each second.
     if now_ms - session.last_send_ms >= (interval_ms - period_ms) // 2 and not session.send_pend:
         session.send(frame.HEARTBEAT_FRAME)
     if session.readable and now_ms - session.last_recv_ms > 2 * interval_ms:

@@ -1,6 +1,6 @@
 """AmqpChannel: one channel's state, and contents that arrive frame by frame (AMQP §4.2.6).
 
-What each method does stands in `amqp/methods/`; what a publish becomes in `amqp/publishing.py`.
+The effect of each method is in `amqp/methods/`, the handling of a publish in `amqp/publishing.py`.
 """
 
 from functools import partial
@@ -184,7 +184,7 @@ class AmqpChannel(ChannelState):
         return reply
 
     def advance(self) -> None:
-        """Say what has not to wait any longer. What never can be said closes the connection with 541."""
+        """Send replies that need not wait any longer. One that can never be sent closes the connection with 541."""
         line, session = self.line, self.session
         if line is None:
             return

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from pybroker.core.channel.unacked import Batch
     from pybroker.core.queue.queue import Queue
 
-# Where queues have timeouts of their own the oldest delivery need not be the first to time out: so many are looked at.
+# As queues may have timeouts of their own, the oldest delivery need not be the first to time out: so many are looked
+# at.
 LOOK_BATCHES: Final = 1_024
 # From which part of the timeout on the log warns of it.
 WARN_PART: Final = 0.8

@@ -1,6 +1,6 @@
-"""Get: one basic.get and its answer, which waits in the channel's line while the queue's head is on disk.
+"""One basic.get and its answer, which waits among the channel's replies while the queue's head is on disk.
 
-Who had to wait takes the message in its turn: a channel that was closed meanwhile takes none.
+A get that had to wait takes the message in its turn; if the channel was closed meanwhile, it takes none.
 """
 
 from typing import TYPE_CHECKING

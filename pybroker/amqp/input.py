@@ -1,8 +1,8 @@
-"""Receiving: octets of one peer become calls on its session's channels (AMQP §4.2).
+"""Input of one peer: its octets become calls on its session's channels (AMQP §4.2).
 
-Two ways lead in. `wire.content.scan` takes whole publishes and acks out of a chunk at once; everything else, and
-everything that is wrong, incomplete or interleaved, goes frame by frame, and means the same. What a method does is in
-`methods/`; what an error does to the session is in `session.py`.
+There are two ways in. `wire.content.scan` takes whole publishes and acks out of a chunk at once; everything else, and
+everything that is wrong, incomplete or interleaved, goes frame by frame, with the same meaning. The effect of a method
+is in `methods/`, the effect of an error on the session in `session.py`.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,7 @@ from pybroker.wire.partial_publish import is_unfinished
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
 
-# What a frame and an acknowledgement cost, in the units of `session.work`.
+# Cost of a frame and of an acknowledgement, in the units of `session.work`.
 METHOD_WORK: Final = 8
 ACK_WORK: Final = 4
 # The method of a frame that belongs to none.

@@ -37,7 +37,7 @@ SHARE_OCTETS: Final = 4_096
 LARGE_OCTETS: Final = 8_192
 # Work after which a session looks at the clock; a unit is one queue's part of a publish, a microsecond or so.
 WORK_MAX: Final = 512
-# What a message costs that is looked at alone.
+# Cost of a message that is looked at alone.
 EACH_WORK: Final = 64
 # So many bindings of an exchange that looks at each message may add one unit.
 BINDINGS_WORK: Final = 16
@@ -188,7 +188,7 @@ def share(session: "AmqpSession", route: Route, each: int) -> None:
     Much where bodies are large; a publisher whose target's consumers are behind is held.
     """
     if each > LARGE_OCTETS:
-        # Where all are alike, up to the end of one: what a read cuts has to be put together, ten times the work.
+        # If all are alike, read up to the end of one: joining a message that a read has cut is ten times the work.
         most, unit = session.turn.large_octets, each + route.octets
         cut = (session.recv_octets + most - session.whole_at) % unit if unit <= most else 0
         session.read_octets = most - cut

@@ -1,7 +1,8 @@
-"""Line: what one channel says while a reply of it waits for the disk, in order.
+"""Replies of one channel, in order, while one of them waits for the disk.
 
-The core has done already what is answered here; only the answer waits, and all that the channel has to say behind it.
-The line exists while something waits, so a channel without one costs a test for None. Knows neither methods nor frames.
+The core has already done the work; only the answer waits, and all that the channel sends after it.
+The line exists only while something waits, so a channel without one costs a test for None.
+Knows neither methods nor frames.
 """
 
 from collections import deque
@@ -17,7 +18,7 @@ Say: TypeAlias = bytes | Callable[[], list[bytes]]
 
 
 class Source(Protocol):
-    """What replies wait for: the log, the definitions, or the head of a queue. `failed` says why it never will be."""
+    """A thing that replies wait for: the log, the definitions, or the head of a queue."""
 
     @property
     def completed(self) -> int:
@@ -29,7 +30,7 @@ class Source(Protocol):
 
 
 class Reply:
-    """What is said when `source` has completed `ticket`; without a source as soon as it is its turn."""
+    """A reply that is sent when `source` has completed `ticket`; without a source as soon as it is its turn."""
 
     __slots__ = ("say", "source", "ticket")
 

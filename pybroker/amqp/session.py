@@ -1,7 +1,7 @@
 """AmqpSession: one AMQP 0-9-1 peer. Octets in, octets out; no sockets.
 
-What comes in is read by `input.py`, which catches every AmqpError; what that does to the peer stands here: soft
-ones close the channel, hard ones the connection (AMQP §4.8.1).
+`input.py` reads the octets and catches every AmqpError. The session applies the error: soft ones close the channel,
+hard ones the connection (AMQP §4.8.1).
 """
 
 import logging

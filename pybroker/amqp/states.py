@@ -1,7 +1,7 @@
-"""The states of an AMQP connection as a table: what each accepts on channel 0, and which state follows (AMQP §2.2.4).
+"""The states of an AMQP connection as a table: methods accepted on channel 0, and successors (AMQP §2.2.4).
 
 The methods are connection's, in pamqp's spelling, and three events that are none: the protocol header, a verdict on the
-password, and an end that the broker or the network decides on. What a method does is `methods/connection`'s business.
+password, and an end that the broker or the network decides on. The effect of a method is in `methods/connection`.
 """
 
 from enum import StrEnum

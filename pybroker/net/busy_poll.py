@@ -1,9 +1,10 @@
-"""Linger: look for events a moment longer before the loop sleeps, as long as that mostly finds one.
+"""Busy polling: the loop looks for events a moment longer before it sleeps, as long as it mostly finds one.
 
-Who sends one message and waits for its confirm answers within microseconds. To wake a sleeping process, above all in a
-virtual machine, costs both sides more than the message does. While a thread works, nothing is looked for: it would wait
-for the interpreter again and again. Nor when it is done: the first message behind its confirms would be written alone,
-and those close behind it would wait for the disk. Knows nothing of what the events are.
+A client that sends one message and waits for its confirm answers within microseconds. Waking a sleeping process, above
+all in a virtual machine, costs both sides more than the message does. The loop does not poll while a thread works: the
+thread would wait for the interpreter again and again. Nor does it poll when the thread is done: the first message after
+its confirms would be written alone, and the ones close behind it would wait for the disk. Does not know what the events
+are.
 """
 
 from typing import Any, Final

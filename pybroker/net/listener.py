@@ -87,7 +87,8 @@ class Listener:
             except ConnectionAbortedError:
                 continue
             except OSError as error:
-                # Whatever it is, we go on later: an exception that leaves a watcher's call back stops that watcher.
+                # Try again later, whatever the error: an exception that leaves a watcher's call back stops that
+                # watcher.
                 log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S)  # noqa: TRY400
                 self._rest()
                 return

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.net.connection import Connection
 
-# What one turn reads over all connections, and the bounds of one connection's equal share of it.
+# Octets that one turn reads over all connections, and the bounds of one connection's equal share.
 TURN_READ_OCTETS: Final = 1_048_576
 READ_OCTETS_MAX: Final = 131_072
 READ_OCTETS_MIN: Final = 4_096
@@ -94,7 +94,7 @@ class LoopTurn(Turn):
                 # Saves the loop one round, which is a fifth of a message that travels alone.
                 self.run()
         else:
-            # What was read wakes nobody, but may have to expire.
+            # Messages that were read wake nobody, but may have to expire.
             self.set_timer()
 
     def _schedule(self) -> None:
@@ -108,7 +108,7 @@ class LoopTurn(Turn):
             self.run()
 
     def run(self) -> None:
-        """End the turn. Whatever goes wrong in it, there is a next one: else nobody would be answered any more."""
+        """End the turn. Even if it fails there is a next one: otherwise no peer would be answered any more."""
         try:
             self._run()
         finally:

@@ -30,11 +30,11 @@ _LINGER_0: Final = struct.pack("ii", 1, 0)
 
 
 class Transport:
-    """A socket that never blocks. What `receive` and `send` raise as OSError ends it, but for BlockingIOError.
+    """A socket that never blocks. An OSError of `receive` or `send` ends it, but for BlockingIOError.
 
-    When one of these could do nothing, the call back of `start_reading` or `start_writing` says when to try again. What
-    the socket has to be ready for meanwhile is the transport's own business: a filter may have to write before it can
-    read, and to read before it can write. While `buffered` there are octets for `receive` of which no event will tell.
+    When one of these could do nothing, the call back of `start_reading` or `start_writing` says when to try again. The
+    transport itself knows which event it waits for: a filter may have to write before it can read, and to read before
+    it can write. While `buffered`, there are octets for `receive` that no event will announce.
     """
 
     __slots__ = ("_loop", "_reader", "_sock", "_writer")

@@ -15,11 +15,11 @@ from typing import Final
 from pybroker import descriptors
 
 FULL: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
-# What a file system says that cannot reserve room.
+# Errors of a file system that cannot reserve room.
 UNABLE: Final = frozenset((errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL))
 # Zeros are written in pieces of this size: as fast as larger ones, and small beside everything else in memory.
 FILL_OCTETS: Final = 1 << 20
-# What write_file writes first, until it is whole.
+# Suffix of the file that write_file writes, until it is whole.
 NEW_SUFFIX: Final = ".new"
 
 
@@ -54,8 +54,8 @@ class DiskError(Exception):
 class Disk:
     """The files of the folder `root`, which exists. Any thread may use it; a file is written by one at a time.
 
-    What is written survives a loss of power once `sync` of its file returned; that the file has its name, or has lost
-    it, once `sync_folder` returned.
+    Octets survive a loss of power once `sync` of their file has returned; a new name, or the removal of one, once
+    `sync_folder` has returned.
     """
 
     __slots__ = ("_names", "root")
@@ -117,7 +117,7 @@ class Disk:
         return file
 
     def close(self, file: int) -> None:
-        """Give a file back. What was written and not synced may still be lost."""
+        """Close a file. Octets that were written and not synced may still be lost."""
         with _told("close", self._names.pop(file)):
             os.close(file)
 
@@ -209,9 +209,9 @@ class Disk:
             self.close(file)
 
     def write_file(self, name: str, octets: bytes) -> None:
-        """Have a file with exactly these octets, on disk: after a crash there is the old one or the new one.
+        """Write a file with exactly these octets, on disk: after a crash there is the old one or the new one.
 
-        What could not be written whole is removed: its room is wanted, and a sync that failed leaves pages in doubt.
+        A file that could not be written whole is removed: its room is wanted, and a failed sync leaves pages in doubt.
         """
         new = name + NEW_SUFFIX
         path = self._path(new)

@@ -129,7 +129,7 @@ def check_version(version: int, known: int = VERSION) -> None:
 
 
 class Batch(NamedTuple):
-    """What is committed at once: it counts whole or not at all. `octets` are those of the `records` that follow."""
+    """Records that are committed at once: all count, or none. `octets` are those of the `records` that follow."""
 
     ticket: int
     wall_ms: int

@@ -1,10 +1,10 @@
-"""Page log: transient contents that leave the memory under pressure, until they are wanted back.
+"""Page log: transient contents that leave memory under pressure, until they are read back.
 
-What goes out together is a *page*: a segment file of PUBLISH records alone, ascending by seq. It is written once, never
-synced, and unlinked when nothing in it is wanted any more; at a start nothing of it is left. All of this is done in the
-files thread. Nobody is promised anything: what cannot be written stays in memory.
+Contents that leave together are a *page*: a segment file of PUBLISH records alone, ascending by seq. It is written
+once, never synced, and unlinked when nothing in it is wanted any more; a start removes all pages. All of this is done
+in the files thread. Nothing is guaranteed: contents that cannot be written stay in memory.
 
-This file knows runs and files. Which messages go, and what is left of them meanwhile, is the core's business.
+Knows runs and files. The core decides which messages go, and what is left of them meanwhile.
 """
 
 import errno

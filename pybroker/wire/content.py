@@ -52,7 +52,7 @@ Scan = Callable[[bytes, int, dict[bytes, Any], int, int, list[Event]], int]
 Encode = Callable[[list[bytes], bytes, int, bytes, list[bytes], int], int]
 OnChannel = Callable[[list[bytes], int], list[bytes]]
 
-# What `_codec.c` says of itself where it does what this file does: one that was built for an older file is not used.
+# The version of the interface that `_codec.c` shares with this file: one that was built for an older file is not used.
 SEAM: Final = 2
 
 
@@ -62,7 +62,7 @@ def pure_scan(
     """Read publishes and acks from `data[start:]` into `out`; return where something else or incomplete begins.
 
     `routes` maps whole basic.publish frames to routes; `octets_max` bounds a frame's length, `message_max` a body.
-    What breaks a rule is left where it is, for the frame path to refuse. Never raises.
+    Input that breaks a rule is left for the frame path to refuse. Never raises.
     """
     end = len(data)
     position = start

@@ -6,7 +6,7 @@ consistent hash over the numbers of xorshift1024*, as in RabbitMQ's plugin. Know
 
 from typing import Final, TypeAlias
 
-# What is hashed in this project: text is its octets, None the atom `undefined`, a pair a field's type and value.
+# Values that this project hashes: text is its octets, None the atom `undefined`, a pair a field's type and value.
 Term: TypeAlias = "bytes | int | tuple[str, Term] | list[bytes] | None"
 
 GOLDEN: Final = 0x9E3779B9

@@ -1,8 +1,8 @@
 """Methods (AMQP §4.2.4): octets <-> pamqp's method objects.
 
-pamqp says which methods there are and what they are made of. The octets are read and written here, after the guard:
-pamqp's own decoder copies the rest of the frame for each value, guesses at milliseconds and remembers no types, its
-encoder refuses names that RabbitMQ accepts. What a method does is not known here.
+pamqp has the methods and their fields. The octets are read and written here, after `validate`: pamqp's own decoder
+copies the rest of the frame for each value, guesses at milliseconds and remembers no types; its encoder refuses names
+that RabbitMQ accepts. Does not know what a method does.
 """
 
 from typing import Any, Final, TypeVar

@@ -1,7 +1,7 @@
-"""What a chunk ends with: is it the beginning of one more publish that is right so far?
+"""The end of a chunk: does it begin one more publish that is right so far?
 
-If so it waits as it is for the rest, and is scanned as one of a run, instead of being put together frame by frame. What
-breaks a rule already, or is long, does not wait: the frame path answers it, or takes it in pieces.
+If so it waits for the rest, and is scanned as one of a run, instead of being put together frame by frame. A publish
+that breaks a rule already, or is long, does not wait: the frame path answers it, or takes it in pieces.
 """
 
 from struct import Struct

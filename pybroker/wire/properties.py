@@ -1,7 +1,7 @@
 """Properties of a content header (AMQP §4.2.6): find, check and edit single ones without decoding the rest.
 
-"props" are the octets from the two flag octets to the end of the header frame's payload. What a property means to a
-queue is not known here, only what of it the broker must know: `Traits`.
+"props" are the octets from the two flag octets to the end of the header frame's payload. Does not know what a property
+means to a queue, only the ones that the broker must know: `Traits`.
 
     +-------+-------------------------------------------------------------+
     | flags | the properties whose flag is set, in the order of PROPERTIES |
@@ -44,7 +44,7 @@ _SHORTSTR: Final = 0
 _TABLE: Final = -1
 _SIZES: Final = {HEADERS: _TABLE, DELIVERY_MODE: 1, PRIORITY: 1, TIMESTAMP: 8}
 
-# What `traits_of` does at a property: most shortstrs it only steps over.
+# The steps of `traits_of` at a property: it skips most shortstrs.
 _SKIP: Final = 0
 _SKIP_TIMESTAMP: Final = 1
 _TAKE_MODE: Final = 2

@@ -1,7 +1,6 @@
 """Field tables (AMQP §4.2.5.5): values that remember their types, and raw editing.
 
-Values are made here only after `validate` has walked over the octets. What a header or an argument means is not known
-here.
+Values are made here only after `validate` has walked over the octets. Does not know what a header or an argument means.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +9,7 @@ from typing import Any, Final, Self
 from pybroker.wire.validate import PEER, Limits, check_table, value_end
 from pybroker.wire.value import decode_scalar, encode_scalar, letter_of
 
-# What peers build is limited by the guard to half of it, and we nest three levels into that.
+# `validate` limits the tables of peers to half of it, and the broker nests them three levels deeper.
 _ENCODE_DEPTH_MAX: Final = 64
 
 _TABLE: Final = ord("F")

@@ -1,4 +1,4 @@
-"""What each method does, one file a class of the specification; the tables say which functions those are."""
+"""The effects of methods, one file a class of the specification; the tables map methods to functions."""
 
 from typing import TYPE_CHECKING, Any, Final
 

@@ -47,7 +47,7 @@ CAPABILITIES: Final = (
 )
 # AMQP §4.2.3: every peer must accept frames of this size.
 FRAME_OCTETS_MIN: Final = 4_096
-# Who could not log in is told so much later, counted from the attempt: guessing is slow, and takes a socket a guess.
+# A refused login is answered so much later, counted from the attempt: guessing is slow, and takes a socket a guess.
 # Differs from RabbitMQ: it answers at once, and keeps the socket for 3 seconds.
 LATE_MS_MIN: Final = 1_000
 LATE_MS_MAX: Final = 3_000
@@ -103,7 +103,7 @@ def connection_start_ok(session: "AmqpSession", method: Any) -> None:
     session.auth_mechanism = mechanism
     name, password = _credentials(mechanism, method.response)
     session.state = after(session.state, "Connection.StartOk")
-    # Whatever the password costs to check: when the answer to a wrong one leaves tells nothing of that.
+    # The time of the answer to a wrong password tells nothing about the cost of checking it.
     late_ms = session.broker.clock.now_ms + LATE_MS_MIN + randbelow(LATE_MS_MAX - LATE_MS_MIN)
     session.readable = False
     session.broker.logins.check(

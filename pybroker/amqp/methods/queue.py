@@ -89,10 +89,10 @@ def queue_unbind(channel: "AmqpChannel", method: Any) -> None:
 
 
 def _before(channel: "AmqpChannel", name: str) -> int:
-    """Return the ticket of definitions behind which an answer about a queue waits, also one that changes nothing.
+    """Return the ticket of definitions that an answer about a queue waits for, also one that changes nothing.
 
-    Whoever asks again for what another has just done must not be told before it is on disk. Raises StillLeavingError:
-    the queue is being removed.
+    A client that repeats what another has just done must not be answered before that is on disk. Raises
+    StillLeavingError: the queue is being removed.
     """
     definitions = channel.session.broker.definitions
     check_leaving(channel.publisher.vhost, "queue", name)

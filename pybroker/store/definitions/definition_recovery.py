@@ -1,8 +1,8 @@
-"""What happens to the definitions at boot: they are read, judged, and if need be restored from a snapshot.
+"""Recovery of the definitions at boot: they are read, checked, and if need be restored from a snapshot.
 
-Nothing that is damaged refuses a boot. `definitions.sqlite` is trusted if SQLite finds its pages in order, every row's
-checksum fits, the rows come to the sum that was kept with them, and it is as new as the last transaction that returned.
-Else it is set aside, and the newest snapshot counts, with those readable rows that were made after it.
+No damage prevents a boot. `definitions.sqlite` is trusted if SQLite finds its pages in order, every row's checksum is
+right, the rows add up to the sum that was kept with them, and it is as new as the last transaction that returned.
+Otherwise it is set aside, and the newest snapshot is used, with all readable rows that are newer.
 """
 
 import sqlite3
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 NAME: Final = "definitions.sqlite"
 NEW_NAME: Final = NAME + ".new"
 MENDED_NAME: Final = NAME + ".mended"
-# What reading a damaged file may end with: a length gone wild is a MemoryError, a name that is no UTF-8 a ValueError.
+# Errors of reading a damaged file: a wild length is a MemoryError, a name that is not UTF-8 a ValueError.
 UNREADABLE: Final = (sqlite3.Error, MemoryError, ValueError)
-# What SQLite keeps beside its file.
+# Suffixes of the files that SQLite keeps beside its own.
 WAL: Final = "-wal"
 _BESIDE: Final = (WAL, "-shm", "-journal")
 # The ids of queues that were lost with the file must not come back: nobody makes this many between two snapshots.
@@ -70,7 +70,7 @@ class Opened(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """What a file holds; `state` is None and `faults` says why if it is not to be trusted."""
+    """The contents of a file; if it is not to be trusted, `state` is None and `faults` says why."""
 
     rows: dict[tuple[str, Key], Row]
     state: State | None

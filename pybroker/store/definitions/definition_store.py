@@ -1,7 +1,8 @@
-"""Catalogue: the definitions on disk, as the hub sees them. Changes gather while a batch is written.
+"""The definitions on disk, as the hub sees them. Changes gather while a batch is written.
 
-It orders and counts, and does no I/O: the file is `row_file.py`'s, and all that touches it is a job of the worker. What
-changes one row twice before it is written is written once. A second after the last change, and at the end, a snapshot.
+Orders and counts, and does no I/O: `row_file.py` has the file, and all that touches it is a job of the worker. A row
+that changes twice before it is written is written once. A snapshot is made a second after the last change, and at the
+end.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -155,7 +156,7 @@ class Catalogue(Definitions):
             self._go_on()
 
     def stop(self, stopped: Callable[[], None]) -> None:
-        """Write what is left and a snapshot, close the file, and call `stopped`. What cannot be written is given up."""
+        """Write remaining changes and a snapshot, close the file, and call `stopped`. Failed writes are given up."""
         self._stopped = stopped
         self._retry = False
         self._go_on()

@@ -1,8 +1,7 @@
-"""Definitions: what the core sees of the place where definitions outlive the process.
+"""Definitions: the core's interface to the place where definitions outlive the process.
 
-Rows by kind and key. `store/memory.py` is the null engine, `store/definitions/definition_store.py` the one on disk:
-what is changed in one loop turn is one transaction, and `completed` grows when it is on disk. What a row means is not
-known here.
+Rows by kind and key. `store/memory.py` is the null engine, `store/definitions/definition_store.py` the one on disk: the
+changes of one loop turn are one transaction, and `completed` grows when it is on disk. Does not know what a row means.
 """
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -11,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 Key: TypeAlias = tuple[str, ...]
-# Plain JSON values. Whoever hands one over does not change it any more.
+# Plain JSON values. They are not changed after they are handed over.
 Value: TypeAlias = dict[str, Any]
 # By kind.
 Rows: TypeAlias = dict[str, dict[Key, Value]]

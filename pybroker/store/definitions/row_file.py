@@ -21,7 +21,7 @@ from pybroker.store.definitions.rows import QUEUE_IDS, Row, Sum, row_crc, text_o
 SCHEMA: Final = 1
 # Another program that writes to the file may hold it this long before we say so.
 BUSY_S: Final = 5.0
-# What an import made of the WAL is given back after it.
+# After an import the WAL is truncated to this size.
 WAL_OCTETS_MAX: Final = 4_194_304
 # Six parts of a key each, and SQLite before 3.32 has 999 parameters.
 KEYS_MAX: Final = 150
@@ -48,7 +48,7 @@ class State(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What one transaction does: forget everything if `clear`, then each change; None forgets a row."""
+    """One transaction: delete everything if `clear`, then apply each change; None deletes a row."""
 
     changes: Mapping[tuple[str, Key], Value | None]
     upto: int
@@ -161,7 +161,7 @@ class RowFile:
                 failure = RowFileError(f"undo what was written to {self.path}", second)
             raise failure from error
         if not self._has_its_name():
-            # What is written to it goes with the process.
+            # Anything written to it would be lost with the process.
             raise RowFileError(f"write {self.path}", sqlite3.OperationalError("the file was removed or replaced"))
         self.state = state
         return state

@@ -1,7 +1,7 @@
-"""Rows: how one definition stands in the file and in the snapshot, each with a checksum of all that it says.
+"""Rows: one definition each, as in the file and in the snapshot, with a checksum of all that it says.
 
-A row is text: the parts of its key, its value as JSON, and the number of the change that made it. SQLite checks no
-pages, so a flipped bit is found here. What is lost or comes back without a trace is found by `Sum`.
+A row is text: the parts of its key, its value as JSON, and the number of the change that made it. SQLite does not check
+its pages, so a flipped bit is found here. `Sum` detects rows that are lost or come back without a trace.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""Compaction: a segment in which little is still live is written anew without the rest, under its own name and number.
+"""Compaction: a segment in which little is still live is rewritten without the rest, under its own name and number.
 
-Seqs stay as they are, so that nobody who knows a message by its seq notices. What was settled in it may go, because two
-checkpoints know it; until the new file has its name on disk the old one stands.
+Seqs do not change, so references to messages stay valid. Settled messages may go, because two checkpoints know that
+they are settled. Until the new file has its name on disk, the old one stays.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,7 +66,7 @@ def _alive(target: "Target", stretch: Stretch, settled: "dict[int, array[int]]",
             continue
         pairs = settled.get(queue_id)
         left = stretch if pairs is None else stretch.without(ranges(pairs))
-        # Those that another queue has are there already.
+        # Messages that another queue has are there already.
         alive = merge([alive, left.without((first, first + n - 1) for first, n, _ in alive.ranges())])
     return alive
 

@@ -1,4 +1,4 @@
-"""FileJobs: jobs of one log for the files thread. What follows them changes the log, so a failure there ends it.
+"""Jobs of one log for the files thread. Their completion changes the log, so a failure in it ends the log.
 
 A job that found no free file descriptor has changed nothing, and is done again at the next tick.
 """

@@ -1,15 +1,15 @@
-"""Journal: the log on disk. What a turn appends and settles gathers into a batch; the journal thread writes it and
-syncs it; then its ticket is completed.
+"""Journal: the log on disk.
 
-A batch is the unit of atomicity: the next one is written only after the one before it is on disk, so that a batch that
-is followed by another was complete. What belongs together (a transaction; a dead letter and its original's settling)
-is appended in one call and cannot be parted, because a batch is closed only between two calls.
+Appends and settles of a turn gather into a batch; the journal thread writes and syncs it; then its ticket is completed.
+A batch is the unit of atomicity: the next one is written only after the one before it is on disk, so a batch that is
+followed by another was complete. Changes that belong together (a transaction; a dead letter and the settling of its
+original) are appended in one call and are never split, because a batch is closed only between two calls.
 
-From `append` until the ticket completes nothing may go wrong unnoticed: what is half gathered, or thrown away, would be
-claimed by the next ticket. So any exception on the way ends the log, as a failed sync does (`ends_the_log`).
+From `append` until the ticket completes no failure may go unnoticed: the next ticket would vouch for a batch that is
+incomplete or lost. So any exception on the way ends the log, as a failed sync does (`ends_the_log`).
 
-This is the hub's side: it orders and counts, and does no I/O. The octets are `format`'s, the files `writer`'s, what is
-live the `live_index`'s, and checkpoints, footers and unlinking are `maintenance`'s.
+This is the hub's side: it orders and counts, and does no I/O. `format` has the octets, `writer` the files, `live_index`
+the live messages, and `maintenance` checkpoints, footers and unlinking.
 """
 
 from collections import deque
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 # A batch is closed at this size also while the one before it is being written.
 BATCH_OCTETS: Final = 4_194_304
-# What nobody waits for is written when this much has gathered, or this long after.
+# A batch that nobody waits for is written when this much has gathered, or this long after.
 EAGER_OCTETS: Final = 1_048_576
 QUIET_MS: Final = 100
 # How often a full disk is tried again.

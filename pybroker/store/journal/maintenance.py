@@ -254,7 +254,8 @@ class Upkeep:
             each for each in journal.ledger.segments if each.sealed and each.last_ticket <= behind and not each.kept
         ]
         self._unlink([segment for segment in segments if segment.dead])
-        # What settled the rest may be in a batch that is being written: without that it would have to come back.
+        # The settles of the rest may be in a batch that is being written: without that batch the rest would have to
+        # come back.
         self._settled = journal.last_ticket, list(self._compact(segments))
         self._go_on(journal.completed)
 
@@ -307,7 +308,7 @@ class Upkeep:
         if isinstance(result, BaseException):
             self._trouble(result)
             return
-        # What is in it is not looked at again, whether it could be written anew or not.
+        # The segment is not looked at again, whether it could be rewritten or not.
         segment.published = result.published or segment.live
         if result.complaint:
             self._journal.on_unreadable(result.complaint)

@@ -1,6 +1,6 @@
 """Presence: whether the files of all segments are still there while the node runs.
 
-What is read from a segment that somebody removed would be missed too late. The open one has a check of its own: the
+A removed segment would otherwise be noticed only when it is read, too late. The open one has a check of its own: the
 writer looks at its link count with each batch.
 """
 

@@ -1,7 +1,7 @@
 """Reader: messages read back from segments, in the files thread.
 
-What is damaged or missing is told and left out. What cannot be read only now (no descriptor is free, memory is short,
-the disk does not answer) is asked for again: it is not lost, and a queue waits for it.
+Damaged and missing messages are reported and left out. Messages that cannot be read at the moment (no descriptor is
+free, memory is short, the disk does not answer) are asked for again: they are not lost, and a queue waits for them.
 """
 
 from functools import partial
@@ -61,7 +61,7 @@ class Reader:
         self._files.submit(job, partial(self._read, (locate, steady_ms, done)))
 
     def _read(self, asked: "tuple[Locate, int, Fetched]", result: Any) -> None:
-        # Whatever goes wrong on the way to `done`, a queue waits for it: until then it is one to be tried again.
+        # A queue waits for `done`: until it is called, keep the request as one to be tried again, whatever goes wrong.
         self._waiting.append(asked)
         if isinstance(result, BaseException):
             self._tell(f"messages cannot be read now, which is tried again each second: {reason(result)}")

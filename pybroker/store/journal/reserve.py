@@ -1,8 +1,9 @@
-"""Reserve: files that are made ahead of time. The next segment, so that a roll need not wait for zeros to be written;
-and room that is kept for a full disk.
+"""Files that are made ahead of time.
 
-What is in flight, settles, and the checkpoints that free segments must find room there. What is in flight stands before
-the settles of all that was drained since: without room for it nothing would ever be unlinked.
+The next segment, so that a roll need not wait for zeros to be written; and a reserve for a full disk.
+
+The reserve must have room for batches in flight, for settles, and for the checkpoints that free segments. Batches in
+flight come before the settles of all that was drained since: without room for them nothing would ever be unlinked.
 """
 
 from functools import partial
@@ -113,7 +114,7 @@ def _make(disk: "Disk", octets: int) -> None:
         if size >= octets:
             return
         disk.unlink(NAME)  # of a start with less room
-    # What is in it nobody reads: a disk that takes a second for a sync would keep a stop waiting for a minute.
+    # Nobody reads its contents: on a disk that takes a second for a sync a stop would wait for a minute.
     _create_whole(disk, NAME, octets, lasting=False)
 
 

@@ -21,8 +21,8 @@ PREPARED: Final = "prepared"
 class Batch:
     """Octets for a place in a segment; `create` is the size of the segment to be made first, 0: it is there.
 
-    What it promises once it is on disk is the hub's: `ticket`; every message with a seq below `next_seq` is in it or
-    in one before it; `content_octets` are waiting no longer; but only after `definitions_ticket` is completed too.
+    The hub acts on it once it is on disk and `definitions_ticket` is completed: `ticket` is completed; every message
+    with a seq below `next_seq` is in this batch or in one before it; `content_octets` are waiting no longer.
     """
 
     __slots__ = (

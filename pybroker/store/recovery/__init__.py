@@ -1,5 +1,5 @@
-"""What a start makes of the log it finds: what lives, what is missing, what is damaged.
+"""Recovery of the log at a start: live messages, missing segments, damage.
 
-Owns the judgement of a torn end and of damage, and the folder that keeps damaged octets. Does not know queues but by
-id, nor the engine that goes on from here (`journal/`).
+Owns the distinction between a torn end and damage, and the folder that keeps damaged octets. Knows queues only by id.
+Does not know the engine that goes on from here (`journal/`).
 """

@@ -1,7 +1,8 @@
-"""Expected: which segments a log should have, so that a start knows what is missing.
+"""Segments that a log should have, so that a start knows which ones are missing.
 
-A checkpoint lists those that there were, with how many messages lived in each, for each queue; the file `log.newest`
-has the number of the one that was begun last (newest.py). What is between the two was begun after the checkpoint.
+A checkpoint lists the segments of its time, with the number of live messages in each, for each queue; the file
+`log.newest` has the number of the segment that was begun last (newest.py). Any between the two were begun after the
+checkpoint.
 """
 
 from typing import TYPE_CHECKING
@@ -79,7 +80,7 @@ class Expected:
             lost.append(Listed(self._noted, 0, 0, 0, sealed=False, live={}))
             if not there:
                 found.reports.append(f"the log is missing: it had segments up to {segment_name(self._noted)}")
-        # A last one without a batch goes. That is noted before it does, else the next start would miss it.
+        # A last segment without a batch goes. Its removal is noted first, else the next start would report it missing.
         newest = max([base.next_number - 1, *read, *(each.number for each in lost), 0])
         found.next_number = newest + 1
         if newest != self._noted:

@@ -1,9 +1,9 @@
-"""Recovery: what a start finds in the log. Reads checkpoint, footers and the tail's records.
+"""Recovery of the log at a start. Reads checkpoint, footers and the tail's records.
 
-What it may believe: a batch that another one follows was complete, because nothing is written behind one that is not on
-disk. So a damaged record in it is damage: it is put into quarantine and reported, everything else stays. The last batch
-counts only if all of it is sound; else the power went while it was written, nothing of it was confirmed, and it is cut
-off without a word of alarm. Neither ever keeps the broker from starting.
+A batch that is followed by another one was complete, because nothing is written behind a batch that is not on disk. So
+a bad record in it is damage: the record is put into quarantine and reported, everything else stays. The last batch
+counts only if all of it is sound; else the power failed while it was written, nothing in it was confirmed, and it is
+cut off without an alarm. Neither ever keeps the broker from starting.
 """
 
 from array import array
@@ -71,7 +71,7 @@ class Recovery:
         expected = Expected(self._disk, self._newest, base, found)
         found.checkpoints = [each.ticket for each in valid]
         found.ticket = base.ticket
-        # What nobody can read is kept, whatever it is: it does not look like the end of anything.
+        # Unreadable octets are kept, whatever they are: they do not look like the end of anything.
         self._proven = base.ticket if told else _ALL
         # Behind a footer whose sync failed one more checkpoint is written at most.
         self._sure = valid[1].ticket if len(valid) > 1 else -1

@@ -59,15 +59,15 @@ class Listed(NamedTuple):
 
 @dataclass(slots=True)
 class Checkpoint:
-    """What a log with this `epoch` has settled: segment number -> queue id -> seqs as first, last, first, last ...
+    """Settled messages of the log with this `epoch`: segment number -> queue id -> seqs as first, last, first, last ...
 
     All seqs are below `next_seq`.
 
     `clean`: written by a stop, nothing comes after it; then `redelivered` has the messages that had been delivered
     before, as (queue id, first seq, last seq, deliveries).
 
-    `listed` has the segments below `next_number` that there were, by number. One of version 1 has no list, which
-    `next_number` 0 says.
+    `listed` has the segments that existed below `next_number`, by number. A checkpoint of version 1 has no list and a
+    `next_number` of 0.
     """
 
     epoch: int

@@ -1,8 +1,8 @@
-"""Ledger: what of the log is still live, by segment. Plain numbers and ranges; it knows neither files nor messages.
+"""Live messages of the log, by segment. Plain numbers and ranges; knows neither files nor messages.
 
 A *pair* is a message in a queue: a message that reached three queues is three pairs. Each segment counts its live
-pairs, and has for each queue the seqs that this one has settled. That is all a checkpoint stores: what was published
-stands in the segments themselves.
+pairs, and has for each queue the seqs that this one has settled. A checkpoint stores no more than this: the segments
+themselves have the published messages.
 """
 
 from array import array
@@ -31,7 +31,7 @@ FORGOTTEN_MAX: Final = 4_096
 
 
 class Target(NamedTuple):
-    """Where messages went: their queues, and what a queue must know to put them in place. One id in each segment."""
+    """The queues of messages, and all a queue must know to put them in place. Has one id in each segment."""
 
     priority: int
     timed: bool
@@ -39,7 +39,7 @@ class Target(NamedTuple):
 
 
 class Index:
-    """Where a segment's records are: a point for every few KiB. Grows while the segment is written."""
+    """Positions of a segment's records: one for every few KiB. Grows while the segment is written."""
 
     __slots__ = ("offsets", "seqs")
 
@@ -202,7 +202,8 @@ class Ledger:
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []
-        # What came back to queues that count it, by queue: (first seq, last seq) -> deliveries. The highest is right.
+        # Returned messages of queues that count deliveries, by queue: (first seq, last seq) -> deliveries. The highest
+        # is right.
         self.returned: dict[int, dict[tuple[int, int], int]] = {}
         self._first_seqs: list[int] = []
         self._forgotten: set[int] = set()
@@ -315,14 +316,14 @@ class Missing(NamedTuple):
 
 @dataclass(slots=True)
 class Recovered:
-    """What a start found. `queues` has what lives, by id, as (priority, timed, messages); `reports` what is not normal.
+    """The result of a start. `queues`: live messages, by id, as (priority, timed, messages); `reports`: anomalies.
 
-    Below `next_queue_id` are the ids of all queues that messages in the log reached, also of those that do not exist: a
-    kill may leave a message whose queue was not on disk yet, and that is not to become another queue's.
+    Below `next_queue_id` are the ids of all queues that messages in the log reached, even if a queue does not exist: a
+    kill may leave a message whose queue was not on disk yet, and the message must not become another queue's.
 
     `redelivered` has messages that had been delivered before: (queue, first, last, deliveries); after a clean stop all
-    of them, else those of queues that limit it. `next_number` is what the next segment gets. `missing` are segments
-    that should be there.
+    of them, else those of queues with a delivery limit. `next_number` is the number of the next segment. `missing` are
+    segments that should be there.
     """
 
     ledger: Ledger = field(default_factory=Ledger)

@@ -1,7 +1,7 @@
-"""Newest: a small file in the data folder that says which segment was begun last.
+"""A small file in the data folder with the number of the segment that was begun last.
 
-It is on disk before the first batch of that segment is, and lies outside the log's own folder: by it a start knows that
-the newest segment is missing, or that the whole folder is. What a checkpoint lists is older than that.
+It is on disk before the first batch of that segment is, and lies outside the log's own folder: by it a start notices
+that the newest segment, or the whole folder, is missing. The list of a checkpoint is older.
 """
 
 from typing import TYPE_CHECKING, Final

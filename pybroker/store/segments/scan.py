@@ -13,7 +13,7 @@ from google_crc32c import extend
 from pybroker.store.format import FOOTER, PAYLOAD_MAX, RECORD, RECORD_OCTETS, check
 
 _NOTHING: Final = bytes(RECORD_OCTETS)
-# What every record has in its octets 7..9: a length below PAYLOAD_MAX, a type, no flags.
+# Octets 7..9 of every record: a length below PAYLOAD_MAX, a type, no flags.
 _MAYBE: Final = re.compile(rb"(?<=[\x00-\x0f])[\x01-\x06]\x00")
 _MAYBE_AT: Final = 8
 
@@ -43,7 +43,7 @@ def scan(octets: bytes, start: int, seed: int) -> Iterator[Found]:
 
 
 class _Next(Enum):
-    """What to do where no sound record begins."""
+    """The next step where no sound record begins."""
 
     WAIT = 0  # for more octets
     ZEROS = 1  # there is nothing but zeros
@@ -66,7 +66,7 @@ class Scanner:
         self._rest = b""
         # How many zeros were seen from `at` on, and nothing else. They are not kept.
         self._zeros = 0
-        # Where damage began whose end is not found yet (-1: nowhere), and the end of its last octet that is not 0.
+        # The offset of damage whose end is not found yet (-1: none), and the end of its last octet that is not 0.
         self._bad = self._bad_end = -1
 
     def feed(self, octets: bytes, *, final: bool = False) -> Iterator[Found]:

@@ -65,9 +65,9 @@ class _Joined:
 
 
 class Search:
-    """What of the `wanted` messages was found. `missing` counts those that were not, yet.
+    """The `wanted` messages that were found. `missing` counts the others.
 
-    `on_damage` learns once of each place where nothing could be read.
+    `on_damage` is called once for each place that could not be read.
     """
 
     __slots__ = ("_at", "_counts", "_firsts", "_joined", "_on_damage", "_seen", "_told", "missing")

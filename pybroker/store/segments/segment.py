@@ -1,7 +1,7 @@
 """SegmentFile: the reading side of one segment, piece by piece, and the way to seal it.
 
-Where a message lies on disk is known here alone. Damage is told of, never raised; a disk that cannot read raises
-DiskError.
+The only module that knows where a message lies on disk. Damage is reported, never raised; a disk that cannot read
+raises DiskError.
 """
 
 import errno
@@ -32,19 +32,19 @@ SCAN_OCTETS: Final = 4_194_304
 # A queue that wants messages back reads a little first, it may want no more, then twice as much each time, up to this.
 FIRST_OCTETS: Final = 65_536
 READ_OCTETS: Final = 1_048_576
-# What a disk loses at once, and how often a segment may have lost it.
+# The unit that a disk loses at once, and how many of them a segment may have lost.
 PAGE_OCTETS: Final = 4_096
 UNREADABLE_MAX: Final = 256
-# What lies between two places that are wanted is read too if it is less: cheaper than asking the disk twice.
+# A smaller gap between two wanted places is read too: cheaper than asking the disk twice.
 GAP_OCTETS: Final = 65_536
 
 
 class SegmentFile:
     """The segment `number` of the log with this epoch.
 
-    `complaint` says what is wrong with its header, empty: nothing; then `header` is None. Whatever it is like, the
-    records can be read: their crc tells which log and number they belong to. `seed` is what that begins from.
-    Raises VersionError for a segment of a newer program.
+    `complaint` says what is wrong with its header, or is empty; if the header is bad, `header` is None. The records can
+    be read even so: their crc, which begins with `seed`, tells which log and number they belong to. Raises VersionError
+    for a segment of a newer program.
     """
 
     def __init__(self, disk: "Disk", number: int, epoch: int) -> None:
@@ -130,9 +130,9 @@ class SegmentFile:
     def read_publishes(
         self, wanted: "Stretch", index: "Index", on_damage: "Callable[[Damaged], None]"
     ) -> "list[tuple[Run, range]]":
-        """Read messages back: runs, and which of their messages are wanted, ascending. What is missing is not there.
+        """Read messages back: runs, and which of their messages are wanted, ascending. Missing ones are left out.
 
-        `on_damage` learns of what could not be read on the way. The file may be growing meanwhile.
+        `on_damage` is called for each place that could not be read. The file may be growing meanwhile.
         """
         search = Search(wanted, on_damage)
         for start, stop in self._extents(wanted, index):

@@ -1,4 +1,4 @@
-"""What operators do with a data folder, beside the node: verify, repair, back up.
+"""Tools for a data folder, outside the node: verify, repair, back up.
 
-Owns the reports of these. Does not know who asked, nor how a report is shown.
+Owns their reports. Does not know who asked, nor how a report is shown.
 """

@@ -5,9 +5,9 @@
     backup/groups/local/seg.*      segments, up to the last batch that was on disk at that moment
     backup/groups/local/ckpt.*     the checkpoint of that moment
 
-The log's moment comes first, the definitions are read after it: whatever message is in the log, its queue had been on
-disk before. What was deleted between the two is deleted in the backup, as it is in the node. The manifest is written
-last, so that what has none is no backup.
+The moment of the log is taken first, the definitions are read after it: the queue of every message in the log had been
+on disk before. Nouns that are deleted between the two are deleted in the backup, as they are in the node. The manifest
+is written last, so that a folder without one is no backup.
 """
 
 import json
@@ -45,7 +45,7 @@ class BackupError(Exception):
 
 
 class Moment(NamedTuple):
-    """What a node holds still for a backup: the checkpoint's ticket; segments and how many octets count (0: all)."""
+    """Files that a node holds still for a backup: the checkpoint's ticket; segments and their octets (0: all)."""
 
     node: str
     ticket: int
@@ -61,7 +61,7 @@ class File(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """What a backup says of itself. `created_ms` is wall time, `definitions` how many there are."""
+    """The manifest of a backup. `created_ms` is wall time, `definitions` how many there are."""
 
     node: str
     created_ms: int

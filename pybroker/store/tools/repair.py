@@ -48,7 +48,7 @@ def repair(data: "Path") -> Work:
     found = Recovery(disk, known, _nobody).run()
     if found.cut:
         done.append(found.cut)
-    # What it complained of is told when it is taken out.
+    # Damage is reported when it is taken out.
     done += [report for report in found.reports if not report.startswith("the log is damaged")]
     done += _set_aside_checkpoints(disk)
     numbers = [number for name in disk.names() if (number := segment_number(name)) is not None]

@@ -1,7 +1,7 @@
-"""Survey: reads all there is of a log, changes nothing, and says what is not as it was written.
+"""Verification of a whole log: reads all of it, changes nothing, and reports whatever is not as it was written.
 
-Recovery asks what lives; this asks whether every octet is sound, also of what nobody needs any more. What a kill may
-leave behind (a torn tail, a segment without a footer) is told apart from damage.
+Recovery finds live messages; this checks every octet, also of messages that nobody needs any more. The traces of a kill
+(a torn tail, a segment without a footer) are told apart from damage.
 """
 
 from collections.abc import Generator, Mapping
@@ -25,7 +25,7 @@ Steps = Generator[tuple[int, int], None, None]
 
 @dataclass(slots=True)
 class Survey:
-    """What was found: `damage` has a sentence for each thing that is not sound, `notes` what a kill explains."""
+    """The findings: `damage` has a sentence for each unsound thing, `notes` the traces of a kill."""
 
     segments: int = 0
     batches: int = 0
