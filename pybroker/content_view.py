@@ -1,4 +1,4 @@
-"""What a content's octets say: header frame and body frames, as a run keeps them (AMQP §4.2.6).
+"""Views of a content's octets: header frame and body frames, as a run keeps them (AMQP §4.2.6).
 
      0        1         3        7         9        11          19            7 + size
      type 2 | channel | size   | class 60 | weight | body size | properties | frame-end | body frames ...

@@ -7,7 +7,7 @@ import resource
 import sys
 from typing import Final
 
-# What a call fails with when the process, or the machine, has no descriptor left.
+# Errors of a call when the process, or the machine, has no descriptor left.
 NONE_LEFT: Final = frozenset((errno.EMFILE, errno.ENFILE))
 
 

@@ -1,4 +1,4 @@
-"""Where things are when nobody says otherwise: node name, folders, the control socket; and which nodes run here.
+"""Default places: node name, folders, the control socket; and the nodes that run here.
 
 Shared by the daemon, which creates these places, and by pybrokerctl, which looks for the daemon in them. Nothing here
 creates, opens or keeps anything but a trial connection. Root and the systemd unit use the system's folders (the unit
@@ -41,7 +41,7 @@ def log_dir() -> Path:
 def runtime_dir() -> Path:
     """Return the folder of the control socket: the usual one, or one in the data folder if that is another user's."""
     usual = usual_runtime_dir()
-    # What root and systemd use was made for them.
+    # The folders of root and systemd were made for them.
     chosen = os.geteuid() == 0 or bool(os.environ.get("RUNTIME_DIRECTORY"))
     if usual is None or (not chosen and taken_by_another(usual)):
         return data_dir() / "run"

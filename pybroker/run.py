@@ -19,8 +19,8 @@ RUN_MESSAGES_MAX: Final = 4_096
 RUN_OCTETS_MAX: Final = 262_144
 # An old entry with less than this part of its run gets a run of its own.
 PIN_PARTS: Final = 8
-# The content header frame has the body's size in its octets 11..18 (AMQP §4.2.6.1). Where sizes differ these are read
-# for each message several times: `map` of this takes half as long as a comprehension.
+# The content header frame has the body's size in its octets 11..18 (AMQP §4.2.6.1). If sizes differ they are read
+# several times for each message: `map` of this takes half as long as a comprehension.
 _size_octets: Final = itemgetter(slice(11, 19))
 
 # Traits.wants: what a headers-minded reader must look at before a message of this kind can be routed or delivered.
@@ -33,7 +33,7 @@ WANTS_DELAY: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What the broker must know of a message's properties, and nothing else of them.
+    """The attributes of a message that the broker must know, read off its properties.
 
     `ttl_ms` is the `expiration` property; `priority` as published (0..255); `wants` a set of WANTS_ bits.
     """
@@ -46,18 +46,18 @@ class Traits:
 
 PLAIN_TRAITS: Final = Traits()
 
-# What Python keeps around each content: the bytes object, and a pointer to it.
+# Python's overhead for each content: the bytes object, and a pointer to it.
 BYTES_OCTETS: Final = getsizeof(b"")
 POINTER_OCTETS: Final = 8
 AROUND_OCTETS: Final = BYTES_OCTETS + POINTER_OCTETS
-# Where a content of a packed run begins.
+# The offset of a content in a packed run.
 END_OCTETS: Final = 4
-# What there is of a run besides: itself, its list, one queue's entry. Where each message has its own it is the most.
+# Overhead of a run: itself, its list, one queue's entry. It is most of the size if each message has a run of its own.
 RUN_OCTETS: Final = 406
 
 
 class Held:
-    """What all runs take in memory, about. Counted by run: one shared by several queues counts once."""
+    """Approximate memory of all runs. Counted by run: one shared by several queues counts once."""
 
     __slots__ = ("octets",)
 
@@ -70,7 +70,7 @@ held: Final = Held()
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Where a message was published to. `tail` ends its basic.deliver: both names as shortstrs, and the frame-end."""
+    """Exchange and routing key of a publish. `tail` ends its basic.deliver: both as shortstrs, and the frame-end."""
 
     exchange: str
     routing_key: str
@@ -216,7 +216,7 @@ class Run:
         if n == self.count:
             return self.body_octets
         if indexes.start == self._seam and n == self.count - self._seam:
-            # What publishers append reaches its queues, and mostly a consumer, batch by batch.
+            # Appended messages reach their queues, and mostly a consumer, batch by batch.
             return self.body_octets - self._seam_octets
         return sum(map(int.from_bytes, map(_size_octets, self.take(indexes))))
 

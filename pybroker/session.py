@@ -8,21 +8,21 @@ import logging
 from collections import deque
 from typing import Any, Final
 
-# What one peer sent may cost this much of a turn; a message to a thousand queues is a millisecond, and a chunk has two
-# thousand of them.
+# The time of a turn that one peer's input may take; a message to a thousand queues is a millisecond, and a chunk has
+# two thousand of them.
 RECEIVE_MS: Final = 10
-# What those read together that are in the middle of large bodies and ask for more.
+# Octets that all sessions in the middle of large bodies read together, if they ask for more.
 LARGE_READ_OCTETS: Final = 2_097_152
 
 log = logging.getLogger("pybroker")
 
 
 class Turn:
-    """What waits for the end of the loop turn: sessions with output, queues with something to deliver.
+    """Work for the end of the loop turn: sessions with output, queues with something to deliver.
 
     `wake` is called when the first of either appears; `net/loop_cycle.py` overrides it to ask the event loop for a call
     back. In tests nobody overrides it, and they run the turn by hand. `receive_ms` is how long a session may work on
-    what it received, `large_octets` how much one may read that is in the middle of large bodies.
+    its input, `large_octets` how much a session may read in the middle of large bodies.
     """
 
     __slots__ = ("large_octets", "queues", "receive_ms", "sessions", "woken")

@@ -24,7 +24,7 @@ _STATUS: Final = "'pybrokerctl status' names the version of Python and all paths
 _MEMORY: Final = "'pybrokerctl memory_breakdown' shows the memory use"
 _SUSPEND: Final = "'pybrokerctl suspend_listeners' and 'close_all_connections' keep clients away"
 
-# What it does in RabbitMQ, why it does not exist here, what to do instead.
+# For each: its effect in RabbitMQ, why it does not exist here, what to do instead.
 _ROWS: Final[dict[str, tuple[str, str, str]]] = {
     # Clusters
     "join_cluster": ("adds the node to a cluster", _ALONE, _COPY),

@@ -17,7 +17,7 @@ from pybrokerctl.locate import Target
 
 TOOL: Final = "pybroker.daemon.offline_tool"
 HOLD: Final = "hold_log"
-# What is half done is taken back in this time.
+# Unfinished work is undone in this time.
 END_S: Final = 30
 
 

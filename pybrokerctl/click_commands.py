@@ -14,7 +14,7 @@ from pybroker.control.spec import Command, Field
 from pybrokerctl.command_line import LOCAL_NAMES, PROGRAM, accepted, find
 from pybrokerctl.general import ABOUT, EVERYWHERE, WATCH, WATCH_S, General
 
-# What general options are called in click's contexts, apart from a command's own arguments of the same name.
+# Prefix of general options in click's contexts, which tells them from a command's own arguments of the same name.
 PREFIX: Final = "general_"
 
 # Called with a kind of name (`Arg.names`), words that are known, the line's values by name, and what is typed so far.

@@ -38,7 +38,7 @@ class TimedOut(Exception):
 
 
 class Patience(Protocol):
-    """What a person sees while an answer is awaited."""
+    """Display for a person while an answer is awaited."""
 
     def wait(self) -> None:
         """Show that time goes by; called every TICK_S."""

@@ -1,7 +1,7 @@
-"""Command lines: words into a value, `Parsed`, and what is wrong with them in rabbitmqctl's text and code.
+"""Command lines: words into a value, `Parsed`, and errors with rabbitmqctl's texts and codes.
 
-Only the chosen command's file is loaded, and no library: what parses is half of what a call costs. Where shells
-complete, click reads the same specifications (click_commands.py); that both read a line alike is a test.
+Only the chosen command's file is loaded, and no library: parsing is half of the cost of a call. For completion in
+shells click reads the same specifications (click_commands.py); a test checks that both read a line alike.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ COMPLETION_VARIABLE: Final = "_PYBROKERCTL_COMPLETE"
 
 
 class Parsed(NamedTuple):
-    """What a command line says: the command, None without one, its arguments, and the general options."""
+    """A parsed command line: the command, None without one, its arguments, and the general options."""
 
     command: Command | None
     given: dict[str, Any]
@@ -34,7 +34,7 @@ class UnknownCommand(Exception):
 
 
 class Option(NamedTuple):
-    """What a flag stands for: a general option by its name, or a field of the command."""
+    """The meaning of a flag: a general option by its name, or a field of the command."""
 
     name: str
     takes_value: bool
@@ -72,7 +72,7 @@ class CommandLine:
         if "help" in general:
             return Parsed(command, {}, general)
         given = _given(command, found, words)
-        # What can be asked for may be missing.
+        # Arguments that can be prompted for may be missing.
         if any(field.required and field.name not in given and not field.arg.prompt for field in command.fields()):
             raise BadArguments("not enough arguments.")
         if words:

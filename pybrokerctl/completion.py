@@ -1,4 +1,4 @@
-"""What a shell completes: options and commands by click, names by asking the running node, quickly or not at all."""
+"""Completion in a shell: options and commands by click, names by asking the running node, quickly or not at all."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ Item = CompletionItem[str]
 TIMEOUT_S: Final = 0.5
 # More than anybody reads; the shell asks before it shows a hundred.
 NAMES_MAX: Final = 1_000
-# What is listed for a kind of name: command, column, and whether a virtual host is chosen.
+# The listing for a kind of name: command, column, and whether a virtual host is chosen.
 LISTINGS: Final = {
     "queue": ("list_queues", "name", True),
     "exchange": ("list_exchanges", "name", True),
@@ -38,7 +38,7 @@ LISTINGS: Final = {
     "user": ("list_users", "user", False),
     "connection": ("list_connections", "pid", False),
 }
-# What no shell takes for more than itself within a word.
+# Characters without a special meaning within a word in any shell.
 SAFE: Final = frozenset("_-+.,/:@%=^")
 
 

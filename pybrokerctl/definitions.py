@@ -29,7 +29,7 @@ STANDARD: Final = "-"
 # Of this some may be blanks.
 FILE_OCTETS_MAX: Final = 4 * DOCUMENT_OCTETS_MAX
 
-# What RabbitMQ's modules that hash passwords are called.
+# Prefix of RabbitMQ's modules that hash passwords.
 HASHES: Final = "rabbit_password_hashing_"
 HASH_ADVICE: Final = f"(for new passwords, set password_hashing_module = {HASHES}sha256 in pybroker.conf)"
 

@@ -1,4 +1,4 @@
-"""What pybrokerctl ends with: rabbitmqctl's use of sysexits.h, and the shell's own codes for a signal."""
+"""Exit codes of pybrokerctl: rabbitmqctl's use of sysexits.h, and the shell's own codes for a signal."""
 
 from typing import Final
 

@@ -13,20 +13,20 @@ SHELLS: Final = ("bash", "zsh", "fish")
 
 
 class HelpArgs(NamedTuple):
-    """What to explain."""
+    """The command to explain."""
 
     command: Annotated[str | None, Arg("command to explain; default: list all commands", names="command")] = None
     list_commands: Annotated[bool, Arg("list only the names of the commands", "--list-commands")] = False
 
 
 class CompletionArgs(NamedTuple):
-    """Which shell."""
+    """The shell."""
 
     shell: Annotated[str, Arg(f"the shell: {', '.join(SHELLS)}", choices=SHELLS)]
 
 
 class AutocompleteArgs(NamedTuple):
-    """What is typed already."""
+    """The words typed so far."""
 
     prefix: Annotated[str, Arg("beginning of a command's name", names="command")]
 

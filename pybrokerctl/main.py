@@ -40,7 +40,7 @@ def _open_missing_streams() -> None:
 
 
 def _interrupted() -> int:
-    # What is half written is not wanted any more, and Python would try to flush it at exit.
+    # Drop unfinished output: Python would try to flush it at exit.
     try:
         sys.stdout.flush()
     except (OSError, KeyboardInterrupt):

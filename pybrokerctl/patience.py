@@ -1,4 +1,4 @@
-"""What a person at a terminal sees while a command works: nothing for a moment, then that it does, and how far."""
+"""Progress of a command on a terminal: nothing for a moment, then that it works, and how far it is."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ from pybrokerctl import terminal
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-# What answers by then needs no excuse.
+# An answer by then needs no display.
 SILENT_S: Final = 0.5
 
 

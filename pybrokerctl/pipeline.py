@@ -1,7 +1,7 @@
 """The commands of the pipeline: its program is started and its answer shown; reports that it made are read and shown.
 
-The program is a process of its own, because Spark takes seconds and half a gigabyte that nobody else should pay. What
-it says meanwhile goes to standard error by itself. A report is a file: showing it starts nothing.
+The program is a process of its own, because Spark takes seconds and half a gigabyte that nobody else should pay. Its
+messages go to standard error directly. A report is a file: showing it starts nothing.
 """
 
 import json

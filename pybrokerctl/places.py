@@ -1,4 +1,4 @@
-"""Where telemetry and warehouse are: what was named, else beside the data of the node that is meant, if it answers."""
+"""Folders of telemetry and warehouse: as given, else beside the data of the chosen node, if it answers."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the other end of a stream is: a person's terminal or a pipe, its width, whether it takes colour.
+"""The other end of a stream: a person's terminal or a pipe, its width, whether it takes colour.
 
 NO_COLOR (no-color.org) and TERM=dumb are honoured here and nowhere else.
 """

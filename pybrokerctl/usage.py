@@ -1,4 +1,4 @@
-"""What `--help` says: usage lines, the list of commands, a command's page; all read off the specifications.
+"""Texts of `--help`: usage lines, the list of commands, a command's page; all read off the specifications.
 
 On a terminal lines are wrapped at its width; in a pipe they are as long as they are.
 """
@@ -13,7 +13,7 @@ from pybrokerctl.command_line import LOCAL_NAMES, PROGRAM, find
 from pybrokerctl.general import ABOUT, EVERYWHERE, further
 
 GENERAL_USAGE: Final = f"{PROGRAM} [--node <node>] [--timeout <timeout>] [--quiet] <command> [<command options>]"
-# Where the texts begin behind names; longer names have a line of their own.
+# The column where texts begin, after the names; longer names have a line of their own.
 TEXT_COLUMN: Final = 33
 # How alike two names are, of 1, when nothing else can be meant.
 SURE: Final = 0.9
@@ -91,7 +91,7 @@ def general_options() -> list[tuple[str, str]]:
 
 def shown_by_default(command: Command) -> tuple[str, ...]:
     """Return the columns shown when none are asked for."""
-    # Where the arguments decide, they all have defaults.
+    # If the columns depend on the arguments, these all have defaults.
     shown = command.shown(command.args()) if callable(command.default) else command.default
     return shown or tuple(column.name for column in command.columns)
 

@@ -124,6 +124,28 @@ def test_public_things_have_docstrings():
     report(findings)
 
 
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"')`]*\s+|\n\n")
+PRONOUN = re.compile(r"(What|Whatever|Where|Wherever|Who|Whoever|Whom|Whose|Those|That)\b")
+
+
+def docstrings(source: Source) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Module | ast.ClassDef | Function) and (text := ast.get_docstring(node)):
+            yield node.body[0].lineno, text
+
+
+def test_docstrings_name_their_subjects():
+    """A sentence may ask with these words, but opens with none of them to stand for a noun."""
+    findings = []
+    for source in sources():
+        for line, text in docstrings(source):
+            for sentence in SENTENCE_END.split(text):
+                opening = PRONOUN.match(sentence)
+                if opening and not sentence.endswith("?"):
+                    findings.append(f"{source.where}:{line} opens a sentence with {opening[1]}: name the thing.")
+    report(findings)
+
+
 def test_no_bare_except():
     report(
         [

@@ -1,6 +1,6 @@
 """A channel as an application sees it: all of AMQP's methods, in AMQP's own words.
 
-What is shared by them is in `channel_core`; they themselves in `declaring`, `publishing` and `consuming`.
+`declaring`, `publishing` and `consuming` have the methods, `channel_core` the state that they share.
 """
 
 from types import TracebackType

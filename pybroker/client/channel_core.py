@@ -1,7 +1,8 @@
-"""A channel's state, and what comes in on it. What an application calls is in `declaring`, `publishing`, `consuming`.
+"""A channel's state and input. The methods for applications are in `declaring`, `publishing` and `consuming`.
 
-The reader calls `receive_*`; it assembles, matches, hands over to the lane and never waits. `_refusal` is why calls are
-refused: it is set before waiting calls are woken, and is looked at after they began to wait, so none is missed.
+The reader calls `receive_*`, which assembles contents, matches replies, hands over to the lane and never waits.
+`_refusal` is why calls are refused: it is set before waiting calls are woken, and calls look at it after they began to
+wait, so none misses it.
 """
 
 import contextlib

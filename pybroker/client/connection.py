@@ -49,13 +49,12 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("pybroker.client")
 
-# What the broker closes a connection with when it is not to blame on us: forced, short of resources, or broken.
+# Codes of a close by the broker that is not the client's fault: forced, short of resources, or broken.
 _RECOVERABLE: Final = frozenset({320, 506, 541})
 
 
 class Connection(Notices):
-    """An AMQP connection. Made by `connect`; as a context manager it closes at the end. What a program leaves open is
-    closed when it ends; one that a signal kills takes along what it published in the last milliseconds.
+    """An AMQP connection. Made by `connect`; as a context manager it closes at the end.
 
     Handlers (`on_...`) are called on the executor, one at a time and in order, never by the reader.
     """
@@ -106,7 +105,7 @@ class Connection(Notices):
 
     @property
     def server_properties(self) -> Table:
-        """What the broker says of itself [connection.start]."""
+        """The broker's description of itself [connection.start]."""
         return self._link.agreed.server_properties
 
     def channel(self, number: int | None = None) -> Channel:

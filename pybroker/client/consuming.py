@@ -55,10 +55,11 @@ class Consuming(ChannelCore):
     ) -> str:
         """Let `on_message(message)` be called for each message of the queue; return the consumer's tag.
 
-        `on_cancel(consumer_tag)` is called when the broker ends the consumer, e.g. because the queue was deleted. What
-        `on_message` raises is logged and given to the connection's handler; the message stays unacknowledged. With
-        `no_wait` the call returns when it is sent, and a refusal closes the channel, as `on_close` hears. `no_local` is
-        the broker's to mean: pybroker keeps this connection's messages out of an exclusive queue, RabbitMQ ignores it.
+        `on_cancel(consumer_tag)` is called when the broker ends the consumer, e.g. because the queue was deleted.
+        Exceptions of `on_message` are logged and given to the connection's handler; the message stays unacknowledged.
+        With `no_wait` the call returns when it is sent, and a refusal closes the channel, which calls `on_close`. The
+        broker decides on `no_local`: pybroker keeps this connection's messages out of an exclusive queue, RabbitMQ
+        ignores it.
 
         Raises NotFound (404), AccessRefused (403) for an exclusive consumer's queue; ValueError for a tag that is in
         use on this channel.

@@ -1,6 +1,6 @@
 """Exchanges, queues, bindings: the methods of a channel that declare and delete them [exchange.*, queue.*].
 
-What succeeds is remembered, so that a recovery can do it again.
+Successful declarations are remembered, so that a recovery can repeat them.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _NONE: Final[Mapping[str, Any]] = {}
 
 
 class DeclareOk(NamedTuple):
-    """What the broker says of a queue: its name, ready messages, consumers."""
+    """The broker's answer about a queue: its name, ready messages, consumers."""
 
     queue: str
     message_count: int

@@ -1,8 +1,8 @@
 """Callbacks: on an executor, one at a time and in order in each lane, lanes beside each other (S4).
 
-A channel has one lane, the connection another one for its own events. There is no thread for a lane: while it has
-items, one task of it is on the executor, which works off a share and queues up again behind the others. So parallelism
-is min(lanes with work, threads). What is in an item is not known here.
+A channel has one lane, the connection another one for its own events. A lane has no thread: while it has items, one
+task of it is on the executor, which runs a share of them and queues up again behind the others. So parallelism is
+min(lanes with work, threads). Does not know what an item is.
 """
 
 import logging

@@ -1,9 +1,9 @@
-"""What goes wrong, as exceptions: what the broker said bears the name of its reply code, what we found does not.
+"""Exceptions: errors sent by the broker are named after their reply code, errors found by the client are not.
 
     AmqpError        the broker closed a channel or the connection: NotFound is 404, PreconditionFailed 406 ...
     ClientError      found on this side: a lost connection, a time-out, a publish that was refused
 
-The call that caused it raises what the broker said; calls that come later raise `ChannelClosed` or `ConnectionClosed`,
+The call that caused an error raises what the broker sent; later calls raise `ChannelClosed` or `ConnectionClosed`,
 whose `reason` is that error.
 """
 

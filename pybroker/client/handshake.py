@@ -20,7 +20,7 @@ _ACCESS_REFUSED: Final = 403
 # The most a frame may have before tune says otherwise is 4,096 (AMQP §4.2.3); brokers with many properties exceed it.
 _FRAME_OCTETS_MAX: Final = 1 << 17
 
-# What a TLS server answers to AMQP's header: a record of type alert (RFC 8446 §5.1).
+# The answer of a TLS server to AMQP's header: a record of type alert (RFC 8446 §5.1).
 _TLS_ALERT: Final = b"\x15\x03"
 
 CAPABILITIES: Final = (
@@ -34,7 +34,7 @@ CAPABILITIES: Final = (
 
 
 class Agreed(NamedTuple):
-    """What both sides settled on; `rest` are octets that came behind open-ok."""
+    """The parameters that both sides agreed on; `rest` are octets that came behind open-ok."""
 
     channel_max: int
     frame_octets_max: int
@@ -103,7 +103,8 @@ class _Handshake:
 
     def _send(self, octets: bytes) -> None:
         left = memoryview(octets)
-        # Who hung up may have said why before (a TLS alert): the read that follows tells it, or fails likewise.
+        # A peer that hung up may have said why before (a TLS alert): the read that follows returns it, or fails
+        # likewise.
         with contextlib.suppress(ConnectionError):
             while left or not self._stream.flush():
                 sent = self._stream.send(left) if left else 0

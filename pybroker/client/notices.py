@@ -1,4 +1,4 @@
-"""What happens to a connection, told to whoever asked to be told: handlers, and the fate of callbacks that fail.
+"""Notification of a connection's events: handlers, and the treatment of callbacks that fail.
 
 Handlers are callbacks like others: called on the executor, one at a time and in order, never by the reader.
 """

@@ -1,6 +1,6 @@
-"""What a connection is made with: plain values, so that options can be pickled and sent to where they are used.
+"""Options of a connection: plain values, so that they can be pickled and sent to where they are used.
 
-Who parses a URI into them is `uri`; what becomes of them is the connection's.
+`uri` parses a URI into them; `connection` uses them.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ AMQPS_PORT = 5671
 
 
 class Address(NamedTuple):
-    """Where a broker listens."""
+    """The address of a broker."""
 
     host: str = "localhost"
     port: int = AMQP_PORT

@@ -1,4 +1,4 @@
-"""What waits to be sent on one connection: whole frames from any thread, one system call for many of them.
+"""Output of one connection that waits to be sent: whole frames from any thread, one system call for many of them.
 
 A single message is sent at once. When messages follow each other closely they are gathered until there are
 GATHER_OCTETS of them or until the writer's next turn, a millisecond later: a system call for each would cost more than

@@ -34,8 +34,8 @@ class Publishing(ChannelCore):
     ) -> int:
         """Publish a message; return its delivery tag in confirm mode, else 0.
 
-        What the broker thinks of it comes later: see `confirm_select`, `on_return`. While the broker takes no messages
-        the call waits, up to `blocked_timeout_s`.
+        The broker's verdict comes later: see `confirm_select`, `on_return`. While the broker takes no messages, the
+        call waits up to `blocked_timeout_s`.
 
         >>> channel.basic_publish("", "orders", b"...", Properties(delivery_mode=2))  # doctest: +SKIP
 

@@ -1,6 +1,6 @@
 """The thread that reads one connection: octets -> frames -> the channel they are for. It never runs user code (S4).
 
-What a frame means is the receiver's: the channel's, and for channel 0 the connection's.
+Does not know what a frame means: its receiver does, which is the channel, or for channel 0 the connection.
 """
 
 import logging
@@ -18,7 +18,7 @@ _log = logging.getLogger("pybroker.client")
 
 
 class Receiver:
-    """Who takes the frames of one channel number. Called by the reader only; must not wait."""
+    """Takes the frames of one channel number. Called by the reader only; must not wait."""
 
     __slots__ = ()
 

@@ -1,8 +1,7 @@
-"""Automatic recovery (S4, RabbitMQ's Java client): after a lost link a new one, and on it all that was there before.
+"""Automatic recovery (S4, RabbitMQ's Java client): a lost link is replaced, and all that was on it restored.
 
-Channels with qos, confirm and tx mode; then exchanges, queues, bindings; then consumers. It is a thread that lives
-until that is done. What was published and not confirmed is not sent again: only the application knows
-whether it may be.
+First channels with qos, confirm and tx mode; then exchanges, queues, bindings; then consumers. Recovery is a thread
+that lives until that is done. Unconfirmed messages are not sent again: only the application knows whether they may be.
 """
 
 import logging

@@ -16,7 +16,7 @@ from typing import Final
 from pybroker.client.options import Tls
 from pybroker.client.stream import READ_OCTETS, Stream
 
-# What is encrypted at a time: four records.
+# Octets that are encrypted at a time: four records.
 _PIECE_OCTETS: Final = 1 << 16
 
 

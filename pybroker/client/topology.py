@@ -1,7 +1,7 @@
-"""What the application declared on a connection, so that recovery can declare it again (S4: topology recovery).
+"""Declarations of the application on a connection, so that recovery can repeat them (S4: topology recovery).
 
-It remembers what succeeded, in the order in which it must come back: exchanges, queues, bindings. What is only looked
-at (`passive`) or predeclared (`amq.`) is not ours to make. Consumers are the channels'.
+Remembers successful declarations, in the order in which they must be repeated: exchanges, queues, bindings. Passive
+declarations and predeclared nouns (`amq.`) are not remembered. Consumers belong to the channels.
 """
 
 import threading
@@ -44,7 +44,7 @@ class BindingRecord(NamedTuple):
 
     @property
     def key(self) -> tuple[bool, str, str, str, bytes]:
-        """What makes it the same binding as another one."""
+        """The identity of the binding."""
         return self.to_exchange, self.destination, self.source, self.routing_key, encode_table(self.arguments)
 
 

@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
 
 
 def entries(lines: Iterable[bytes], wanted: Wanted) -> Iterator[dict[str, Any]]:
-    """Yield the wanted entries from the last one back; `lines` come so. What is no entry is passed over."""
+    """Yield the wanted entries, the last one first, as `lines` are ordered. Skip lines that are no entries."""
     # Most lines of a long log are another's: to look for the name costs a tenth of parsing them.
     mark = b"" if wanted.name is None else json.dumps(wanted.name).encode()
     for line in lines:

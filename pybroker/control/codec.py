@@ -40,9 +40,9 @@ TYPE_NAMES: Final = {
 
 
 class Request(NamedTuple):
-    """What a caller asks for: a command, its arguments by name, and whether he wants to hear of its progress.
+    """A caller's request: a command, its arguments by name, and whether it wants reports of progress.
 
-    `held` is what a node said that it holds still, for a command that works beside it.
+    `held` is the node's answer about the files that it holds still, for a command that works offline.
     """
 
     command: str

@@ -59,7 +59,7 @@ class Listed(NamedTuple):
 
 
 class Value(NamedTuple):
-    """The answer of a command that lists nothing: None, a sentence or a document. What it changed is on disk."""
+    """The answer of a command that lists nothing: None, a sentence or a document. Its changes are on disk."""
 
     value: Any
 
@@ -181,7 +181,7 @@ def check_app(command: Command, controller: "Controller") -> None:
 
 
 def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Answer:
-    """Yield the rows, a slice at a time. What the first row refuses comes before anything is yielded."""
+    """Yield the rows, a slice at a time. A refusal by the first row is raised before anything is yielded."""
     count, first = 0, True
     while (batch := list(islice(nouns, ROWS_PER_SLICE))) or first:
         count += len(batch)
@@ -191,9 +191,9 @@ def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Answer:
 
 
 def _stream(batches: Iterator[list[Any]]) -> Answer:
-    """Yield what comes, a row for each thing; a slice without rows where nothing has come, so that callers are seen.
+    """Yield items as they come, a row for each; if none came, a slice without rows, so that callers are seen.
 
-    What the first batch refuses comes before anything is yielded.
+    A refusal by the first batch is raised before anything is yielded.
     """
     count, first = 0, True
     for batch in batches:

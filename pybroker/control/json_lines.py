@@ -1,6 +1,6 @@
-"""Documents that come in lines behind a request: read a line at a time, so that nobody waits for long ones.
+"""Documents that come in lines after a request: read a line at a time, so that nobody waits for long ones.
 
-For the commands that take definitions. What a document means is the core's.
+For the commands that take definitions. Does not know what a document means.
 """
 
 from collections.abc import Generator

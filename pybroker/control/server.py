@@ -48,7 +48,7 @@ SLICE_PAUSE_S: Final = 0.002
 PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
 
-# What a peer sends, line by line.
+# Input of a peer, line by line.
 Lines = Generator[bytes, None, None]
 
 log = logging.getLogger("pybroker")

@@ -1,4 +1,4 @@
-"""What a control command is: its arguments, columns, effect and where it runs. One description, read by both programs.
+"""Specification of a control command: its arguments, columns, effect and where it runs, read by both programs.
 
 pybrokerctl makes options, help, man page and tables of it; the daemon validates requests with it and runs it. Each
 command is one file of `commands/`. Knows neither sockets nor click, and loads neither gevent nor the broker:
@@ -115,7 +115,7 @@ WAIT_S: Final = 0.01
 
 
 class Node(NamedTuple):
-    """What a command runs on: the broker, the daemon around it, and a pause (in seconds) in which others go on.
+    """The node that a command runs on: broker, daemon, and a pause (in seconds) in which others go on.
 
     For a command that is `beside` there is a `tool` in place of both. `lines` are the values that the caller of one
     that `takes_lines` sends after the request, up to the last. `user` is the one who runs it.
@@ -146,24 +146,27 @@ class Node(NamedTuple):
 class Command(NamedTuple):
     """One command. `run` gets the node, which knows the acting user, and an instance of `args`.
 
-    `access` is the tag that a user needs to run it, as RabbitMQ's management interface means tags (`access.py`). One
-    that disregards the permissions of the acting user asks for an administrator, unless it only reads one virtual host.
+    `access` is the tag that a user needs to run it, as RabbitMQ's management interface means tags (`access.py`). A
+    command that disregards the permissions of the acting user needs an administrator, unless it only reads one virtual
+    host.
 
-    It returns None, a sentence that `-s` hides, a document (dict), or, with `columns`, an iterable of the nouns they
+    `run` returns None, a sentence that `-s` hides, a document (dict), or, with `columns`, an iterable of the nouns they
     are read off; the iterable is asked for more only as fast as the peer reads. With columns it may still return a
-    document, for arguments that want no table. Long work is a generator of Progress
-    that returns the answer; it is left undone when the caller goes away. `banner` is a template over the
-    arguments, `{node}` and `{timeout}`, or a function of the arguments that returns one. `warn` says what is odd about
-    the arguments, on stderr, and nothing is refused for it. `default` names the columns shown when none are asked for,
-    or is a function of the arguments that does. `app` is the state the node must be in. With `ends_daemon` pybrokerctl
-    waits until the process is gone, with `awaits_daemon` until there is one and it refuses with EX_TEMPFAIL no more.
-    The document of one that is `composed` holds `calls`: names and arguments of the commands whose answers pybrokerctl
-    shows one after another. One that is `beside` the node runs in a process of its own, on files: "held" by the node
-    unless its `data_dir` is given, or "alone", without any node. Those of the "pipeline" return the words of its
-    program's command line, those of its "results" the name of a report that it has made. `check` looks at the arguments
-    together, in both programs, and raises BadArguments. To one that `takes_lines` the caller sends lines behind the
-    arguments when he is asked to; its answer ends the conversation. One that `streams` text or JSON returns an iterator
-    of lists: what came since the last one, which may be nothing.
+    document, for arguments that want no table. Long work is a generator of Progress that returns the answer; it is
+    abandoned when the caller goes away.
+
+    `banner` is a template over the arguments, `{node}` and `{timeout}`, or a function of the arguments that returns
+    one. `warn` returns a warning about odd arguments for stderr, and refuses nothing. `check` looks at the arguments
+    together, in both programs, and raises BadArguments. `default` names the columns shown when none are asked for, or
+    is a function of the arguments that does. `app` is the state the node must be in. With `ends_daemon` pybrokerctl
+    waits until the process is gone, with `awaits_daemon` until there is one and it no longer refuses with EX_TEMPFAIL.
+
+    The document of a `composed` command holds `calls`: names and arguments of commands whose answers pybrokerctl shows
+    one after another. A command `beside` the node runs in a process of its own, on files: "held" by the node unless its
+    `data_dir` is given, or "alone", without any node. A "pipeline" command returns the words of its program's command
+    line, a "results" command the name of a report that the program has made. If it `takes_lines`, the caller sends
+    lines after the arguments when it is asked to; the answer ends the conversation. If it `streams` text or JSON, it
+    returns an iterator of lists: the items that came since the last list, which may be none.
     """
 
     name: str

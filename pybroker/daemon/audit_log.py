@@ -1,7 +1,7 @@
-"""The audit log: `NODENAME-audit.log` beside the node's log, one JSON object a line (core/events/audit.py says what).
+"""The audit log: `NODENAME-audit.log` beside the node's log, one JSON object a line (core/events/audit.py).
 
-A thread of its own writes: the loop puts entries into a queue and goes on. What comes faster than the disk takes it is
-dropped and counted, and the log says how much that was.
+A thread of its own writes: the loop puts entries into a queue and goes on. Entries that come faster than the disk takes
+them are dropped and counted, and the log reports the number.
 """
 
 import logging
@@ -23,7 +23,7 @@ WAITING_MAX: Final = 20_000
 # How long the thread gathers: a write for each entry would wake it, and take the loop's turn, each time.
 GATHER_S: Final = 0.05
 WARN_S: Final = 60.0
-# What is read of the file's end at a time, and at most: some forty thousand entries.
+# Octets that are read of the file's end at a time, and at most: some forty thousand entries.
 BLOCK_OCTETS: Final = 32_768
 READ_OCTETS_MAX: Final = 16_777_216
 # After each: a block is a millisecond or two of parsing. With none gevent comes back dozens of times before it looks at
@@ -147,7 +147,7 @@ class AuditLog:
             try:
                 self._write(wanted)
             except Exception:
-                # Whatever it is, the next entries are to be written.
+                # Go on with the next entries, whatever the error.
                 log.exception("the audit log failed")
             finally:
                 self.written += len(wanted)

@@ -1,6 +1,6 @@
-"""What the daemon says when it is up: where everything is, and what to type next.
+"""The banner of a running daemon: where everything is, and what to type next.
 
-On a terminal with colours, elsewhere as plain `label: value` lines that a script can read.
+In colours on a terminal, elsewhere as plain `label: value` lines that a script can read.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""The running daemon: the broker with its doors and sockets, from the first listener to the last goodbye.
+"""The running daemon: the broker with its protocols and sockets, from the first listener to the end.
 
-Control commands and signals act on it. What it runs with has been prepared by `boot.py`.
+Control commands and signals act on it. `boot.py` has prepared its parts.
 """
 
 import itertools
@@ -171,9 +171,9 @@ class Daemon:
         self.server.stop(STOP_TEXT, STOP_S_MAX)
 
     def reset(self) -> None:
-        """Forget every definition and message. Only while the app is stopped. What is loaded at a start is again.
+        """Delete every definition and message. Only while the app is stopped.
 
-        Raises Refused when that cannot be.
+        Definitions to load at a start are loaded again. Raises Refused when that cannot be.
         """
         self.broker.reset()
         try:

@@ -15,9 +15,9 @@ from pybroker.daemon.start_error import StartError, refused_by_system
 
 LOCK_FILE: Final = ".lock"
 NODE_FILE: Final = "node_id"
-# What a file system says, NFS for one, that cannot lock a folder; there the file's lock has to do.
+# Errors of a file system that cannot lock a folder, NFS for one; there the file's lock has to do.
 _FOLDERS_UNLOCKABLE: Final = frozenset((errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP))
-# What a freshly made file system holds (ext4), and what we leave if the first start is killed at once.
+# Entries of a new file system (ext4), and the files left if the first start is killed at once.
 _MAY_PRECEDE: Final = {"lost+found", LOCK_FILE, NODE_FILE + ".new"}
 
 

@@ -1,7 +1,7 @@
-"""The definitions in the data folder: opened before anything is served, restored, and closed when all is said.
+"""The definitions in the data folder: opened and restored before anything is served, closed at the very end.
 
-What is in the files and what damage means is `store/`'s, what a row is `core/`'s; here are the thread, the log and the
-end of the process when they cannot be written any more.
+`store/` knows the files and the meaning of damage, `core/` the rows; this module has the thread, the log lines, and the
+end of the process when definitions cannot be written any more.
 """
 
 import gc

@@ -1,6 +1,6 @@
-"""load_definitions: files of definitions, taken into the node when it starts, before anybody is served.
+"""load_definitions: files of definitions that the node imports when it starts, before anybody is served.
 
-Who has put them there is the node's operator, so they may be of any size; what is in them is `core/transfer/`'s.
+They come from the node's operator, so they may be of any size. `core/transfer/` knows their contents.
 """
 
 import json

@@ -1,9 +1,9 @@
 """The log: `NODENAME.log` and, if asked for, the console, in RabbitMQ's form of a line.
 
-Everything in the program logs to the stdlib logger `pybroker`; here is where its lines go and what they look like:
-`2024-05-01 12:00:00.123456+00:00 [info] <0.4711.0> text`. In the third place RabbitMQ has an Erlang process, we have
-the process id in the same dress, so that tools which split RabbitMQ's lines split ours. What came from a client
-cannot break a line, colour a terminal or fill the disk: arguments are capped, and nothing unprintable leaves.
+Everything in the program logs to the stdlib logger `pybroker`; this module decides where its lines go and what they
+look like: `2024-05-01 12:00:00.123456+00:00 [info] <0.4711.0> text`. The third field is an Erlang process in RabbitMQ
+and the process id in the same form here, so that tools which split RabbitMQ's lines split ours. Texts of a client
+cannot break a line, colour a terminal or fill the disk: arguments are capped, and nothing unprintable gets out.
 """
 
 import json
@@ -32,7 +32,7 @@ LEVELS: Final = {
 }
 ARGUMENT_CHARACTERS_MAX: Final = 256
 LINE_CHARACTERS_MAX: Final = 4_096
-# What is read of a file's end at a time, and at most: some ten thousand lines.
+# Octets that are read of a file's end at a time, and at most: some ten thousand lines.
 TAIL_BLOCK_OCTETS: Final = 65_536
 TAIL_OCTETS_MAX: Final = 4_194_304
 # Lines that wait for a reader of the control socket.
@@ -149,7 +149,7 @@ class _Follower(logging.Handler):
 
 
 class Log:
-    """Where the lines go. `reopen` follows a rotated file."""
+    """The handlers of the log. `reopen` follows a rotated file."""
 
     __slots__ = ("_file", "_handlers")
 

@@ -50,7 +50,7 @@ Answer = Generator[Progress, None, dict[str, Any]]
 
 
 class Tool:
-    """What commands may ask. `held` is what the node holds still, None without one."""
+    """The interface for commands. `held` are the files that the node holds still, None without a node."""
 
     def __init__(self, held: Mapping[str, Any] | None) -> None:
         self._held = held

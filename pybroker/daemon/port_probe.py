@@ -2,7 +2,7 @@
 
 from gevent import socket
 
-# Who listens on all interfaces is reached by the loopback one of the same family.
+# A listener on all interfaces is reached by the loopback address of the same family.
 _LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - not bound to, looked up
 
 

@@ -1,6 +1,6 @@
-"""Custody: the log held still for who copies or reads its files beside us, as long as he is there.
+"""The log held still for a process that copies or reads its files, as long as that is connected.
 
-What is held stands in the plan; the node goes on writing behind it, and removes nothing.
+The plan lists the files that are held; the node goes on writing after them, and removes nothing.
 """
 
 import os

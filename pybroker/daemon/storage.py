@@ -1,4 +1,4 @@
-"""Storage: the log's threads, its recovery at the start and its end at a clean stop. What the log is: `store/`.
+"""Storage: the log's threads, its recovery at the start and its end at a clean stop. The log itself is in `store/`.
 
 The order at a start: definitions first, since they say which queues exist; then what the log has for them.
 """
@@ -108,7 +108,7 @@ class Storage:
             self._unreadable(report)
         if count:
             log.info("recovered %d messages", count)
-            # What was clean is no more: a consumer may have seen any of them before the next stop.
+            # The log is not clean any more: a consumer may see any of the messages before the next stop.
             journal.commit_nothing()
         self._ticker = gevent.spawn(self._tick)
 

@@ -1,4 +1,4 @@
-"""What systemd wants to hear (sd_notify(3)): started, stopping, still alive. Silent where systemd is not the parent."""
+"""Notification of systemd (sd_notify(3)): started, stopping, still alive. Silent if systemd is not the parent."""
 
 import os
 import socket

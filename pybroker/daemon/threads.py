@@ -32,9 +32,9 @@ log = logging.getLogger("pybroker")
 
 
 class ThreadWorker(Worker):
-    """One thread. What its jobs return is handled on the hub, at the loop's next round, and ends a turn.
+    """One thread. The results of its jobs are handled on the hub, at the loop's next round, and end a turn.
 
-    `on_error` is told what went wrong in that: whoever waits for what should have followed must not wait for ever.
+    `on_error` is called with an exception of that handling: nobody must wait for ever for what should have followed.
     """
 
     __slots__ = ("_async", "_jobs", "_results", "_thread", "_turn", "on_error")
@@ -64,7 +64,7 @@ class ThreadWorker(Worker):
         self.submit(job, lambda _: None)
 
     def stop(self) -> None:
-        """End the thread when it has done what it was given. What comes of that nobody learns any more."""
+        """End the thread when it has done its jobs. Their results are not handled any more."""
         self._jobs.put(None)
         self._thread.join()
         self._async.close()

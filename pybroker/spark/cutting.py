@@ -1,9 +1,9 @@
-"""Many deliveries at once: octets -> a raw batch, without a step of Python's for each message.
+"""Parsing of many deliveries at once: octets -> a raw batch, without a step of Python's for each message.
 
-The consumer tag is looked for, which gives the places where messages may begin; all frames are then read at those
-places, column by column, by Arrow. That a body may contain the tag too does no harm: a message is believed only if its
-own lengths end where the next one begins, and the run ends in front of the first that is not. Only messages of three
-frames (basic.deliver, header, one body) are read, in the layout that `deliveries` draws.
+A search for the consumer tag gives the places where messages may begin; Arrow then reads all frames at those places,
+column by column. A body may contain the tag too without harm: a message counts only if its own lengths end where the
+next one begins, and the run ends in front of the first that does not count. Only messages of three frames
+(basic.deliver, header, one body) are read, in the layout that `deliveries` draws.
 
 Every place is checked to lie inside the octets before Arrow is sent there, for it would not look.
 """

@@ -1,11 +1,10 @@
 """The bulk parser: octets of one consumer's deliveries -> raw batches.
 
-Nearly all octets are whole messages of three frames (basic.deliver, header, one body). Where many of them have come
-they are cut at once (`cutting`); where few have, or the cut met something else, they are read by a loop that makes no
-object for a message. Whatever else comes goes frame by frame: bodies of many frames, messages of which only a part has
-come, other methods. So octets are kept until there is enough to cut, or until somebody wants to know what they say.
-Exchange, routing key and redelivered of a message are one number in the loop, an index of `routes`: few differ. All
-positions are AMQP's (§4.2.3, §4.2.6, [basic.deliver]):
+Nearly all octets are whole messages of three frames (basic.deliver, header, one body). Many of them are cut at once
+(`cutting`); if there are few, or the cut met something else, a loop reads them that makes no object for a message. All
+other input goes frame by frame: bodies of many frames, incomplete messages, other methods. So octets are kept until
+there is enough to cut, or until somebody asks for messages. Exchange, routing key and redelivered of a message are one
+number in the loop, an index of `routes`: few differ. All positions are AMQP's (§4.2.3, §4.2.6, [basic.deliver]):
 
     0      1         3        7         11   12        18             26            27         7 + length
     +------+---------+--------+---------+----+---------+--------------+-------------+----------+-----------+
@@ -52,7 +51,7 @@ _Unpack = Callable[[bytes, int], tuple[Any, ...]]
 
 
 class Deliveries:
-    """What was delivered since the last `take`; `last_tag` is the last delivery tag, `octets` how much about it is.
+    """Deliveries since the last `take`; `last_tag` is the last delivery tag, `octets` their approximate size.
 
     `on_method(payload)` is called for every other method of the channel or the connection.
     """

@@ -1,6 +1,6 @@
-"""Draining a queue into a spool: take, make it last, acknowledge. What Spark knows of it is in `queue_stream`.
+"""Draining of a queue into a spool: read, write to disk, acknowledge. `queue_stream` is the interface to Spark.
 
-The connection is kept between two drains. When it is lost, what was not yet in a finished segment goes back to the
+The connection is kept between two drains. If it is lost, messages that are not in a finished segment go back to the
 queue, and the drain goes on when the broker is there again.
 """
 
@@ -22,7 +22,7 @@ _RETRY_S: Final = 1.0
 # How often nothing may come although messages wait.
 BARREN_MAX: Final = 3
 _POLL_S: Final = 0.05
-# What a broker says that stops (AMQP), or lacks something for a moment.
+# Reply codes of a broker that stops (AMQP), or lacks something for a moment.
 _PASSING: Final = frozenset({320, 506, 541})
 
 

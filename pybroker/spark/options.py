@@ -1,7 +1,7 @@
-"""What users may say to the connector: options by name -> checked values, a sentence for each that makes no sense.
+"""Options of the connector: by name -> checked values, a sentence for each that makes no sense.
 
-Names are Kafka's where Kafka has the thing; Spark does not keep their case, so case does not count. What a value means
-for the connection is in `credentials`.
+Names are Kafka's where Kafka has the same option; Spark does not keep their case, so case does not count. `credentials`
+applies the values to the connection.
 """
 
 import difflib
@@ -62,7 +62,7 @@ _SINK: Final[dict[str, Callable[[str], Any]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What to read, and how; times are in seconds. `spool_location` is of streaming reads only."""
+    """Options of a read; times are in seconds. `spool_location` is for streaming reads only."""
 
     client: Options
     queue: str
@@ -77,7 +77,7 @@ class SourceOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """Where to write, and how; times are in seconds. None: each row says it."""
+    """Options of a write; times are in seconds. None: each row has its own."""
 
     client: Options
     exchange: str | None = None

@@ -19,7 +19,7 @@ from pybroker.wire.properties import (
 
 __all__ = ["FIELDS", "MICROSECONDS", "TIMESTAMP_FLAG", "read_properties", "read_timestamps"]
 
-# What a row has of them; headers are a column of their own, cluster_id is not used by anybody.
+# Properties with a field in a row; headers are a column of their own, cluster_id is not used by anybody.
 FIELDS: Final = tuple(name for name in NAMES if name not in ("headers", "cluster_id"))
 MICROSECONDS: Final = 1_000_000
 # Spark's last timestamp, 9999-12-31T23:59:59: what is beyond it gives none.

@@ -19,7 +19,7 @@ from pybroker.spark.spool import Spool, read_segment
 if TYPE_CHECKING:
     from pybroker.spark.drain import Drain
 
-# What a task reads at most, unless one segment is more: a task of its own costs what thousands of messages cost.
+# The most that a task reads, unless one segment is more: a task of its own costs as much as thousands of messages.
 TASK_OCTETS = 64 << 20
 TASK_SEGMENTS = 4
 # A query that was killed may leave its drainer behind until it notices.
@@ -34,7 +34,7 @@ class SegmentPartition(InputPartition):
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """What Spark calls: in one process of the driver for offsets, in others for reading. So nothing is opened early."""
+    """Called by Spark in one process of the driver for offsets, in others for reading. So nothing is opened early."""
 
     def __init__(self, schema: StructType, options: SourceOptions) -> None:
         self._schema = schema

@@ -1,4 +1,4 @@
-"""What a delivery says besides its content: redelivered, exchange and routing key, as they stand in basic.deliver."""
+"""Route of a delivery: redelivered, exchange and routing key, as they stand in basic.deliver."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from pybroker.errors import ProtocolSyntaxError
 
 
 class Route(NamedTuple):
-    """Where a message came from."""
+    """The origin of a message."""
 
     exchange: str
     routing_key: str

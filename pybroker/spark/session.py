@@ -1,7 +1,7 @@
-"""A connection that does one thing: take messages of a queue in bulk. No thread reads it, so none hands anything over.
+"""A connection that does one thing: read messages of a queue in bulk. Has no reader thread, and so no handover.
 
-It shakes hands as the client does and has one channel with one consumer. Whoever reads may pause for long (Spark does,
-when what comes behind it is slow), so heartbeats are sent by a thread of their own.
+It shakes hands as the client does and has one channel with one consumer. Its caller may pause for long (Spark does,
+when the stages after it are slow), so a thread of their own sends heartbeats.
 """
 
 import contextlib

@@ -27,7 +27,7 @@ class Published(WriterCommitMessage):
 
 
 class _Writer:
-    """What batch and streaming queries have in common."""
+    """The part that batch and streaming queries share."""
 
     def __init__(self, schema: StructType, options: SinkOptions) -> None:
         check_columns(schema, options)

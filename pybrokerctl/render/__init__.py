@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple, Protocol
 NAMES: Final = ("table", "pretty_table", "json", "csv")
 # How `table` looks when a person reads it, unless somebody asked for `table`.
 TERMINAL: Final = "terminal"
-# What shows a document in its own view, if it has one.
+# Formatters that show a document in its own view, if it has one.
 FOR_PEOPLE: Final = frozenset({"table", TERMINAL})
-# What programs read: no banner above it.
+# Formats for programs: without a banner.
 MACHINE: Final = frozenset({"json", "csv"})
 
 Rows = Sequence[Sequence[Any]]
@@ -20,7 +20,7 @@ Value = dict[str, Any] | str | None
 
 
 class Head(NamedTuple):
-    """What a formatter of listings knows beforehand: column names, which hold AMQP tables, header wanted or not."""
+    """The head of a listing: column names, the columns that hold AMQP tables, and whether the header is shown."""
 
     columns: tuple[str, ...]
     tables: frozenset[int] = frozenset()

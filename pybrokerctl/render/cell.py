@@ -43,7 +43,7 @@ _C_ESCAPES: Final = _Escapes(
 # A text of several lines keeps them.
 _LINE_ESCAPES: Final = _Escapes({code: escape for code, escape in _C_ESCAPES.items() if code not in {9, 10}})
 _TERM_ESCAPES: Final = _Escapes({**_C_ESCAPES, 27: r"\e", 34: r"\"", 92: r"\\"})
-# What was drawn has escape sequences of ours.
+# Drawn text has escape sequences of its own.
 _DRAWN_ESCAPES: Final = _Escapes({code: f"\\{code:03o}" for code in range(128, 160)})
 _JSON_ESCAPES: Final = _JsonEscapes({code: f"\\u{code:04x}" for code in range(127, 160)})
 

@@ -29,7 +29,7 @@ def fit(columns: Sequence[str], lines: Sequence[Sequence[str]], available: int) 
         if widths[widest] <= max(FOLDED_MIN, len(longest_part(columns[widest]))):
             return None
         widths[widest] -= 1
-    # What is left over belongs to the headers that were folded for nothing.
+    # Give the rest of the room to headers that were folded for nothing.
     for index, size in enumerate(natural):
         if widths[index] == narrow[index] and (more := size - widths[index]) <= room - sum(widths):
             widths[index] += more

@@ -1,8 +1,8 @@
-"""What a person sees on a terminal: tables drawn by rich, as wide as they need to be, states in colour.
+"""Tables for a terminal, drawn by rich, as wide as they need to be, states in colour.
 
-The first page decides the widths and is drawn by rich; what follows streams below it in the same columns, at a
-hundredth of the cost, so that 100,000 rows begin at once and end in seconds. Where there are more columns than fit, a
-row becomes a block of lines. Scripts never see any of this: they get `table`.
+The first page decides the widths and is drawn by rich; the rest streams below it in the same columns, at a hundredth of
+the cost, so that 100,000 rows begin at once and end in seconds. If the columns do not fit, a row becomes a block of
+lines. Scripts never see any of this: they get `table`.
 """
 
 import itertools
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # A screenful, and what follows looks like it: rich takes half a millisecond a row.
 PAGE_ROWS: Final = 100
-# What a state means for its operator, as SGR codes (ECMA-48) and as rich calls them.
+# Colours for the meaning of a state, as SGR codes (ECMA-48) and as rich calls them.
 GOOD: Final = ("32", "green")
 WARNING: Final = ("33", "yellow")
 BAD: Final = ("31", "red")

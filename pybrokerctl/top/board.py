@@ -1,4 +1,4 @@
-"""What somebody looks at: queues or connections, sorted, filtered, from some row on. Pure: keys in, rows out."""
+"""The part of a list on screen: queues or connections, sorted, filtered, from some row on. Pure: keys in, rows out."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple

@@ -1,4 +1,4 @@
-"""What the node does at one moment, and per second between two of them."""
+"""Figures of the node at one moment, and rates per second between two of them."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping

@@ -18,7 +18,7 @@ NAMES: Final = frozenset({"cluster_status", "environment", "log_status", "memory
 # Of these the formatters that know nothing but tables show rows, which their views make.
 TABLES: Final = frozenset({"why_blocked"})
 
-# What a terminal shows live instead of once.
+# Commands that a terminal shows live instead of once.
 LIVE: Final = frozenset({"top"})
 
 

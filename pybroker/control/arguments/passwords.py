@@ -9,9 +9,9 @@ from pybroker.control.spec import EX_TEMPFAIL, Node, Refused
 if TYPE_CHECKING:
     from pybroker.core.auth.login import Verdict
 
-# How often is asked whether a hash is there: it takes 20 ms.
+# Pause between two looks whether a hash is there: it takes 20 ms.
 PAUSE_S: Final = 0.002
-# What a hash says of its algorithm: Argon2's begins so, RabbitMQ's are four octets of salt and a digest.
+# A hash tells its algorithm: Argon2's begins so, RabbitMQ's are four octets of salt and a digest.
 ARGON2ID: Final = b"$argon2id$"
 BY_OCTETS: Final = {
     36: "rabbit_password_hashing_sha256",

@@ -1,4 +1,4 @@
-"""What the commands of the pipeline have in common: where its tables are, and the words that its program takes."""
+"""Arguments that the commands of the pipeline share: folders of its tables, and words that its program takes."""
 
 from typing import Annotated, Any, Final, NamedTuple
 

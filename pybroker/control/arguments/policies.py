@@ -1,4 +1,4 @@
-"""What the commands for policies and parameters have in common: values to and from JSON, refusals, rows."""
+"""Code that the commands for policies and parameters share: values to and from JSON, refusals, rows."""
 
 import json
 from collections.abc import Generator

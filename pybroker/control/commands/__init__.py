@@ -163,7 +163,7 @@ PLACES: Final = (
     "checks.node_health_check",
 )
 NAMES: Final = tuple(place.rpartition(".")[2] for place in PLACES)
-# What pybrokerctl asks for by itself, on behalf of others; people do not.
+# Commands that pybrokerctl runs by itself, on behalf of others; people do not.
 INTERNAL_PLACES: Final = ("data.hold_log",)
 INTERNAL: Final = tuple(place.rpartition(".")[2] for place in INTERNAL_PLACES)
 # Wanted where the process has no file descriptor left, without which no module can be imported.

@@ -1,4 +1,4 @@
-"""What an alarm is about, in sentences: what is short and by how much, and what an operator may type (why_blocked)."""
+"""Explanation of an alarm in sentences: what is short and by how much, and what an operator may type (why_blocked)."""
 
 from heapq import nlargest
 from math import ceil
@@ -97,7 +97,7 @@ def _of_disk(broker: "Broker", alarm: "Alarm") -> Reason:
     folder = broker.settings.data_dir
     why = f"{alarm.why}, on the partition of {folder} (mounted on {_mount_point(folder)})" if folder else alarm.why
     advice = "free space there" if folder else "free disk space"
-    # What stays free is for the log to go on at all.
+    # The log needs the space that stays free to go on at all.
     lower = (free or 0) // 2_000_000
     if free is not None and free < limit and lower:
         advice += f", or: pybrokerctl set_disk_free_limit {lower}MB"

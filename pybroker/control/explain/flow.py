@@ -1,7 +1,7 @@
-"""What flow control holds a connection back for, in sentences: by how much, and what an operator may do (why_blocked).
+"""Explanation of flow control in sentences: the cause, by how much, and what an operator may do (why_blocked).
 
-A cause is what core/channel/throttle.py keeps: the journal, the peer itself, a channel's replies that wait, a queue.
-Knows no connection's name and no output.
+A cause is one of core/channel/throttle.py: the journal, the peer itself, a channel's waiting replies, a queue. Does not
+know the connection's name, nor how it is shown.
 """
 
 from typing import TYPE_CHECKING, Any, Final

@@ -1,4 +1,4 @@
-"""Why a connection is held back, in sentences for operators. What there is to say, flow.py and alarm.py know."""
+"""Why a connection is held back, in sentences for operators. flow.py and alarm.py write them."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
-"""What `pybroker --check` tells of a configuration that is fine: how much memory there is, and what the limits come to.
+"""Answer of `pybroker --check` to a valid configuration: how much memory there is, and what the limits come to.
 
-What it comes to depends on the machine, so that an operator would otherwise see it only once the broker runs.
+The limits depend on the machine: otherwise an operator would see them only once the broker runs.
 """
 
 from collections.abc import Iterator

@@ -17,7 +17,7 @@ FILE_OCTETS_MAX: Final = 1 << 20
 # Nobody reads more, and looking for the key that was meant takes its time.
 PROBLEMS_MAX: Final = 100
 
-# What begins the first line that neither is empty nor begins with # in the classic form; % is its comment.
+# In the classic form the first line that is neither empty nor begins with # begins so; % is its comment.
 _CLASSIC: Final = re.compile(rb"(?:[ \t\r\n\f\v]++|#[^\r\n]*+)*+[\[{%]")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _LINE: Final = re.compile(r"(?P<key>[^\s=#]+)\s*=\s*(?:'(?P<quoted>[^']*)'\s*|(?P<plain>[^#]*))(?:#.*)?")

@@ -24,7 +24,7 @@ from pybroker.daemon.start_error import StartError
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "none")
 LOG_FORMATTERS: Final = ("plaintext", "json")
 AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN")
-# What is either relative to the memory or absolute, and where either form goes in Watermarks.
+# Limits that are either relative to the memory or absolute, and the fields of Watermarks for either form.
 LIMITS: Final = {
     "vm_memory_high_watermark": ("memory_relative", "memory_octets"),
     "disk_free_limit": ("disk_relative", "disk_octets"),
@@ -173,7 +173,7 @@ _FAMILIES: Final = {name: re.split("([A-Z]+)", name) for name in KEYS if not nam
 
 @dataclass(slots=True)
 class Config:
-    """What the daemon runs with. `name_node` completes what is named after the node."""
+    """The configuration of the daemon. `name_node` completes values that are named after the node."""
 
     settings: Settings = field(default_factory=Settings)
     node_name: str = ""  # empty: the data folder knows, or the host

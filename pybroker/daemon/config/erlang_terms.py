@@ -1,8 +1,8 @@
-"""Erlang terms as they stand in RabbitMQ's classic configuration files: one term and a dot, read strictly.
+"""Erlang terms of RabbitMQ's classic configuration files: one term and a dot, read strictly.
 
 Lists, tuples, atoms, numbers, strings and binaries; no variables, maps, functions or characters (`$a`). A hostile file
-costs no more than its length: reading does not recurse, and nothing is deeper than `DEPTH_MAX`. What a term means is
-`classic_config.py`'s business.
+costs no more than its length: reading does not recurse, and nothing is deeper than `DEPTH_MAX`. `classic_config.py`
+knows what a term means.
 """
 
 import re

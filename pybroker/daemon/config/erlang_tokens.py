@@ -1,6 +1,6 @@
-"""The words of Erlang's terms: numbers, atoms, strings and marks, each with its place, without comments and spaces.
+"""Tokens of Erlang's terms: numbers, atoms, strings and marks, each with its place, without comments and spaces.
 
-What they make together is `erlang_terms.py`'s business.
+`erlang_terms.py` builds terms of them.
 """
 
 import re
@@ -68,7 +68,7 @@ class Tokens:
         """Raise the TermsError for the present token."""
         if self.kind == "other" and self.text in {"'", '"'}:
             raise TermsError(*self.place(self.at), f"unterminated text: missing the closing {self.text}")
-        # What is quoted may be a password.
+        # A quoted text may be a password.
         found = _NAMELESS.get(self.kind) or repr(self.text[:40])
         raise TermsError(*self.place(self.at), f"expected {expected}, found {found}")
 

@@ -9,7 +9,7 @@ DEFAULT_PORT: Final = "5672"
 
 
 class Options(NamedTuple):
-    """What was typed; None and empty mean not given."""
+    """Options of the command line; None and empty mean not given."""
 
     port: str | None = None
     bind: tuple[str, ...] = ()

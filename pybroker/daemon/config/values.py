@@ -50,7 +50,7 @@ _NODE_NAME: Final = re.compile(r"[A-Za-z0-9_-]+@[A-Za-z0-9._-]+")
 
 
 class Address(NamedTuple):
-    """Where to listen on TCP: an IP address, `localhost` for both of them, or nothing for all interfaces."""
+    """A TCP address to listen on: an IP address, `localhost` for both of them, or nothing for all interfaces."""
 
     host: str
     port: int

@@ -1,4 +1,4 @@
-"""What the process and the system have left: memory, disk, garbage.
+"""Resources of the process and the system: memory, disk, garbage.
 
-Owns the measuring, and when it is done. Does not know what is done when something is short (`core/resources/`).
+Owns the measurements and their times. Does not know the consequences of a shortage (`core/resources/`).
 """

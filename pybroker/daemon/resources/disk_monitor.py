@@ -37,9 +37,9 @@ def free_octets(folder: "Path") -> int:
 
 
 class DiskMonitor(Watch):
-    """What was found stands in `watermarks.measured`.
+    """The monitor of the disk. Keeps its measurements in `watermarks.measured`.
 
-    `retries` says how often it is still tried while the disk cannot be measured; with none left nobody tries.
+    `retries` is the number of attempts left while the disk cannot be measured.
     """
 
     __slots__ = ("_folder", "_free_octets", "_full", "_low", "enabled", "retries", "watching")

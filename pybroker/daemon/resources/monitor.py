@@ -1,7 +1,7 @@
-"""The memory monitor: compares what is used with the watermark, sets and clears the alarm, and feeds paging (B19, C1).
+"""The memory monitor: compares used memory with the watermark, sets and clears the alarm, and feeds paging (B19, C1).
 
 A look costs some microseconds: the kernel's figure, the broker's own count, and once a second a sum over connections.
-What follows from an alarm is the broker's business; how much memory there is, `total_memory` says.
+The broker decides what follows from an alarm; `total_memory` knows how much memory there is.
 """
 
 import logging
@@ -29,7 +29,7 @@ NEAR_PARTS: Final = 4
 FLOOD_OCTETS: Final = 1_024 * MIB
 # A sum over ten thousand connections or queues takes a millisecond or two.
 SUMS_MS: Final = 1_000
-# What is freed goes back to the system in portions: a trim keeps the heap locked, 0.1 to 0.3 ms for each MiB.
+# Freed memory goes back to the system in portions: a trim keeps the heap locked, 0.1 to 0.3 ms for each MiB.
 TRIM_OCTETS: Final = 32 * MIB
 # A connection with a channel, without its buffers: tracemalloc over 300 of them.
 SESSION_OCTETS: Final = 4_000
@@ -38,7 +38,7 @@ log = logging.getLogger("pybroker")
 
 
 class Monitor(Watch):
-    """What was found stands in `watermarks.measured`."""
+    """The monitor of memory. Keeps its measurements in `watermarks.measured`."""
 
     __slots__ = (
         "_allocator",
@@ -111,7 +111,7 @@ class Monitor(Watch):
 
     def _measure(self, accounted: int) -> None:
         marks = self._broker.settings.watermarks
-        # Where the system does not tell, at least what is known.
+        # If the system does not tell, use at least the accounted memory.
         found = self._used.look(self._read_rss() or accounted, accounted)
         measured = marks.measured
         measured.rss, measured.accounted, measured.reusable, measured.used = found

@@ -1,4 +1,4 @@
-"""What of the process lies in memory, as the kernel and malloc count it (B20). Knows nothing of queues."""
+"""Resident memory of the process, as the kernel and malloc count it (B20). Does not know queues."""
 
 from typing import Final, NamedTuple
 

@@ -18,7 +18,7 @@ from pybroker.core.resources.resource_limits import ASSUMED, MIB, TotalMemory, W
 
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
 PROC: Final = Path("/proc")
-# What a process may address: 2 GiB with 32-bit words, on Linux 2^48 octets with 64 (vm_memory_monitor:get_vm_limit).
+# Address space of a process: 2 GiB with 32-bit words, on Linux 2^48 octets with 64 (vm_memory_monitor:get_vm_limit).
 ADDRESS_SPACE_OCTETS: Final = 1 << 48 if sys.maxsize > 1 << 32 else 1 << 31
 
 log = logging.getLogger("pybroker")

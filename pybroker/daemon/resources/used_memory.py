@@ -1,8 +1,8 @@
-"""How much memory is used: the resident set without what was freed in it and waits to be used again (B20).
+"""Used memory: the resident set without memory that was freed in it and can be used again (B20).
 
-Python and malloc keep what they free, so that the resident set stays high when a backlog is drained; an alarm that
-compared it would not clear. What the allocator holds free nobody can tell. But the broker counts what it keeps, and
-what that has fallen by since its peak is free, unless the resident set fell too. Knows figures only.
+Python and malloc keep freed memory, so the resident set stays high when a backlog is drained, and an alarm that
+compared it would not clear. How much the allocator holds free cannot be measured. But the broker accounts for what it
+keeps: any fall since the peak of that figure is free, unless the resident set fell too. Knows figures only.
 """
 
 from typing import NamedTuple
@@ -18,11 +18,11 @@ class Used(NamedTuple):
 
 
 class UsedMemory:
-    """`look` makes one measurement of two figures; what it says depends on those before.
+    """`look` makes one measurement of two figures; its result depends on earlier ones.
 
-    At a peak of what is accounted for, all that is resident is used. What is accounted for may fall short of the truth
-    (by what is around each message), so a fall of it frees at least as much. What the resident set has lost since was
-    of that. Whatever the resident set gains is used.
+    At a peak of accounted memory, the whole resident set is used. The account may be too low (by the overhead of each
+    message), so its fall frees at least as much. Any loss of the resident set since then was freed memory; any gain is
+    used.
     """
 
     __slots__ = ("_base", "_lowest_rss", "_peak_accounted", "_peak_rss")
@@ -38,7 +38,7 @@ class UsedMemory:
             self._base = max(0, rss - accounted)
         self._lowest_rss = min(self._lowest_rss, rss)
         reusable = self._peak_accounted - accounted - (self._peak_rss - self._lowest_rss)
-        # What is accounted for is there, even if it was counted too high at the peak.
+        # Accounted memory is in use, even if it was counted too high at the peak.
         reusable = min(reusable, rss - self._base - accounted)
         if reusable <= 0:
             reusable = 0

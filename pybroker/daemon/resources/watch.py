@@ -1,6 +1,6 @@
-"""Watch: the greenlet of a monitor, which looks again and again, sooner where it matters.
+"""The greenlet of a monitor, which measures again and again, sooner when it matters.
 
-What is looked at, and what follows, is the monitor's; this is the part that memory and disk have in common.
+The part that the monitors of memory and disk share. The monitor knows what is measured, and what follows.
 """
 
 import logging
@@ -19,7 +19,7 @@ class Watch:
 
     __slots__ = ("_broker", "_changed")
 
-    # What a log line calls it.
+    # Its name in log lines.
     WHAT = ""
 
     def __init__(self, broker: "Broker") -> None:
@@ -36,7 +36,7 @@ class Watch:
                 self._broker.clock.refresh()
                 self.check()
             except Exception:
-                # Whatever it is: without the next look nobody would be blocked, and nobody let go.
+                # Go on whatever the error: without the next look nobody would be blocked or unblocked.
                 log.exception("the %s could not be measured", self.WHAT)
 
     @property

@@ -53,7 +53,7 @@ class TelemetryFiles:
         self.octets = 0
 
     def write(self, table: str, timestamp_ms: int, head: str, rows: list[Mapping[str, Any]]) -> None:
-        """Write a line for each row, `head` in front of its members. What cannot be written is dropped and counted."""
+        """Write a line for each row, `head` in front of its members. Drop and count rows that cannot be written."""
         if not self._has_room():
             self.rows_dropped += len(rows)
             return

@@ -1,7 +1,7 @@
-"""What the telemetry says of queues, connections, the node and lost messages: rows by column name.
+"""Telemetry of queues, connections, the node and lost messages: rows by column name.
 
-Counters are totals since the start, never rates: who reads them tells starts apart by the `epoch`. A thing's first row
-has `first` set: what its totals say is all since it came. pybroker-pipeline(7) has the columns.
+Counters are totals since the start, never rates: a reader tells starts apart by the `epoch`. The first row of a thing
+has `first` set: its totals count from its creation. pybroker-pipeline(7) has the columns.
 """
 
 from typing import TYPE_CHECKING, Any, Final

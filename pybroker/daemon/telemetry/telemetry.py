@@ -1,9 +1,8 @@
 """Telemetry: the node's figures and events as rows in files, for reports over days (pybroker-pipeline(7)).
 
-A greenlet looks once a second at what holds connections back while there is an alarm, and at every interval at queues,
-connections and the node: at those where something happened, and at all of them every five minutes. What it finds a
-thread writes (`files`); what the rows say is `rows`' business. It costs the broker nothing per
-message: `core/stats/drops` counts runs of messages that were lost.
+A greenlet looks once a second at the causes that hold connections back while there is an alarm, and at every interval
+at queues, connections and the node: only at changed ones, and at all of them every five minutes. `rows` makes the rows,
+and a thread writes them (`files`). There is no cost per message: `core/stats/drops` counts runs of lost messages.
 """
 
 import json
@@ -48,7 +47,7 @@ class Block(NamedTuple):
 
 
 class Telemetry:
-    """What goes on in the broker, written down. `interval_ms` lies between two looks at everything."""
+    """The recorder of the broker's figures. `interval_ms` lies between two looks at everything."""
 
     __slots__ = (
         "_activity",

@@ -1,7 +1,7 @@
-"""export: the messages of a queue become Parquet, by the connector's stream: written before they are acknowledged.
+"""export: messages of a queue are written to Parquet, by the connector's stream, before they are acknowledged.
 
-How far it is stands in `_checkpoint` below the folder, what was taken and is not written yet in `_spool`; the same
-command goes on from there. Whoever else reads the folder skips both, as Spark does with names that begin so.
+`_checkpoint` below the folder has the progress, `_spool` the messages that were read and are not written yet; the same
+command goes on from there. Other readers of the folder skip both, as Spark does with names that begin so.
 """
 
 import argparse

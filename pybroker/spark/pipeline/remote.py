@@ -21,7 +21,7 @@ SCHEME: Final = "sc://"
 PORT: Final = 15_002
 # gRPC by itself tries for minutes.
 ANSWER_S_MAX: Final = 10.0
-# What Spark takes when nobody chose: so many files of nothing for each step over a day of telemetry.
+# Spark's default: so many empty files for each step over a day of telemetry.
 PARTITIONS_UNCHOSEN: Final = "200"
 PARTITIONS: Final = "8"
 _NEED: Final = re.compile(r"([\w.-]+)\s*>=\s*([\d.]+).*;.*extra == ['\"]" + EXTRA)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-# What a report shows at most: who looks for more has the tables.
+# The most that a report shows: the tables have more.
 ROWS_MAX: Final = 200
 POINTS_MAX: Final = 240
 REPORT_VERSION: Final = 1
@@ -42,7 +42,7 @@ class Window(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What a job gets."""
+    """The context of a job."""
 
     spark: "SparkSession"
     warehouse: Warehouse

@@ -50,7 +50,7 @@ def perform(run: Run, names: list[str]) -> dict[str, Any]:
         try:
             figures = jobs.load(name).run(run)
         except (PySparkException, Py4JError) as error:
-            # What the virtual machine threw stands in the second line, behind its name.
+            # The second line has the exception of the virtual machine, after its name.
             first = " ".join(str(error).strip().splitlines()[:2])
             run.warehouse.note("jobs", name, {"at": iso(run.warehouse.now), "failed": first})
             raise FailureError(f"{name} failed: {first} (see {run.warehouse.folder / LOGS})", BAD_DATA) from error

@@ -132,7 +132,7 @@ def _open(master: str | None, remote: str | None, log_folder: Path, local: dict[
         settings |= QUIET
         # Spark would take it before a master.
         os.environ.pop("SPARK_REMOTE", None)
-        # What spark-submit starts knows its master, and the environment may name one.
+        # A program started by spark-submit knows its master, and the environment may name one.
         submitted = "PYSPARK_GATEWAY_PORT" in os.environ
         master = master or os.environ.get("MASTER") or (None if submitted else "local[*]")
         builder = SparkSession.builder.appName("pybroker pipeline")

@@ -1,1 +1,1 @@
-"""What users may do in which virtual hosts."""
+"""Permissions of users in virtual hosts."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """Where to."""
+    """The destination."""
 
     folder: Annotated[str, Arg("folder for the backup: new or empty", names="file")]
 

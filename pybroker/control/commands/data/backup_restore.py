@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """Which, and where to."""
+    """The backup and the destination."""
 
     folder: Annotated[str, Arg("folder of the backup", names="file")]
     data_dir: Annotated[

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """Which."""
+    """The backup."""
 
     folder: Annotated[str, Arg("folder of the backup", names="file")]
 

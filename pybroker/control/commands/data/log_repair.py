@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """Where."""
+    """The folder."""
 
     data_dir: Annotated[
         str | None,

@@ -19,7 +19,7 @@ DROPS = "messages dropped"
 
 
 class Args(NamedTuple):
-    """Where from, and where to."""
+    """The document and the virtual host."""
 
     file: Annotated[str | None, Arg("file to read; default: standard input", names="file")] = None
     vhost: Annotated[

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """Where to, and of what."""
+    """The destination and the virtual host."""
 
     file: Annotated[str, Arg("file to write; - writes to standard output", names="file")]
     format: Annotated[str, Arg("format of the file: json", "--format", "format")] = "json"

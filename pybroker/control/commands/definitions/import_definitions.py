@@ -24,7 +24,7 @@ SkipUnsupportedArg = Annotated[
 
 
 class Args(NamedTuple):
-    """Where from, and where to."""
+    """The document and the virtual host."""
 
     file: Annotated[str | None, Arg("file to read; default: standard input", names="file")] = None
     format: Annotated[str, Arg("format of the file: json", "--format", "format")] = "json"

@@ -22,7 +22,7 @@ class Args(NamedTuple):
     ] = None
 
 
-# What is in the messages themselves, so that those on disk have to be read.
+# Columns read off the messages themselves, for which evicted ones have to be read from disk.
 CONTENTS = frozenset({"routing_key", "persistent", "message_id", "published_at", "headers"})
 
 

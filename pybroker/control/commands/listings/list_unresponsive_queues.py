@@ -30,7 +30,7 @@ def run(node: Node, args: Args) -> "Iterable[Queue]":
     """Return the queues that do not run. Raises Refused.
 
     A queue here is no process of its own that could hang: the loop that runs this command runs all of them, so a node
-    that answers at all has answered for its queues. What may take too long is the call itself (`--timeout`).
+    that answers at all has answered for its queues. Only the call itself may take too long (`--timeout`).
     """
     return [queue for queue in find_vhost(node.broker, args.vhost).queues.values() if queue.state != "running"]
 

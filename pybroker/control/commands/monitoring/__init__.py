@@ -1,1 +1,1 @@
-"""What a node is doing and what has happened to it."""
+"""The activity of a node, and its history."""

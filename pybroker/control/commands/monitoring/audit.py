@@ -13,7 +13,7 @@ SINCE = "a time such as 90s, 15m, 2h, 3d, or 2026-05-01T12:00"
 
 
 class Args(NamedTuple):
-    """Columns, how many, and which."""
+    """Columns, the number of entries, and filters."""
 
     columns: ColumnsArg = ()
     number: Annotated[int, Arg(f"number of entries, at most {ENTRIES_MAX}", "-N --number", "number")] = 50

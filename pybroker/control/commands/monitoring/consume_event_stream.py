@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """How long, and which."""
+    """The duration, and a pattern of events."""
 
     duration: Annotated[int | None, Arg("duration in seconds; default: until Ctrl-C", "-d --duration", "seconds")] = (
         None

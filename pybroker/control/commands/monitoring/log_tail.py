@@ -8,7 +8,7 @@ LINES_MAX = 10_000
 
 
 class Args(NamedTuple):
-    """How many."""
+    """The number of lines."""
 
     number: Annotated[int, Arg(f"number of lines, at most {LINES_MAX}", "-N --number", "number")] = 50
 

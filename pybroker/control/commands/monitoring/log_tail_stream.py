@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """How long."""
+    """The duration."""
 
     duration: Annotated[int | None, Arg("duration in seconds; default: until Ctrl-C", "-d --duration", "seconds")] = (
         None

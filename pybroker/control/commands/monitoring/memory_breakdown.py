@@ -39,7 +39,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     }
     found, left = {}, total
     for name, octets in parts.items():
-        # What is counted by its size may have been swapped out, or never been touched: no more than there is.
+        # Memory that is counted by its size may have been swapped out, or never been touched: limit it to the rest.
         found[name] = max(0, min(octets, left))
         left -= found[name]
     found["other"] = left

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from pybroker.amqp.session import AmqpSession
 
-# Those that wait come before those that would have to.
+# Connections that wait come before the ones that would have to.
 ORDER: Final = {"blocked": 0, "flow": 1, "blocking": 2}
-# Told one by one, those that wait before those that would: 5,000 take the node 0.14 s to put into words.
+# Shown one by one, in this order: 5,000 take the node 0.14 s to put into words.
 CONNECTIONS_MAX: Final = 500
 # Between two pauses: some milliseconds.
 SESSIONS_PER_SLICE: Final = 100

@@ -1,7 +1,7 @@
 """why_deleted: when a queue vanished, why, and who did it. The audit log knows.
 
-Nobody deletes a transient queue when the node ends: it is just not there after the next start. That, too, can be told
-of a queue whose declaration is in the log.
+A transient queue is not deleted when the node ends: it is just gone after the next start. This is reported too, if the
+queue's declaration is in the log.
 """
 
 from collections.abc import Iterator

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """Which, how many, how fast, and what their clients are told."""
+    """The connections, how many, how fast, and the reason that clients are given."""
 
     reason: Annotated[str, Arg("reason sent to the clients and logged", "", "explanation")]
     vhost: VHostArg = "/"

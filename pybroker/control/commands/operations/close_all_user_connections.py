@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """Whose, and what the clients are told."""
+    """The user, and the reason that clients are given."""
 
     username: Annotated[str, Arg("name of the user", names="user")]
     reason: Annotated[str, Arg("reason sent to the clients and logged", "", "explanation")]

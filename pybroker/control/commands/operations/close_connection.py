@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Args(NamedTuple):
-    """Which, and what its client is told."""
+    """The connection, and the reason that its client is given."""
 
     pid: Annotated[
         str,

@@ -60,7 +60,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         return node.tell("ok")
     if match := _CLEAR_ALARM.fullmatch(text):
         node.broker.alarms.clear_by_hand(_resource(node, match))
-        # What is short indeed is set again now, not in a second.
+        # Set the alarm of a real shortage again now, not in a second.
         node.daemon.check_alarms()
         return node.tell("ok")
     if match := _GET_ALARMS.fullmatch(text):

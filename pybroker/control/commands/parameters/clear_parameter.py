@@ -8,7 +8,7 @@ from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused, V
 
 
 class Args(NamedTuple):
-    """Where it belongs."""
+    """The parameter."""
 
     component_name: Annotated[str, Arg("component that uses the parameter")]
     name: Annotated[str, Arg("name of the parameter")]

@@ -7,7 +7,7 @@ from pybroker.control.spec import Arg, BadArguments, Command, Node, VHostArg
 
 
 class Args(NamedTuple):
-    """Of which queue, where to, and how to get at it."""
+    """The queue, the destination, and the connection."""
 
     queue: Annotated[str | None, Arg("queue to drain; required", "--queue", "queue", names="queue")] = None
     to: Annotated[

@@ -7,7 +7,7 @@ from pybroker.control.spec import Command, Node
 
 
 class Args(NamedTuple):
-    """Where."""
+    """The folders."""
 
     warehouse: WarehouseArg = None
     telemetry: TelemetryArg = None

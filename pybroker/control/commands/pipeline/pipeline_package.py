@@ -7,7 +7,7 @@ from pybroker.control.spec import Arg, Command, Node
 
 
 class Args(NamedTuple):
-    """Where to."""
+    """The destination."""
 
     output: Annotated[
         str,

@@ -7,7 +7,7 @@ from pybroker.control.spec import Arg, Command, Node
 
 
 class Args(NamedTuple):
-    """What, of which time, and where."""
+    """The job, its window of time, and the folders."""
 
     job: Annotated[str, Arg(f"one of {', '.join(JOBS)}, or all", "", "job", choices=(*JOBS, "all"))]
     since: Annotated[

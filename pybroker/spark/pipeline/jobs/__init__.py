@@ -17,7 +17,7 @@ JOBS: Final = {
     "consumers": "find queues whose consumers are missing, idle, or requeue everything",
     "retention": "delete expired dates",
 }
-# Those that have a result for `pybrokerctl report`.
+# Jobs with a result for `pybrokerctl report`.
 REPORTS: Final = ("backlog", "blocked", "alarms", "capacity", "unroutable", "consumers")
 
 

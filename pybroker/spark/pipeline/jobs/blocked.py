@@ -1,7 +1,7 @@
 """blocked: who was held back, for how long, and why?
 
-What alarms did stands in events, to the millisecond; what flow control did in the connections' totals. A block that has
-no end lasts until its connection was seen last.
+Events have the effects of alarms, to the millisecond; the connections' totals have those of flow control. A block that
+has no end lasts until its connection was seen last.
 """
 
 from typing import TYPE_CHECKING, Any, Final

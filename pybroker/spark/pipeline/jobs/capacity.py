@@ -1,8 +1,8 @@
 """capacity: which memory and disk limits are right?
 
-Candidates are replayed over what happened: how often each would have set the alarm, and for how long. What is
-recommended (choice.py) leaves room for the worst ten minutes there were: as long as somebody needs to react. While an
-alarm holds publishers memory grows no further, so where a limit was reached what is needed is told as at least so much.
+Candidates are replayed over the history: how often each would have set the alarm, and for how long. The recommendation
+(choice.py) leaves room for the worst ten minutes of the history: as long as somebody needs to react. While an alarm
+holds publishers, memory grows no further; so if a limit was reached, the need is reported as "at least".
 """
 
 from typing import TYPE_CHECKING, Any, Final

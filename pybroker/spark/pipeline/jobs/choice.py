@@ -1,7 +1,7 @@
-"""What to do about a limit: leave it, or type a command. Pure; what happened comes as a row of capacity's `needs`.
+"""The recommendation for a limit: leave it, or type a command. Pure; the history comes as a row of capacity's `needs`.
 
-A command has to be worth typing. A limit is raised where it set the alarm, or where a week of history says that the
-worst ten minutes would. It is lowered by nothing less than that week, and then only where it did harm: memory that the
+A command has to be worth typing. A limit is raised if it set the alarm, or if by a week of history the worst ten
+minutes would. It is never lowered with less than a week of history, and then only if it did harm: memory that the
 kernel and the garbage collector need, a disk alarm that was set long before anything was in danger.
 """
 
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 HISTORY_S_MIN: Final = 6 * 86_400
 # Beyond this memory is to be bought: the garbage collector and the kernel need the rest.
 WATERMARK_MAX: Final = 0.8
-# Where nobody chose: nothing lower is worth a command.
+# The default: nothing lower is worth a command.
 WATERMARK_USUAL: Final = 0.4
 STEP: Final = 0.05
 DISK_LIMITS: Final = tuple(n * 1_000_000 for n in (50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000))

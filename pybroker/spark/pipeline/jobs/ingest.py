@@ -1,8 +1,8 @@
 """ingest: the daemon's files become tables.
 
-A closed file is read once. Those that are still written to are read each time, without a last line that is cut: every
-date is made anew of what it had and what came, and a row that is there already is not there twice. So files may come
-late, twice, and in any order. Lines that are no rows are kept aside.
+A closed file is read once. A file that is still written to is read each time, without a last line that is cut: every
+date is rebuilt from its old and new rows, without duplicates. So files may come late, twice, and in any order. Lines
+that are no rows are set aside.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -59,7 +59,7 @@ def run(run: "Run") -> dict[str, Any]:
 
 def _ingest(run: "Run", table: Table, files: Files, figures: dict[str, int]) -> None:
     seen = Observation()
-    # What is bad in a file that is still written to is so again, and then counted, when it is closed.
+    # Bad lines of a file that is still written to are counted later, when it is closed.
     bad = f.col(FILE).isNotNull() & ~f.col(FILE).endswith(OPEN)
     try:
         lines = journal.read(run.spark, files.paths, table.struct(), table.key, VERSION)
