@@ -48,6 +48,7 @@ class LoopTurn(Turn):
         "_loop",
         "_pause",
         "_scheduled",
+        "_sharers",
         "_soon",
         "_timer",
         "broker",
@@ -63,6 +64,7 @@ class LoopTurn(Turn):
         self.clock = clock
         self.broker: Broker | None = None
         self.readers = 0  # connections that were read in this turn
+        self._sharers = 0  # how many there were when the shares were computed last
         self.read_octets = READ_OCTETS_MAX  # an equal share for each of as many as there were last time
         self._loop: Any = gevent.get_hub().loop
         self._timer: Any = None
@@ -125,9 +127,8 @@ class LoopTurn(Turn):
         readers = self.readers
         self._ended = 0
         if readers:
-            self.read_octets = min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers))
-            self.large_octets = max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers)
-            self.receive_ms = max(1, RECEIVE_MS // readers)
+            if readers != self._sharers:
+                self._share(readers)
             self.readers = 0
         self.woken = True  # what follows needs no call back to be asked for
         # Before the deliveries: the disk works while they are made.
@@ -150,6 +151,13 @@ class LoopTurn(Turn):
                 break
         if self._held:
             self._release()
+
+    def _share(self, readers: int) -> None:
+        """Give each of so many connections an equal share of a turn."""
+        self._sharers = readers
+        self.read_octets = min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers))
+        self.large_octets = max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers)
+        self.receive_ms = max(1, RECEIVE_MS // readers)
 
     def _come_back(self) -> None:
         """Go on with what is left, when the sockets have had their turn: gevent runs fifty call backs before that."""

@@ -37,7 +37,7 @@ class Transport:
     it can write. While `buffered`, there are octets for `receive` that no event will announce.
     """
 
-    __slots__ = ("_loop", "_reader", "_sock", "_writer")
+    __slots__ = ("_loop", "_reader", "_sock", "_writer", "reading")
 
     buffered = False
 
@@ -46,6 +46,7 @@ class Transport:
         self._loop = loop
         self._reader: Any = None
         self._writer: Any = None
+        self.reading = False  # somebody is called back when there is something to receive
 
     def addresses(self) -> tuple[tuple[str, int], tuple[str, int], bool]:
         """Return (peer, local, whether the peer is this machine). The peer's address counts, never the listener's."""
@@ -90,21 +91,18 @@ class Transport:
 
     # -- when to try again --------------------------------------------------------------------------------------------
 
-    @property
-    def reading(self) -> bool:
-        """Tell whether somebody is called back when there is something to receive."""
-        return self._reader is not None and bool(self._reader.active)
-
     def start_reading(self, call_back: "Callable[..., None]", *arguments: object) -> None:
         """Call back whenever there may be something to receive, or the peer is gone."""
         if self._reader is None:
             self._reader = self._loop.io(self._sock.fileno(), READ)
         self._reader.start(call_back, *arguments)
+        self.reading = True
 
     def stop_reading(self) -> None:
         """Call nobody back for that."""
         if self._reader is not None:
             self._reader.stop()
+            self.reading = False
 
     def start_writing(self, call_back: "Callable[[], None]") -> None:
         """Call back whenever something may be sent. Does nothing if that is so already."""
@@ -125,6 +123,7 @@ class Transport:
                 watcher.stop()
                 watcher.close()
         self._reader = self._writer = None
+        self.reading = False
 
     # -- ends ---------------------------------------------------------------------------------------------------------
 

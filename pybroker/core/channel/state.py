@@ -189,10 +189,11 @@ class ChannelState:
             vhost.broker.traces.settled(batches, "ack", self)
         count = 0
         for batch in batches:
-            n = len(batch.indexes)
+            queue, indexes = batch.queue, batch.indexes
+            n = len(indexes)
             count += n
-            batch.queue.settled(batch.run, batch.indexes)
-            batch.queue.acked += n
+            queue.settled(batch.run, indexes)
+            queue.acked += n
             self._credit_back(batch.consumer, n)
         self.session.broker.acked += count
         if self.prefetch_global:
