@@ -39,12 +39,12 @@ publisher's acknowledgements are not read either), and a prefetch (`basic_qos`).
 import ssl
 from concurrent.futures import Executor
 
-from pybroker.client.channel import Channel
-from pybroker.client.confirms import Confirmation
-from pybroker.client.connection import Connection
-from pybroker.client.declaring import DeclareOk
+from pybroker.client.channel.channel import Channel
+from pybroker.client.channel.confirms import Confirmation
+from pybroker.client.channel.declaring import DeclareOk
+from pybroker.client.connection.connection import Connection
+from pybroker.client.connection.listeners import OnError
 from pybroker.client.message import Message, ReturnedMessage
-from pybroker.client.notices import OnError
 from pybroker.client.options import Address, Options, Tls
 from pybroker.client.uri import parse_uri
 from pybroker.wire.properties import Properties

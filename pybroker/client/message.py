@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from pybroker.wire.properties import Properties, decode_properties
 
 if TYPE_CHECKING:
-    from pybroker.client.channel import Channel
+    from pybroker.client.channel.channel import Channel
 
 
 class Message:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pybroker.client.content import DELIVER
+from pybroker.client.channel.content import DELIVER
 from pybroker.spark.raw import SCHEMA
 from pybroker.spark.route import read_route
 from pybroker.wire.frame import BODY, FRAME_END, HEADER, METHOD

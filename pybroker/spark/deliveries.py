@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pybroker.client.content import DELIVER, Assembly
+from pybroker.client.channel.content import DELIVER, Assembly
 from pybroker.spark.cutting import CHANNEL, CONSUMER_TAG, ROUTE_OCTETS_MAX, ROUTE_OCTETS_MIN, cut
 from pybroker.spark.raw import Columns, join_batches, raw_batch
 from pybroker.spark.route import read_route

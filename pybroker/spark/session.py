@@ -14,10 +14,10 @@ import pyarrow as pa
 from pamqp import base, commands
 
 from pybroker.client import Options
-from pybroker.client.content import encode_ack
+from pybroker.client.channel.content import encode_ack
 from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectionLost, error_of
-from pybroker.client.handshake import shake_hands
-from pybroker.client.link import open_stream
+from pybroker.client.transport.handshake import shake_hands
+from pybroker.client.transport.transport import open_stream
 from pybroker.spark.cutting import CHANNEL, CONSUMER_TAG
 from pybroker.spark.deliveries import Deliveries
 from pybroker.spark.raw import BATCH_OCTETS, BATCH_ROWS

@@ -36,7 +36,7 @@ import psutil
 from interop.broker_process import BrokerProcess
 
 from pybroker.client import connect, parse_uri
-from pybroker.client.content import Encoder
+from pybroker.client.channel.content import Encoder
 from pybroker.spark.session import Session
 
 QUEUE = "bench-spark"

@@ -61,7 +61,9 @@ def test_the_channels_example(broker, orders, connection):
 
 
 def test_declarations_without_an_answer_as_documented(connection, channel):
-    (code,) = re.findall(r">>> (for number.*?)\n\s*\n?\s*\"*\Z", pybroker.client.channel.Declaring.__doc__, re.DOTALL)
+    (code,) = re.findall(
+        r">>> (for number.*?)\n\s*\n?\s*\"*\Z", pybroker.client.channel.channel.Declaring.__doc__, re.DOTALL
+    )
     code = re.sub(r"^\s*(>>>|\.\.\.) ", "", code, flags=re.MULTILINE).replace("durable=True", "exclusive=True")
     exec(code, {"channel": channel})
     assert channel.queue_declare("orders-7", passive=True).message_count == 0

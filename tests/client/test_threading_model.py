@@ -17,7 +17,7 @@ from client.scripted import WAIT_S, in_thread
 
 from pybroker.client import Address, Connection, Options, Properties
 from pybroker.client.errors import ConnectionBlocked, ConnectionLost, PublishUnconfirmed
-from pybroker.client.stream import READ_OCTETS
+from pybroker.client.transport.stream import READ_OCTETS
 
 needs_own_broker = pytest.mark.skipif("INTEROP_BROKER" in os.environ, reason="it restarts the broker or blocks it")
 PERSISTENT = Properties(delivery_mode=2)

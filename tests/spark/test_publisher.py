@@ -83,7 +83,7 @@ def test_a_broker_that_does_not_answer_is_waited_for_so_long(publisher, queue, m
         time.sleep(0.02)
         raise CallTimeout("1 publishes are not answered")
 
-    monkeypatch.setattr("pybroker.client.publishing.Publishing.wait_for_confirms", silent)
+    monkeypatch.setattr("pybroker.client.channel.publishing.Publishing.wait_for_confirms", silent)
     with pytest.raises(
         ConfirmTimeout, match=r"1 messages were not confirmed within 0.05 s \(publisherConfirmTimeoutMs\)"
     ):
