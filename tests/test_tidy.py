@@ -101,7 +101,7 @@ TREES = ("pybroker", "pybrokerctl", "etc", "man", "tests")
 # Of a content's frames: size of the header frame's payload, body size, where the properties begin.
 CONTENT_OFFSETS = ((3, 7), (11, 19), (19, None))
 # They scan or cut contents themselves, and a call for each message would cost more than the work.
-CONTENT_READERS = ("pybroker.content_view", "pybroker.wire.content", "pybroker.spark.deliveries")
+CONTENT_READERS = ("pybroker.content_view", "pybroker.wire.content", "pybroker.spark.parse.deliveries")
 
 
 def test_contents_are_read_in_one_place():

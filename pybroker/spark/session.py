@@ -18,9 +18,9 @@ from pybroker.client.channel.content import encode_ack
 from pybroker.client.errors import AuthenticationFailed, ClientError, ConnectionLost, error_of
 from pybroker.client.transport.handshake import shake_hands
 from pybroker.client.transport.transport import open_stream
-from pybroker.spark.cutting import CHANNEL, CONSUMER_TAG
-from pybroker.spark.deliveries import Deliveries
-from pybroker.spark.raw import BATCH_OCTETS, BATCH_ROWS
+from pybroker.spark.parse.deliveries import Deliveries
+from pybroker.spark.parse.frame_batch_parser import CHANNEL, CONSUMER_TAG
+from pybroker.spark.parse.raw import BATCH_OCTETS, BATCH_ROWS
 from pybroker.wire.frame import HEARTBEAT_FRAME
 from pybroker.wire.methods import decode_method, encode_method, make_method
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
-from pybroker.spark.browse import QueueReader
-from pybroker.spark.columns import check_projection, full_schema
 from pybroker.spark.options import SourceOptions, asks_for_streaming, sink_options, source_options
-from pybroker.spark.queue_stream import QueueStreamReader
-from pybroker.spark.sink import BatchWriter, StreamWriter
+from pybroker.spark.parse.columns import check_projection, full_schema
+from pybroker.spark.readers.browse import QueueReader
+from pybroker.spark.readers.queue_stream import QueueStreamReader
+from pybroker.spark.sink.sink import BatchWriter, StreamWriter
 from pybroker.spark.values import OptionError
 
 

@@ -4,7 +4,7 @@ import struct
 
 from pamqp import commands
 
-from pybroker.spark.cutting import CONSUMER_TAG
+from pybroker.spark.parse.frame_batch_parser import CONSUMER_TAG
 from pybroker.wire.frame import BODY, HEADER, HEARTBEAT_FRAME, METHOD, frame
 from pybroker.wire.methods import encode_method, make_method
 

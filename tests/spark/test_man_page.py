@@ -29,6 +29,6 @@ def test_defaults_are_those_of_the_code():
 
 
 def test_every_property_is_a_column_of_the_page():
-    from pybroker.spark.properties import FIELDS
+    from pybroker.spark.parse.properties import FIELDS
 
     assert [name for name in FIELDS if name not in PAGE] == []

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pybroker.spark.pipeline.jobs import JOBS
-from pybroker.spark.pipeline.jobs.choice import mib
+from pybroker.spark.pipeline.jobs.limit_advice import mib
 from pybroker.spark.pipeline.run import iso
 from pybroker.spark.pipeline.schemas import RAW, TABLES
 from pybroker.spark.pipeline.tables import Warehouse

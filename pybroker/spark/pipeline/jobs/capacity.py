@@ -1,16 +1,16 @@
 """capacity: which memory and disk limits are right?
 
 Candidates are replayed over the history: how often each would have set the alarm, and for how long. The recommendation
-(choice.py) leaves room for the worst ten minutes of the history: as long as somebody needs to react. While an alarm
-holds publishers, memory grows no further; so if a limit was reached, the need is reported as "at least".
+(limit_advice.py) leaves room for the worst ten minutes of the history: as long as somebody needs to react. While an
+alarm holds publishers, memory grows no further; so if a limit was reached, the need is reported as "at least".
 """
 
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Window, functions as f
 
-from pybroker.spark.pipeline.jobs import choice
-from pybroker.spark.pipeline.jobs.choice import DISK_LIMITS, HISTORY_S_MIN, MIB, STEP, WATERMARK_MAX, Choice
+from pybroker.spark.pipeline.jobs import limit_advice
+from pybroker.spark.pipeline.jobs.limit_advice import DISK_LIMITS, HISTORY_S_MIN, MIB, STEP, WATERMARK_MAX, Choice
 from pybroker.spark.pipeline.run import iso
 from pybroker.spark.pipeline.schemas import NODE_SAMPLE
 
@@ -103,11 +103,11 @@ def candidates(need: "Row", wanted: "Mapping[str, Choice]") -> list[tuple[str, s
     tried: dict[tuple[str, int], str] = {}
     for part in WATERMARKS:
         tried["memory", int(part * need.mem_total)] = f"{part:g}"
-    in_force = choice.size(need.mem_limit) if need.watermark is None else f"{need.watermark:g}"
+    in_force = limit_advice.size(need.mem_limit) if need.watermark is None else f"{need.watermark:g}"
     tried["memory", need.mem_limit] = in_force
     if "disk" in wanted:
         for octets in (*DISK_LIMITS, need.disk_limit):
-            tried["disk", octets] = choice.size(octets)
+            tried["disk", octets] = limit_advice.size(octets)
     for resource, one in wanted.items():
         tried[resource, one.octets] = one.label
     force = {"memory": need.mem_limit, "disk": need.disk_limit}
@@ -126,9 +126,9 @@ def run(run: "Run") -> dict[str, Any]:
     rows, advice, summary = [], [], [("nodes", len(found))]
     plots = []
     for need in found:
-        wanted = {"memory": choice.memory(need)}
+        wanted = {"memory": limit_advice.memory(need)}
         if need.disk_least is not None:
-            wanted["disk"] = choice.disk(need)
+            wanted["disk"] = limit_advice.disk(need)
         tried = candidates(need, wanted)
         limits = run.spark.createDataFrame(
             [(need.node, resource, octets) for resource, _, octets, *_ in tried],
@@ -167,7 +167,7 @@ def _summary(need: "Row") -> list[tuple[str, Any]]:
 
 def _advice(need: "Row", wanted: dict[str, Choice], figures: "Mapping[tuple[str, int], Row]") -> list[str]:
     told = []
-    if not choice.is_enough(need):
+    if not limit_advice.is_enough(need):
         seen = f"{_span(need.seen_s)} of history ({need.samples} samples)"
         told.append(f"{seen} are too little to lower a limit, or to call one right: that takes {_span(HISTORY_S_MIN)}")
     force = {"memory": need.mem_limit, "disk": need.disk_limit}
@@ -188,8 +188,8 @@ def _advice(need: "Row", wanted: dict[str, Choice], figures: "Mapping[tuple[str,
     octets = int((need.mem_p999 + (need.rise or 0)) / WATERMARK_MAX)
     if octets > need.mem_total:
         told.append(f"memory: this machine is too small, it needs {octets / MIB:.0f} MiB")
-    paging = choice.paging(need, wanted["memory"].octets)
-    if choice.is_enough(need) and need.paging_ratio is not None and paging < need.paging_ratio - STEP / 2:
+    paging = limit_advice.paging(need, wanted["memory"].octets)
+    if limit_advice.is_enough(need) and need.paging_ratio is not None and paging < need.paging_ratio - STEP / 2:
         setting = f"vm_memory_high_watermark_paging_ratio = {paging:g}"
         told.append(f"paging: {setting} in pybroker.conf leaves room for the fastest rise")
     return told

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Observation, Window, functions as f
 
-from pybroker.spark.pipeline import journal
+from pybroker.spark.pipeline import telemetry_source
 from pybroker.spark.pipeline.failure import BAD_DATA, FailureError
 from pybroker.spark.pipeline.files import OPEN, SUFFIX, Files, find
-from pybroker.spark.pipeline.journal import FILE, TEXT
 from pybroker.spark.pipeline.schemas import RAW, VERSION, Table
+from pybroker.spark.pipeline.telemetry_source import FILE, TEXT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,7 +62,7 @@ def _ingest(run: "Run", table: Table, files: Files, figures: dict[str, int]) -> 
     # Bad lines of a file that is still written to are counted later, when it is closed.
     bad = f.col(FILE).isNotNull() & ~f.col(FILE).endswith(OPEN)
     try:
-        lines = journal.read(run.spark, files.paths, table.struct(), table.key, VERSION)
+        lines = telemetry_source.read(run.spark, files.paths, table.struct(), table.key, VERSION)
     except OSError as error:
         raise FailureError(f"{error.filename}: {error.strerror}", BAD_DATA) from None
     lines = lines.observe(

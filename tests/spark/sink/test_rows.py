@@ -8,11 +8,11 @@ pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[sp
 from pyspark.sql.types import LongType, MapType, StringType, StructType  # noqa: E402 - only where pyspark is
 
 from pybroker.client import Options, Properties, Table  # noqa: E402
-from pybroker.spark.columns import PROPERTIES  # noqa: E402
 from pybroker.spark.options import SinkOptions  # noqa: E402
-from pybroker.spark.rows import Row, RowError, check_columns, messages  # noqa: E402
+from pybroker.spark.parse.columns import PROPERTIES  # noqa: E402
+from pybroker.spark.parse.variant import encode_variant  # noqa: E402
+from pybroker.spark.sink.rows import Row, RowError, check_columns, messages  # noqa: E402
 from pybroker.spark.values import OptionError  # noqa: E402
-from pybroker.spark.variant import encode_variant  # noqa: E402
 
 TEXT = StringType()
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from pybroker.spark.variant import encode_variant
+from pybroker.spark.parse.variant import encode_variant
 
 VALUES = st.recursive(
     st.none()

@@ -12,12 +12,12 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from pybroker.spark.columns import Assembler
 from pybroker.spark.options import SourceOptions
-from pybroker.spark.spool import Spool, read_segment
+from pybroker.spark.parse.columns import Assembler
+from pybroker.spark.readers.spool import Spool, read_segment
 
 if TYPE_CHECKING:
-    from pybroker.spark.drain import Drain
+    from pybroker.spark.readers.drain import Drain
 
 # The most that a task reads, unless one segment is more: a task of its own costs as much as thousands of messages.
 TASK_OCTETS = 64 << 20
@@ -125,7 +125,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _drain(self) -> "Drain":
         if self._draining is None:
             # Of all processes that Spark starts one drains: the others are spared a tenth of a second of imports.
-            from pybroker.spark.drain import Drain  # noqa: PLC0415
+            from pybroker.spark.readers.drain import Drain  # noqa: PLC0415
 
             self._draining = Drain(self._options, self._spool)
         return self._draining

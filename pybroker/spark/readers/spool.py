@@ -21,7 +21,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pybroker.spark.raw import SCHEMA
+from pybroker.spark.parse.raw import SCHEMA
 
 _DIGITS: Final = 12
 _SUFFIX: Final = ".arrow"

@@ -19,7 +19,7 @@ from pybroker.client.errors import (
     fresh,
 )
 from pybroker.spark.options import SinkOptions
-from pybroker.spark.rows import Row
+from pybroker.spark.sink.rows import Row
 
 _log = logging.getLogger("pybroker.spark")
 

@@ -6,9 +6,9 @@ from hypothesis import example, given, settings, strategies as st
 from spark.amqp_octets import FRAME_OCTETS_MAX, HEARTBEAT, cancel, deliver
 
 from pybroker.errors import AmqpError, ProtocolSyntaxError
-from pybroker.spark import cutting, deliveries
-from pybroker.spark.cutting import CONSUMER_TAG, cut
-from pybroker.spark.deliveries import Deliveries
+from pybroker.spark.parse import deliveries, frame_batch_parser
+from pybroker.spark.parse.deliveries import Deliveries
+from pybroker.spark.parse.frame_batch_parser import CONSUMER_TAG, cut
 
 PROPS = b"\x10\x80\x02\x02id"
 END = b"\xce"
@@ -95,7 +95,7 @@ def test_frames_beyond_the_most_are_left():
 
 
 def test_a_run_has_no_more_than_there_are_numbers_for(monkeypatch):
-    monkeypatch.setattr(cutting, "_ROWS_MAX", 3)
+    monkeypatch.setattr(frame_batch_parser, "_ROWS_MAX", 3)
     found = cut(END + b"".join(MESSAGES), 1, FRAME_OCTETS_MAX)
     assert (rows(found.batch), found.last_tag) == (ROWS[:3], 3)
 

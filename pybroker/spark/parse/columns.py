@@ -24,9 +24,9 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from pybroker.spark.headers import header_maps, header_variants
 from pybroker.spark.options import VARIANT, SourceOptions
-from pybroker.spark.properties import FIELDS, TIMESTAMP_FLAG, read_properties, read_timestamps
+from pybroker.spark.parse.headers import header_maps, header_variants
+from pybroker.spark.parse.properties import FIELDS, TIMESTAMP_FLAG, read_properties, read_timestamps
 from pybroker.spark.values import OptionError
 
 PROPERTIES: Final = StructType(

@@ -15,8 +15,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from pybroker.spark.options import SinkOptions
-from pybroker.spark.publisher import Publisher
-from pybroker.spark.rows import check_columns, messages
+from pybroker.spark.sink.publisher import Publisher
+from pybroker.spark.sink.rows import check_columns, messages
 
 
 @dataclass

@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
 
-from pybroker.spark.raw import SCHEMA, Columns, raw_batch
+from pybroker.spark.parse.raw import SCHEMA, Columns, raw_batch
 from pybroker.spark.route import Route
 
 TABLE = [Route("e", "one", False), Route("", "two", True), Route("e", "three", False)]

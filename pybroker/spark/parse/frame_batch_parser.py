@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pybroker.client.channel.content import DELIVER
-from pybroker.spark.raw import SCHEMA
+from pybroker.spark.parse.raw import SCHEMA
 from pybroker.spark.route import read_route
 from pybroker.wire.frame import BODY, FRAME_END, HEADER, METHOD
 

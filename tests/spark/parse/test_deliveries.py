@@ -3,8 +3,8 @@ from hypothesis import given, settings, strategies as st
 from spark.amqp_octets import FRAME_OCTETS_MAX, HEARTBEAT, cancel, deliver
 
 from pybroker.errors import AmqpError, FrameError, ProtocolSyntaxError
-from pybroker.spark import deliveries
-from pybroker.spark.deliveries import Deliveries
+from pybroker.spark.parse import deliveries
+from pybroker.spark.parse.deliveries import Deliveries
 from pybroker.spark.route import Route
 
 PROPS = b"\x10\x80\x02\x02id"

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pybroker.spark.pipeline.jobs import choice
+from pybroker.spark.pipeline.jobs import limit_advice
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -31,7 +31,7 @@ def need(**changes):
     ],
 )
 def test_the_part_that_is_needed_holds_what_was_used_and_the_fastest_rise(changes, expected):
-    assert choice.watermark(need(**changes)) == expected
+    assert limit_advice.watermark(need(**changes)) == expected
 
 
 @pytest.mark.parametrize(
@@ -83,21 +83,21 @@ def test_the_part_that_is_needed_holds_what_was_used_and_the_fastest_rise(change
 )
 def test_what_to_do_about_the_memory_limit(changes, command, why):
     given = need(**changes)
-    found = choice.memory(given)
+    found = limit_advice.memory(given)
     assert (found.command, found.why) == (command, why)
     if not command:
         assert found.octets == given.mem_limit
 
 
 def test_a_command_comes_with_the_line_that_holds_for_good():
-    raised = choice.memory(need(rise=GIB))
+    raised = limit_advice.memory(need(rise=GIB))
     assert (raised.label, raised.octets) == ("0.5", 2 * GIB)
     assert raised.setting == "vm_memory_high_watermark.relative = 0.5"
-    assert choice.disk(need(fall=300_000_000)).setting == "disk_free_limit.absolute = 500MB"
+    assert limit_advice.disk(need(fall=300_000_000)).setting == "disk_free_limit.absolute = 500MB"
 
 
 def test_a_limit_in_octets_is_called_by_them():
-    assert choice.memory(need(mem_limit=2 * 10**9, watermark=None)).label == "2GB"
+    assert limit_advice.memory(need(mem_limit=2 * 10**9, watermark=None)).label == "2GB"
 
 
 @pytest.mark.parametrize(
@@ -139,22 +139,22 @@ def test_a_limit_in_octets_is_called_by_them():
 )
 def test_what_to_do_about_the_disk_limit(changes, command, why):
     given = need(**changes)
-    found = choice.disk(given)
+    found = limit_advice.disk(given)
     assert (found.command, found.why) == (command, why)
     if not command:
         assert found.octets == given.disk_limit
 
 
 def test_no_step_is_above_the_last():
-    assert choice.disk(need(fall=10**12, disk_last=10**13)).label == "50GB"
+    assert limit_advice.disk(need(fall=10**12, disk_last=10**13)).label == "50GB"
 
 
 def test_messages_leave_memory_in_time():
-    assert choice.paging(need(rise=GIB // 4), GIB) == 0.75
-    assert choice.paging(need(rise=2 * GIB), GIB) == choice.PAGING_MIN
-    assert choice.paging(need(rise=0), GIB) == choice.PAGING_MAX
+    assert limit_advice.paging(need(rise=GIB // 4), GIB) == 0.75
+    assert limit_advice.paging(need(rise=2 * GIB), GIB) == limit_advice.PAGING_MIN
+    assert limit_advice.paging(need(rise=0), GIB) == limit_advice.PAGING_MAX
 
 
 @pytest.mark.parametrize(("octets", "expected"), [(5 * 10**9, "5GB"), (50 * 10**6, "50MB"), (123, "123")])
 def test_sizes_are_what_commands_take(octets, expected):
-    assert choice.size(octets) == expected
+    assert limit_advice.size(octets) == expected

@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from pybroker.spark.columns import Assembler
 from pybroker.spark.options import SourceOptions
+from pybroker.spark.parse.columns import Assembler
 
 
 class QueueReader(DataSourceReader):

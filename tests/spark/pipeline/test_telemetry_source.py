@@ -19,9 +19,9 @@ pytest.importorskip("pyspark")
 from pyspark import cloudpickle  # noqa: E402 - may not be there
 from pyspark.sql.pandas.types import to_arrow_schema  # noqa: E402 - may not be there
 
-from pybroker.spark.pipeline import journal  # noqa: E402 - likewise
-from pybroker.spark.pipeline.journal import JournalReader, Lines, Piece, blocks, split  # noqa: E402 - likewise
+from pybroker.spark.pipeline import telemetry_source  # noqa: E402 - likewise
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, NODE_SAMPLE, VERSION, Column, Table  # noqa: E402 - likewise
+from pybroker.spark.pipeline.telemetry_source import JournalReader, Lines, Piece, blocks, split  # noqa: E402 - likewise
 
 DAY = date(2026, 1, 5)
 MS = 1_767_571_200_000
@@ -44,7 +44,7 @@ SMALL = Table(
 
 
 def lines_of(table):
-    struct = table.struct().add(journal.TEXT, "string").add(journal.FILE, "string")
+    struct = table.struct().add(telemetry_source.TEXT, "string").add(telemetry_source.FILE, "string")
     return Lines(to_arrow_schema(struct, timezone="UTC"), table.key, VERSION)
 
 
@@ -210,7 +210,7 @@ def test_it_finds_the_same_rows_and_bad_lines_as_a_reader_of_single_lines(block,
     rows, bad = parse(SMALL, block + end)
     for row in rows:
         row["ts"] = round(row["ts"].timestamp() * 1000)
-        assert (row.pop("date"), row.pop(journal.TEXT), row.pop(journal.FILE)) == (DAY, None, None)
+        assert (row.pop("date"), row.pop(telemetry_source.TEXT), row.pop(telemetry_source.FILE)) == (DAY, None, None)
     expected, expected_bad = model(block + end)
     for row in expected:
         row["part"] = None if row["part"] is None else float(row["part"])
@@ -231,12 +231,12 @@ def test_every_line_of_a_file_is_in_one_range(tmp_path_factory, octets, cuts, bl
     path = tmp_path_factory.getbasetemp() / "20260105T00.0001.ndjson"
     path.write_bytes(octets)
     bounds = [0, *sorted(min(cut, len(octets)) for cut in cuts), len(octets)]
-    before = journal.BLOCK_OCTETS
-    journal.BLOCK_OCTETS = block_octets
+    before = telemetry_source.BLOCK_OCTETS
+    telemetry_source.BLOCK_OCTETS = block_octets
     try:
         found = [block for start, end in pairwise(bounds) for block in blocks(path, start, end)]
     finally:
-        journal.BLOCK_OCTETS = before
+        telemetry_source.BLOCK_OCTETS = before
     assert b"".join(found) == octets
     assert all(block.endswith(b"\n") for block in found[:-1])
 
@@ -266,13 +266,13 @@ def test_a_file_that_is_gone_is_not_an_empty_one(tmp_path):
 
 
 def test_of_a_split_that_is_garbage_throughout_the_begin_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "TEXT_OCTETS_MAX", 10)
+    monkeypatch.setattr(telemetry_source, "TEXT_OCTETS_MAX", 10)
     path = tmp_path / "20260105T00.0001.ndjson"
     path.write_text("12345\n" * 4)
     reader = JournalReader([str(path)], lines_of(ALARM_EVENT))
     found = [row for batch in reader.read(*reader.partitions()) for row in batch.to_pylist()]
-    assert [row[journal.TEXT] for row in found] == ["12345", "12345", None, None]
-    assert {row[journal.FILE] for row in found} == {path.name}
+    assert [row[telemetry_source.TEXT] for row in found] == ["12345", "12345", None, None]
+    assert {row[telemetry_source.FILE] for row in found} == {path.name}
 
 
 def test_small_files_go_together_and_a_large_one_is_divided():
@@ -310,8 +310,8 @@ def test_a_process_that_has_nothing_of_ours_reads_it(tmp_path):
     path = tmp_path / "20260105T00.0001.ndjson"
     path.write_text(f"{GOOD}\n{GOOD}\n")
     options = {"paths": json.dumps([str(path)]), "key": json.dumps([*ALARM_EVENT.key]), "line": str(VERSION)}
-    with journal.by_value():
-        octets = cloudpickle.dumps((journal.JournalSource, ALARM_EVENT.struct().jsonValue(), options))
+    with telemetry_source.by_value():
+        octets = cloudpickle.dumps((telemetry_source.JournalSource, ALARM_EVENT.struct().jsonValue(), options))
     command = [sys.executable, "-S", "-c", STRANGER]
     environment = {**spark_environment(), "PYTHONPATH": str(bare)}
     done = subprocess.run(command, input=octets, capture_output=True, check=False, env=environment, cwd=tmp_path)
@@ -321,9 +321,9 @@ def test_a_process_that_has_nothing_of_ours_reads_it(tmp_path):
 # -- through Spark -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=[journal.HERE_OCTETS, -1], ids=["here", "in Spark's workers"])
+@pytest.fixture(params=[telemetry_source.HERE_OCTETS, -1], ids=["here", "in Spark's workers"])
 def place(request, monkeypatch):
-    monkeypatch.setattr(journal, "HERE_OCTETS", request.param)
+    monkeypatch.setattr(telemetry_source, "HERE_OCTETS", request.param)
 
 
 @pytest.mark.spark
@@ -333,9 +333,12 @@ def test_spark_reads_rows_and_bad_lines(spark, tmp_path, place):
     first.write_text(f"{GOOD}\nno line\n")
     second.write_text(f"{GOOD}\n".replace('"used":5', '"used":6') + GOOD[:9])
     empty.touch()
-    frame = journal.read(spark, [first, second, empty], ALARM_EVENT.struct(), ALARM_EVENT.key, VERSION)
-    found = {(row.ts, row.used, row.resource, row[journal.TEXT], row[journal.FILE]) for row in frame.collect()}
+    frame = telemetry_source.read(spark, [first, second, empty], ALARM_EVENT.struct(), ALARM_EVENT.key, VERSION)
+    found = {
+        (row.ts, row.used, row.resource, row[telemetry_source.TEXT], row[telemetry_source.FILE])
+        for row in frame.collect()
+    }
     ts = datetime.fromtimestamp(MS / 1000)  # what Spark collects is a local time
     rows = {(ts, 5, "memory", None, None), (ts, 6, "memory", None, None)}
     assert found == rows | {(None, None, None, "no line", first.name)}
-    assert journal.read(spark, [empty], NODE_SAMPLE.struct(), NODE_SAMPLE.key, VERSION).collect() == []
+    assert telemetry_source.read(spark, [empty], NODE_SAMPLE.struct(), NODE_SAMPLE.key, VERSION).collect() == []

@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, DataType, MapType, StringType, StructT
 
 from pybroker.client import Properties
 from pybroker.spark.options import SinkOptions
-from pybroker.spark.properties import FIELDS
+from pybroker.spark.parse.properties import FIELDS
 from pybroker.spark.values import OptionError
 from pybroker.wire.table import Table
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from pybroker.errors import AmqpError
-from pybroker.spark.variant import encode_variant
+from pybroker.spark.parse.variant import encode_variant
 from pybroker.wire.properties import find_headers
 from pybroker.wire.table import Table, decode_table
 

@@ -2,8 +2,8 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from pybroker.client import Properties, Table
-from pybroker.spark.headers import as_text, header_maps, header_variants
-from pybroker.spark.variant import encode_variant
+from pybroker.spark.parse.headers import as_text, header_maps, header_variants
+from pybroker.spark.parse.variant import encode_variant
 from pybroker.wire.properties import encode_properties
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

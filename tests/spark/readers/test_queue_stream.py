@@ -10,9 +10,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from pybroker.client import Properties
 from pybroker.client.errors import NotFound
-from pybroker.spark import queue_stream
+from pybroker.spark.readers import queue_stream
+from pybroker.spark.readers.spool import SpoolError
 from pybroker.spark.source import PybrokerSource
-from pybroker.spark.spool import SpoolError
 
 ALL = ReadAllAvailable()
 

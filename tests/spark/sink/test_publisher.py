@@ -7,8 +7,8 @@ pytest.importorskip("pyspark", reason="no pyspark here: pip install 'pybroker[sp
 from pybroker.client import Properties, parse_uri
 from pybroker.client.errors import CallTimeout, MessageReturned, NotFound, PublishNacked
 from pybroker.spark.options import SinkOptions
-from pybroker.spark.publisher import ConfirmTimeout, Publisher, PublisherBlocked
-from pybroker.spark.rows import Row
+from pybroker.spark.sink.publisher import ConfirmTimeout, Publisher, PublisherBlocked
+from pybroker.spark.sink.rows import Row
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from pyspark.sql.pandas.types import to_arrow_schema  # noqa: E402 - only where 
 from pyspark.sql.types import BinaryType, BooleanType, MapType, StringType, StructType  # noqa: E402
 
 from pybroker.client import Options, Properties, Table  # noqa: E402
-from pybroker.spark.columns import Assembler, check_projection, full_schema  # noqa: E402
 from pybroker.spark.options import SourceOptions  # noqa: E402
-from pybroker.spark.raw import SCHEMA  # noqa: E402
+from pybroker.spark.parse.columns import Assembler, check_projection, full_schema  # noqa: E402
+from pybroker.spark.parse.raw import SCHEMA  # noqa: E402
 from pybroker.spark.values import OptionError  # noqa: E402
 from pybroker.wire.properties import encode_properties  # noqa: E402
 

@@ -1,5 +1,5 @@
 from pybroker.client import Properties, Table
-from pybroker.spark.properties import FIELDS, read_properties, read_timestamps
+from pybroker.spark.parse.properties import FIELDS, read_properties, read_timestamps
 from pybroker.wire.properties import encode_properties
 
 FULL = Properties(

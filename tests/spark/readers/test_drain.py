@@ -9,10 +9,10 @@ pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[sp
 from interop.broker_process import BrokerProcess
 
 from pybroker.client import Properties, connect, parse_uri
-from pybroker.spark import drain as module
-from pybroker.spark.drain import Drain
 from pybroker.spark.options import SourceOptions
-from pybroker.spark.spool import Spool, read_segment
+from pybroker.spark.readers import drain as module
+from pybroker.spark.readers.drain import Drain
+from pybroker.spark.readers.spool import Spool, read_segment
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from typing import Final
 
 from pybroker.client.errors import AmqpError, AuthenticationFailed, ClientError
 from pybroker.spark.options import SourceOptions
+from pybroker.spark.readers.spool import Spool
 from pybroker.spark.session import PREFETCH_MAX, ConsumerCancelled, Session
-from pybroker.spark.spool import Spool
 
 _log = logging.getLogger("pybroker.spark")
 

@@ -8,8 +8,8 @@ import pytest
 
 pa = pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
 
-from pybroker.spark.raw import SCHEMA  # noqa: E402 - only where pyarrow is
-from pybroker.spark.spool import Spool, SpoolError, read_segment  # noqa: E402
+from pybroker.spark.parse.raw import SCHEMA  # noqa: E402 - only where pyarrow is
+from pybroker.spark.readers.spool import Spool, SpoolError, read_segment  # noqa: E402
 
 SOURCE = {"queue": "q", "virtual_host": "/"}
 

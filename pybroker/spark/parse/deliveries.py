@@ -1,10 +1,11 @@
 """The bulk parser: octets of one consumer's deliveries -> raw batches.
 
 Nearly all octets are whole messages of three frames (basic.deliver, header, one body). Many of them are cut at once
-(`cutting`); if there are few, or the cut met something else, a loop reads them that makes no object for a message. All
-other input goes frame by frame: bodies of many frames, incomplete messages, other methods. So octets are kept until
-there is enough to cut, or until somebody asks for messages. Exchange, routing key and redelivered of a message are one
-number in the loop, an index of `routes`: few differ. All positions are AMQP's (§4.2.3, §4.2.6, [basic.deliver]):
+(`frame_batch_parser`); if there are few, or the cut met something else, a loop reads them that makes no object for a
+message. All other input goes frame by frame: bodies of many frames, incomplete messages, other methods. So octets are
+kept until there is enough to cut, or until somebody asks for messages. Exchange, routing key and redelivered of a
+message are one number in the loop, an index of `routes`: few differ. All positions are AMQP's (§4.2.3, §4.2.6,
+[basic.deliver]):
 
     0      1         3        7         11   12        18             26            27         7 + length
     +------+---------+--------+---------+----+---------+--------------+-------------+----------+-----------+
@@ -20,8 +21,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pybroker.client.channel.content import DELIVER, Assembly
-from pybroker.spark.cutting import CHANNEL, CONSUMER_TAG, ROUTE_OCTETS_MAX, ROUTE_OCTETS_MIN, cut
-from pybroker.spark.raw import Columns, join_batches, raw_batch
+from pybroker.spark.parse.frame_batch_parser import CHANNEL, CONSUMER_TAG, ROUTE_OCTETS_MAX, ROUTE_OCTETS_MIN, cut
+from pybroker.spark.parse.raw import Columns, join_batches, raw_batch
 from pybroker.spark.route import read_route
 from pybroker.wire.frame import BODY, FRAME_END, HEADER, HEARTBEAT, METHOD, split_frame
 
