@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from pybroker.control.spec import BadArguments, Command, Refused
-from pybrokerctl import answer, confirm, definitions, exit_codes, render, terminal, views
+from pybrokerctl import definitions, exit_codes, render, response, views
 from pybrokerctl.client import Connection, Gone, TimedOut, Unreachable
 from pybrokerctl.locate import Target, explain_unreachable, is_rabbit, is_same_node, locate
 from pybrokerctl.options import Options
-from pybrokerctl.patience import Patience
 from pybrokerctl.render import cell
+from pybrokerctl.terminal import confirm, terminal
+from pybrokerctl.terminal.spinner import Patience
 
 # More of a file than any process id, and as much of another one as a sentence may have.
 PID_CHARACTERS_MAX: Final = 64
@@ -56,15 +57,15 @@ def perform(call: Call) -> int:
             return exit_codes.OK
         timeout_s = call.timeout_s
         if command.awaits_daemon:
-            from pybrokerctl import awaiting  # noqa: PLC0415 - two commands
+            from pybrokerctl import wait_for_node  # noqa: PLC0415 - two commands
 
             where = (options.node, options.socket)
-            target, timeout_s = awaiting.await_node(command.name, given, timeout_s, _progress(call), *where)
+            target, timeout_s = wait_for_node.await_node(command.name, given, timeout_s, _progress(call), *where)
         if command.beside:
-            from pybrokerctl import beside  # noqa: PLC0415 - it starts a process
+            from pybrokerctl import offline  # noqa: PLC0415 - it starts a process
 
             check = partial(_check_node, call)
-            with beside.connect(None if target is ALONE else target, timeout_s, check) as connection:
+            with offline.connect(None if target is ALONE else target, timeout_s, check) as connection:
                 return _converse(call, args, connection, given)
         with Connection(target.path, timeout_s) as connection:
             _check_node(call, connection)
@@ -94,7 +95,7 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
 
         return live.run(connection, given, options.watch_s)
     if options.watch_s is not None:
-        from pybrokerctl import watch  # noqa: PLC0415 - people only
+        from pybrokerctl.terminal import watch  # noqa: PLC0415 - people only
 
         return watch.watch(call, args, connection, given)
     if confirm.is_asked(command, yes=options.yes):
@@ -126,7 +127,7 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
 def _answered(call: Call, args: Any, connection: Connection, given: Mapping[str, Any]) -> int:
     """Show the answer; return the exit code, which is all that `-s` leaves of a health check. Raises Refused."""
     try:
-        return _write(answer.texts(call, args, connection, given))
+        return _write(response.texts(call, args, connection, given))
     except Refused as refused:
         options = call.options
         if not (call.command.is_health_check and options.silent and refused.exit_code == exit_codes.UNAVAILABLE):

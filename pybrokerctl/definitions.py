@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.codec import DOCUMENT_OCTETS_MAX, REQUEST_OCTETS_MAX
 from pybroker.control.spec import EX_DATAERR, BadArguments, Refused
-from pybrokerctl import exit_codes, render, terminal
+from pybrokerctl import exit_codes, render
 from pybrokerctl.render import cell
+from pybrokerctl.terminal import terminal
 
 if TYPE_CHECKING:
     from pybroker.control.spec import Command

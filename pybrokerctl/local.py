@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final, NamedTuple
 from pybroker.control import commands
 from pybroker.control.spec import Arg, BadArguments, Command, NoArgs
 from pybroker.version import VERSION
-from pybrokerctl import usage
 from pybrokerctl.command_line import LOCAL_NAMES, UnknownCommand, find
+from pybrokerctl.help import usage
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -50,7 +50,7 @@ def say_version(_node: Any, _args: NoArgs) -> str:
 
 def say_completion(_node: Any, args: CompletionArgs) -> str:
     """Return the shell's script that completes our command lines."""
-    from pybrokerctl import completion  # noqa: PLC0415 - one of four
+    from pybrokerctl.help import completion  # noqa: PLC0415 - one of four
 
     return completion.script(args.shell).removesuffix("\n")
 

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from pybroker.control.spec import BadArguments
-from pybrokerctl import render, terminal
+from pybrokerctl import render
+from pybrokerctl.terminal import terminal
 
 # Shorter, and the watching is most of what the node does; longer, and the node lets the connection go.
 WATCH_S_MIN: Final = 0.1

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pybroker.control.spec import Node, Refused
-from pybrokerctl import exit_codes, places, render, reports
+from pybrokerctl import exit_codes, paths, render, reports
 
 if TYPE_CHECKING:
     from pybrokerctl.call import Call
@@ -20,7 +20,7 @@ PROGRAM: Final = "pybroker.spark.pipeline"
 
 def perform(call: "Call", args: Any) -> int:
     """Do what the command means; return the exit code. Raises Refused, BadArguments."""
-    args, note = places.fill(args, call.options)
+    args, note = paths.fill(args, call.options)
     if note and call.options.talks:
         sys.stderr.write(f"note: {note}\n")
     # These commands run here: they say what is to be done.

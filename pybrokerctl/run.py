@@ -5,11 +5,12 @@ import sys
 from typing import Any, cast
 
 from pybroker.control.spec import BadArguments, Command, Node, Refused
-from pybrokerctl import exit_codes, terminal
+from pybrokerctl import exit_codes
 from pybrokerctl.call import Call, perform
 from pybrokerctl.command_line import COMPLETION_VARIABLE, LOCAL_NAMES, CommandLine, Parsed, UnknownCommand
 from pybrokerctl.options import Options
 from pybrokerctl.render import cell
+from pybrokerctl.terminal import terminal
 
 
 def run(words: list[str]) -> int:
@@ -19,7 +20,7 @@ def run(words: list[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     if os.environ.get(COMPLETION_VARIABLE):
-        from pybrokerctl import completion  # noqa: PLC0415 - it loads click, which a call does without
+        from pybrokerctl.help import completion  # noqa: PLC0415 - it loads click, which a call does without
 
         return completion.answer()
     line = CommandLine(words)
@@ -27,7 +28,7 @@ def run(words: list[str]) -> int:
         code = _act(line.parse())
         sys.stdout.flush()
     except UnknownCommand as unknown:
-        from pybrokerctl import usage  # noqa: PLC0415 - it loads every command
+        from pybrokerctl.help import usage  # noqa: PLC0415 - it loads every command
 
         sys.stderr.write(usage.unknown_command(unknown.name, sys.stderr))
         return exit_codes.USAGE
@@ -42,14 +43,14 @@ def _act(parsed: Parsed) -> int:
     if "version" in general:
         return _answer("version", {})
     if "man_page" in general:
-        from pybrokerctl import man_page  # noqa: PLC0415 - it loads every command
+        from pybrokerctl.help import man_page  # noqa: PLC0415 - it loads every command
 
         sys.stdout.write(man_page.page())
         return exit_codes.OK
     if "help" in general:
         return _answer("help", {"command": command.name} if command else {})
     if command is None:
-        from pybrokerctl import usage  # noqa: PLC0415 - it loads every command
+        from pybrokerctl.help import usage  # noqa: PLC0415 - it loads every command
 
         sys.stderr.write(usage.general_usage(sys.stderr))
         return exit_codes.USAGE
@@ -83,7 +84,7 @@ def _answer(name: str, given: dict[str, Any]) -> int:
 
 
 def _complain(error: Refused, words: list[str], command: Command | None) -> None:
-    from pybrokerctl import usage  # noqa: PLC0415 - only for what is wrong
+    from pybrokerctl.help import usage  # noqa: PLC0415 - only for what is wrong
 
     line = usage.usage_text(command, sys.stderr)
     shown = " ".join(words)

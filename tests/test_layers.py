@@ -276,8 +276,6 @@ def test_the_broker_below_the_line_runs_without_gevent(package):
 # Files of one folder, its `__init__` not counted.
 ROOM_FILES_MAX = 15
 PACKAGE_FILES_MAX = 20
-# They wait for rooms of their own; none may join them.
-CROWDED = {"pybrokerctl"}
 
 
 def test_no_room_is_crowded():
@@ -287,9 +285,8 @@ def test_no_room_is_crowded():
         [
             f"{name} has {files[name]} files, {most[name]} is the most: which of them are a room of their own?"
             for name in sorted(files)
-            if files[name] > most[name] and name not in CROWDED
+            if files[name] > most[name]
         ]
-        + [f"{name} is not crowded any more: strike it off." for name in sorted(CROWDED) if files[name] <= most[name]]
     )
 
 

@@ -5,10 +5,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from pybrokerctl import terminal
 from pybrokerctl.render import Head, Rows, Value
 from pybrokerctl.render.cell import cell
 from pybrokerctl.render.csv import flatten
+from pybrokerctl.terminal import terminal
 
 # Differs from RabbitMQ: without UTF-8 it switches the terminal's character set, which shows as garbage in a file.
 # Left, line, crossing, right: top, between, bottom; and the upright.

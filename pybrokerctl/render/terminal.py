@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pybrokerctl import terminal
 from pybrokerctl.render import Head, Rows, Value, layout, table
 from pybrokerctl.render.cell import cell
 from pybrokerctl.render.pretty_table import width
+from pybrokerctl.terminal import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console

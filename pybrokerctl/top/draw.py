@@ -11,11 +11,11 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from pybrokerctl import terminal
 from pybrokerctl.render import layout
 from pybrokerctl.render.cell import cell
 from pybrokerctl.render.pretty_table import width as columns_of
 from pybrokerctl.render.terminal import STATES, console
+from pybrokerctl.terminal import terminal
 from pybrokerctl.top.board import CONNECTIONS, Board, Column, count, octets, rate
 from pybrokerctl.top.snapshot import total
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.control.spec import Refused
 from pybrokerctl import exit_codes
 from pybrokerctl.general import WATCH_S
-from pybrokerctl.screen import Screen
+from pybrokerctl.terminal.screen import Screen
 from pybrokerctl.top import draw
 from pybrokerctl.top.board import Board
 from pybrokerctl.top.snapshot import take

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
-from pybrokerctl import terminal
 from pybrokerctl.render.pretty_table import width
+from pybrokerctl.terminal import terminal
 
 # From this width on, sections stand side by side.
 TWO_COLUMNS_MIN: Final = 120

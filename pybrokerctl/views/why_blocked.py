@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pybrokerctl import terminal
 from pybrokerctl.render.cell import cell
 from pybrokerctl.render.terminal import STATES
+from pybrokerctl.terminal import terminal
 
 COLUMNS: Final = ("pid", "name", "user_provided_name", "user", "vhost", "state", "cause", "seconds", "why", "advice")
 # Connections that would be blocked are many, and all alike.

@@ -129,7 +129,7 @@ def start_daemon(folder: Path) -> Iterator[Callable[[], None]]:
 @pytest.fixture
 def person(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Let every stream be a terminal of 80 columns with colours."""
-    monkeypatch.setattr("pybrokerctl.terminal.is_terminal", lambda _stream: True)
+    monkeypatch.setattr("pybrokerctl.terminal.terminal.is_terminal", lambda _stream: True)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)

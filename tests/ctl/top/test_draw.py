@@ -29,7 +29,7 @@ def queue(name: str, ready: int = 0, published: int = 0) -> list:
 @pytest.fixture(autouse=True)
 def utf8(person, capfd):
     with capfd.disabled():
-        person.setattr("pybrokerctl.terminal.has_utf8", lambda _stream: True)
+        person.setattr("pybrokerctl.terminal.terminal.has_utf8", lambda _stream: True)
     return person
 
 
@@ -133,6 +133,6 @@ def test_names_cannot_break_the_screen(board):
 
 
 def test_without_utf8_it_is_ascii(utf8, board):
-    utf8.setattr("pybrokerctl.terminal.has_utf8", lambda _stream: False)
+    utf8.setattr("pybrokerctl.terminal.terminal.has_utf8", lambda _stream: False)
     utf8.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
     assert "".join(seen(board)).isascii()

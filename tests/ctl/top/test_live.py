@@ -3,7 +3,7 @@
 import pytest
 from ctl.typist import Typist, plain
 
-from pybrokerctl.screen import LEAVE
+from pybrokerctl.terminal.screen import LEAVE
 
 STATUS = {
     "uptime": 3700,

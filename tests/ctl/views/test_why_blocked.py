@@ -3,7 +3,7 @@
 from ctl.typist import plain
 
 from pybroker.control.commands.monitoring.why_blocked import Args
-from pybrokerctl import answer
+from pybrokerctl import response
 from pybrokerctl.call import Call
 from pybrokerctl.client import Connection
 from pybrokerctl.command_line import find
@@ -104,7 +104,7 @@ def test_formatters_that_know_only_tables_have_a_row_for_each_cause(daemon):
     command = find("why_blocked")
     with Connection(daemon.path, 10) as talk:
         texts = {
-            formatter: "".join(answer.texts(Call(command, {}, Options(formatter=formatter)), Args(), talk, {}))
+            formatter: "".join(response.texts(Call(command, {}, Options(formatter=formatter)), Args(), talk, {}))
             for formatter in ("csv", "pretty_table", "json", "table")
         }
     head, first, second = texts["csv"].splitlines()

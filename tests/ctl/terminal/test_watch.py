@@ -6,8 +6,8 @@ import sys
 import pytest
 from ctl.typist import Typist, plain
 
-from pybrokerctl.screen import LEAVE
-from pybrokerctl.watch import moved, page
+from pybrokerctl.terminal.screen import LEAVE
+from pybrokerctl.terminal.watch import moved, page
 
 
 @pytest.fixture

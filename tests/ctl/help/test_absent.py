@@ -1,6 +1,6 @@
 from pybroker.control import commands
-from pybrokerctl import absent
 from pybrokerctl.command_line import LOCAL_NAMES
+from pybrokerctl.help import absent
 
 
 def test_what_it_does_there_why_not_here_and_what_to_do_instead_are_one_sentence(ctl):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pybrokerctl import awaiting
+from pybrokerctl import wait_for_node
 
 NOT_YET = [{"error": {"text": "not yet", "exit_code": 75}}]
 UP = [{"value": None}, {"end": 0}]
@@ -16,7 +16,7 @@ UP = [{"value": None}, {"end": 0}]
 def pauses(monkeypatch):
     """Call the next of these instead of sleeping; then sleep no more."""
     steps = []
-    monkeypatch.setattr(awaiting.time, "sleep", lambda _: steps.pop(0)() if steps else None)
+    monkeypatch.setattr(wait_for_node.time, "sleep", lambda _: steps.pop(0)() if steps else None)
     return steps
 
 

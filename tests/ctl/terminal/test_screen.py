@@ -4,12 +4,12 @@ import sys
 import pytest
 from ctl.typist import Typist
 
-from pybrokerctl.screen import ENTER, LEAVE, split_keys
+from pybrokerctl.terminal.screen import ENTER, LEAVE, split_keys
 
 # Shows its keys until q, as top and --watch do.
 SHOW_KEYS = """
 import sys
-from pybrokerctl.screen import Screen
+from pybrokerctl.terminal.screen import Screen
 with Screen() as screen:
     while True:
         key = screen.key(10)
@@ -78,4 +78,4 @@ def test_ctrl_z_does_not_leave_the_shell_with_our_screen(typist):
 
 
 def test_it_can_be_loaded_where_there_is_no_terminal():
-    assert "pybrokerctl.screen" in sys.modules
+    assert "pybrokerctl.terminal.screen" in sys.modules

@@ -2,7 +2,7 @@ import io
 
 import pytest
 
-from pybrokerctl import terminal
+from pybrokerctl.terminal import terminal
 
 
 class Terminal(io.StringIO):

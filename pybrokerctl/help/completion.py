@@ -19,9 +19,9 @@ from pybroker import paths
 from pybroker.control import commands
 from pybroker.control.spec import Refused
 from pybrokerctl import render
-from pybrokerctl.click_commands import CommandTable
 from pybrokerctl.client import Connection, TimedOut, Unreachable
 from pybrokerctl.command_line import COMPLETION_VARIABLE, LOCAL_NAMES, PROGRAM
+from pybrokerctl.help.click_commands import CommandTable
 from pybrokerctl.locate import locate
 
 Item = CompletionItem[str]

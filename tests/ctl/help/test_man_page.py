@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pybroker.control import commands
-from pybrokerctl import man_page, usage
 from pybrokerctl.command_line import LOCAL_NAMES, find
+from pybrokerctl.help import man_page, usage
 
-PAGE = Path(__file__).resolve().parents[2] / "man/pybrokerctl.1"
+PAGE = Path(__file__).resolve().parents[3] / "man/pybrokerctl.1"
 
 
 def test_the_page_is_what_the_specifications_say(ctl):

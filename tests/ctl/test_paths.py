@@ -5,7 +5,7 @@ import json
 import pytest
 
 from pybroker.control.spec import Refused
-from pybrokerctl import pipeline, places
+from pybrokerctl import paths, pipeline
 from pybrokerctl.options import Options
 
 
@@ -29,7 +29,7 @@ def data(daemon, folder):
 @pytest.mark.parametrize("named", [True, False])
 def test_a_node_that_answers_says_where_its_data_is(daemon, args, named):
     data(daemon, "/srv/node")
-    found = places.fill(args, Options(socket=str(daemon.path) if named else None))
+    found = paths.fill(args, Options(socket=str(daemon.path) if named else None))
     assert found.args == ("/srv/node/warehouse", "/srv/node/telemetry")
     assert found.note == "using warehouse and telemetry of node pybroker@vm in /srv/node"
     assert daemon.requests == [("status", {})]
@@ -37,20 +37,20 @@ def test_a_node_that_answers_says_where_its_data_is(daemon, args, named):
 
 def test_what_is_named_is_meant_and_nobody_is_asked(daemon, args):
     both = args._replace(warehouse="/w", telemetry="/t")
-    assert places.fill(both, Options()) == (both, "")
+    assert paths.fill(both, Options()) == (both, "")
     assert daemon.requests == []
     data(daemon, "/srv/node")
-    assert places.fill(args._replace(warehouse="/w"), Options()).args == ("/w", "/srv/node/telemetry")
+    assert paths.fill(args._replace(warehouse="/w"), Options()).args == ("/w", "/srv/node/telemetry")
 
 
 def test_the_usual_folder_is_nothing_to_talk_about(daemon, args, usual):
     data(daemon, str(usual))
-    assert places.fill(args, Options()) == (args, "")
+    assert paths.fill(args, Options()) == (args, "")
 
 
 def test_without_a_node_it_is_the_usual_folder_which_is_said_if_one_was_named(args, usual):
-    assert places.fill(args, Options()) == (args, "")
-    found = places.fill(args, Options(socket="/none.sock"))
+    assert paths.fill(args, Options()) == (args, "")
+    found = paths.fill(args, Options(socket="/none.sock"))
     assert found.args == args
     assert found.note.startswith("node pybroker@vm does not respond (")
     assert found.note.endswith(f"); using warehouse and telemetry in {usual}")
@@ -58,21 +58,21 @@ def test_without_a_node_it_is_the_usual_folder_which_is_said_if_one_was_named(ar
 
 def test_a_node_without_data_has_the_usual_folder(daemon, args):
     data(daemon, "")
-    assert places.fill(args, Options(socket=str(daemon.path))).note.startswith("node pybroker@vm has no data folder; ")
+    assert paths.fill(args, Options(socket=str(daemon.path))).note.startswith("node pybroker@vm has no data folder; ")
 
 
 def test_another_node_than_the_one_named_is_not_asked(daemon, args):
     with pytest.raises(Refused) as refused:
-        places.fill(args, Options(node="other@vm", socket=str(daemon.path)))
+        paths.fill(args, Options(node="other@vm", socket=str(daemon.path)))
     assert (refused.value.exit_code, daemon.requests) == (69, [])
     with pytest.raises(Refused):
-        places.fill(args, Options(node="other@elsewhere"))
+        paths.fill(args, Options(node="other@elsewhere"))
 
 
 def test_several_nodes_are_no_reason_to_ask_one_of_them(daemon, folder, args):
     daemon.path.rename(folder / "one@vm.sock")
     (folder / "two@vm.sock").hardlink_to(folder / "one@vm.sock")
-    assert places.fill(args, Options()) == (args, "")
+    assert paths.fill(args, Options()) == (args, "")
 
 
 def test_a_command_says_it_beside_its_answer(ctl, daemon, monkeypatch):

@@ -3,8 +3,8 @@
 import sys
 
 from pybroker.control.spec import Command
-from pybrokerctl import terminal
 from pybrokerctl.render import cell
+from pybrokerctl.terminal import terminal
 
 
 def is_asked(command: Command, *, yes: bool) -> bool:

@@ -3,8 +3,8 @@
 import pytest
 
 from pybroker.control import commands
-from pybrokerctl.click_commands import ClickCommand, CommandTable, general_of
 from pybrokerctl.command_line import LOCAL_NAMES, CommandLine, find
+from pybrokerctl.help.click_commands import ClickCommand, CommandTable, general_of
 
 LINES = [
     "-q -t 5 ping",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from pybrokerctl import completion
-from pybrokerctl.completion import last_word, replacement
+from pybrokerctl.help import completion
+from pybrokerctl.help.completion import last_word, replacement
 from pybrokerctl.main import main
 
-FILES = Path(__file__).resolve().parents[2] / "etc/completions"
+FILES = Path(__file__).resolve().parents[3] / "etc/completions"
 BORDERS = " \t\n\"'><=;|&(:@"
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from pybroker.control import commands
-from pybrokerctl import confirm
+from pybrokerctl.terminal import confirm
 
 DESTROY = {
     "close_all_connections",

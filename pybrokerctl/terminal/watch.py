@@ -5,8 +5,9 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pybrokerctl import answer, exit_codes, terminal
-from pybrokerctl.screen import Screen
+from pybrokerctl import exit_codes, response
+from pybrokerctl.terminal import terminal
+from pybrokerctl.terminal.screen import Screen
 
 if TYPE_CHECKING:
     from pybrokerctl.call import Call
@@ -24,7 +25,7 @@ def watch(call: "Call", args: Any, connection: "Connection", given: Mapping[str,
         offset = 0
         while True:
             connection.restart_clock()
-            lines = "".join(answer.texts(call, args, connection, given)).splitlines()
+            lines = "".join(response.texts(call, args, connection, given)).splitlines()
             due_s = time.monotonic() + _interval_s(call)
             key: str | None = ""
             while key is not None:
@@ -43,7 +44,7 @@ def _repeat(call: "Call", args: Any, connection: "Connection", given: Mapping[st
     while True:
         connection.restart_clock()
         sys.stdout.write(between)
-        for text in answer.texts(call, args, connection, given):
+        for text in response.texts(call, args, connection, given):
             sys.stdout.write(text)
         sys.stdout.flush()
         between = "\n"

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Final
 
-from pybrokerctl import terminal
+from pybrokerctl.terminal import terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress

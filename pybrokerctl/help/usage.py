@@ -8,9 +8,10 @@ from typing import Final, TextIO
 
 from pybroker.control import commands
 from pybroker.control.spec import Command, Field
-from pybrokerctl import absent, terminal
 from pybrokerctl.command_line import LOCAL_NAMES, PROGRAM, find
 from pybrokerctl.general import ABOUT, EVERYWHERE, further
+from pybrokerctl.help import absent
+from pybrokerctl.terminal import terminal
 
 GENERAL_USAGE: Final = f"{PROGRAM} [--node <node>] [--timeout <timeout>] [--quiet] <command> [<command options>]"
 # The column where texts begin, after the names; longer names have a line of their own.

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import Any, Final, NoReturn, Self
 
-from pybrokerctl import terminal
+from pybrokerctl.terminal import terminal
 
 # The alternate screen, no cursor, no wrapping: xterm's private modes (ctlseqs), which all of today's terminals know.
 ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[?7l"

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from pybroker.control import commands
 from pybroker.control.spec import Command
-from pybrokerctl import exit_codes, usage
+from pybrokerctl import exit_codes
 from pybrokerctl.command_line import LOCAL_NAMES, find
 from pybrokerctl.general import WATCH
+from pybrokerctl.help import usage
 
 HEAD = r""".\" Made by `pybrokerctl --man-page`; change the specifications, not this file.
 .TH PYBROKERCTL 1 "" "pybroker" "User Commands"

@@ -3,9 +3,9 @@ from io import StringIO
 import pytest
 
 from pybroker.control import commands
-from pybrokerctl import usage
 from pybrokerctl.command_line import LOCAL_NAMES, find
 from pybrokerctl.general import ABOUT, EVERYWHERE
+from pybrokerctl.help import usage
 
 
 def test_every_command_is_listed_with_its_summary():

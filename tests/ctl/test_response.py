@@ -3,7 +3,7 @@
 import pytest
 
 from pybroker.control import commands
-from pybrokerctl import answer
+from pybrokerctl import response
 from pybrokerctl.call import Call
 from pybrokerctl.client import Connection, Gone
 from pybrokerctl.options import Options
@@ -13,7 +13,7 @@ def said(daemon, name: str, formatter: str = "table", **options) -> list[str]:
     command = commands.load(name)
     call = Call(command, {}, Options(formatter=formatter, **options))
     with Connection(daemon.path, 10) as connection:
-        return [*answer.texts(call, command.parse({}), connection, {})]
+        return [*response.texts(call, command.parse({}), connection, {})]
 
 
 def test_rows_come_as_they_come(daemon):

@@ -1,17 +1,17 @@
 import pytest
 
-from pybrokerctl import patience
-from pybrokerctl.patience import Patience
+from pybrokerctl.terminal import spinner
+from pybrokerctl.terminal.spinner import Patience
 
 
 @pytest.fixture
 def shown(person, capfd):
-    person.setattr(patience, "SILENT_S", 0)
+    person.setattr(spinner, "SILENT_S", 0)
     return lambda: capfd.readouterr().err
 
 
 def test_nothing_is_shown_of_what_is_quick(shown, monkeypatch):
-    monkeypatch.setattr(patience, "SILENT_S", 60)
+    monkeypatch.setattr(spinner, "SILENT_S", 60)
     waiting = Patience("Purging queue 'q' ...")
     waiting.wait()
     waiting.stop()
