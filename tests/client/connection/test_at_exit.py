@@ -60,7 +60,7 @@ def test_an_error_that_ends_it_is_all_that_is_told(broker, queue):
 FORKING = """
 import os, sys, warnings
 warnings.simplefilter("ignore", DeprecationWarning)  # of fork beside threads, since Python 3.12
-from pybroker.client import at_exit
+from pybroker.client.connection import at_exit
 child = os.fork()
 if not child:
     sys.exit(len(at_exit._opened))
@@ -79,7 +79,8 @@ def test_a_process_forked_from_it_ends_without_them(broker, channel, queue):
 
 HANGING = """
 import os
-from pybroker.client import Address, Connection, Options, at_exit
+from pybroker.client import Address, Connection, Options
+from pybroker.client.connection import at_exit
 at_exit.WAIT_S = 0.5
 options = Options(addresses=(Address({host!r}, {port}),), close_timeout_s=30.0)
 connections = [Connection(options) for _ in range(4)]
