@@ -36,7 +36,7 @@ class Reserve:
                 self._files.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
 
     def release(self) -> bool:
-        """Give them all to whoever opens something next; return whether there were any."""
+        """Release them all for the next files to be opened; return whether there were any."""
         files, self._files = self._files, []
         for file in files:
             os.close(file)

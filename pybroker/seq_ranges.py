@@ -1,4 +1,4 @@
-"""Stretch: messages known by their seqs alone, ascending: what a queue keeps of those whose contents are on disk.
+"""Messages known by their seqs alone, ascending: all that a queue keeps of messages whose contents are on disk.
 
 Three arrays: an element is consecutive seqs whose bodies are of equal size, `firsts[i] .. firsts[i] + counts[i] - 1`,
 `sizes[i]` octets each. Neighbours merge, so a flood of one publisher is a few elements, and the worst case, every

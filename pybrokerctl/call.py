@@ -31,7 +31,7 @@ class Call(NamedTuple):
 
     @property
     def timeout_s(self) -> float | None:
-        """Return how long it may take: what was given, else the command's own; None is for ever."""
+        """Return how long it may take: as given, else the command's own; None is for ever."""
         return self.command.timeout_s if self.options.timeout_s is None else self.options.timeout_s or None
 
 
@@ -219,7 +219,7 @@ def _check_pid_file(args: Any, pid: int) -> None:
 
 
 def _progress(call: Call) -> Callable[[str], None]:
-    """Return what is told line by line what a command waits for."""
+    """Return a callback that shows, line by line, what a command waits for."""
 
     def say(text: str) -> None:
         if call.options.talks:

@@ -53,8 +53,8 @@ class Patience(Protocol):
 class Connection:
     """One conversation. `node` and `version` are the daemon's, as it greets; `pid` is its process.
 
-    The time it may take begins anew with `restart_clock`. While `patience` is set it is told of the waiting. `peer` is
-    a socket that is connected already, `held` what is told with the request; `lines` are sent when the daemon asks.
+    The time it may take begins anew with `restart_clock`. While `patience` is set it is called during waits. `peer` is
+    a socket that is connected already, `held` is sent with the request; `lines` are sent when the daemon asks.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Connection:
     def ask(self, command: str, args: Mapping[str, Any], *, progress: bool = False) -> tuple[list[str] | None, Any]:
         """Send a request; return (column names, iterator of batches of rows), or (None, value).
 
-        With `progress` long work is told of, and ends when we go. Raises Refused with the daemon's sentence, also in
+        With `progress` long work reports it, and ends when we go. Raises Refused with the daemon's sentence, also in
         the midst of the rows; TimedOut; Gone.
         """
         self._send(codec.encode_request(command, args, progress=progress, held=self._held))

@@ -1,7 +1,7 @@
 """Definitions documents as files of the caller: read and sent in lines, received in rows and written; plans shown.
 
-The node never opens them: whoever may call may not read or write more here than he could anyway. Knows JSON and
-nothing of what is in the sections.
+The node never opens them: callers cannot read or write more than they could anyway. Knows JSON and nothing of what is
+in the sections.
 """
 
 import errno

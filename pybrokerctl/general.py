@@ -1,4 +1,4 @@
-"""The general options: what each takes and says. One table for what parses, helps, completes and for the man page."""
+"""The general options: values and help texts. One table for what parses, helps, completes and for the man page."""
 
 from typing import Final, NamedTuple
 

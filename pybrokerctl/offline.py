@@ -25,7 +25,7 @@ END_S: Final = 30
 def connect(
     node: Target | None, timeout_s: float | None, check: Callable[[Connection], object]
 ) -> Iterator[Connection]:
-    """Yield a conversation with the tool; what the `node`, if any, holds for it is let go at the end.
+    """Yield a conversation with the tool; files that the `node`, if any, holds for it are released at the end.
 
     `check` looks at the conversation with the node before. Raises Refused, Unreachable, TimedOut.
     """

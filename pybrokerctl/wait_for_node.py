@@ -1,6 +1,6 @@
 """Waiting for a node that is not up yet: its pid file, its process, its socket, its listeners (await_startup, wait).
 
-Knows where sockets may lie and what a process is; what counts as being up is the daemon's answer.
+Knows where sockets may lie and what a process is; the daemon's answer decides whether it is up.
 """
 
 import os

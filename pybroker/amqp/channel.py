@@ -50,7 +50,7 @@ _NACK_FRAME: Final = b"\x00\x00\x00\x0d\x00\x3c\x00\x78"
 class AmqpChannel(ChannelState):
     """States: `starting` until channel.open is answered, `closing` between our channel.close and its close-ok.
 
-    While a reply waits for the disk there is a `line`, and nothing is delivered: what the channel says keeps its order.
+    While a reply waits for the disk there is a `line`, and nothing is delivered: the channel's output keeps its order.
     Confirms and returns have one of their own, and do not stand in it.
     """
 
@@ -111,7 +111,7 @@ class AmqpChannel(ChannelState):
             self._stand_in_line(octets)
 
     def send_confirms(self) -> None:
-        """Send what may be confirmed now, coalesced ([rmq confirms]); what the log will never have is refused."""
+        """Send what may be confirmed now, coalesced ([rmq confirms]); refuse messages that the log will never have."""
         confirms = self.confirms
         if confirms is None or self.closing:
             return

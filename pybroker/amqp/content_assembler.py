@@ -35,7 +35,7 @@ class Assembly:
     def add(self, octets: bytes, frame_octets_max: int) -> bool:
         """Take a whole body frame; False if that is more than the header announced.
 
-        A peer may exceed `frame_octets_max` (0: not limited) by eight octets; what it sends on has no such leeway.
+        A peer may exceed `frame_octets_max` (0: not limited) by eight octets; frames sent on have no such leeway.
         """
         size = len(octets) - frame.EMPTY_FRAME_OCTETS
         if size > self.remaining:

@@ -76,8 +76,8 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
 
     Stops earlier, and leaves the session `behind`, when its share of the turn is spent or its peer does not read.
 
-    Raises FrameError (501) where the octets are no frames; what a good frame does wrong is answered here, so that
-    we still understand what comes behind it: the peer's connection.close-ok.
+    Raises FrameError (501) where the octets are no frames. Errors of a good frame are answered here, so that the next
+    frames are still understood: the peer's connection.close-ok.
     """
     end = len(data)
     if session.state is State.HEADER:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # Deliveries stop when this much waits to be sent, and go on at half of it.
 OUTBOX_OCTETS_MAX: Final = 262_144
 # Replies, confirms and returns may come on top; above this the peer is not read until it reads. Deliveries do not
-# count: what it sends makes no more of them, and a client that publishes before it reads on must be read.
+# count: input adds none, and a client that publishes before it reads on must be read.
 REPLY_OCTETS_MAX: Final = 1_048_576
 # How long a peer may take to answer connection.close before the socket is closed under it.
 CLOSE_TIMEOUT_MS: Final = 10_000
@@ -231,7 +231,7 @@ class AmqpSession(SessionState):
         )
 
     def _read_again(self) -> None:
-        """Have the peer read whatever held it: what it publishes goes nowhere, and its close-ok is behind that."""
+        """Have the peer read, whatever held it: its publishes go nowhere, and its close-ok comes after them."""
         for cause in list(self.throttle.causes):
             self.resume_reading(cause)
         if not self.readable:  # its password is being checked
@@ -239,7 +239,7 @@ class AmqpSession(SessionState):
             self.reading_resumed()
 
     def end_channels(self, why: str) -> "Removal":
-        """Requeue what is unacknowledged and delete what is exclusive; what is declared again goes first (F42)."""
+        """Requeue unacknowledged messages and delete exclusive queues; any that are declared again go first (F42)."""
         channels, self.channels = self.channels, {}
         if channels:
             self.count_channels(-len(channels))
@@ -271,7 +271,7 @@ class AmqpSession(SessionState):
         self.mark_dirty()
 
     def refuse(self, error: "AmqpError", at_ms: int) -> None:
-        """Turn away a peer who may not log in, no sooner than `at_ms`; nothing is kept but what it is told then."""
+        """Turn away a peer that may not log in, no sooner than `at_ms`; only the answer is kept until then."""
         self.client_properties = Table()
         # Clients of before 2013 take a closed socket for the answer.
         if self.capabilities.get("authentication_failure_close") is True:
@@ -321,7 +321,7 @@ class AmqpSession(SessionState):
         alive.beat(self, alive.BEAT_MS)
 
     def reading_resumed(self) -> None:
-        """Read the peer again; what it sent meanwhile has not been seen, so it was not silent."""
+        """Read the peer again; its input of the meantime has not been seen, so it was not silent."""
         self.last_recv_ms = self.broker.clock.now_ms
         super().reading_resumed()
 

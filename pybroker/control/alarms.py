@@ -37,7 +37,7 @@ def _document(broker: "Broker", alarm: "Alarm") -> dict[str, Any]:
 
 
 def notices(broker: "Broker") -> list[str]:
-    """Return what an operator must know besides the alarms: what was found, and an alarm that cannot go off."""
+    """Return the notices for an operator besides the alarms: findings, and an alarm that cannot go off."""
     found = list(broker.notices)
     if text := told_of_no_limit(broker):
         found.append(text)

@@ -1,4 +1,4 @@
-"""Answers: what the control socket says to a request, line by line.
+"""Answers of the control socket to a request, line by line.
 
 Knows no socket: `control/server.py` sends what is made here of the parts that `control/execute.py` yields.
 """

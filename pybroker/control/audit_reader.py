@@ -54,7 +54,7 @@ def entries(lines: Iterable[bytes], wanted: Wanted) -> Iterator[dict[str, Any]]:
 
 
 def _is_since(line: bytes, since: str) -> bool:
-    """Tell by a line's beginning, `{"time":"2026-`, whether it is not older; what has none may be anything."""
+    """Tell by a line's beginning, `{"time":"2026-`, whether it is not older; a line without one may be anything."""
     head, _, time = line[: len(_HEAD) + len(since)].partition(_HEAD)
     return bool(head) or len(time) < len(since) or time.decode(errors="replace") >= since
 

@@ -1,7 +1,7 @@
 """Execution: a command is looked up, checked, run on behalf of a user, recorded, and done when it is on disk.
 
-The answer is made of values, part by part and only as fast as they are asked for; how they reach the caller is the
-caller's business. A command's work is atomic up to its first part. Knows neither sockets nor JSON.
+The answer is made of values, part by part and only as fast as they are asked for. Does not know how they reach the
+caller. A command's work is atomic up to its first part. Knows neither sockets nor JSON.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """The control socket: greets, checks who calls, reads requests, and sends what `execute.py` answers.
 
 One greenlet a caller. Rows are read off the nouns as fast as the peer reads, a slice at a time, so that neither 100,000
-queues nor a caller that stopped reading holds up a publisher: what nobody reads is not made.
+queues nor a caller that stopped reading holds up a publisher: rows that nobody reads are not made.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pybroker.control.roles import Controller
     from pybroker.core.broker import Broker
 
-# A caller that neither asks nor reads for this long is gone, or sits behind a pager he forgot.
+# A caller that neither asks nor reads for this long is gone, or feeds a pager that was forgotten.
 IDLE_S_MAX: Final = 600
 # When nobody can be let in now, how long until the next attempt.
 REST_S: Final = 0.05
@@ -44,7 +44,7 @@ DESCRIPTORS_KEPT: Final = 4
 # milliseconds, with events a shorter pause lasts one pass: 100,000 rows beside 10,000 messages a second gave those a
 # p99 of 14 ms with 0.1 ms, and 7 ms with this (tests/bench/bench_control.py).
 SLICE_PAUSE_S: Final = 0.002
-# How often a person at a terminal is told of progress.
+# How often a person at a terminal sees progress.
 PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
 

@@ -183,7 +183,7 @@ class Broker:
         return vhost
 
     def name_cluster(self, name: str) -> None:
-        """Take a name for the cluster that is told to clients from now on, also after a restart."""
+        """Set the cluster's name as clients see it from now on, also after a restart."""
         self.parameters.set_global(store.CLUSTER_NAME, name)
 
     def _global_changed(self, name: str, value: Any) -> None:
@@ -212,7 +212,7 @@ class Broker:
         self.removals.start(partial(remove_vhost, vhost, f"vhost '{name}' is deleted"), self.events.cause(), over)
 
     def delete_user(self, name: str, call_back: "Callable[[], None] | None" = None) -> None:
-        """Delete a user; his connections are closed with 320. Call back in the end. Raises NoSuchUserError."""
+        """Delete a user; close their connections with 320. Call back in the end. Raises NoSuchUserError."""
         user = self.users.named(name)
         self.users.delete(name)
 
@@ -245,7 +245,7 @@ class Broker:
         self.beats.start(self.beating)
 
     def pump(self) -> None:
-        """Deliver from every queue that was woken, one turn's share each; what is left wakes itself again.
+        """Deliver from every queue that was woken, one turn's share each; a queue with more wakes itself again.
 
         When the time is up the other queues keep their places in the line.
         """
@@ -261,7 +261,7 @@ class Broker:
                     return
 
     def log_completed(self, commit_position: int, log: "Log | None" = None) -> None:
-        """Learn that a log, without one the node's, has all up to a position on disk: what waited for it is said."""
+        """Send the replies that waited for a log, by default the node's, to have a position on disk."""
         log = self.log if log is None else log
         log.completed = commit_position
         self.backlogs.log_completed()
@@ -319,7 +319,7 @@ class Broker:
         return memory_usage.measure(self, pause)
 
     def notice(self, text: str) -> None:
-        """Keep for operators, once, what the log said; too many of them are counted."""
+        """Keep a notice of the log for operators, once; too many are only counted."""
         if text in self.notices:
             return
         if self._unlisted:

@@ -39,7 +39,7 @@ log = logging.getLogger("pybroker")
 
 
 class AuditLog:
-    """`take` is called on the loop, `_write` runs in the thread; what both read is counted up by one of them."""
+    """`take` is called on the loop, `_write` runs in the thread; only one of them increases each counter."""
 
     __slots__ = (
         "_clock",

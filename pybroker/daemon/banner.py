@@ -33,7 +33,7 @@ def show(screen: FirstScreen, stream: TextIO | None) -> None:
 
 
 def say_goodbye(clients: int, stream: TextIO | None) -> None:
-    """Tell whoever sits at the terminal what the stop waits for."""
+    """Write to the terminal what the stop waits for."""
     if stream is None or not clients:
         return
     try:
@@ -63,7 +63,7 @@ def _show_rich(screen: FirstScreen, stream: TextIO) -> None:
     console.print(Text(f"  {TITLE}", style="bold"))
     for pairs, first, second in ((screen.places, "cyan", ""), (screen.hints, "bold green", "dim")):
         grid = Table.grid(padding=(0, 2))
-        # Folded rather than cut: what stands here is there to be copied.
+        # Folded rather than cut: the text is there to be copied.
         grid.add_column(overflow="fold")
         grid.add_column(overflow="fold")
         previous = ""

@@ -27,7 +27,7 @@ from pybroker.daemon.systemd import Notifier
 from pybroker.version import VERSION
 from pybroker.wire.content import CODEC
 
-# RabbitMQ's and the unit's limit; a higher one only costs whoever walks the table of descriptors.
+# RabbitMQ's and the unit's limit; a higher one only costs programs that walk the table of descriptors.
 FILES_MAX: Final = 65_536
 
 log = logging.getLogger("pybroker")
@@ -76,7 +76,7 @@ def raise_files_limit() -> int:
 
 
 def first_screen(config: Config, daemon: Daemon) -> FirstScreen:
-    """Return what the operator is told: every place, and the commands that come next."""
+    """Return the banner for the operator: every place, and the commands that come next."""
     settings = config.settings
     listeners = map(describe, daemon.broker.listeners)
     places = [("node", settings.node_name)]
@@ -130,7 +130,7 @@ def _make_runtime_folder(config: Config) -> None:
     if folder == paths.data_dir() / "run":
         usual = paths.usual_runtime_dir() or "the runtime folder in /tmp"
         config.warnings.append(f"{usual} belongs to another user: the control socket is in {folder}")
-    # Without XDG_RUNTIME_DIR the parent lies in /tmp, and whoever owns it could put another folder in our place.
+    # Without XDG_RUNTIME_DIR the parent lies in /tmp, and its owner could put another folder in our place.
     for each in (folder.parent, folder):
         try:
             each.mkdir(mode=0o755 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)

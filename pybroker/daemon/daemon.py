@@ -142,7 +142,7 @@ class Daemon:
         return self._exit_code
 
     def _disk_failed(self) -> None:
-        """End: what is on disk is unknown, and a broker that goes on would promise what it cannot keep."""
+        """End: the state on disk is unknown, and a broker that goes on would promise what it cannot keep."""
         self._exit_code = os.EX_IOERR
         self.stop()
 
@@ -361,7 +361,7 @@ class Daemon:
         self._files.append(path)
 
     def _tick(self) -> None:
-        """Once a second, and often enough for systemd's watchdog; what beats faster is called in between as well."""
+        """Once a second, and often enough for systemd's watchdog; faster beats are called in between as well."""
         pause_s = min(TICK_S, (self.notifier.watchdog_s or 2 * TICK_S) / 2) / 2
         between = (self.broker.beat, garbage.collect_young)
         whole = (self.allocator.tick, self.server.check_files, self.broker.tick, garbage.collect_young)

@@ -104,7 +104,7 @@ class DefinitionsStorage:
 
 
 def _without_collections(call: Callable[[], T]) -> T:
-    """Call without garbage collections: what a hundred thousand rows make stays, and walking over it takes as long."""
+    """Call without garbage collections: the rows' objects stay, and walking over 100,000 of them takes as long."""
     gc.disable()
     try:
         return call()

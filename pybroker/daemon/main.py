@@ -56,7 +56,7 @@ def command(**given: Any) -> int:
 
 
 def _tell(config: Config) -> None:
-    """Write that nothing is wrong, what is odd all the same, and what the limits come to here."""
+    """Write that nothing is wrong, any oddities, and what the limits come to here."""
     from pybroker.daemon.config import check  # noqa: PLC0415 - a start does not need it
 
     lines = list(check.told(config))

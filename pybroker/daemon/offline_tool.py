@@ -39,7 +39,7 @@ from pybroker.store.tools.repair import repair
 from pybroker.store.tools.scrub import Survey, survey_definitions, survey_log
 from pybroker.version import VERSION
 
-# How often who asked is told how far it is.
+# How often the caller is told of progress.
 PROGRESS_S: Final = 0.1
 # The node beside us goes first.
 NICENESS: Final = 10
@@ -187,7 +187,7 @@ def _claimed(data: Path, node: str) -> DataFolder:
 
 
 def _become_owner(data: Path) -> None:
-    """Take on the folder's owner if we are root: what SQLite makes on the way must be his."""
+    """Switch to the folder's owner if we are root: files that SQLite makes on the way must be the owner's."""
     owner = data.stat()
     if os.geteuid() == 0 and owner.st_uid:
         os.setgroups([])

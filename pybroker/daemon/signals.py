@@ -31,7 +31,7 @@ class Signals:
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
     def expect_second(self) -> None:
-        """Let the next SIGTERM or SIGINT end the process: a stop is under way, whoever asked for it."""
+        """Let the next SIGTERM or SIGINT end the process: a stop is under way."""
         for watcher in self._watchers:
             watcher.cancel()
         self._watchers.clear()

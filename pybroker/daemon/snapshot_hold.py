@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pybroker.store.journal.journal import Journal
 
-# How often it is looked whether the checkpoint is on disk, and whether he who asked is still there.
+# Pause between two looks whether the checkpoint is on disk, and whether the caller is still there.
 POLL_S: Final = 0.01
 HOLD_S: Final = 0.2
 

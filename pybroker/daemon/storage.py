@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.daemon.systemd import Notifier
 
-# How often systemd is told how far the recovery is, and what it is to wait for the next word.
+# How often systemd is told of the recovery's progress, and how long it is to wait for the next message.
 PROGRESS_S: Final = 1.0
 STALL_S: Final = 60
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 class Storage:
     """Used by the daemon: `open` once, `close` once. `recovering` is how much of the log was read, in percent.
 
-    `on_full` is told why there is no room for the log, and with no text that there is again.
+    `on_full` is called with the reason if there is no room for the log, and with an empty text when there is again.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ class Notifier:
 
 
 def _watchdog_s(environ: Mapping[str, str]) -> float | None:
-    """Return the time in which systemd wants to hear of us, in seconds; None without a watchdog for this process."""
+    """Return the interval of systemd's watchdog in seconds; None without a watchdog for this process."""
     microseconds = environ.get("WATCHDOG_USEC", "")
     if not microseconds.isdigit() or environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None

@@ -116,4 +116,4 @@ class ThreadWorker(Worker):
 
 
 def _ignore(_: Exception) -> None:
-    """Do nothing: whoever cares has put something else in its place."""
+    """Do nothing; a placeholder for a callback."""

@@ -1,7 +1,7 @@
 """Connection: one transport and the session behind it. No greenlet.
 
 Readable -> receive within the turn's share -> `session.receive`. At the end of the turn `flush`: one send of all
-output; what the transport does not take stays until it can be written. Knows octets, neither sockets nor methods.
+output; the rest stays until it can be written. Knows octets, neither sockets nor methods.
 """
 
 import logging
@@ -124,7 +124,7 @@ class Connection:
         self._listen()
 
     def _listen(self) -> None:
-        """Have more of the peer's input done, as soon as it may be: what was received before, or what it sends."""
+        """Have more of the peer's input handled as soon as possible: octets received before, or new ones."""
         transport = self._transport
         if transport is None or self.held or not self.session.readable:
             return
@@ -198,7 +198,7 @@ class Connection:
         self._close("closed", reset=bool(self._pending or self._transport.unacknowledged()))
 
     def _drain(self) -> None:
-        """Hand the transport over to be closed when the peer has closed its side: what it sends is of no interest."""
+        """Hand the transport over to be closed when the peer has closed its side: its input is ignored."""
         self._server.draining.add(self._let_go("closed"))
 
     def close(self, reason: str) -> None:

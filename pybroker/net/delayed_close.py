@@ -23,7 +23,7 @@ READING_MS: Final = 500
 
 
 class LateAnswers:
-    """Owned by the server. Each entry: when (ms), its number, the transport, what is to be said (None: it was)."""
+    """Owned by the server. Each entry: when (ms), its number, the transport, octets to send (None: they were)."""
 
     def __init__(self, loop: Any, clock: "Clock") -> None:
         self._clock = clock

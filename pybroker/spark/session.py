@@ -38,7 +38,7 @@ class ConsumerCancelled(ClientError):
 
 
 class Session:
-    """An open connection with one channel. Always close it; what was taken and not acknowledged goes back."""
+    """An open connection with one channel. Always close it; unacknowledged messages go back."""
 
     def __init__(self, options: Options) -> None:
         """Connect to the first address that answers.

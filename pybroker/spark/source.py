@@ -1,4 +1,4 @@
-"""`format("pybroker")`: what Spark asks first. Which of the readers and writers does the work is decided here."""
+"""`format("pybroker")`: Spark's entry point. Which of the readers and writers does the work is decided here."""
 
 from collections.abc import Mapping
 

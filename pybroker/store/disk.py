@@ -1,8 +1,8 @@
 """Disk: one folder of files, and the only place in the store that touches the operating system.
 
 Every OSError becomes a DiskError, so that nobody above has to know one. `tests/store/faulty_disk.py` is its twin that
-loses power, tears writes and fails on demand: what the store may believe of a disk is what both of them keep.
-Knows names and octets, not what they mean. Files are named by the ints that `create` and `open` give.
+loses power, tears writes and fails on demand: the store may rely only on properties that both have. Knows names and
+octets, not what they mean. Files are named by the ints that `create` and `open` give.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Log: what the core sees of a group's log. Seqs, tickets, and what is settled.
+"""Log: the core's interface to a group's log. Seqs, tickets, and what is settled.
 
 `store/memory.py` is the null engine, `store/journal/journal.py` the one on disk: it gathers what is appended into
 batches, and `completed` grows when one of them is on disk.
@@ -41,7 +41,7 @@ def ends_the_log(step: "Callable[[L, *Arguments], None]") -> "Callable[[L, *Argu
 
 
 class Log:
-    """Invariants: seqs never repeat; tickets only grow; what has a ticket up to `completed` survives a crash.
+    """Invariants: seqs never repeat; tickets only grow; changes with a ticket up to `completed` survive a crash.
 
     Messages appended with seqs below `safe_seq` are on disk, so that their contents may leave the memory and be
     fetched. `uncommitted_octets` waits for the disk; above the maximum no publisher is read. `failed` says why nothing
@@ -103,7 +103,7 @@ class Log:
         """Learn that somebody waits for `ticket`: it is committed at the end of this turn, not when it suits."""
 
     def turn_ended(self) -> None:
-        """Learn that a turn's calls are over: what somebody waits for goes to the disk."""
+        """Learn that a turn's calls are over: a batch that somebody waits for goes to the disk."""
 
     def gate_moved(self) -> None:
         """Learn that definitions are on disk: tickets may have waited for them."""

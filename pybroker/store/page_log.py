@@ -97,7 +97,7 @@ class PageLog:
     def page_out(self, run: "Run", indexes: range) -> Page:
         """Have consecutive messages of a run that grows no more leave the memory; return the page that will have them.
 
-        A seq goes into a page once at most: what is gathered for one is of one queue. The contents must be kept until
+        A seq goes into a page once at most: the contents of a page are of one queue. The contents must be kept until
         `commit` says that they are on disk.
         """
         known = self._where.get(run)
@@ -157,7 +157,7 @@ class PageLog:
         self.reader.fetch(lambda *, again: wanted, 0, done)  # noqa: ARG005 - a page does not change
 
     def unlink(self, page: Page) -> None:
-        """Give the file of a page back: what is being read of it is read before."""
+        """Release the file of a page; reads submitted earlier are done first."""
         self._files.submit(partial(self._disk.unlink, fmt.segment_name(page.number)), self._unlinked)
         self.pages -= 1
         self.octets -= page.octets

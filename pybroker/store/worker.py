@@ -1,7 +1,7 @@
 """Worker: where the store's blocking work is done, off the hub, in order.
 
-The daemon has a thread each for the journal, for files and for definitions (`daemon/threads.py`). Here is the seam, and
-the worker that works when it is told to: for offline tools, and for tests that stop between any two steps.
+The daemon has a thread each for the journal, for files and for definitions (`daemon/threads.py`). This module has the
+interface, and a worker that runs on demand: for offline tools, and for tests that stop between any two steps.
 """
 
 from collections import deque

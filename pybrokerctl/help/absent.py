@@ -1,4 +1,4 @@
-"""RabbitMQ's commands that have no meaning here: what each does there, why it is not here, what to use instead.
+"""RabbitMQ's commands that have no meaning here: the effect of each there, why it is not here, what to use instead.
 
 One sentence each, for the operator whose runbook names one. A command that gets built leaves this table.
 """

@@ -70,7 +70,7 @@ def cell(value: Any, *, table: bool = False) -> str:
 
 
 def lines(text: str) -> str:
-    """Return a text of several lines as a terminal may show it: what else would steer the terminal, as in a cell."""
+    """Return a text of several lines as a terminal may show it, other control characters escaped as in a cell."""
     return text.translate(_LINE_ESCAPES)
 
 

@@ -178,7 +178,7 @@ def _is_number(one: Any) -> bool:
 
 
 def _style(name: str, one: Any) -> tuple[str, str]:
-    """Return the style of a cell: states by what they mean, what is nothing dimmed."""
+    """Return the style of a cell: states by their meaning, empty values dimmed."""
     if name == "state":
         return STATES.get(one, PLAIN)
     return DIM if one in (0, False, None, []) else PLAIN

@@ -137,7 +137,7 @@ def _window(report: dict[str, Any]) -> tuple[float, float]:
 
 
 def _scale(low: float, high: float, start: float, stop: float) -> Scale:
-    """Return what maps low to start and high to stop; what lies beyond goes to the nearer end."""
+    """Return a function that maps low to start and high to stop; values beyond go to the nearer end."""
     each = (stop - start) / ((high - low) or 1)
     return lambda value: start + (min(max(value, low), high) - low) * each
 

@@ -64,7 +64,7 @@ def draw(board: Board, node: str, width: int, height: int) -> list[str]:
 
 
 def _head(board: Board, node: str) -> list[Text]:
-    """Return three lines: who and since when, what it uses, what goes through it."""
+    """Return three lines: identity and uptime, resources, and rates."""
     if board.latest is None:
         return [Text(f"{node}: {board.note or 'waiting for data'}"), Text(), Text()]
     status = board.latest.status

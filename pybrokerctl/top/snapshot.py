@@ -23,7 +23,7 @@ CONNECTION_COUNTERS: Final = 9
 
 
 class Queue(NamedTuple):
-    """A queue: what it holds, and its rates per second; None where there is nothing to compare with yet."""
+    """A queue: its contents, and its rates per second; None if there is nothing to compare with yet."""
 
     vhost: str
     name: str

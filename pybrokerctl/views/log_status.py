@@ -1,4 +1,4 @@
-"""log_status for people: how the log is, what of it lives, and how far the disk is."""
+"""log_status for people: the state of the log, its live part, and the progress of the disk."""
 
 from collections.abc import Iterator
 from typing import Any, Final

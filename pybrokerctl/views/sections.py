@@ -13,7 +13,7 @@ GAP: Final = 4
 
 
 def show(sections: Mapping[str, Sequence[str]], *, drawn: bool, alarming: Collection[str] = ()) -> Iterator[str]:
-    """Yield titles and their lines. `drawn`: a person looks at them; `alarming` titles are for him to see first."""
+    """Yield titles and their lines, `drawn` for a person, who should see `alarming` titles first."""
     columns = terminal.width(sys.stdout)
     if not drawn or columns is None:
         yield "\n".join("\n".join([title, "", *lines, ""]) for title, lines in sections.items())

@@ -1,4 +1,4 @@
-"""why_blocked for people: what is short and what to do about it, then each connection with what holds it back.
+"""why_blocked for people: shortages and remedies, then each connection with the causes that hold it back.
 
 In a pipe the same words stand in lines as long as they come; csv and pretty_table have a row for each cause.
 """

@@ -111,7 +111,7 @@ def _consume_replies(channel: "AmqpChannel", method: Any) -> None:
 
 
 def basic_cancel(channel: "AmqpChannel", method: Any) -> None:
-    """End a subscription; what was delivered stays unacknowledged [basic.cancel]."""
+    """End a subscription; delivered messages stay unacknowledged [basic.cancel]."""
     tag = method.consumer_tag
     consumer = channel.consumers.pop(tag, None)
     if consumer is not None:

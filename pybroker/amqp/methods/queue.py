@@ -107,7 +107,7 @@ def _queue_and_key(channel: "AmqpChannel", name: str, key: str) -> tuple[str, st
 
 
 def queue_purge(channel: "AmqpChannel", method: Any) -> None:
-    """Drop what is ready; what is unacknowledged stays [queue.purge]."""
+    """Drop ready messages; unacknowledged ones stay [queue.purge]."""
     vhost, session = channel.publisher.vhost, channel.session
     name = queue_name(channel, method.queue)
     check(session.user, vhost.name, "read", "queue", name)

@@ -1,4 +1,4 @@
-"""Publisher confirms of one channel [rmq confirms]: what was published and not answered, and who waits for it.
+"""Publisher confirms of one channel [rmq confirms]: unanswered publishes, and the calls that wait for them.
 
 Publishing costs one append, and an answer wakes no thread but the one that waits for it: 100,000 publishes may be
 answered by a few basic.acks. The lock also keeps a tag and its message's place in the outbox in the same order.
@@ -123,7 +123,7 @@ class Confirms:
         self.restart()
 
     def restart(self) -> None:
-        """Count from 1 again, on a channel that was opened anew; what was open has failed before."""
+        """Count from 1 again, on a channel that was opened anew; open publishes have failed before."""
         self.next_tag = 1
         self._first = 1
         self._open: deque[Confirmation | None] = deque()
@@ -195,7 +195,7 @@ class Confirms:
     def wait(self, timeout_s: float | None) -> None:
         """Wait until all published so far are answered; of those with a `Confirmation` that one tells the outcome.
 
-        Raises PublishNacked, PublishUnconfirmed, each for what no wait has told of before; CallTimeout.
+        Raises PublishNacked, PublishUnconfirmed, each for publishes that no wait has reported before; CallTimeout.
         """
         self._wait(self.next_tag - 1, None, timeout_s)
         with self.lock:

@@ -93,7 +93,7 @@ class ChannelCore(Receiver):
         self._flowing.set()
         self._last_queue = ""
         self._last_properties: tuple[Any, bytes] | None = None
-        # Tags are told to the application as if they went on counting: one from before a recovery is recognised.
+        # The application sees tags that go on counting: one from before a recovery is recognised.
         self._tag_offset = 0
         self._tag_last = 0
         self._begin(link)
@@ -350,5 +350,5 @@ class ChannelCore(Receiver):
 
 
 def reason_of(error: Exception) -> str:
-    """Return what is told of an error in a sentence."""
+    """Return the sentence that describes an error."""
     return error.reply_text if isinstance(error, AmqpError) else str(error)

@@ -27,8 +27,8 @@ class Declaring(ChannelCore):
     """See `Channel`. A queue named "" is the one this channel declared last.
 
     With `no_wait` the broker does not answer what succeeds, and the call returns when it is sent: many declarations
-    take one round trip, that of the call behind them. One that is refused closes the channel: `on_close` hears of it,
-    and the calls that follow raise ChannelClosed, whose `reason` is the refusal.
+    take one round trip, that of the call behind them. A refusal closes the channel: `on_close` is called, and the calls
+    that follow raise ChannelClosed, whose `reason` is the refusal.
 
     >>> for number in range(1_000):                                        # doctest: +SKIP
     ...     channel.queue_declare(f"orders-{number}", durable=True, no_wait=True)

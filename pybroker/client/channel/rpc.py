@@ -34,7 +34,7 @@ class Rpc:
     def call(self, send: Callable[[], None], wanted: tuple[Any, ...], timeout_s: float) -> Any:
         """Send a request and return its reply, one of the classes `wanted`.
 
-        Raises CallTimeout, what `send` raises, and what `fail` was given meanwhile.
+        Raises CallTimeout, any exception of `send`, and the one that `fail` was given meanwhile.
         """
         deadline = time.monotonic() + timeout_s
         if not self._turn.acquire(timeout=timeout_s):

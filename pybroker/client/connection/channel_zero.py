@@ -1,4 +1,4 @@
-"""Channel 0: what the broker says about the connection itself [connection.*]."""
+"""Channel 0: methods of the broker about the connection itself [connection.*]."""
 
 import threading
 from collections.abc import Callable

@@ -64,7 +64,7 @@ class Notices:
             self._lane.put(_call, (handler, arguments))
 
     def _callback_failed(self, channel: Channel | None, error: BaseException, argument: Any) -> None:
-        """Take what a callback raised: it is told, and neither reader nor channel notice, unless the options say so."""
+        """Report an exception of a callback; reader and channel do not notice, unless the options say so."""
         _log.error("a callback failed for %r", argument, exc_info=error)
         try:
             if self._on_error is not None:

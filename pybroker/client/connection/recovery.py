@@ -132,7 +132,7 @@ class Recovery:
             scribe.call(what, reply, make_method(kind, **values))
 
     def _try(self, link: Link, what: str, act: Callable[[], object]) -> bool:
-        """Do one thing; what the broker refuses is told and left out. Raises if the link is lost or silent."""
+        """Do one step; report a refusal of the broker and leave the step out. Raises if the link is lost or silent."""
         try:
             act()
         except (AmqpError, ClientError) as error:

@@ -1,4 +1,4 @@
-"""Why no broker could be connected to, in a sentence for each address: what happened, and what to do about it."""
+"""Why no broker could be reached, in a sentence for each address: the error, and the remedy."""
 
 import socket
 import ssl

@@ -46,7 +46,7 @@ class Agreed(NamedTuple):
 def shake_hands(stream: Stream, options: Options) -> Agreed:
     """Open the connection.
 
-    Raises AuthenticationFailed; what the broker says as AmqpError, e.g. NotAllowed for a virtual host that it lacks;
+    Raises AuthenticationFailed; AmqpError for an error of the broker, e.g. NotAllowed for a virtual host that it lacks;
     ConnectionLost, TimeoutError, OSError.
     """
     return _Handshake(stream, options).run()

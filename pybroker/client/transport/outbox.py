@@ -84,7 +84,7 @@ class Outbox:
             return fits
 
     def close(self) -> None:
-        """Wake who waits for room; what is not sent stays unsent."""
+        """Wake callers that wait for room; unsent frames stay unsent."""
         with self._room:
             self._closed = True
             self._room.notify_all()

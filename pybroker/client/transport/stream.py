@@ -53,7 +53,7 @@ class Stream:
         self._poll(select.POLLOUT, timeout_s)
 
     def shut_down(self) -> None:
-        """End both directions, which wakes whoever reads. The socket itself is closed by `close`."""
+        """End both directions, which wakes the reader. The socket itself is closed by `close`."""
         with contextlib.suppress(OSError):  # it may not be connected any more
             self.socket.shutdown(socket.SHUT_RDWR)
 

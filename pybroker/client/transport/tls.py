@@ -70,7 +70,7 @@ class TlsStream(Stream):
             self._take(super().receive(timeout_s))
 
     def send(self, octets: memoryview) -> int:
-        """Return how many of the octets were taken: what is taken is encrypted, and `flush` sends the rest of it."""
+        """Return how many of the octets were taken: they are encrypted, and `flush` sends the rest of them."""
         if not self.flush():
             return 0
         piece = octets[:_PIECE_OCTETS]

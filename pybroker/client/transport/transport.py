@@ -1,6 +1,6 @@
-"""One incarnation of a connection: a socket, what both sides agreed on, a reader, a writer. Recovery makes another.
+"""One incarnation of a connection: a socket, the agreed parameters, a reader, a writer. Recovery makes another.
 
-It ends once, for one reason, whoever finds it first: the reader, the writer, or a close.
+It ends once, for one reason: the first one that the reader, the writer or a close finds.
 """
 
 import logging
@@ -115,8 +115,8 @@ class Link:
 def open_link(options: Options, context: ssl.SSLContext | None, goes_on: Callable[[], bool]) -> Link:
     """Return a link to the first address that answers, as long as the application `goes_on`.
 
-    Raises ConnectFailed, which tells of all addresses; what the last one said, as AmqpError; AuthenticationFailed at
-    once: the others would refuse it too; ConnectionClosed.
+    Raises ConnectFailed, which lists all addresses; AmqpError, the error of the last one; AuthenticationFailed at once:
+    the others would refuse it too; ConnectionClosed.
     """
     failures: list[tuple[Address, Exception]] = []
     for address in options.addresses:

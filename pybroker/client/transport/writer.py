@@ -1,7 +1,7 @@
 """The thread that sends what publishers gathered, and the heartbeats of both directions (AMQP §4.2.7).
 
-It is the only one that waits for the socket to take octets. A peer that was not heard of for two heartbeats is lost;
-while the reader does not read on purpose, the peer cannot be heard and is not judged.
+It is the only one that waits for the socket to take octets. A peer that was silent for two heartbeats is lost; while
+the reader pauses on purpose, silence does not count.
 """
 
 import threading

@@ -1,8 +1,8 @@
 """Logins: who is let in, and passwords that are made. Slow hashes are computed elsewhere, one at a time, and in turn.
 
-An Argon2 hash takes 20 ms of a core, so that a flood of wrong passwords is a flood of work. It is bounded: so many wait
-and no more, each peer and each user has his own line, and the lines are served in turn; where it overflows, the longest
-line loses. A password that was right is known for some minutes and costs nothing then. Knows no protocol.
+An Argon2 hash takes 20 ms of a core, so that a flood of wrong passwords is a flood of work. It is bounded: only so many
+wait. Each peer and each user has a line of its own, and the lines are served in turn; on overflow the longest line
+loses. A password that was right is known for some minutes and costs nothing then. Knows no protocol.
 """
 
 import hmac
@@ -143,7 +143,7 @@ class Logins:
             done(Busy(BUSY))
         return algorithm
 
-    # -- what the log is told -----------------------------------------------------------------------------------------
+    # -- lines of the log -----------------------------------------------------------------------------------------
 
     def refused(self, text: str, connection_name: str) -> bool:
         """Count and log a login that was refused; of a flood so many lines a second, and then how many there were.

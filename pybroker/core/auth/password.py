@@ -18,7 +18,7 @@ SHA256: Final = "rabbit_password_hashing_sha256"
 SHA512: Final = "rabbit_password_hashing_sha512"
 MD5: Final = "rabbit_password_hashing_md5"
 DIGESTS: Final = {SHA256: hashlib.sha256, SHA512: hashlib.sha512, MD5: hashlib.md5}
-# Differs from RabbitMQ: it has no such algorithm; a digest is computed in half a microsecond, by whoever steals it too.
+# Differs from RabbitMQ: it has no such algorithm; a digest is computed in half a microsecond, by a thief too.
 ARGON2ID: Final = "argon2id"
 ALGORITHMS: Final = (*DIGESTS, ARGON2ID)
 

@@ -1,8 +1,8 @@
 """Quotas: how many connections, channels and queues a user, a virtual host or the node may have.
 
 RabbitMQ's names, texts and order of checks (rabbit_auth_backend_internal, rabbit_vhost_limit, rabbit_reader). A limit
-below zero is none; who is over one when it is set keeps what he has. The limits of a virtual host are a runtime
-parameter, those of a user stand in his row.
+below zero is none; connections and channels that exceed a new limit stay open. The limits of a virtual host are a
+runtime parameter; the limits of a user are in the user's row.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """Users: names, password hashes, tags, limits, and what each may do where.
 
-Every change is kept in the definitions. Over which mechanism a password came is the door's business, when and where a
-slow hash is computed `login.py`'s; what a permission means is `permissions.py`, what a limit `quota.py`.
+Every change is kept in the definitions. Does not know mechanisms of authentication. `login.py` computes slow hashes;
+`permissions.py` and `quota.py` have the meaning of permissions and limits.
 """
 
 import logging
@@ -82,7 +82,7 @@ class User:
 class Users:
     """All users. `generation` grows with every change of anybody's permissions; verdicts kept elsewhere end with it.
 
-    `observers` are told of each change.
+    `observers` are called after each change.
     """
 
     __slots__ = ("_definitions", "_nobody", "_users", "_warned", "generation", "observers")

@@ -1,4 +1,4 @@
-"""Receipt: what a publish waits for before it may be confirmed, and which of its messages were rejected.
+"""The logs that a publish waits for before it may be confirmed, and which of its messages were rejected.
 
 A publish may reach several logs; it is on disk when each of them has completed the commit position that it got there.
 Does not know who asks: confirms, a transaction's commit, credit.

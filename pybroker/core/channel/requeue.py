@@ -1,4 +1,4 @@
-"""Requeue: what a channel had goes back to its queues, in shares if it is much; so do rejects and acknowledgements.
+"""Requeueing of a channel's messages to their queues, in shares if there are many; also rejects and acknowledgements.
 
 In RabbitMQ all that a channel had is back in a queue at once. Here a queue hands out nothing until all of it is, so
 that nobody gets what is younger first. Each message is counted as unacknowledged until its own share is done.

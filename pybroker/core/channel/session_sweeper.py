@@ -1,4 +1,4 @@
-"""Ticks: what every session is called for (heartbeats and deadlines, alarms), a share of the sessions in a turn.
+"""Periodic calls of every session (heartbeats and deadlines, alarms), a share of the sessions in a turn.
 
 A tick costs half a microsecond, but closing a connection costs a hundred, and two thousand may be due at once.
 """

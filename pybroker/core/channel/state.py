@@ -131,7 +131,7 @@ class SessionState(Session):
             self.stop_reading(AlarmCause(self.broker.alarms.resources))
 
     def forget_published(self, now_ms: int) -> None:
-        """Take it for a consumer some seconds later: what drains the queues is not to be blocked for an old publish."""
+        """Forget a publish after some seconds: a client that drains queues must not be blocked for it."""
         if self.publishing and not self.throttle.blocked and now_ms - self.published_ms >= PUBLISHING_MS:
             self.publishing = False
 

@@ -225,7 +225,7 @@ class Unacked:
             del self._batches[:head]
             self._head = 0
         else:
-            # A taken batch must not pin its run until the list is cut: whoever took it has it now.
+            # A batch that was taken must not pin its run until the list is cut: the taker has it now.
             for at in range(self._head, head):
                 self._batches[at] = _TAKEN
             self._head = head

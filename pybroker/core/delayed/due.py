@@ -131,8 +131,9 @@ def negated(octets: bytes) -> bytes | None:
 def waited(octets: bytes, ms: int | None) -> tuple[bytes, list[str]]:
     """Return the properties of a message that has waited, and the routing keys it has besides its own.
 
-    Its `x-delay` is negative then, as the plugin has it: what was asked for, else the `ms` it took. BCC goes. Without
-    `ms`, where there is no room for that, it has no `x-delay`: one that stayed as it was would be waited for again.
+    Its `x-delay` is negative then, as the plugin has it: the delay that was asked for, else the `ms` it took. BCC goes.
+    Without `ms`, where there is no room for that, it has no `x-delay`: one that stayed as it was would be waited for
+    again.
     """
     pairs = split_table(find_headers(octets) or bytes(4))
     delay = -max(1, ms or 0)

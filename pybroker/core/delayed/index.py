@@ -1,4 +1,4 @@
-"""Agenda: what is due when, in order. Millions of entries, 20 octets each, and none of them costs more than another.
+"""Scheduled messages in the order in which they are due: millions of entries, 20 octets each, at equal cost.
 
 Blocks of three columns: when it is due, seq, octets of the body. Entries ascend by the time, equal ones by seq: in the
 order in which they were published. Knows neither messages nor clocks.
@@ -175,7 +175,7 @@ class Agenda:
 
 
 class Waiting(NamedTuple):
-    """One scheduled message as others are told of it: `due_ms` on the clock that its agenda goes by."""
+    """One scheduled message as others see it: `due_ms` on the clock that its agenda goes by."""
 
     due_ms: int
     seq: int

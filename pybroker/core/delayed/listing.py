@@ -1,7 +1,7 @@
 """Listing: the messages of a schedule for operators, in the order in which they are due, while it goes on.
 
-A slice at a time: what leaves meanwhile may be shown, what comes meanwhile may not. Contents that are on disk are read
-for it, and forgotten again.
+A slice at a time: messages that leave meanwhile may be shown, ones that come meanwhile may not. Contents that are on
+disk are read for it, and forgotten again.
 """
 
 from array import array

@@ -1,4 +1,4 @@
-"""Recall: what the log had for a schedule when the broker started is read, to learn when it is due.
+"""Loading of a schedule's messages from the log at a start, to learn when they are due.
 
 A portion is on its way from the disk while the one before it is looked at, a share in each turn. Contents are forgotten
 again. Knows the log by its seam, and of a schedule how to put a message into it.

@@ -224,7 +224,7 @@ class Schedule(Destination):
             broker.timers.add(look_ms, self)
 
     def wake(self) -> None:
-        """Ask the pump for a share of the next turn; what was deleted is forgotten in shares as well."""
+        """Ask the pump for a share of the next turn; deleted messages are released in shares as well."""
         if not self.awake:
             turn = self.vhost.broker.turn
             turn.queues.append(self)

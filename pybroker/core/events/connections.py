@@ -118,7 +118,7 @@ def authenticated(session: Any, name: str, error: str = "", *, audited: bool = T
 
 
 def more_refused(events: "Events", count: int) -> None:
-    """Tell the audit log how many refusals it was not told of."""
+    """Write the number of refusals that were not logged one by one to the audit log."""
     events.note("user.authentication.failure", {"name": "", "count": count}, because("too many within a second"))
 
 

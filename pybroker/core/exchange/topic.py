@@ -188,7 +188,7 @@ def split_words(routing_key: str) -> Words:
 
 
 def cut(words: Words) -> "tuple[Words, tuple[tuple[Words, ...], Words] | None]":
-    """Return what stands before the first `#`, and (what stands between, what stands after the last, from the end).
+    """Return the words before the first `#`, and (the parts in between, the words after the last `#`, from the end).
 
     `#.#` equals `#`, and `#.*` equals `*.#`: the `*`s of a run go to its front, so no part in between begins with one.
     """

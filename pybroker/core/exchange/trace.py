@@ -126,7 +126,7 @@ class Traces(Chore):
 
 
 class Frames(NamedTuple):
-    """How a content that is in no run yet is framed: what Run says of it."""
+    """The framing of a content that is in no run yet, as Run has it."""
 
     channel: int
     frame_octets_max: int

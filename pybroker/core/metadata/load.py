@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def restore(broker: "Broker", rows: "Rows", next_queue_id: int) -> list[str]:
     """Make everything that the rows tell of; return a sentence for each that could not be made.
 
-    The broker has no definitions yet; what is made here is not kept again. The cluster's name that an operator set
-    counts unless the configuration has one.
+    The broker has no definitions yet, so nouns that are made here are not written again. The cluster's name that an
+    operator set counts unless the configuration has one.
     """
     faults = []
     for kind, make in _ORDER.items():

@@ -126,7 +126,7 @@ def forget_binding(binding: "Binding", removal: "Removal") -> None:
             removal.by_end.setdefault((vhost, end), []).append(row)
 
 
-# -- virtual hosts and what is told of the whole node -----------------------------------------------------------------
+# -- virtual hosts and attributes of the whole node -----------------------------------------------------------------
 
 
 def keep_vhost(vhost: "VHost") -> None:

@@ -1,6 +1,6 @@
-"""The arguments of queue.declare and basic.consume: which a queue type knows, what they may be, and what they come to.
+"""Arguments of queue.declare and basic.consume: those of each queue type, valid values, resulting limits.
 
-A table per use, read from top to bottom, since the first fault found is the one a client is told. Texts and order are
+A table per use, read from top to bottom, since the first fault found is the one that a client sees. Texts and order are
 RabbitMQ's (rabbit_amqqueue). Redeclarations are compared in `equivalence.py`; a policy's values come to limits here as
 well, in the arguments' place.
 """

@@ -22,7 +22,7 @@ Merge = Callable[[Any, Any], Any]
 
 
 class Key(NamedTuple):
-    """One key: whether a value is right, what is said of one that is not, and how two values are merged.
+    """One key: the check of its values, the error of a wrong one, and how two values are merged.
 
     `{}` in `fault` is the value. Without `merge` an operator policy cannot have the key. One without `effect` is taken
     and kept as RabbitMQ does, but there is nothing here that it could change.

@@ -1,4 +1,4 @@
-"""QueueLimits: what bounds one queue, as plain attributes, so that the hot path never sees an argument or a policy.
+"""Limits of one queue as plain attributes, so that the hot path never sees an argument or a policy.
 
 Made by `arguments.queue_limits`; frozen, replaced as a whole when something changes.
 """

@@ -1,7 +1,7 @@
 r"""NamePattern: the regular expression of a policy, searched for anywhere in a name, by RE2.
 
-RE2 takes time linear in the name's length, whatever the pattern. It has no look-around; what RabbitMQ's guides do with
-it, `^(?!amq\.).*`, is understood all the same: conditions that stand in front of everything are patterns of their own.
+RE2 takes time linear in the name's length, whatever the pattern. It has no look-around; the use of RabbitMQ's guides,
+`^(?!amq\.).*`, is understood all the same: conditions at the very beginning are patterns of their own.
 """
 
 from typing import Final

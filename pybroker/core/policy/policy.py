@@ -1,7 +1,7 @@
-"""Policy: what is said of all queues or exchanges whose names fit a pattern, and what that comes to for one of them.
+"""Policies for all queues or exchanges whose names match a pattern, and their effect on one of them.
 
-A policy is the value of a runtime parameter (components `policy` and `operator_policy`), taken apart here. Which one
-a queue or exchange is under, and since when, is `policies.py`'s business.
+A policy is the value of a runtime parameter (components `policy` and `operator_policy`), taken apart here.
+`policies.py` finds the policy of each queue and exchange.
 """
 
 from collections.abc import Mapping

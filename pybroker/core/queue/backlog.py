@@ -1,8 +1,7 @@
-"""Backlog: what waits in a queue, level by level, and how much that is; how much of it consumers have.
+"""The messages that wait in a queue, level by level, with their counts, and the count of unacknowledged ones.
 
-It owns the counts, so that no message comes or leaves uncounted. It does not know who may have a message, what is too
-old or too much, or where contents go: dispatch, expiry, limits and paging ask for that here. Costs are per entry, never
-per message.
+It owns the counts, so that no message comes or leaves uncounted. Does not know consumers, expiry, limits or paging:
+those modules call this one. Costs are per entry, never per message.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Destination: what a route can lead to, and a binding: a queue, or the schedule of a delayed exchange.
+"""Destinations of routes and bindings: a queue, or the schedule of a delayed exchange.
 
 The base knows where its messages are logged and whose turn it is. How messages are kept, who gets them and when is the
 business of each kind; it answers here what publishers, timers and a start ask of all of them.
@@ -96,7 +96,7 @@ class Destination:
 
     @property
     def due_times(self) -> tuple[int, ...]:
-        """Return when the timers are to look at it, on the clock's now_ms; what is not ahead is not set."""
+        """Return when the timers are to look at it, on the clock's now_ms; a time that is not ahead is not set."""
         raise NotImplementedError
 
     def due(self, now_ms: int) -> int:

@@ -1,4 +1,4 @@
-"""Queue: entries in, entries out. Classic semantics; what a feature adds stands beside this file.
+"""Queue: entries in, entries out. Classic semantics; features are in modules of their own.
 
 Costs are per entry, never per message. Knows consumers by their base class and nothing of frames. Invariants:
 every message is in exactly one of: its backlog, a channel's unacked, the broker's `departures`, or nowhere.
@@ -173,7 +173,7 @@ class Queue(Destination):
     def head_timestamp(self) -> int | None:
         """Return the timestamp property of the message that leaves next, in seconds; None without (list_queues).
 
-        None also while that is away: who asks again is told.
+        None also while that message is evicted: a later call will know it.
         """
         level = self.backlog.first_level()
         if level is None:
@@ -190,7 +190,7 @@ class Queue(Destination):
         return memory_usage.of_queue(self)
 
     def set_limits(self, limits: "QueueLimits") -> None:
-        """Replace the limits; what the hot path asks is answered once, here."""
+        """Replace the limits; questions of the hot path are answered once, here."""
         self.limits = limits
         self.vhost.broker.timeouts_differ |= limits.consumer_timeout_ms is not None
         lengths = limits.length_max is not None or limits.octets_max is not None
@@ -280,7 +280,7 @@ class Queue(Destination):
             self._look_at_heads()
 
     def hold(self) -> None:
-        """Hand out, expire and drop nothing before `release`: what is older than the heads comes back in shares."""
+        """Deliver, expire and drop nothing before `release`: messages older than the heads come back in shares."""
         self.returns += 1
 
     def release(self) -> None:

@@ -248,7 +248,7 @@ def _follows(entry: Entry, last: Entry) -> bool:
 def _untangle(clump: list[Entry]) -> list[Entry]:
     """Return what overlaps as pieces that do not, ascending.
 
-    It need not be of one run: of an old delivery the last message gets a run of its own, amidst the others' strides.
+    It need not be of one run: the last message of an old delivery gets a run of its own, between the others' strides.
     """
     places = {entry.run.first_seq + i: (entry, i) for entry in clump for i in entry.indexes}
     ascending: list[Entry] = []

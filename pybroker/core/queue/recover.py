@@ -1,4 +1,4 @@
-"""Recovered: what the log had for a queue when the broker started goes into its levels, all of it away."""
+"""Recovery of a queue at a start: the log's messages go into its levels, all of them evicted."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ Deliveries: TypeAlias = int | list[tuple[int, int, int]]
 def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
     """Put messages into an empty queue, which then owns the stretches. Parts may interleave, one's seqs ascend.
 
-    A part for each segment keeps that cheap: what interleaves is sorted together.
+    A part for each segment keeps that cheap: segments that interleave are sorted together.
     """
     backlog = queue.backlog
     assert not backlog.messages_ready

@@ -86,7 +86,7 @@ class Alarms:
 
     @property
     def reason(self) -> str:
-        """Return what clients are told: `low on memory & disk` (E9); empty while nothing is short."""
+        """Return the reason for clients: `low on memory & disk` (E9); empty while nothing is short."""
         return f"low on {' & '.join(self.resources)}" if self else ""
 
     def sentences(self, node: str | None = None) -> list[str]:

@@ -33,7 +33,7 @@ QUEUE_OCTETS: Final = 2_211
 
 
 class Footprint(NamedTuple):
-    """Octets: contents of messages; entries and runs around them; what was read or is to be sent."""
+    """Octets: contents of messages; entries and runs around them; buffers of input and output."""
 
     contents: int
     entries: int
@@ -77,7 +77,7 @@ def of_queue(queue: "Queue") -> int:
 
 
 def _away_octets(queue: "Queue") -> int:
-    """Return about what is kept of messages that are away; what lies far back counts like what is before it."""
+    """Return the approximate memory of evicted messages, extrapolated from the first parts."""
     if not queue.backlog.messages_evicted:
         return 0
     octets = 0

@@ -112,7 +112,7 @@ class Paging(Chore):
         return backlog.octets - backlog.octets_evicted + MESSAGE_OCTETS * (queue.messages - backlog.messages_evicted)
 
     def _share_out(self) -> None:
-        """Say what each publisher may send until the next tick; what it sent too much counts again."""
+        """Set how much each publisher may send until the next tick; any excess is carried over."""
         taken, part = self._taken, self._part_octets
         publishers = max(1, len(taken))
         self._taken = {session: octets - part for session, octets in taken.items() if octets > part and self.pressing}

@@ -25,7 +25,7 @@ log = logging.getLogger("pybroker")
 
 
 class TotalMemory(NamedTuple):
-    """How much memory the process may use, what set that bound, and how much is installed (0: not known)."""
+    """Memory that the process may use, the origin of that bound, and the installed memory (0: unknown)."""
 
     octets: int
     source: str

@@ -89,7 +89,7 @@ class Exchange:
         return self.applied.policy
 
     def apply_policy(self, alternate: str | None) -> None:
-        """Take a policy's alternate exchange, or none; what was declared wins (A15)."""
+        """Take a policy's alternate exchange, or none; a declared one wins (A15)."""
         self.alternate = self.arguments.get(ALTERNATE, alternate)
 
     def validate_binding(self, routing_key: str, arguments: "Table") -> None:

@@ -1,4 +1,4 @@
-"""From a received run to the queues: route -> enqueue, with what publishers are told about it.
+"""From a received run to the queues: route -> enqueue, with the answers to publishers.
 
 `Route` is one distinct publish of one channel (exchange, key, flags), resolved once and valid while the vhost's
 generation stands. This file does not know frames; it takes contents as octets.

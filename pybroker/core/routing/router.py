@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Routed(NamedTuple):
-    """`dynamic`: what decided is not in the route (headers), or must be counted each time; do not keep the result."""
+    """`dynamic`: the result depends on more than the route (headers), or must be counted each time; do not keep it."""
 
     queues: "tuple[Destination, ...]"
     dynamic: bool

@@ -1,4 +1,4 @@
-"""Declared again: what must be equal to what exists, in which order, and what a client is told if it is not (F8).
+"""Equivalence of a redeclaration: the arguments that must be equal, their order, and the error if one is not (F8).
 
 For queues and exchanges alike (rabbit_amqqueue:assert_equivalence, rabbit_misc:assert_args_equivalence).
 """

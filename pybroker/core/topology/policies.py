@@ -139,7 +139,7 @@ class Policies(Chore):
             self._go_over(vhost)
 
     def _go_over(self, vhost: "VHost") -> None:
-        """Apply to everything in a virtual host: what is little at once, in the same breath."""
+        """Apply to everything in a virtual host: if there is little of it, at once."""
         self._waiting.pop(vhost.name, None)
         self._waiting[vhost.name] = deque([*vhost.exchanges.values(), *vhost.queues.values()])
         self.deliver(0)

@@ -90,7 +90,7 @@ NAMES_MAX: Final = 10
 
 
 class Tally:
-    """Drops of several queues, to be told of."""
+    """Drops of several queues, to be reported."""
 
     __slots__ = ("messages", "named", "queues")
 

@@ -1,6 +1,6 @@
-"""Checked: whether a change can be made on this node, before any is made: what RabbitMQ finds out half-way through.
+"""Checks that all changes can be made on this node before any is made; RabbitMQ finds out half-way through.
 
-Asks whoever would be asked by the change itself; what an item may hold at all is `document.py`'s.
+Asks the same functions as the change itself; `document.py` knows the valid contents of an item.
 """
 
 import binascii

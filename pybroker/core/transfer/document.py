@@ -1,7 +1,7 @@
-"""A definitions document, item by item: RabbitMQ's sections, what an item may hold, and the one form of equal items.
+"""A definitions document, item by item: RabbitMQ's sections, the contents of an item, and the one form of equal items.
 
-The forms of all versions come to one: tags as text or list, tables as objects or lists of pairs, what an old version
-left out. Pure: what there is on a node, and whether an item can be made there, is `checked.py`'s.
+The forms of all versions become one: tags as text or list, tables as objects or lists of pairs, members that an old
+version left out. Pure: `checked.py` knows the node, and whether an item can be made there.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -39,8 +39,8 @@ Raw = Mapping[str, Any]
 class Section(NamedTuple):
     """One section of a document. `key` names what tells its items apart; `fields` what may differ in an item.
 
-    An item that is there already is `updated`, or stays as it is. A member that is None was not given: what there is
-    stays.
+    An item that is there already is `updated`, or stays as it is. A member that is None was not given: the present
+    value stays.
     """
 
     key: tuple[str, ...]

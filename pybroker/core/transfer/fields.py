@@ -1,4 +1,4 @@
-"""Fields: what single members of a definitions document may hold, read into plain values.
+"""Fields of a definitions document: single members, checked and read into plain values.
 
 Knows JSON values only; which members an item has is `document.py`'s.
 """

@@ -1,4 +1,4 @@
-"""Plan: what a document would change. Pure: an item as it is wanted, and as it is, come to a change or to nothing."""
+"""The changes that a document would make. Pure: a wanted and a present item give a change or nothing."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple

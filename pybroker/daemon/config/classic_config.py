@@ -1,8 +1,7 @@
 """RabbitMQ's classic configuration, `[{rabbit, [{heartbeat, 60}]}].`, read as assignments of pybroker.conf's keys.
 
-Which settings there are is `classic_rules.py`'s business; what a value may be, `config.py` judges alike for both forms.
-Nothing is taken and ignored: each other setting is refused with its reason, and so is each other application unless it
-is empty.
+`classic_rules.py` has the settings; `config.py` checks values alike for both forms. Nothing is taken and ignored: each
+other setting is refused with its reason, and so is each other application unless it is empty.
 """
 
 import difflib
@@ -55,7 +54,7 @@ def parse_classic(octets: bytes, name: str) -> tuple[list[Assignment], list[str]
 
 
 def _settings(term: Term, problems: list[str], name: str) -> Iterator[tuple[str, Term, int]]:
-    """Yield key, value and line of rabbit's settings; what around them is not as it should be joins the problems.
+    """Yield key, value and line of rabbit's settings; add faults around them to the problems.
 
     It ends when there are `PROBLEMS_MAX` of them.
     """

@@ -1,8 +1,8 @@
 """The configuration file: `key = value` lines, as RabbitMQ's `rabbitmq.conf` is written, or RabbitMQ's classic form.
 
-Tells the forms apart and knows lines, comments and quotes. The classic form is `classic_config.py`'s business; which
-keys exist and what their values mean is `config.py`'s. A `#` begins a comment wherever it stands, unless the value is
-in single quotes.
+Tells the forms apart and knows lines, comments and quotes. `classic_config.py` has the classic form; `config.py` knows
+the keys and the meaning of their values. A `#` begins a comment wherever it stands, unless the value is in single
+quotes.
 """
 
 import os

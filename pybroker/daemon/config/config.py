@@ -1,8 +1,8 @@
 """The configuration: which keys there are, of which type, and the typed Config they make together.
 
-Names and defaults are RabbitMQ's where RabbitMQ has the key. A key that is not in `KEYS` is refused: with the reason
-if RabbitMQ knows it, else with the nearest key. How a file is read is `conf_file.py`'s business, what a value may look
-like `values.py`'s. A word in capitals in a key (`listeners.tcp.NAME`) stands for any word.
+Names and defaults are RabbitMQ's where RabbitMQ has the key. A key that is not in `KEYS` is refused: with the reason if
+RabbitMQ knows it, else with the nearest key. `conf_file.py` reads the file, `values.py` checks the form of a value. A
+word in capitals in a key (`listeners.tcp.NAME`) stands for any word.
 """
 
 import os
@@ -167,7 +167,7 @@ KEYS: Final[Mapping[str, Key]] = {
 }
 
 
-# Of each key with a word in capitals: what stands before it, the word, what stands behind it.
+# Of each key with a word in capitals: the part before it, the word, the part after it.
 _FAMILIES: Final = {name: re.split("([A-Z]+)", name) for name in KEYS if not name.islower()}
 
 

@@ -1,6 +1,6 @@
 """The keys that say what new virtual hosts get: limits, operator policies, users.
 
-Names are free and stand in a key where NAME or USER does; what is configured under one name belongs together.
+Names are free and stand in a key where NAME or USER does; keys with the same name belong together.
 """
 
 from collections.abc import Iterable, Mapping

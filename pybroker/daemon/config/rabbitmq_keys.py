@@ -1,7 +1,7 @@
-"""Keys of RabbitMQ's schema that pybroker does not take, each with the reason a user is told.
+"""Keys of RabbitMQ's schema that pybroker does not take, each with the reason for the user.
 
-A key that changes nothing would mislead whoever wrote it, so none is taken and ignored. A row is moved to `config.KEYS`
-when its behaviour is built.
+A key without effect would mislead its author, so none is accepted and ignored. A row is moved to `config.KEYS` when its
+behaviour is built.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """Give memory back to the system after a backlog was drained: malloc keeps freed blocks in its heap until it is asked.
 
-glibc only; elsewhere it does nothing. Knows no queue: what malloc calls free is what counts.
+glibc only; elsewhere it does nothing. Does not know queues: free memory is what malloc calls free.
 """
 
 import ctypes

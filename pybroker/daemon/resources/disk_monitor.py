@@ -1,4 +1,4 @@
-"""The disk monitor: what is free on the data folder's partition against the limit, and the alarm (D1).
+"""The disk monitor: compares free space on the data folder's partition with the limit, and sets the alarm (D1).
 
 The nearer the limit, the more often it is looked (D4). A disk on which the log could not be written is short whatever
 its figures say, until it can be written again (D11).
@@ -115,7 +115,7 @@ class DiskMonitor(Watch):
             log.info("Free disk space is %s. Free bytes: %d. Limit: %d", what, free, limit)
 
     def _failed(self, error: str) -> None:
-        """Try again in a while, some times; what was known last stands until then."""
+        """Try again in a while, some times; the last measurement stands until then."""
         log.error(
             "Free disk space monitor encountered an error (e.g. failed to parse output from OS tools). "
             "Retries left: %d Error: %s",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Used(NamedTuple):
-    """Octets: the resident set, what of it is `accounted` for, what is `reusable`, and what is `used`: the others."""
+    """Octets: the resident set, the part `accounted` for, the `reusable` part, and the rest, `used`."""
 
     rss: int
     accounted: int

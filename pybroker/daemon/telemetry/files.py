@@ -18,7 +18,7 @@ from typing import Any, Final
 SUFFIX: Final = ".ndjson"
 OPEN: Final = ".open"
 FILE_OCTETS_MAX: Final = 64 << 20
-# Rows that wait for the disk; what comes on top is dropped and counted.
+# Rows that wait for the disk; any more are dropped and counted.
 WAITING_ROWS_MAX: Final = 50_000
 HOUR_MS: Final = 3_600_000
 DAY_S: Final = 86_400
@@ -165,7 +165,7 @@ def _hour(timestamp_ms: int) -> str:
 
 
 class Writer:
-    """The thread. `write` never waits: what is too much is dropped and counted."""
+    """The thread. `write` never waits: excess rows are dropped and counted."""
 
     __slots__ = ("_files", "_jobs", "_thread", "_waiting", "rows_dropped", "rows_given")
 

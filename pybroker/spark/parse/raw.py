@@ -1,4 +1,4 @@
-"""Messages as they came, in Arrow: what the spool keeps, and what the columns that Spark sees are made of.
+"""Messages as they came, in Arrow: the form of the spool, and the source of the columns that Spark sees.
 
 It is the same whatever columns a query wants: a query that is restarted with other options finds its spool readable.
 """

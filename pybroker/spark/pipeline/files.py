@@ -32,7 +32,7 @@ class Files(NamedTuple):
 
     @property
     def octets(self) -> int:
-        """Return how much that is; what is gone meanwhile is nothing."""
+        """Return their size; files that are gone meanwhile count as nothing."""
         return sum(path.stat().st_size for path in self.paths if path.exists())
 
 

@@ -1,6 +1,6 @@
-"""The program `python -m pybroker.spark.pipeline`: what `pybrokerctl pipeline` starts, and spark-submit may run.
+"""The program `python -m pybroker.spark.pipeline`, which `pybrokerctl pipeline` starts and spark-submit may run.
 
-Its answer is one JSON document on standard output; what it says meanwhile, and why it failed, goes to standard error.
+Its answer is one JSON document on standard output; messages and errors go to standard error.
 """
 
 import argparse

@@ -113,7 +113,7 @@ def check_memory() -> None:
 
 
 def local_settings(octets: int) -> dict[str, str]:
-    """Return what a virtual machine of ours is told, by how much there is to read."""
+    """Return the settings of a virtual machine of ours, by how much there is to read."""
     return LOCAL | ({"spark.driver.extraJavaOptions": JVM_OPTIONS_LARGE} if octets >= LARGE_OCTETS else {})
 
 

@@ -1,4 +1,4 @@
-"""status: how the last runs went, what there is, and how far it is behind. Needs no Spark."""
+"""status: the results of the last runs, the tables, and how far they are behind. Needs no Spark."""
 
 import contextlib
 from datetime import UTC, datetime

@@ -78,7 +78,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Note how many messages wait: what comes later is another run's, however fast it comes."""
+        """Note how many messages wait: later ones belong to another run, however fast they come."""
         self._open()
         self._left = self._drain.look()
 

@@ -6,7 +6,7 @@ acknowledged only after it did:
     write NUMBER.tmp - fsync - rename to NUMBER.arrow - fsync the folder - basic.ack - (Spark's commit) - unlink
 
 Killed before the rename, the broker still has the messages and delivers them again, flagged redelivered. Killed between
-rename and ack they are here and come once more, flagged. After the ack they are here only, and whoever replays a batch
+rename and ack they are here and come once more, flagged. After the ack they are here only, and a replay of a batch
 reads the same segments.
 """
 
@@ -36,7 +36,7 @@ class SpoolError(Exception):
 
 
 class Spool:
-    """One query's segments. Only one process at a time holds it open; whoever reads segments needs only their paths.
+    """One query's segments. Only one process at a time holds it open; readers of segments need only their paths.
 
     `source` says what they are of, e.g. {"queue": "orders"}: a folder keeps to its first one.
     """
@@ -105,7 +105,7 @@ class Spool:
         return sum(len(batch) for batch in read_segment(str(self.path(number))))
 
     def octets(self, number: int) -> int:
-        """Return how long a segment is, 0 if it is missing: whoever reads it says so. Raises OSError."""
+        """Return how long a segment is, 0 if it is missing: its reader reports that. Raises OSError."""
         try:
             return self.path(number).stat().st_size
         except FileNotFoundError:

@@ -221,7 +221,7 @@ class Catalogue(Definitions):
             self._snapshot_changes = result
 
     def fail(self, error: Exception) -> None:
-        """Stop for good: what was made and is not on disk would be missed by all that relies on it."""
+        """Stop for good: changes that are not on disk would be missed by all that relies on them."""
         if not self.failed:
             self.failed = reason(error)
             self.on_failed(self.failed)
@@ -261,4 +261,4 @@ def _whole(file: "RowFile", state: "State") -> "Iterator[Row]":
 
 
 def _ignore(_: object) -> None:
-    """Do nothing: whoever cares has put something else in its place."""
+    """Do nothing; a placeholder for a callback."""

@@ -40,7 +40,7 @@ KINDS: Final = {
 
 
 class Definitions:
-    """Invariants: each change has a ticket, tickets only grow; what has one up to `completed` survives a crash.
+    """Invariants: each change has a ticket, tickets only grow; changes with a ticket up to `completed` survive a crash.
 
     `wake` is called when there is something to commit at the end of this turn. `failed` says why nothing more can be
     written, empty: all is well. `is_new`: nothing was ever kept here, so that the defaults are to be made.

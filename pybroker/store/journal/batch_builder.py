@@ -1,7 +1,7 @@
-"""Gathered: what turns append and settle until a batch is closed, and the octets that it becomes.
+"""Appends and settles of turns until a batch is closed, and the octets of that batch.
 
-Messages keep their order; what is settled is joined to ranges, since no order matters among them: a seq is never used
-twice, so that publishes and settles may be put together whatever came first.
+Messages keep their order; settled seqs are joined to ranges, since their order does not matter: a seq is never used
+twice, so publishes and settles may be put together whichever came first.
 """
 
 from array import array

@@ -56,7 +56,7 @@ SEGMENT_PARTS: Final = 32
 
 
 class Journal(Log):
-    """Invariants: tickets are batches; they complete in order; what is gathered has ticket `last_ticket + 1`.
+    """Invariants: tickets are batches; they complete in order; the batch that gathers has ticket `last_ticket + 1`.
 
     `on_completed` and `on_failed` tell the broker, `on_stalled` why a batch waits for a file descriptor; with no text
     that it was written. A ticket completes when its batch is on disk, which comes after the
@@ -203,7 +203,7 @@ class Journal(Log):
         self.gate_moved()
 
     def fetch(self, queue_id: int, part: "Stretch", done: "Fetched") -> None:
-        """Read messages back, in the files thread; what is settled before a read succeeds need not come."""
+        """Read messages back, in the files thread; messages settled before a read succeeds need not come."""
         self.reader.fetch(partial(self._located, queue_id, part), self._steady_ms, done)
 
     def _located(self, queue_id: int, part: "Stretch", *, again: bool) -> "Wanted":
@@ -397,4 +397,4 @@ class Journal(Log):
 
 
 def _nobody(_: object) -> None:
-    """Tell nobody: whoever wants to know puts something else in its place."""
+    """Do nothing; a placeholder for a callback."""

@@ -1,4 +1,4 @@
-"""Figures of a log for `log status`: its segments, what of them lives, how far the disk is. It changes nothing."""
+"""Figures of a log for `log status`: segments, their live part, progress of the disk. It changes nothing."""
 
 from typing import TYPE_CHECKING, Any
 

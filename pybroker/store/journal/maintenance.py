@@ -1,4 +1,4 @@
-"""Upkeep: what keeps the log short and its start quick. Checkpoints, footers, unlinking, the next file, the reserve.
+"""Maintenance keeps the log short and its start quick: checkpoints, footers, unlinking, next file, reserve.
 
 All of it is done in the files thread, none of it is needed for the promise: a missing footer or checkpoint costs time
 at the next start, never data. A segment goes only when the newest checkpoint says that nothing in it is live, and the
@@ -284,7 +284,7 @@ class Upkeep:
         self.unlinked += len(dead)
 
     def _compact(self, segments: "list[Segment]") -> "Iterator[Callable[[], None]]":
-        """Yield the compaction of one segment in which little is live: what reads messages waits for it."""
+        """Yield the compaction of one segment in which little is live: reads of messages wait for it."""
         if self._compacting:
             return
         for segment in segments:
@@ -353,7 +353,7 @@ class Upkeep:
         self._journal.on_full("")
 
     def disk_is_full(self, text: str) -> None:
-        """Give the reserve away: what is in flight, and the settles that make room, can be written."""
+        """Release the reserve, so that batches in flight, and the settles that make room, can be written."""
         self._journal.on_full(text)
         self._reserve.give_away(self._journal.clock.now_ms)
 

@@ -40,7 +40,8 @@ RETRY_MS: Final = 1_000
 class Reader:
     """Reads the segments of one log, with this epoch.
 
-    `on_unreadable` is told why messages are left out, `on_late` why they come later; of an empty text when they came.
+    `on_unreadable` is called with the reason if messages are left out, `on_late` if they come later, with an empty text
+    when they came.
     """
 
     __slots__ = ("_disk", "_epoch", "_files", "_late", "_tried_ms", "_waiting", "on_late", "on_unreadable")
@@ -129,4 +130,4 @@ def first_seq(part: "tuple[Run, range]") -> int:
 
 
 def _nobody(_: str) -> None:
-    """Tell nobody: whoever wants to know puts something else in its place."""
+    """Do nothing; a placeholder for a callback."""

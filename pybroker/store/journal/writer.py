@@ -66,7 +66,7 @@ class Writer:
     def write(self, batch: Batch) -> None:
         """Write and sync. Raises DiskError: if it is `full` or `lacks_descriptors` the same batch may be tried again.
 
-        A file that has lost its name would be gone with the process: what is written to it is not on disk.
+        A file that has lost its name would be gone with the process: octets written to it are not on disk.
         """
         if batch.number != self._number:
             self._make(batch)

@@ -95,7 +95,7 @@ class Expected:
                 raise
 
     def report(self, lost: list[Listed], settles: "Settles", known: "Collection[int]") -> None:
-        """Say which messages are missing: what lived as of the checkpoint and was not settled since."""
+        """Report missing messages: live as of the checkpoint and not settled since."""
         firsts = sorted(each.first_seq for each in self._base.listed.values())
         for each in lost:
             above = [first for first in firsts if first > each.first_seq]

@@ -17,7 +17,7 @@ UNKNOWN: Final = -1
 
 
 class BatchRead:
-    """A batch as it is read: what is in it counts when it is known to be complete."""
+    """A batch as it is read: its records count when it is known to be complete."""
 
     __slots__ = ("damaged", "guessed", "left", "offset", "publishes", "segment", "settles", "ticket")
 

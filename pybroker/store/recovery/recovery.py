@@ -37,7 +37,7 @@ _ALL: Final = (1 << 64) - 1
 
 
 class Recovery:
-    """One start's look at a log. `known` are the ids of the queues that exist; what others had is gone with them.
+    """One start's look at a log. `known` are the ids of the queues that exist; messages of others are gone with them.
 
     `root` is the data folder, if it is not the log's own.
     """
@@ -322,7 +322,7 @@ class Recovery:
         self._segments = [segment for segment in self._segments if segment.last_ticket]
 
     def _count(self, base: "Checkpoint") -> None:
-        """Work out what lives: what was published, without what was settled."""
+        """Work out the live messages: published and not settled."""
         found, ledger = self._found, self._found.ledger
         next_seq = 1
         for each in self._segments:

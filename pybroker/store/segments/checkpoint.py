@@ -1,4 +1,4 @@
-"""Checkpoint: what queues have settled in each segment, as of a ticket. With the segments it says what is live.
+"""Checkpoint: settled messages of each segment, as of a ticket. With the segments it says what is live.
 
 One file for each, `ckpt.` and the ticket in 16 hexadecimal digits; the two newest are kept. Little-endian:
 

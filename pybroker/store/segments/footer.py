@@ -1,4 +1,4 @@
-"""Footer: what a sealed segment says of itself, so that a start need not read it: its messages, and where they are.
+"""Footer of a sealed segment, so that a start need not read the rest: its messages, and where they are.
 
 FOOTER    first ticket u64 | last ticket u64 | newest wall ms u64 | sets u32 | points u32 |
           sets * (priority u8 | timed u8 | 0 u16 | queues u32 | elements u32 | 0 u32 | queues * queue id u64 |

@@ -65,8 +65,8 @@ class Segment:
     Its messages have seqs from `first_seq` to `last_seq`, which is below the next segment's first; 0: it has none.
     `stretches` says by target what was published; it is kept until the footer is on disk, as are `sets`, the targets'
     numbers, and `targets`, those named lately. `last_ticket` is the last batch in it, of `newest_ms` in steady wall
-    time. `used` octets of `size` are written. `seed` is what the crc of each of its records begins from. `kept`: what
-    is counted of it is wrong, so it stays; `dead`: the newest checkpoint says that nothing in it is live.
+    time. `used` octets of `size` are written. `seed` is what the crc of each of its records begins from. `kept`: its
+    counts are wrong, so it stays; `dead`: the newest checkpoint says that nothing in it is live.
     """
 
     __slots__ = (
@@ -195,7 +195,7 @@ class Segment:
 class Ledger:
     """Segments in the order of their seqs; the last one is being written, if there is any.
 
-    `on_broken` is told what cannot be: the counts decide what is unlinked, so the operator must know.
+    `on_broken` is called with a text if counts are impossible: they decide what is unlinked, so the operator must know.
     """
 
     __slots__ = ("_first_seqs", "_forgotten", "_forgotten_first", "on_broken", "returned", "segments")
@@ -285,7 +285,7 @@ class Ledger:
         return found
 
     def settled(self) -> dict[int, dict[int, "array[int]"]]:
-        """Return what is settled, by segment number and queue: what a checkpoint stores. The arrays are copies."""
+        """Return settled messages by segment number and queue, as a checkpoint stores them. The arrays are copies."""
         return {
             segment.number: {queue_id: ranges.copy() for queue_id, ranges in segment.settled.items()}
             for segment in self.segments
@@ -343,4 +343,4 @@ class Recovered:
 
 
 def _nobody(_: str) -> None:
-    """Tell nobody: whoever wants to know puts something else in its place."""
+    """Do nothing; a placeholder for a callback."""

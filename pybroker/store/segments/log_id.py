@@ -66,7 +66,7 @@ def find(disk: "Disk") -> Known:
 
 
 def _sound(headers: dict[str, bytes]) -> "Iterator[int]":
-    """Give what segments say; what is wrong with the others is told by who reads them."""
+    """Yield the epochs of sound headers; readers of the segments report what is wrong with others."""
     for octets in headers.values():
         try:
             yield fmt.SegmentHeader.decode(octets).epoch

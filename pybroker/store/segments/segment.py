@@ -197,7 +197,7 @@ class SegmentFile:
             yield from scanner.feed(octets, final=start == stop)
 
     def _extents(self, wanted: "Stretch", index: "Index") -> list[tuple[int, int]]:
-        """Return where the wanted messages are, as offsets from and to; what lies close together is one."""
+        """Return where the wanted messages are, as offsets from and to; neighbours are joined."""
         firsts, counts = wanted.firsts, wanted.counts
         seqs, offsets = index.seqs, index.offsets
         if not seqs:

@@ -282,7 +282,7 @@ def _compare(file: File, octets: int, crc: int) -> None:
 
 
 def _remove(root: Disk) -> None:
-    """Take back what was written, as far as that goes: whoever looks finds nothing that is half a backup."""
+    """Remove written files as far as possible, so that nobody finds half a backup."""
     folder = log_folder(root.root)
     try:
         if folder.is_dir():

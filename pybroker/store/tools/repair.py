@@ -1,6 +1,6 @@
 """Repair: takes out of a data folder what is damaged, so that nothing complains of it any more. No node runs on it.
 
-Each start does most of this by itself (recovery.py, definition_recovery.py): what is damaged is put into quarantine and
+Each start does most of this by itself (recovery.py, definition_recovery.py): damaged parts are put into quarantine and
 reported. But it stays in its segment, and is reported at every start. Here segments are written anew without it.
 """
 
@@ -136,7 +136,7 @@ class _Anew:
         self._untold: set[int] = set()  # known from elsewhere than from in front of their messages
 
     def address(self, file: SegmentFile) -> None:
-        """Learn where messages went, from anywhere in the segment or its footer; what was not told first will be."""
+        """Learn where messages went, from all of the segment and its footer; targets that come late will come first."""
         starts: dict[int, int] = {}
         for found in file.scan_all():
             if isinstance(found, Damaged):

@@ -93,7 +93,7 @@ class _Reading:
         self.left, self.damaged = 0, []
 
     def tail(self, *, proven: int) -> None:
-        """Judge the last batch of the log: what is not whole was being written when the process ended."""
+        """Judge the last batch of the log: an incomplete one was being written when the process ended."""
         if (self.left > 0 or self.damaged) and self.ticket > max(self.proven, proven):
             octets = sum(damaged.octets for damaged in self.damaged)
             self.survey.notes.append(

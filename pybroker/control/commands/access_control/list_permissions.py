@@ -1,4 +1,4 @@
-"""list_permissions: who may do what in a virtual host."""
+"""list_permissions: permissions of all users in a virtual host."""
 
 from typing import TYPE_CHECKING, NamedTuple
 

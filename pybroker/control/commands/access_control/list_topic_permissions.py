@@ -1,4 +1,4 @@
-"""list_topic_permissions: who is restricted to which routing keys, in a virtual host."""
+"""list_topic_permissions: restrictions of users to routing keys, in a virtual host."""
 
 from typing import TYPE_CHECKING, NamedTuple
 

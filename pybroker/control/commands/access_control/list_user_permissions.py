@@ -1,4 +1,4 @@
-"""list_user_permissions: what one user may do, in every virtual host."""
+"""list_user_permissions: permissions of one user, in every virtual host."""
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 

@@ -1,4 +1,4 @@
-"""set_permissions: what a user may configure, write and read in a virtual host."""
+"""set_permissions: set a user's configure, write and read patterns in a virtual host."""
 
 from typing import Annotated, NamedTuple
 

@@ -1,4 +1,4 @@
-"""set_permissions_globally: what a user may configure, write and read in every virtual host there is."""
+"""set_permissions_globally: set a user's configure, write and read patterns in every existing virtual host."""
 
 from typing import Annotated, NamedTuple
 

@@ -1,4 +1,4 @@
-"""cluster_status: what there is to say of a cluster of one node."""
+"""cluster_status: the status of a cluster of one node."""
 
 import os
 from typing import Any

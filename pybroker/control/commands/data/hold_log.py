@@ -1,4 +1,4 @@
-"""hold_log: what of the log is on disk, held still while the caller is there. pybrokerctl asks so for its tools."""
+"""hold_log: the log as it is on disk, held still while the caller is connected. pybrokerctl asks so for its tools."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""log_repair: what is damaged is taken out, and kept aside."""
+"""log_repair: take damaged parts out of the log, and keep them aside."""
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 

@@ -1,4 +1,4 @@
-"""log_status: the durable log's segments, what of them lives, and how far the disk is."""
+"""log_status: the durable log's segments, how much of them is live, and the progress of the disk."""
 
 from typing import Any
 

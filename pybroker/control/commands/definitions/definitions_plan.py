@@ -1,4 +1,4 @@
-"""definitions_plan: what importing a document would do; nothing is changed."""
+"""definitions_plan: the changes that importing a document would make; nothing is changed."""
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""import_definitions: what a document holds is made here, or brought up to what it says; all of it or nothing."""
+"""import_definitions: create or update all that a document defines, or nothing."""
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 

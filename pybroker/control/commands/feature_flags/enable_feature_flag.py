@@ -1,4 +1,4 @@
-"""enable_feature_flag: for upgrade scripts, which enable them all; what is listed is enabled already."""
+"""enable_feature_flag: for upgrade scripts, which enable them all; all listed flags are enabled already."""
 
 from typing import Annotated, NamedTuple
 

@@ -1,4 +1,4 @@
-"""list_deprecated_features: what RabbitMQ is going to drop and this node permits; all of it, or what is in use."""
+"""list_deprecated_features: features that RabbitMQ is going to drop and this node permits; all, or the ones in use."""
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 

@@ -1,4 +1,4 @@
-"""list_feature_flags: those of RabbitMQ's feature flags whose behaviour is built in."""
+"""list_feature_flags: RabbitMQ's feature flags whose behaviour is built in."""
 
 from typing import TYPE_CHECKING, NamedTuple
 

@@ -1,4 +1,4 @@
-"""list_connections: who is connected. Client suites find their own connection by the name in client_properties."""
+"""list_connections: connections of clients. Test suites find their own by the name in client_properties."""
 
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, cast
 

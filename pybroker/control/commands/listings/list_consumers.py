@@ -1,4 +1,4 @@
-"""list_consumers: who consumes what in a virtual host."""
+"""list_consumers: the consumers of a virtual host and their queues."""
 
 from typing import TYPE_CHECKING, NamedTuple, cast
 

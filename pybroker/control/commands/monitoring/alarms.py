@@ -1,4 +1,4 @@
-"""alarms: what is short, and what else the operator must know. Succeeds either way; check_alarms does not."""
+"""alarms: shortages, and other notices for the operator. Succeeds either way; check_alarms does not."""
 
 from typing import Any
 

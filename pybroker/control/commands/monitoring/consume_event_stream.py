@@ -1,4 +1,4 @@
-"""consume_event_stream: what happens on the node from now on, as JSON a line, for a time or until the caller leaves."""
+"""consume_event_stream: events of the node from now on, as JSON lines, for a time or until the caller leaves."""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple

@@ -1,4 +1,4 @@
-"""log_tail_stream: what the node logs from now on, for a time or until the caller leaves."""
+"""log_tail_stream: the node's log lines from now on, for a time or until the caller leaves."""
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 

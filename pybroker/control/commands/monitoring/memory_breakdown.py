@@ -11,7 +11,7 @@ UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
 
 
 class Args(NamedTuple):
-    """The unit is pybrokerctl's business: the document counts octets."""
+    """The unit is for pybrokerctl: the document counts octets."""
 
     unit: Annotated[str, Arg(f"unit of sizes: {', '.join(UNITS)}", "--unit", choices=UNITS, any_case=True)] = "gb"
 

@@ -1,4 +1,4 @@
-"""report: all there is to say about a node, for whoever is asked to help."""
+"""report: everything about a node, for people who are asked to help."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""status: what the node is, where its things are, how full it is; RabbitMQ's keys for what exists here, no others."""
+"""status: the node's version, places and resources; of RabbitMQ's keys only the ones that exist here."""
 
 import os
 import resource
@@ -20,7 +20,7 @@ UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
 
 
 class Args(NamedTuple):
-    """The unit is pybrokerctl's business: the document counts octets."""
+    """The unit is for pybrokerctl: the document counts octets."""
 
     unit: Annotated[str, Arg(f"unit of sizes: {', '.join(UNITS)}", "--unit", choices=UNITS, any_case=True)] = "gb"
 

@@ -1,4 +1,4 @@
-"""top: the queues of all virtual hosts, what they hold and what went through; pybrokerctl makes rates of two looks."""
+"""top: the queues of all virtual hosts, their contents and totals; pybrokerctl makes rates of two looks."""
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 

@@ -1,4 +1,4 @@
-"""why_blocked: who is held back, by what, since when, by how much, and what to type."""
+"""why_blocked: connections that are held back, by what, since when, by how much, and what to type."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, cast
 
@@ -65,7 +65,7 @@ def _held(
 ) -> "Iterator[dict[str, Any]]":
     """Yield those that are held back; others go on between some of them."""
     for count, session in enumerate(sessions, 1):
-        # An alarm that came during a pause has not been explained: it is told the next time.
+        # An alarm that came during a pause has not been explained: it is shown the next time.
         if session.shown_state in ORDER and (document := _connection(session, explained))["causes"]:
             yield document
         if not count % SESSIONS_PER_SLICE:
@@ -108,7 +108,7 @@ def _by_alarms(session: "AmqpSession", explained: list[dict[str, Any]]) -> "Iter
 
 
 def _by_others(session: "AmqpSession") -> "Iterator[dict[str, Any]]":
-    """Yield what else holds it; what did until a moment ago if nothing does, for that changes many times a second."""
+    """Yield any other causes; if there are none, the ones of a moment ago, because they change many times a second."""
     now_ms, throttle = session.broker.clock.now_ms, session.throttle
     flows = throttle.flows
     for cause, since_ms in flows.items():

@@ -1,4 +1,4 @@
-"""rotate_logs: open the log files by their names again, after something moved them away; what SIGHUP does."""
+"""rotate_logs: open the log files by their names again, after something moved them away, as SIGHUP does."""
 
 from pybroker.control.spec import Command, NoArgs, Node
 

@@ -7,7 +7,7 @@ from pybroker.control.spec import Arg, BadArguments, Command, Node
 
 
 class Args(NamedTuple):
-    """Waiting is pybrokerctl's business."""
+    """Both are for pybrokerctl."""
 
     wait: Annotated[bool, Arg("wait until the process has exited (the default)", "--wait")] = False
     no_wait: Annotated[bool, Arg("return at once", "--no-wait")] = False

@@ -6,7 +6,7 @@ from pybroker.control.spec import Arg, Command, Node
 
 
 class Args(NamedTuple):
-    """`idempotent` and `pidfile` are pybrokerctl's business: what to expect of the node."""
+    """`idempotent` and `pidfile` are for pybrokerctl: what to expect of the node."""
 
     pidfile: Annotated[str | None, Arg("pid file of the node; that of another process is refused", names="file")] = None
     idempotent: Annotated[bool, Arg("succeed if the node is not running", "--idempotent")] = False

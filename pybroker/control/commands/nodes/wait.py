@@ -6,7 +6,7 @@ from pybroker.control.spec import EX_TEMPFAIL, Arg, BadArguments, Command, Node,
 
 
 class Args(NamedTuple):
-    """The process to watch is pybrokerctl's business: it looks at it while it waits."""
+    """The process is for pybrokerctl, which watches it while it waits."""
 
     pidfile: Annotated[str | None, Arg("pid file of the node; it need not exist yet", names="file")] = None
     pid: Annotated[int | None, Arg("the node's process id, instead of a pid file", "-P --pid", "pid")] = None

@@ -1,4 +1,4 @@
-"""report_alarms: what the job alarms of the pipeline has found."""
+"""report_alarms: findings of the pipeline's job alarms."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""report_backlog: what the job backlog of the pipeline has found."""
+"""report_backlog: findings of the pipeline's job backlog."""
 
 from typing import Any
 

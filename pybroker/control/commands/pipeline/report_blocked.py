@@ -1,4 +1,4 @@
-"""report_blocked: what the job blocked of the pipeline has found."""
+"""report_blocked: findings of the pipeline's job blocked."""
 
 from typing import Any
 

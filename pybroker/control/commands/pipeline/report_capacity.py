@@ -1,4 +1,4 @@
-"""report_capacity: what the job capacity of the pipeline has found."""
+"""report_capacity: findings of the pipeline's job capacity."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""report_consumers: what the job consumers of the pipeline has found."""
+"""report_consumers: findings of the pipeline's job consumers."""
 
 from typing import Any
 

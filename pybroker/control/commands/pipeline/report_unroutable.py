@@ -1,4 +1,4 @@
-"""report_unroutable: what the job unroutable of the pipeline has found."""
+"""report_unroutable: findings of the pipeline's job unroutable."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""set_operator_policy: what is said of all queues or exchanges whose names fit a pattern, by the operator."""
+"""set_operator_policy: set the operator's policy for all queues or exchanges whose names match a pattern."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""set_policy: what is said of all queues or exchanges whose names fit a pattern."""
+"""set_policy: set a policy for all queues or exchanges whose names match a pattern."""
 
 from functools import partial
 

@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> None:
-    """Drop what is ready; what is delivered and unacknowledged stays. Raises Refused for an unknown name."""
+    """Drop ready messages; delivered and unacknowledged ones stay. Raises Refused for an unknown name."""
     messages = find_queue(find_vhost(node.broker, args.vhost), args.queue).purge()
     events = node.broker.events
     events.note("queue.purged", {"name": args.queue, "vhost": args.vhost, "messages": messages}, events.cause())

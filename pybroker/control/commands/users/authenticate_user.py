@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> str:
-    """Try it. Raises Refused; an unknown user and a wrong password are told in the same words."""
+    """Try it. Raises Refused; an unknown user and a wrong password have the same text."""
     if not fits(node, args.username, args.password):
         name = args.username
         raise Refused(f"failed to authenticate user \"{name}\"\nuser '{name}' - invalid credentials")

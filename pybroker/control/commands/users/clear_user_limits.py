@@ -1,4 +1,4 @@
-"""clear_user_limits: a user may have as many connections, or channels, as he likes."""
+"""clear_user_limits: remove a user's limit of connections or channels."""
 
 from typing import Annotated, NamedTuple
 

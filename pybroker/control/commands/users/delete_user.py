@@ -1,4 +1,4 @@
-"""delete_user: remove a user and close his connections."""
+"""delete_user: delete a user and close their connections."""
 
 from functools import partial
 from typing import Annotated, NamedTuple
@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> None:
-    """Remove the user; his connections are closed with 320. Raises Refused."""
+    """Delete the user; close their connections with 320. Raises Refused."""
     over: list[None] = []
     node.broker.delete_user(find_user(node.broker, args.username).name, partial(over.append, None))
     node.wait(over)

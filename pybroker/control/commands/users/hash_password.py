@@ -1,4 +1,4 @@
-"""hash_password: what add_user --pre-hashed-password and definitions files take for a password."""
+"""hash_password: the form of a password for add_user --pre-hashed-password and definitions files."""
 
 from base64 import b64encode
 from typing import Annotated, Any, NamedTuple

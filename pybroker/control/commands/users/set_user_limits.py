@@ -18,7 +18,7 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> None:
-    """Set those that are given, and leave the others; who is over one keeps what he has. Raises Refused."""
+    """Set the given limits, and leave the others; whatever exceeds one stays open. Raises Refused."""
     user: User = find_user(node.broker, args.username)
     given = policies.read_json(node, args.definition)
     try:

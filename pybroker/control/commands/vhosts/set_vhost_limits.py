@@ -15,7 +15,7 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> None:
-    """Replace the limits; what is over one stays. Raises Refused."""
+    """Replace the limits; connections and queues over a limit stay. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     value = policies.read_json(node, args.definition)
     policies.set_parameter(node, vhost.name, "vhost-limits", "limits", value)

@@ -1,4 +1,4 @@
-"""update_vhost_metadata: what describes a virtual host, and what is put into the queues declared in it."""
+"""update_vhost_metadata: change a virtual host's description, tags, default queue type, deletion protection."""
 
 from typing import Annotated, NamedTuple
 

@@ -113,7 +113,7 @@ class Staying:
 def obstacle(queue: "Queue", message: "Message", targets: "tuple[Destination, ...]") -> str:
     """Return why a message has to stay with `queue`; empty if all its targets have room for it.
 
-    All of them or none: what one target had already would be there twice after a crash.
+    All of them or none: a message that one target had already would be there twice after a crash.
     """
     # Differs from RabbitMQ: it sends to those that have room, and tries the others again.
     if not targets:

@@ -110,7 +110,7 @@ class Departures(Chore):
         return (0, 0) if staying is None else (staying.messages, staying.octets)
 
     def tick(self, now_ms: int) -> None:
-        """Try again, once a second, what stays with its queue."""
+        """Try messages that stay with their queue again, once a second."""
         for queue, staying in self._staying.items():
             if staying.is_due(queue, now_ms):
                 line = self._waiting.setdefault(queue, deque())

@@ -254,7 +254,7 @@ def _front(away: Away, messages: int, octets: int) -> Away:
 
 
 def _came(queue: "Queue", level: "Level", behind: "Behind", group: list[Away], found: list[tuple[Run, range]]) -> None:
-    """Put what was read where it belongs; what could not be read is not in the queue any more."""
+    """Put messages that were read in their place; unreadable ones are not in the queue any more."""
     for away in group:
         if away.page is not None:
             away.page.release(away.stretch.count)

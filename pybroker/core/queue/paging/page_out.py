@@ -1,7 +1,7 @@
 """Leaving: contents that go to a page, from the tail of a queue towards its head window, or were in the log anyway.
 
-A part that leaves is still in memory until its page is written, and whoever needs it sooner takes it. It is looked at
-once in each round from tail to head, so that what was paged out long ago costs nothing.
+A part that leaves stays in memory until its page is written, and can be taken back until then. It is looked at once in
+each round from tail to head, so that what was paged out long ago costs nothing.
 """
 
 from collections import deque
@@ -30,7 +30,8 @@ READING_MS: Final = 1_000
 class Leaving:
     """One go, of one queue: up to `octets`, and SHARE_PARTS. Without `pages` only what the log has goes.
 
-    `left` of each is told; `moved` counts what was not away before: without any, there is nothing more to give.
+    `octets_left` and `parts_left` are the rest of both. `moved` counts messages that were in memory: if it
+    stays 0, there is nothing more to give.
     """
 
     __slots__ = (

@@ -47,7 +47,7 @@ class Away:
         self.found: list[Entry] | None = None
 
     def spans(self) -> "Iterator[tuple[int, int]]":
-        """Yield its seqs as ranges, first and last: what a log settles. Sizes do not part them."""
+        """Yield its seqs as ranges, first and last, as a log settles them. Sizes do not part them."""
         first = stop = 0
         for start, count, _ in self.stretch.ranges():
             if start != stop:
@@ -63,7 +63,7 @@ class Away:
 
 
 class Behind:
-    """`parts` have been looked at: what could go is away. `fresh` may go when the log has it. All ascend by seq.
+    """`parts` have been looked at: all that could be evicted is. `fresh` may go when the log has it. All ascend by seq.
 
     Paging looks at the parts from the tail to the head, and moves them to `paged`, whose seqs are between the others';
     without `parts` there is nothing in it. While something is `fetching`, which began at `asked_ms`, some of the first

@@ -34,7 +34,7 @@ COLUMNS: Final = (
 
 
 def unroutable(events: "DataFrame", days: float) -> "DataFrame":
-    """Return a row for each way in which messages were lost: what went nowhere first, then by how many."""
+    """Return a row for each way in which messages were lost: unroutable ones first, then by their number."""
     found = events.groupBy(*WAY).agg(
         f.sum("count").alias("messages"),
         f.sum(f.when(f.col("returned"), f.col("count")).otherwise(0)).alias("returned"),
