@@ -15,7 +15,7 @@ from typing import Final
 ELEMENT_MAX: Final = (1 << 32) - 1
 
 
-class Stretch:
+class SeqRanges:
     """Invariant: seqs ascend and never repeat. `count` messages whose bodies have `octets` in all."""
 
     __slots__ = ("count", "counts", "firsts", "octets", "sizes")
@@ -31,10 +31,10 @@ class Stretch:
         return len(self.firsts)
 
     def __repr__(self) -> str:
-        return f"Stretch({list(self.ranges())})"
+        return f"SeqRanges({list(self.ranges())})"
 
     @classmethod
-    def of(cls, firsts: "array[int]", counts: "array[int]", sizes: "array[int]") -> "Stretch":
+    def of(cls, firsts: "array[int]", counts: "array[int]", sizes: "array[int]") -> "SeqRanges":
         """Return the stretch with these columns, which it then owns."""
         made = cls()
         made.firsts, made.counts, made.sizes = firsts, counts, sizes
@@ -68,7 +68,7 @@ class Stretch:
         self.counts.append(count)
         self.sizes.append(size)
 
-    def extend(self, other: "Stretch") -> None:
+    def extend(self, other: "SeqRanges") -> None:
         """Append another stretch, all of whose seqs are above."""
         if not other.firsts:
             return
@@ -79,9 +79,9 @@ class Stretch:
         self.count += other.count - other.counts[0]
         self.octets += other.octets - other.counts[0] * other.sizes[0]
 
-    def take_front(self, count: int) -> "Stretch":
+    def take_front(self, count: int) -> "SeqRanges":
         """Remove the first `count` messages (all, if there are fewer) and return them."""
-        taken = Stretch()
+        taken = SeqRanges()
         whole = left = 0
         if count >= self.count:
             whole = len(self.firsts)
@@ -102,14 +102,14 @@ class Stretch:
         self.octets -= taken.octets
         return taken
 
-    def between(self, first: int, last: int) -> "Stretch":
+    def between(self, first: int, last: int) -> "SeqRanges":
         """Return the messages with seqs `first .. last`; this stretch keeps them."""
         firsts, counts = self.firsts, self.counts
         start = bisect_left(firsts, first)
         if start and firsts[start - 1] + counts[start - 1] > first:
             start -= 1
         stop = bisect_left(firsts, last + 1, start)
-        part = Stretch()
+        part = SeqRanges()
         part._append(firsts, counts, self.sizes, start, stop)
         if part.firsts:
             before = max(0, first - part.firsts[0])
@@ -119,10 +119,10 @@ class Stretch:
             part._recount()
         return part
 
-    def without(self, gone: Iterable[tuple[int, int]]) -> "Stretch":
+    def without(self, gone: Iterable[tuple[int, int]]) -> "SeqRanges":
         """Return what is left when the seq ranges `gone` (first, last; ascending, disjoint) are taken out."""
         firsts, counts, sizes = self.firsts[:], self.counts[:], self.sizes
-        left = Stretch()
+        left = SeqRanges()
         at = 0  # elements before it are done with
         for first, last in gone:
             i = bisect_left(firsts, first, at)
@@ -157,15 +157,15 @@ class Stretch:
         self.octets = sum(map(int.__mul__, self.counts, self.sizes))
 
 
-def merge(stretches: list[Stretch]) -> Stretch:
+def merge(stretches: list[SeqRanges]) -> SeqRanges:
     """Return the messages of several stretches, none of which has a seq of another, as one. They may be used up."""
     stretches = sorted((each for each in stretches if each.count), key=lambda each: each.first_seq)
     if all(one.last_seq < other.first_seq for one, other in pairwise(stretches)):
-        whole = Stretch()
+        whole = SeqRanges()
         for each in stretches:
             whole.extend(each)
         return whole
-    whole = Stretch()
+    whole = SeqRanges()
     for first, count, size in sorted(element for each in stretches for element in each.ranges()):
         whole.add(first, count, size)
     return whole

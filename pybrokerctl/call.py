@@ -13,7 +13,7 @@ from pybrokerctl.locate import Target, explain_unreachable, is_rabbit, is_same_n
 from pybrokerctl.options import Options
 from pybrokerctl.render import cell
 from pybrokerctl.terminal import confirm, terminal
-from pybrokerctl.terminal.spinner import Patience
+from pybrokerctl.terminal.spinner import Spinner
 
 # More of a file than any process id, and as much of another one as a sentence may have.
 PID_CHARACTERS_MAX: Final = 64
@@ -106,8 +106,8 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
     else:
         _print_banner(call, args, connection.node)
     _check_pid_file(args, connection.pid)
-    if options.talks and Patience.is_wanted():
-        connection.patience = Patience(_banner(call, args, connection.node) or command.summary)
+    if options.talks and Spinner.is_wanted():
+        connection.patience = Spinner(_banner(call, args, connection.node) or command.summary)
     code = exit_codes.OK
     try:
         if command.composed:

@@ -37,7 +37,7 @@ class TimedOut(Exception):
     """The time given with -t is over."""
 
 
-class Patience(Protocol):
+class Spinner(Protocol):
     """Display for a person while an answer is awaited."""
 
     def wait(self) -> None:
@@ -65,7 +65,7 @@ class Connection:
         held: Mapping[str, Any] | None = None,
     ) -> None:
         self.path = path
-        self.patience: Patience | None = None
+        self.patience: Spinner | None = None
         self.lines: Iterable[bytes] = ()
         self._timeout_s = timeout_s
         self._deadline: float | None = None

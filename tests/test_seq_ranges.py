@@ -1,15 +1,15 @@
-"""Stretch against the plain model: a list of (seq, size)."""
+"""SeqRanges against the plain model: a list of (seq, size)."""
 
 from hypothesis import given, strategies as st
 
-from pybroker.seq_ranges import Stretch, merge
+from pybroker.seq_ranges import SeqRanges, merge
 
 steps = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4), st.integers(0, 2)), max_size=30)
 
 
 def build(steps):
     """Return a stretch and its model from (gap before, count, size)."""
-    stretch, model, seq = Stretch(), [], 1
+    stretch, model, seq = SeqRanges(), [], 1
     for gap, count, size in steps:
         seq += gap
         stretch.add(seq, count, size)
@@ -56,7 +56,7 @@ def test_a_part_can_be_copied(steps, first, length):
 @given(steps, steps)
 def test_two_can_be_joined(first, second):
     stretch, model = build(first)
-    other = Stretch()
+    other = SeqRanges()
     seq = 1_000
     for gap, count, size in second:
         seq += gap
@@ -82,7 +82,7 @@ def test_ranges_can_be_taken_out(steps, gaps):
 @given(steps, st.lists(st.integers(0, 2), max_size=120))
 def test_several_can_be_merged(steps, owners):
     _, model = build(steps)
-    parts = [Stretch() for _ in range(3)]
+    parts = [SeqRanges() for _ in range(3)]
     for (seq, size), owner in zip(model, owners, strict=False):
         parts[owner].add(seq, 1, size)
     assert model[: len(owners)] == listed(merge(parts))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from pamqp import commands
 
-from pybroker.amqp.content_assembler import Assembly
+from pybroker.amqp.content_assembler import ContentAssembler
 from pybroker.amqp.publishing import finish_content, open_route
 from pybroker.amqp.reply_queue import NEVER, Line
 from pybroker.core.channel.requeue import FEW_BATCHES, give_back
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.channel.confirm import ConfirmLine
     from pybroker.core.channel.receipt import Receipt
-    from pybroker.core.channel.timed_out import Lapsed
+    from pybroker.core.channel.timed_out import TimedOutTags
     from pybroker.core.channel.transaction import Transaction
     from pybroker.core.channel.unacked import Batch
     from pybroker.core.queue.queue import Queue
@@ -79,7 +79,7 @@ class AmqpChannel(ChannelState):
         self.number = number
         self.starting = True
         self.closing = False
-        self.assembly: Assembly | None = None
+        self.assembly: ContentAssembler | None = None
         self.confirms: ConfirmLine | None = None
         self.transaction: Transaction | None = None
         self.last_queue = ""  # F5: the queue that an empty name means
@@ -223,7 +223,7 @@ class AmqpChannel(ChannelState):
 
     def begin_publish(self, payload: bytes) -> None:
         """Take a basic.publish method; its header and body frames follow."""
-        self.assembly = Assembly(open_route(self, payload))
+        self.assembly = ContentAssembler(open_route(self, payload))
         self.session.assembling += 1
 
     def receive_content(self, kind: int, payload: bytes) -> None:
@@ -269,7 +269,7 @@ class AmqpChannel(ChannelState):
             raise UnexpectedFrame("content body is longer than its header announced", PUBLISH)
         self._assembled(assembly)
 
-    def _assembled(self, assembly: Assembly) -> None:
+    def _assembled(self, assembly: ContentAssembler) -> None:
         """Publish the content if it is complete; else read the rest of a large one in large portions."""
         if not assembly.remaining:
             self._end_assembly()
@@ -308,7 +308,7 @@ class AmqpChannel(ChannelState):
                     raise PreconditionFailed(f"unknown delivery tag {first}")
                 first += 1
 
-    def _take_up_to(self, lapsed: "Lapsed", tag: int) -> "list[Batch] | None":
+    def _take_up_to(self, lapsed: "TimedOutTags", tag: int) -> "list[Batch] | None":
         """Take what is outstanding up to `tag`, 0: all; None if that tag itself is not, nor has timed out."""
         taken = self.unacked.take_up_to(tag)
         if taken is None and tag in lapsed:

@@ -8,7 +8,7 @@ slow keeps what it will come to, and one that is stuck has soon given everything
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.channel.requeue import give_back
-from pybroker.core.channel.timed_out import Lapsed
+from pybroker.core.channel.timed_out import TimedOutTags
 from pybroker.errors import PreconditionFailed
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _lapse(channel: "AmqpChannel", due: "list[Batch]") -> None:
         )
     lapsed = channel.lapsed
     if lapsed is None:
-        lapsed = channel.lapsed = Lapsed()
+        lapsed = channel.lapsed = TimedOutTags()
     left = lapsed.next_pace(channel.next_tag - 1 - unacked.count - lapsed.count)
     broker.warn(key, f"{text}. The message is requeued, and the channel stays open")
     back: list[Batch] = []

@@ -1,4 +1,4 @@
-"""Assembly: a content that arrives frame by frame (AMQP §4.2.6); most come whole, and need none."""
+"""ContentAssembler: a content that arrives frame by frame (AMQP §4.2.6); most come whole, and need none."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 PARTS_MAX: Final = 1_024
 
 
-class Assembly:
+class ContentAssembler:
     """A publish's route, and what has come of its content. `began` when the header frame has."""
 
     __slots__ = ("began", "blocks", "body_octets", "header", "parts", "remaining", "route")

@@ -24,7 +24,7 @@ from pybroker.wire.methods import decode_method, make_method
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
-    from pybroker.amqp.content_assembler import Assembly
+    from pybroker.amqp.content_assembler import ContentAssembler
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.channel.confirm import ConfirmLine
     from pybroker.core.queue.destination import Destination
@@ -80,7 +80,7 @@ def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
     return route
 
 
-def finish_content(channel: "AmqpChannel", assembly: "Assembly") -> None:
+def finish_content(channel: "AmqpChannel", assembly: "ContentAssembler") -> None:
     """Publish a content that has arrived whole. Raises what `publish` and `traits_for` raise, in RabbitMQ's order."""
     try:
         traits = traits_for(assembly.header[12:])
@@ -92,7 +92,7 @@ def finish_content(channel: "AmqpChannel", assembly: "Assembly") -> None:
     publish(channel, assembly.route, Contents(traits, [content], len(content), size, size))
 
 
-def _check_before_properties(channel: "AmqpChannel", assembly: "Assembly") -> None:
+def _check_before_properties(channel: "AmqpChannel", assembly: "ContentAssembler") -> None:
     """Raise what RabbitMQ would have found first in a publish whose expiration, delivery mode or CC is bad."""
     _resolve(channel, assembly.route)
     octets = assembly.header[12:]

@@ -1,4 +1,4 @@
-"""Chore: work of which a share is done in each turn, so that very much of it does not hold up the others."""
+"""BackgroundTask: work of which a share is done in each turn, so that very much of it does not hold up the others."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from pybroker.session import Turn
 
 
-class Chore:
+class BackgroundTask:
     """The pump serves it as if it were a queue: `deliver` does a share, and wakes itself if something is left."""
 
     __slots__ = ("_turn", "awake")

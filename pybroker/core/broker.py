@@ -13,17 +13,17 @@ from pybroker.core.auth.login import Logins
 from pybroker.core.auth.password import quick
 from pybroker.core.auth.quota import VHOST_LIMITS, VHOST_LIMITS_COMPONENT
 from pybroker.core.auth.users import Users
-from pybroker.core.channel.session_sweeper import Ticks
+from pybroker.core.channel.session_sweeper import SessionSweeper
 from pybroker.core.events import topology as topology_events
 from pybroker.core.exchange.event_exchange import Events
 from pybroker.core.exchange.trace import Traces
 from pybroker.core.metadata import store
 from pybroker.core.metadata.store import Commit
 from pybroker.core.policy.parameters import Parameters
-from pybroker.core.queue.dead_letter.route import Departures
-from pybroker.core.queue.limit_reapply import Reviews
+from pybroker.core.queue.dead_letter.route import DeadLetterQueue
+from pybroker.core.queue.limit_reapply import LimitReapply
 from pybroker.core.queue.paging.eviction import Backlogs
-from pybroker.core.queue.purge_task import Remains
+from pybroker.core.queue.purge_task import PurgeTask
 from pybroker.core.queue.timers import Timers
 from pybroker.core.resources import memory_usage
 from pybroker.core.resources.alarm import Alarms
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pybroker.core.channel.state import SessionState
     from pybroker.core.routing.publish import Route
     from pybroker.core.settings import Settings
-    from pybroker.core.stats.drops import Losses
+    from pybroker.core.stats.drops import DropCounts
     from pybroker.core.topology.removal import Removal, Steps
     from pybroker.store.definitions.definitions import Definitions
     from pybroker.store.log import Log
@@ -90,17 +90,17 @@ class Broker:
         self.alarms = Alarms(settings, clock)
         self.alarms.change_observers.append(self._alarms_changed)
         self.notices: list[str] = []  # what an operator must know and the log said
-        self.departures = Departures(turn)
-        self.remains = Remains(turn)
+        self.departures = DeadLetterQueue(turn)
+        self.remains = PurgeTask(turn)
         self.removals = Removals(self)
         self.leaving: set[str] = set()  # virtual hosts that are not gone yet with all they had
         self.backlogs = Backlogs(turn)
-        self.reviews = Reviews(turn)
+        self.reviews = LimitReapply(turn)
         self.policies = Policies(self)
-        self.ticks = Ticks(turn, methodcaller("tick"))
-        self.heeds = Ticks(turn, methodcaller("heed_alarms"))  # of alarms that changed
+        self.ticks = SessionSweeper(turn, methodcaller("tick"))
+        self.heeds = SessionSweeper(turn, methodcaller("heed_alarms"))  # of alarms that changed
         self.beating: dict[SessionState, None] = {}  # sessions with heartbeats that cannot wait for the tick
-        self.beats = Ticks(turn, methodcaller("beat"))
+        self.beats = SessionSweeper(turn, methodcaller("beat"))
         self.traces = Traces(turn)
         self.transfer = Transfer(self)
         self.events = Events(self)
@@ -121,7 +121,7 @@ class Broker:
         self.message_sizes = MessageSizes()
         self.published = self.confirmed = self.delivered = self.acked = 0
         self.returned = self.unroutable = 0
-        self.losses: Losses | None = None  # somebody wants to know what became of messages that are in no queue
+        self.losses: DropCounts | None = None  # somebody wants to know what became of messages that are in no queue
         self.timeouts_differ = False  # a queue has, or had, a consumer timeout of its own
         self.reply_consumers: dict[str, Any] = {}
         self._warned: dict[str, int] = {}
@@ -314,7 +314,7 @@ class Broker:
             self.waiting.pop(channel, None)
             channel.session.break_off()
 
-    def footprint(self, pause: "Callable[[float], object]") -> memory_usage.Footprint:
+    def footprint(self, pause: "Callable[[float], object]") -> memory_usage.MemoryUsage:
         """Count what messages and buffers take in memory; `pause` lets others go on meanwhile."""
         return memory_usage.measure(self, pause)
 

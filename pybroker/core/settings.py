@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pybroker.core.auth.password import ARGON2ID
-from pybroker.core.resources.resource_limits import Watermarks
+from pybroker.core.resources.resource_limits import ResourceLimits
 
 # RabbitMQ's ceiling: what an operator may configure at most (rabbit.hrl MAX_MSG_SIZE).
 MESSAGE_OCTETS_CEILING: Final = 536_870_912
@@ -54,7 +54,7 @@ class Settings:
     data_dir: str = ""  # this and the next two: for status to show, empty in tests
     config_files: tuple[str, ...] = ()
     log_files: tuple[str, ...] = ()
-    watermarks: Watermarks = field(default_factory=Watermarks, compare=False)
+    watermarks: ResourceLimits = field(default_factory=ResourceLimits, compare=False)
     set_at_run_time: dict[str, str] = field(default_factory=dict)  # by key, for environment to show
 
     def changed(self, key: str, value: str) -> None:

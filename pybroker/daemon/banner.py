@@ -11,14 +11,14 @@ from pybroker.version import RABBITMQ_VERSION, VERSION
 TITLE = f"pybroker {VERSION}, AMQP 0-9-1, compatible with RabbitMQ {RABBITMQ_VERSION}"
 
 
-class FirstScreen(NamedTuple):
+class Banner(NamedTuple):
     """`places` are (label, value) lines, `hints` (what to type, what it does)."""
 
     places: Sequence[tuple[str, str]]
     hints: Sequence[tuple[str, str]]
 
 
-def show(screen: FirstScreen, stream: TextIO | None) -> None:
+def show(screen: Banner, stream: TextIO | None) -> None:
     """Write the screen; a reader that is not there costs the screen, not the daemon."""
     if stream is None:
         return
@@ -46,13 +46,13 @@ def say_goodbye(clients: int, stream: TextIO | None) -> None:
         return
 
 
-def _plain(screen: FirstScreen) -> str:
+def _plain(screen: Banner) -> str:
     lines = [TITLE, *(f"{label}: {value}" for label, value in screen.places)]
     lines += [f"next: {command}  # {purpose}" for command, purpose in screen.hints]
     return "\n".join(lines) + "\n"
 
 
-def _show_rich(screen: FirstScreen, stream: TextIO) -> None:
+def _show_rich(screen: Banner, stream: TextIO) -> None:
     from rich.console import Console  # noqa: PLC0415 - 30 ms that only a terminal pays
     from rich.padding import Padding  # noqa: PLC0415 - likewise
     from rich.table import Table  # noqa: PLC0415 - likewise

@@ -15,7 +15,7 @@ from typing import Any, Final
 import gevent
 
 from pybroker import paths
-from pybroker.daemon.banner import FirstScreen, show
+from pybroker.daemon.banner import Banner, show
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.daemon import Daemon
 from pybroker.daemon.data_folder import claim_data_folder
@@ -75,7 +75,7 @@ def raise_files_limit() -> int:
     return soft
 
 
-def first_screen(config: Config, daemon: Daemon) -> FirstScreen:
+def first_screen(config: Config, daemon: Daemon) -> Banner:
     """Return the banner for the operator: every place, and the commands that come next."""
     settings = config.settings
     listeners = map(describe, daemon.broker.listeners)
@@ -96,7 +96,7 @@ def first_screen(config: Config, daemon: Daemon) -> FirstScreen:
         hints.append((f"amqp://guest:guest@localhost:{ports[0]}/", "connect a client on this machine"))
     if sys.stdin is not None and sys.stdin.isatty():
         hints.append(("Ctrl-C", "stops it"))
-    return FirstScreen(places, hints)
+    return Banner(places, hints)
 
 
 def describe_codec() -> str:

@@ -39,7 +39,7 @@ from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
 from pybroker.daemon.telemetry.telemetry import Telemetry
 from pybroker.daemon.threads import ThreadWorker
-from pybroker.net.loop_cycle import LoopTurn
+from pybroker.net.loop_cycle import LoopCycle
 from pybroker.net.server import Server, files_max
 from pybroker.store.journal.log_stats import figures
 from pybroker.version import VERSION
@@ -74,7 +74,7 @@ class Daemon:
         self.allocator = Allocator()
         clock = Clock()
         clock.refresh()
-        turn = LoopTurn(clock)
+        turn = LoopCycle(clock)
         self.definitions = DefinitionsStorage(folder.path, clock, turn, self._disk_failed)
         self.broker = Broker(config.settings, clock, turn, self.definitions.catalogue)
         self.broker.events.ready = False

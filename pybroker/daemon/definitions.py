@@ -16,7 +16,7 @@ from pybroker.core.metadata.load import restore
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
 from pybroker.store.definitions.definition_recovery import NewerSchemaError, Opened, open_definitions
-from pybroker.store.definitions.definition_store import Catalogue
+from pybroker.store.definitions.definition_store import DefinitionStore
 from pybroker.store.definitions.row_file import RowFileError
 from pybroker.store.disk import Disk, DiskError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pybroker.clock import Clock
     from pybroker.core.broker import Broker
-    from pybroker.net.loop_cycle import LoopTurn
+    from pybroker.net.loop_cycle import LoopCycle
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ log = logging.getLogger("pybroker")
 class DefinitionsStorage:
     """Used by the daemon: made, `restore`d, `close`d. `failed` is called when nothing can be written any more."""
 
-    def __init__(self, folder: "Path", clock: "Clock", turn: "LoopTurn", failed: Callable[[], None]) -> None:
+    def __init__(self, folder: "Path", clock: "Clock", turn: "LoopCycle", failed: Callable[[], None]) -> None:
         """Open the files.
 
         Raises:
@@ -53,7 +53,7 @@ class DefinitionsStorage:
         except (DiskError, RowFileError) as error:
             raise StartError(f"cannot open the definitions: {error}", os.EX_IOERR) from None
         self._thread: ThreadWorker | None = ThreadWorker("definitions", turn)
-        self.catalogue = Catalogue(self._opened, disk, self._thread, clock)
+        self.catalogue = DefinitionStore(self._opened, disk, self._thread, clock)
         self._thread.on_error = self.catalogue.fail
 
     def restore(self, broker: "Broker") -> None:

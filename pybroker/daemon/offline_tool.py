@@ -36,7 +36,7 @@ from pybroker.store.format import FormatError
 from pybroker.store.log_path import log_folder
 from pybroker.store.tools import backup
 from pybroker.store.tools.repair import repair
-from pybroker.store.tools.scrub import Survey, survey_definitions, survey_log
+from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
 from pybroker.version import VERSION
 
 # How often the caller is told of progress.
@@ -87,7 +87,7 @@ class Tool:
         """Compare the files with the manifest, then read the log in it. Raises Refused: something is damaged."""
         path = Path(folder)
         made = yield from progress_of(backup.check(path))
-        survey = Survey()
+        survey = Scrub()
         yield from progress_of(survey_log(Disk(log_folder(path)), survey))
         _judge(survey, f"The backup {folder}")
         return {**_backed_up(made, folder, f"The backup {folder} is intact"), "messages": survey.messages}
@@ -104,7 +104,7 @@ class Tool:
 
 
 def _verified(data: Path, used: Mapping[int, int] | None, what: str) -> Answer:
-    survey = Survey()
+    survey = Scrub()
     log = log_folder(data)
     if log.is_dir():
         yield from progress_of(survey_log(Disk(log), survey, used))
@@ -115,7 +115,7 @@ def _verified(data: Path, used: Mapping[int, int] | None, what: str) -> Answer:
     return {"result": "ok", **survey.document(), "message": "\n".join(lines)}
 
 
-def _judge(survey: Survey, what: str) -> None:
+def _judge(survey: Scrub, what: str) -> None:
     """Raise Refused if something is damaged."""
     if survey.damage:
         told = survey.damage[:TOLD_MAX]

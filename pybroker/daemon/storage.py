@@ -14,7 +14,7 @@ from gevent.event import Event
 from pybroker.core.metadata import recovery
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
-from pybroker.net.loop_cycle import LoopTurn
+from pybroker.net.loop_cycle import LoopCycle
 from pybroker.store import page_log
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.format import VersionError, segment_number
@@ -60,7 +60,7 @@ class Storage:
         self._notifier = notifier
         self._on_failed = on_failed
         self._on_full = on_full
-        assert isinstance(broker.turn, LoopTurn)
+        assert isinstance(broker.turn, LoopCycle)
         self._turn = broker.turn
         self._files: ThreadWorker | None = None
         self._journal_thread: ThreadWorker | None = None

@@ -19,7 +19,7 @@ from pybroker.store.worker import Done, Job, Worker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pybroker.net.loop_cycle import LoopTurn
+    from pybroker.net.loop_cycle import LoopCycle
 
 # How long a clean stop waits for what a thread still has to bring to the disk.
 CLOSE_S_MAX: Final = 30.0
@@ -39,7 +39,7 @@ class ThreadWorker(Worker):
 
     __slots__ = ("_async", "_jobs", "_results", "_thread", "_turn", "on_error")
 
-    def __init__(self, name: str, turn: "LoopTurn") -> None:
+    def __init__(self, name: str, turn: "LoopCycle") -> None:
         self._turn = turn
         self._jobs: SimpleQueue[tuple[Job, Done] | None] = SimpleQueue()
         self._results: deque[tuple[Done, Any]] = deque()

@@ -17,7 +17,7 @@ CREDIT_MAX: Final = 8
 REST: Final = -64
 
 
-class Linger:
+class BusyPoll:
     """An idle watcher: while it is active, the loop polls without waiting and calls it when there was nothing.
 
     `working` is how many jobs of threads are under way; who gives them out counts them.

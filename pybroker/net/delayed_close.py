@@ -22,7 +22,7 @@ TICK_S: Final = 0.02
 READING_MS: Final = 500
 
 
-class LateAnswers:
+class DelayedClose:
     """Owned by the server. Each entry: when (ms), its number, the transport, octets to send (None: they were)."""
 
     def __init__(self, loop: Any, clock: "Clock") -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import gevent
 
 from pybroker.core.broker import PUMP_MS
-from pybroker.net.busy_poll import Linger
+from pybroker.net.busy_poll import BusyPoll
 from pybroker.session import LARGE_READ_OCTETS, RECEIVE_MS, Turn
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ ROUNDS_MAX: Final = 4
 log = logging.getLogger("pybroker")
 
 
-class LoopTurn(Turn):
+class LoopCycle(Turn):
     """The turn of gevent's loop. `broker` is set by the server before the first session."""
 
     __slots__ = (
@@ -75,7 +75,7 @@ class LoopTurn(Turn):
         self._behind: list[Connection] = []
         self._ended = 0  # connections that were closed in this turn because their peers had gone
         self._ending: deque[tuple[Connection, str]] = deque()  # those that are closed in the next ones
-        self.linger = Linger(self._loop)
+        self.linger = BusyPoll(self._loop)
         self._soon: Any = self._loop.timer(0)
         self._scheduled = False
         self.reading = False  # a connection's event is being handled: the turn does not end before

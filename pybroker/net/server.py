@@ -10,10 +10,10 @@ from pybroker import descriptors
 from pybroker.amqp.session import AmqpSession
 from pybroker.core.resources.alarm import FILES
 from pybroker.net.connection import Connection
-from pybroker.net.delayed_close import LateAnswers
+from pybroker.net.delayed_close import DelayedClose
 from pybroker.net.draining import Draining
 from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
-from pybroker.net.loop_cycle import LoopTurn
+from pybroker.net.loop_cycle import LoopCycle
 from pybroker.net.transport import Transport
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class Server:
     """Owns every socket of the doors."""
 
     def __init__(self, broker: "Broker") -> None:
-        assert isinstance(broker.turn, LoopTurn)
+        assert isinstance(broker.turn, LoopCycle)
         self.broker = broker
         self.turn = broker.turn
         self.turn.broker = broker
         self.connections: dict[Connection, None] = {}
         self._loop: Any = gevent.get_hub().loop
-        self.late = LateAnswers(self._loop, self.turn.clock)
+        self.late = DelayedClose(self._loop, self.turn.clock)
         self.draining = Draining(self._loop, self.turn.clock)
         self._handshakes = 0
         self._paused = False

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.run import Run
-    from pybroker.seq_ranges import Stretch
+    from pybroker.seq_ranges import SeqRanges
 
     # Gets what could be read, ascending by seq: a run, and which of its messages were asked for.
     Fetched = Callable[[list[tuple[Run, range]]], None]
@@ -121,6 +121,6 @@ class Log:
     def forget_queue(self, queue_id: int) -> None:
         """Learn that a durable queue is gone: nothing that reached it is live any more."""
 
-    def fetch(self, queue_id: int, part: "Stretch", done: "Fetched") -> None:
+    def fetch(self, queue_id: int, part: "SeqRanges", done: "Fetched") -> None:
         """Read messages back from disk; `done` is called later, without those that could not be read."""
         raise NotImplementedError

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.journal.reader import Reader, first_seq
@@ -148,11 +148,11 @@ class PageLog:
         except MemoryError as error:
             written(error)
 
-    def fetch(self, parts: "list[tuple[Page, Stretch]]", done: "Fetched") -> None:
+    def fetch(self, parts: "list[tuple[Page, SeqRanges]]", done: "Fetched") -> None:
         """Read messages back, from pages that are not released before `done` was called with what could be read."""
-        by_page: dict[Page, Stretch] = {}
+        by_page: dict[Page, SeqRanges] = {}
         for page, stretch in parts:
-            by_page.setdefault(page, Stretch()).extend(stretch)
+            by_page.setdefault(page, SeqRanges()).extend(stretch)
         wanted = [(page.number, page.index, stretch) for page, stretch in by_page.items()]
         self.reader.fetch(lambda *, again: wanted, 0, done)  # noqa: ARG005 - a page does not change
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SILENT_S: Final = 0.5
 
 
-class Patience:
+class Spinner:
     """One line on stderr, drawn by rich and gone before the answer. `what` is what goes on."""
 
     def __init__(self, what: str) -> None:

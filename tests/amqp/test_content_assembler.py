@@ -3,7 +3,7 @@
 from fakes import Basic
 from pamqp import body, header
 
-from pybroker.amqp.content_assembler import PARTS_MAX, Assembly
+from pybroker.amqp.content_assembler import PARTS_MAX, ContentAssembler
 from pybroker.core.routing.publish import Route, names_of
 from pybroker.wire.frame import BODY, HEADER, frame
 
@@ -11,7 +11,7 @@ PUBLISH = Basic.Publish(0, "", "q")
 
 
 def test_it_is_the_frames_as_they_came_without_empty_ones_and_no_more_than_was_announced():
-    assembly = Assembly(Route(1, names_of("", "q"), mandatory=False, immediate=False))
+    assembly = ContentAssembler(Route(1, names_of("", "q"), mandatory=False, immediate=False))
     head = b"\0\x3c\0\0" + (5).to_bytes(8) + b"\0\0"
     assembly.begin(1, head)
     first, empty, last = (frame(BODY, 1, octets) for octets in (b"abc", b"", b"de"))
@@ -22,7 +22,7 @@ def test_it_is_the_frames_as_they_came_without_empty_ones_and_no_more_than_was_a
 
 
 def test_a_body_frame_above_frame_max_is_cut():
-    assembly = Assembly(Route(1, names_of("", "q"), mandatory=False, immediate=False))
+    assembly = ContentAssembler(Route(1, names_of("", "q"), mandatory=False, immediate=False))
     head = b"\0\x3c\0\0" + (6).to_bytes(8) + b"\0\0"
     assembly.begin(1, head)
     assert assembly.add(frame(BODY, 1, b"abcdef"), 12)

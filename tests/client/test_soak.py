@@ -32,7 +32,7 @@ GROWTH_BLOCKS_MAX = 20_000
 PERSISTENT = Properties(delivery_mode=2)
 
 
-class Ledger:
+class LiveIndex:
     """One queue's messages by number, an octet for each: made in full, so that keeping it does not grow the process."""
 
     def __init__(self):
@@ -60,7 +60,7 @@ class Soak:
 
     def __init__(self, options):
         self.options = options
-        self.ledgers = [Ledger() for _ in range(CHANNELS)]
+        self.ledgers = [LiveIndex() for _ in range(CHANNELS)]
         self.ending = threading.Event()
         self.blocked = 0
         self.recovered = 0

@@ -13,7 +13,7 @@ from pybroker.core.queue.paging import eviction, segments
 from pybroker.core.queue.paging.segments import Away
 from pybroker.core.routing.publish import enqueue
 from pybroker.run import Run, Traits
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store.log import Log
 
 PERSISTENT = Traits(persistent=True)
@@ -167,14 +167,14 @@ def away_seqs(bench: DiskBench) -> list[int]:
     return [first + i for stretch in stretches for first, count, _ in stretch.ranges() for i in range(count)]
 
 
-def stretch_of(seqs, size=1) -> Stretch:
-    made = Stretch()
+def stretch_of(seqs, size=1) -> SeqRanges:
+    made = SeqRanges()
     for seq in seqs:
         made.add(seq, 1, size)
     return made
 
 
-def on_disk(bench: DiskBench, seqs, priority: int = 0, ttl_ms: int | None = None) -> Stretch:
+def on_disk(bench: DiskBench, seqs, priority: int = 0, ttl_ms: int | None = None) -> SeqRanges:
     """Have these messages in the log, of one octet each."""
     log = bench.log
     for seq in seqs:

@@ -2,10 +2,10 @@
 
 from topology import new_vhost
 
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 
 
-class Counting(Chore):
+class Counting(BackgroundTask):
     __slots__ = ("left", "times")
 
     def deliver(self, now_ms: int) -> None:
@@ -29,7 +29,7 @@ def test_a_chore_is_served_once_a_turn_until_it_is_done():
 
 def test_one_that_goes_on_asks_for_the_next_turn_once():
     broker = new_vhost().broker
-    chore = Chore(broker.turn)
+    chore = BackgroundTask(broker.turn)
     broker.turn.woken = False
     chore.wake_again()
     chore.wake_again()
@@ -40,5 +40,5 @@ def test_one_that_goes_on_asks_for_the_next_turn_once():
 def test_the_first_to_wake_asks_for_the_turn():
     broker = new_vhost().broker
     broker.turn.woken = False
-    Chore(broker.turn).wake()
+    BackgroundTask(broker.turn).wake()
     assert broker.turn.woken

@@ -1,9 +1,9 @@
 import io
 import re
 
-from pybroker.daemon.banner import TITLE, FirstScreen, say_goodbye, show
+from pybroker.daemon.banner import TITLE, Banner, say_goodbye, show
 
-SCREEN = FirstScreen(
+SCREEN = Banner(
     [("node", "a@b"), ("AMQP listener", "[::]:5672"), ("AMQP listener", "0.0.0.0:5672")],
     [("pybrokerctl status", "show the status")],
 )

@@ -13,7 +13,7 @@ from pybroker.core.settings import Settings
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
-from pybroker.net.loop_cycle import LoopTurn
+from pybroker.net.loop_cycle import LoopCycle
 from pybroker.run import Run, Traits
 from pybroker.store.log_path import PARTS, log_folder
 from pybroker.wire.table import Table
@@ -32,7 +32,7 @@ class Node:
     def __init__(self, folder):
         clock = Clock()
         clock.refresh()
-        turn = LoopTurn(clock)
+        turn = LoopCycle(clock)
         self.broker = turn.broker = Broker(Settings(), clock, turn)
         vhost = self.broker.vhosts["/"]
         self.queue = vhost.queues["q"] = Queue(

@@ -10,13 +10,13 @@ from pybroker.clock import Clock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
 from pybroker.daemon.threads import NICE, ThreadWorker
-from pybroker.net.loop_cycle import LoopTurn
+from pybroker.net.loop_cycle import LoopCycle
 
 
 def test_jobs_run_elsewhere_and_their_results_come_back_in_order():
     clock = Clock()
     clock.refresh()
-    turn = LoopTurn(clock)
+    turn = LoopCycle(clock)
     turn.broker = Broker(Settings(), clock, turn)
     worker = ThreadWorker("test", turn)
     seen, ended = [], Event()
@@ -35,7 +35,7 @@ def test_jobs_run_elsewhere_and_their_results_come_back_in_order():
 def test_a_thread_that_steps_back_does_so_alone():
     clock = Clock()
     clock.refresh()
-    turn = LoopTurn(clock)
+    turn = LoopCycle(clock)
     turn.broker = Broker(Settings(), clock, turn)
     worker = ThreadWorker("test", turn)
     here = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())

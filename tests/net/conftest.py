@@ -10,7 +10,7 @@ from pamqp import base, commands, frame
 from pybroker.clock import Clock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
-from pybroker.net.loop_cycle import LoopTurn
+from pybroker.net.loop_cycle import LoopCycle
 from pybroker.net.server import Server
 
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
@@ -62,7 +62,7 @@ class Client:
 def server() -> Iterator[Server]:
     clock = Clock()
     clock.refresh()
-    server = Server(Broker(Settings(), clock, LoopTurn(clock)))
+    server = Server(Broker(Settings(), clock, LoopCycle(clock)))
     yield server
     server.stop("the test is over", 0.5)
 

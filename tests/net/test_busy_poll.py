@@ -3,7 +3,7 @@
 import gevent
 import pytest
 
-from pybroker.net.busy_poll import CREDIT_MAX, LOOKS_MAX, MISS, REST, Linger
+from pybroker.net.busy_poll import CREDIT_MAX, LOOKS_MAX, MISS, REST, BusyPoll
 
 
 class Idle:
@@ -37,14 +37,14 @@ def idle():
 
 
 def test_it_looks_so_often_and_then_the_loop_sleeps(idle):
-    linger = Linger(idle)
+    linger = BusyPoll(idle)
     linger.after_event()
     assert idle.active
     assert idle.starve() == LOOKS_MAX
 
 
 def test_an_event_makes_it_look_as_often_again(idle):
-    linger = Linger(idle)
+    linger = BusyPoll(idle)
     linger.after_event()
     for _ in range(LOOKS_MAX - 1):
         idle.call()
@@ -53,7 +53,7 @@ def test_an_event_makes_it_look_as_often_again(idle):
 
 
 def test_what_finds_nothing_is_given_up_for_a_while_and_tried_again(idle):
-    linger = Linger(idle)
+    linger = BusyPoll(idle)
     looked = []
     for _ in range(1_000):
         linger.after_event()
@@ -64,7 +64,7 @@ def test_what_finds_nothing_is_given_up_for_a_while_and_tried_again(idle):
 
 
 def test_three_finds_in_four_are_enough(idle):
-    linger = Linger(idle)
+    linger = BusyPoll(idle)
     for turn in range(1_000):
         linger.after_event()
         assert idle.active
@@ -73,7 +73,7 @@ def test_three_finds_in_four_are_enough(idle):
 
 
 def test_one_find_in_two_is_not(idle):
-    linger = Linger(idle)
+    linger = BusyPoll(idle)
     for turn in range(100):
         linger.after_event()
         if turn % 2:
@@ -82,7 +82,7 @@ def test_one_find_in_two_is_not(idle):
 
 
 def test_while_a_thread_works_the_loop_sleeps(idle):
-    linger = Linger(idle)
+    linger = BusyPoll(idle)
     linger.after_event()
     linger.working += 1
     assert idle.starve() == 1
@@ -94,7 +94,7 @@ def test_while_a_thread_works_the_loop_sleeps(idle):
 
 
 def test_a_loop_with_nothing_to_do_sleeps():
-    linger = Linger(gevent.get_hub().loop)
+    linger = BusyPoll(gevent.get_hub().loop)
     for _ in range(3):
         linger.after_event()
         gevent.sleep(0.01)

@@ -11,7 +11,7 @@ from pamqp import commands
 from pybroker.amqp.methods import connection
 from pybroker.clock import FakeClock
 from pybroker.net import delayed_close as module
-from pybroker.net.delayed_close import LateAnswers
+from pybroker.net.delayed_close import DelayedClose
 from pybroker.net.transport import Transport
 
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}
@@ -51,7 +51,7 @@ def clock():
 
 @pytest.fixture
 def late(timer, clock):
-    late = LateAnswers(timer, clock)
+    late = DelayedClose(timer, clock)
     yield late
     late.close()
 

@@ -7,7 +7,7 @@ import gevent
 from loop import until
 from pamqp import body, commands, header
 
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.net.loop_cycle import ENDS_MAX, READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
 
 Basic, Queue = commands.Basic, commands.Queue
@@ -128,7 +128,7 @@ def test_the_sockets_have_their_turn_however_much_is_left_to_deliver(connect, se
     assert restless.times < 50
 
 
-class Busy(Chore):
+class Busy(BackgroundTask):
     """A chore that always has more to do."""
 
     __slots__ = ("times",)

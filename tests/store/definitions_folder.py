@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pybroker.clock import FakeClock
 from pybroker.store.definitions.definition_recovery import Opened, open_definitions
-from pybroker.store.definitions.definition_store import Catalogue
+from pybroker.store.definitions.definition_store import DefinitionStore
 from pybroker.store.definitions.definitions import KINDS
 from pybroker.store.disk import Disk
 from pybroker.store.worker import InlineWorker
@@ -29,16 +29,16 @@ class Folder:
         self.clock = FakeClock()
         self.worker = InlineWorker()
         self.opened: Opened
-        self.catalogue: Catalogue
+        self.catalogue: DefinitionStore
         self.completed: list[int] = []
         self.troubles: list[str] = []
         self.failures: list[str] = []
 
-    def open(self) -> Catalogue:
+    def open(self) -> DefinitionStore:
         disk = Disk(self.path)
         self.opened = open_definitions(disk)
         self.worker = InlineWorker()
-        self.catalogue = catalogue = Catalogue(self.opened, disk, self.worker, self.clock)
+        self.catalogue = catalogue = DefinitionStore(self.opened, disk, self.worker, self.clock)
         catalogue.on_completed = self.completed.append
         catalogue.on_trouble = self.troubles.append
         catalogue.on_failed = self.failures.append

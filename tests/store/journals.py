@@ -2,7 +2,7 @@
 
 from pybroker.clock import FakeClock
 from pybroker.run import Names, Run, Traits
-from pybroker.seq_ranges import Stretch, merge
+from pybroker.seq_ranges import SeqRanges, merge
 from pybroker.session import Turn
 from pybroker.store.journal.journal import Journal
 from pybroker.store.memory import MemoryDefinitions
@@ -100,7 +100,7 @@ class Node:
 
     def bodies(self, seqs, queue=1):
         """Read messages back."""
-        part = Stretch()
+        part = SeqRanges()
         for seq in seqs:
             part.add(seq, 1, 0)
         got = []

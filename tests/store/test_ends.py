@@ -9,10 +9,10 @@ from store.faulty_disk import FaultyDisk
 from store.journals import Node, body
 
 from pybroker.store.journal import journal as journals, maintenance
-from pybroker.store.journal.batch_builder import Gathered
-from pybroker.store.journal.maintenance import Upkeep
+from pybroker.store.journal.batch_builder import BatchBuilder
+from pybroker.store.journal.maintenance import Maintenance
 from pybroker.store.journal.writer import Writer
-from pybroker.store.segments.live_index import Ledger, Segment
+from pybroker.store.segments.live_index import LiveIndex, Segment
 
 
 @pytest.fixture
@@ -27,17 +27,17 @@ def out_of_memory(*_, **__):
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
-        (Gathered, "append"),
-        (Gathered, "settle"),
-        (Gathered, "give_back"),
-        (Gathered, "settle_seqs"),
-        (Gathered, "encode"),
-        (Gathered, "following"),
+        (BatchBuilder, "append"),
+        (BatchBuilder, "settle"),
+        (BatchBuilder, "give_back"),
+        (BatchBuilder, "settle_seqs"),
+        (BatchBuilder, "encode"),
+        (BatchBuilder, "following"),
         (Segment, "publish"),
-        (Ledger, "settle"),
-        (Upkeep, "segment_for"),
-        (Upkeep, "sealed"),
-        (Upkeep, "completed"),
+        (LiveIndex, "settle"),
+        (Maintenance, "segment_for"),
+        (Maintenance, "sealed"),
+        (Maintenance, "completed"),
         (journals, "Batch"),
         (Writer, "write"),
     ],
@@ -59,7 +59,7 @@ def test_it_fails_the_log_and_no_later_ticket_completes(disk, monkeypatch, owner
         except MemoryError:
             continue
     monkeypatch.undo()
-    if owner is not Upkeep or name != "completed":
+    if owner is not Maintenance or name != "completed":
         assert 1 == node.log.completed
     completed = node.log.completed
     assert (["MemoryError"], "MemoryError") == (node.failed, node.log.failed)

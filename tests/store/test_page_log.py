@@ -7,7 +7,7 @@ from store.faulty_disk import FaultyDisk
 from store.records import content, run_of
 
 from pybroker.run import Traits
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt, page_log
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.page_log import PageLog
@@ -41,7 +41,7 @@ class Bench:
 
 
 def stretch(first, count):
-    made = Stretch()
+    made = SeqRanges()
     made.add(first, count, 1)
     return made
 

@@ -14,7 +14,7 @@ from store.journals import Node
 
 from pybroker.store.journal import maintenance
 from pybroker.store.journal.journal import Journal
-from pybroker.store.journal.maintenance import Upkeep
+from pybroker.store.journal.maintenance import Maintenance
 from pybroker.store.segments import scan
 from pybroker.store.segments.checkpoint import checkpoint_ticket
 
@@ -232,7 +232,7 @@ def confirms_first(monkeypatch):
 
 
 def one_checkpoint(monkeypatch):
-    unlink = Upkeep.unlink
+    unlink = Maintenance.unlink
 
     def unlink_behind_the_newest(keeper):
         kept = keeper.checkpoints
@@ -240,7 +240,7 @@ def one_checkpoint(monkeypatch):
         unlink(keeper)
         keeper.checkpoints = kept
 
-    monkeypatch.setattr(Upkeep, "unlink", unlink_behind_the_newest)
+    monkeypatch.setattr(Maintenance, "unlink", unlink_behind_the_newest)
 
 
 @pytest.mark.parametrize("mutant", [no_sync, no_folder_sync, no_crc, confirms_first, one_checkpoint])

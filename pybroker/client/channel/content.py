@@ -107,7 +107,7 @@ def decode_deliver(payload: bytes) -> tuple[str, int, bool, str, str]:
     raise ProtocolSyntaxError("a basic.deliver that is not well formed")
 
 
-class Assembly:
+class ContentAssembler:
     """The content that is coming on one channel: its method, then a header, then bodies (AMQP §4.2.6)."""
 
     __slots__ = ("_left", "_method", "_octets_max", "_parts", "_props")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pamqp import base, commands
 
 from pybroker.client.channel.confirms import Confirmation, Confirms, Outcome
-from pybroker.client.channel.content import ACK, DELIVER, NACK, Assembly, Encoder, decode_deliver, decode_settle
+from pybroker.client.channel.content import ACK, DELIVER, NACK, ContentAssembler, Encoder, decode_deliver, decode_settle
 from pybroker.client.channel.rpc import Rpc
 from pybroker.client.errors import (
     AmqpError,
@@ -136,7 +136,7 @@ class ChannelCore(Receiver):
         return None
 
     def _begin(self, link: Link) -> None:
-        self._assembly = Assembly(self.connection.options.body_octets_max)
+        self._assembly = ContentAssembler(self.connection.options.body_octets_max)
         self._encoder = Encoder(self.number, link.agreed.frame_octets_max)
 
     @property

@@ -24,7 +24,7 @@ from pybroker.client.channel.core import ChannelCore, reason_of
 from pybroker.client.connection.at_exit import close_at_exit
 from pybroker.client.connection.channel_zero import Control
 from pybroker.client.connection.dispatch import Lane
-from pybroker.client.connection.listeners import Notices, OnError
+from pybroker.client.connection.listeners import Listeners, OnError
 from pybroker.client.connection.recovery import Recovery
 from pybroker.client.connection.topology import Topology
 from pybroker.client.errors import (
@@ -53,7 +53,7 @@ _log = logging.getLogger("pybroker.client")
 _RECOVERABLE: Final = frozenset({320, 506, 541})
 
 
-class Connection(Notices):
+class Connection(Listeners):
     """An AMQP connection. Made by `connect`; as a context manager it closes at the end.
 
     Handlers (`on_...`) are called on the executor, one at a time and in order, never by the reader.

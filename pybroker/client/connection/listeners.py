@@ -18,7 +18,7 @@ _log = logging.getLogger("pybroker.client")
 OnError = Callable[["Channel | None", BaseException, Any], object]
 
 
-class Notices:
+class Listeners:
     """The handlers of a connection."""
 
     options: "Options"

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ TURN_SESSIONS_MAX: Final = 128
 log = logging.getLogger("pybroker")
 
 
-class Ticks(Chore):
+class SessionSweeper(BackgroundTask):
     """Sessions that have not been called yet in this round; `call` is what is done to each."""
 
     __slots__ = ("_call", "_waiting")

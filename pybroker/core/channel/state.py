@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
     from pybroker.core.channel.consumer import Consumer
-    from pybroker.core.channel.timed_out import Lapsed
+    from pybroker.core.channel.timed_out import TimedOutTags
     from pybroker.core.exchange.trace import Party
     from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.removal import Removal
@@ -171,7 +171,7 @@ class ChannelState:
         self.next_tag = 1
         self.unacked = Unacked()
         self.unacked_consumed = 0
-        self.lapsed: Lapsed | None = None  # deliveries that timed out, since there was one
+        self.lapsed: TimedOutTags | None = None  # deliveries that timed out, since there was one
         self.prefetch_global = 0
         self.last_served: Consumer | None = None
         self.may_deliver = True

@@ -1,4 +1,5 @@
-"""Lapsed: tags of deliveries that timed out. Their messages went back to their queues; who had them may still answer.
+"""TimedOutTags: tags of deliveries that timed out. Their messages went back to their queues; who had them may still
+answer.
 
 Until then they count against what the consumer may hold: a consumer that is stuck gets nothing new in their place. A
 late acknowledgement settles nothing, since the message may be somebody else's by now, and is no error either: a closed
@@ -29,7 +30,7 @@ class Span(NamedTuple):
 _LAST: Final = attrgetter("last")
 
 
-class Lapsed:
+class TimedOutTags:
     """Tags of one channel, `count` of them. Invariant: spans ascend and never overlap."""
 
     __slots__ = ("_pace", "_settled", "_spans", "count")

@@ -54,7 +54,7 @@ class Kind(NamedTuple):
 kind_of: Final = attrgetter(*Kind._fields)
 
 
-class Shelf:
+class DelayedCache:
     """`runs` has the run of each message that has not left since it came, `fetched` what was read back, by seq.
 
     `_logged` are messages that the log has, or will have when `safe_seq` has passed them: seq, size, when they are due.

@@ -65,7 +65,7 @@ class Block:
         return self.dues[-1], self.seqs[-1]
 
 
-class Agenda:
+class DelayedIndex:
     """`count` entries; `octets` of bodies. `_lasts` has the last entry of each block."""
 
     __slots__ = ("_blocks", "_lasts", "count", "octets")
@@ -180,4 +180,4 @@ class Waiting(NamedTuple):
     due_ms: int
     seq: int
     size: int
-    agenda: Agenda
+    agenda: DelayedIndex

@@ -11,9 +11,9 @@ from heapq import merge
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.content_view import property_octets
-from pybroker.core.delayed.index import Agenda, Item, Waiting
+from pybroker.core.delayed.index import DelayedIndex, Item, Waiting
 from pybroker.core.routing.publish import headers_of
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def in_order(schedule: "Schedule") -> "Iterator[Waiting]":
         yield waiting
 
 
-def _all(agenda: Agenda) -> Iterator[Item]:
+def _all(agenda: DelayedIndex) -> Iterator[Item]:
     due, seq = _BEFORE_ALL, 0
     while items := agenda.after(due, seq, SLICE_MESSAGES):
         yield from items
@@ -153,10 +153,10 @@ def _read(schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], 
     return found
 
 
-def stretch_of(sizes: "Mapping[int, int]") -> Stretch:
+def stretch_of(sizes: "Mapping[int, int]") -> SeqRanges:
     """Return messages, whose sizes are given by seq, as a log knows them."""
     seqs = sorted(sizes)
-    return Stretch.of(array("Q", seqs), array("I", [1]) * len(seqs), array("I", map(sizes.__getitem__, seqs)))
+    return SeqRanges.of(array("Q", seqs), array("I", [1]) * len(seqs), array("I", map(sizes.__getitem__, seqs)))
 
 
 def _time_text(ms: int) -> str:

@@ -8,7 +8,7 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ class Recall:
 
     __slots__ = ("_arrived", "_asked", "_portions", "_schedule", "left", "lost")
 
-    def __init__(self, schedule: "Schedule", stretch: Stretch) -> None:
+    def __init__(self, schedule: "Schedule", stretch: SeqRanges) -> None:
         self._schedule = schedule
         self._portions = portions(stretch)
         self._asked = 0
@@ -74,9 +74,9 @@ class Recall:
         self._schedule.wake()
 
 
-def portions(stretch: Stretch) -> "Iterator[Stretch]":
+def portions(stretch: SeqRanges) -> "Iterator[SeqRanges]":
     """Give the messages in parts that are read back one after the other."""
-    part = Stretch()
+    part = SeqRanges()
     for first, count, size in stretch.ranges():
         while count:
             room = READ_MESSAGES - part.count
@@ -88,6 +88,6 @@ def portions(stretch: Stretch) -> "Iterator[Stretch]":
                 first, count = first + n, count - n
             if not n or part.count >= READ_MESSAGES:
                 yield part
-                part = Stretch()
+                part = SeqRanges()
     if part.count:
         yield part

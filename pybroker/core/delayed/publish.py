@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pybroker.content_view import body_sizes, property_octets, with_properties
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.delayed.due import due_in, negated, waited
-from pybroker.core.routing.inbound_message import Arrival
+from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import enqueue, headers_of
 from pybroker.core.routing.router import route
 from pybroker.errors import AmqpError
@@ -139,7 +139,7 @@ class Release:
         queues = self._ways.get(keys)
         if queues is not None:
             return queues
-        arrival = Arrival(run.names, letter.traits, content, run.channel, run.frame_octets_max)
+        arrival = InboundMessage(run.names, letter.traits, content, run.channel, run.frame_octets_max)
         routed = route(vhost, exchange, keys, headers_of(content), arrival=arrival)
         plain = not exchange.inner.dynamic and not exchange.exchanges_bound and exchange.alternate is None
         if plain and len(self._ways) < WAYS_MAX:

@@ -12,9 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from pybroker.content_view import body_size, property_octets
-from pybroker.core.delayed.cache import AROUND_OCTETS as FETCHED_OCTETS, Shelf
+from pybroker.core.delayed.cache import AROUND_OCTETS as FETCHED_OCTETS, DelayedCache
 from pybroker.core.delayed.due import Due, due_in
-from pybroker.core.delayed.index import ENTRY_OCTETS, Agenda, Waiting
+from pybroker.core.delayed.index import ENTRY_OCTETS, DelayedIndex, Waiting
 from pybroker.core.delayed.listing import walk
 from pybroker.core.delayed.load import Recall
 from pybroker.core.delayed.publish import Release
@@ -74,9 +74,9 @@ class Schedule(Destination):
     def __init__(self, exchange: "DelayedExchange") -> None:
         super().__init__(exchange.vhost, "", durable=exchange.durable)
         self.exchange = exchange
-        self.delays = Agenda()
-        self.times = Agenda()
-        self.shelf = Shelf(self)
+        self.delays = DelayedIndex()
+        self.times = DelayedIndex()
+        self.shelf = DelayedCache(self)
         self._release = Release(self)
         self._recall: Recall | None = None
         self.timer_ms = 0  # when it is to be looked at; 0: not set
@@ -103,12 +103,12 @@ class Schedule(Destination):
         if look_ms < self.timer_ms or self.timer_ms <= run.arrived_ms or self.times or shelf.crowded:
             self._look_at(look_ms)
 
-    def _place(self, due: Due | None, arrived_ms: int) -> tuple[Agenda, int]:
+    def _place(self, due: Due | None, arrived_ms: int) -> tuple[DelayedIndex, int]:
         if due is not None and due.time:
             return self.times, due.ms
         return self.delays, arrived_ms + (due.ms if due is not None else 0)
 
-    def _ahead(self, agenda: Agenda) -> int:
+    def _ahead(self, agenda: DelayedIndex) -> int:
         """Return what the clock that this agenda goes by is ahead of now_ms."""
         clock = self.vhost.broker.clock
         return clock.timestamp_ms - clock.now_ms if agenda is self.times else 0

@@ -21,7 +21,7 @@ from pybroker.wire.table import Table, encode_table
 
 if TYPE_CHECKING:
     from pybroker.core.routing.binding import Binding, Target
-    from pybroker.core.routing.inbound_message import Arrival
+    from pybroker.core.routing.inbound_message import InboundMessage
 
 HEADER: Final = "hash-header"
 PROPERTY: Final = "hash-property"
@@ -66,7 +66,7 @@ class ConsistentHashExchange(Exchange):
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,
-        arrival: "Arrival | None",
+        arrival: "InboundMessage | None",
         out: Destinations,
     ) -> None:
         """Add one destination, that of the message's bucket; of several keys the first one counts."""
@@ -138,7 +138,7 @@ def _hash_of_header(headers: Mapping[str, Any] | None, name: str) -> int:
     return phash2((field_type(table, name), term))
 
 
-def _hash_of_property(arrival: "Arrival | None", name: str) -> int:
+def _hash_of_property(arrival: "InboundMessage | None", name: str) -> int:
     """Return the hash of a property's text; one that is not there is a value as well."""
     value = None if arrival is None else getattr(properties.decode_properties(arrival.property_octets), name)
     return phash2(None if value is None else str(value).encode())

@@ -14,7 +14,7 @@ from pybroker.errors import CommandInvalid, PreconditionFailed
 if TYPE_CHECKING:
     from pybroker.core.queue.destination import Destination
     from pybroker.core.routing.binding import Binding
-    from pybroker.core.routing.inbound_message import Arrival
+    from pybroker.core.routing.inbound_message import InboundMessage
     from pybroker.wire.table import Table
 
 DELAYED_TYPE: Final = "x-delayed-type"
@@ -67,7 +67,7 @@ class DelayedExchange(Exchange):
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,
-        arrival: "Arrival | None",
+        arrival: "InboundMessage | None",
         out: Destinations,
     ) -> None:
         """Add the schedule, or every destination of a message that is due."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.events.cause import ASKED, Cause, by_client
 from pybroker.core.exchange.topic import TopicExchange
@@ -93,7 +93,7 @@ class Follower:
         return found
 
 
-class Events(Chore):
+class Events(BackgroundTask):
     """`wanted`: somebody listens, `heard`: not the audit log alone. Ask first if facts have to be gathered.
 
     `audit` takes every event at once, with its cause; the daemon sets it. `acting` is the session whose peer's frames

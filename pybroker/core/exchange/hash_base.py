@@ -8,7 +8,7 @@ from pybroker.core.routing.exchange import Destinations, Exchange
 
 if TYPE_CHECKING:
     from pybroker.core.routing.binding import Binding, Target
-    from pybroker.core.routing.inbound_message import Arrival
+    from pybroker.core.routing.inbound_message import InboundMessage
 
 
 class PickingExchange(Exchange):
@@ -27,7 +27,7 @@ class PickingExchange(Exchange):
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,  # noqa: ARG002 - one signature for all types
-        arrival: "Arrival | None",  # noqa: ARG002 - likewise
+        arrival: "InboundMessage | None",  # noqa: ARG002 - likewise
         out: Destinations,
     ) -> None:
         """Add the destination of the binding that is picked, once for a message with several keys."""

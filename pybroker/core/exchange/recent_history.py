@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.content_view import body_size
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.exchange.fanout import FanoutExchange
 from pybroker.core.policy.arguments import INTEGERS
@@ -22,7 +22,7 @@ from pybroker.run import Run
 
 if TYPE_CHECKING:
     from pybroker.core.routing.binding import Binding
-    from pybroker.core.routing.inbound_message import Arrival
+    from pybroker.core.routing.inbound_message import InboundMessage
     from pybroker.wire.table import Table
 
 LENGTH: Final = "x-recent-history-length"
@@ -57,7 +57,7 @@ class RecentHistoryExchange(FanoutExchange):
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,
-        arrival: "Arrival | None",
+        arrival: "InboundMessage | None",
         out: Destinations,
     ) -> None:
         """Add all destinations, and keep the message."""
@@ -76,15 +76,15 @@ class RecentHistoryExchange(FanoutExchange):
     def _open_index(self) -> None:
         super()._open_index()
         length = self.arguments.get(LENGTH, LENGTH_DEFAULT)
-        self._recent: deque[Arrival] = deque(maxlen=min(length, LENGTH_MAX))
+        self._recent: deque[InboundMessage] = deque(maxlen=min(length, LENGTH_MAX))
 
 
-class _Welcome(Chore):
+class _Welcome(BackgroundTask):
     """Messages for a new binding: a few at once, more of them a share in each turn."""
 
     __slots__ = ("_arrivals", "_binding", "_exchange")
 
-    def __init__(self, exchange: RecentHistoryExchange, binding: "Binding", arrivals: "deque[Arrival]") -> None:
+    def __init__(self, exchange: RecentHistoryExchange, binding: "Binding", arrivals: "deque[InboundMessage]") -> None:
         super().__init__(exchange.vhost.broker.turn)
         self._exchange = exchange
         self._binding = binding
@@ -107,7 +107,7 @@ class _Welcome(Chore):
         if self._arrivals:
             self.wake_again()
 
-    def _copy(self, arrival: "Arrival") -> Run:
+    def _copy(self, arrival: "InboundMessage") -> Run:
         content = arrival.content
         body = body_size(content)
         broker = self._exchange.vhost.broker

@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.content_view import body_size, property_octets, with_properties
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.routing.publish import enqueue, names_of
 from pybroker.core.routing.router import route
@@ -66,7 +66,7 @@ class Party(NamedTuple):
 NOBODY: Final = Party("", 0, "")
 
 
-class Traces(Chore):
+class Traces(BackgroundTask):
     """Deliveries to be told, and what became of them: with more headers."""
 
     __slots__ = ("_waiting",)

@@ -16,7 +16,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.auth.access import RESERVED
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.wire.table import encode_table
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ CLUSTER_NAME: Final = "cluster_name"
 NAME_OCTETS_MAX: Final = 255
 
 
-class Commit(Chore):
+class Commit(BackgroundTask):
     """Hand over the turn's changes of the definitions at its end, as one transaction."""
 
     __slots__ = ("definitions",)

@@ -7,7 +7,7 @@ over a limit of length; `expiry` drops those that are too old.
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.core.queue import expiry, overflow
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ TURN_COST: Final = 2_048
 LOOK_COST: Final = 8
 
 
-class Reviews(Chore):
+class LimitReapply(BackgroundTask):
     """Queues in which there may be more, or older messages than their limits allow."""
 
     __slots__ = ("_waiting",)

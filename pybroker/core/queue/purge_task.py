@@ -7,7 +7,7 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.core.queue.paging.segments import Away
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TURN_ENTRIES_MAX: Final = 8_192
 
 
-class Remains(Chore):
+class PurgeTask(BackgroundTask):
     """Entries that are in no queue any more."""
 
     __slots__ = ("_waiting",)

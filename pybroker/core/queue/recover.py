@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pybroker.core.queue.paging import eviction
 from pybroker.core.queue.paging.eviction import AWAY_ELEMENTS
 from pybroker.core.queue.paging.segments import Away
-from pybroker.seq_ranges import Stretch, merge
+from pybroker.seq_ranges import SeqRanges, merge
 
 if TYPE_CHECKING:
     from pybroker.core.queue.paging.segments import Behind
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.ready import Level
 
 # Priority, whether the messages have TTLs of their own, and which they are.
-Part: TypeAlias = tuple[int, bool, Stretch]
+Part: TypeAlias = tuple[int, bool, SeqRanges]
 # How often messages were delivered before: all of them, or those from first to last, ascending; others never.
 Deliveries: TypeAlias = int | list[tuple[int, int, int]]
 
@@ -28,7 +28,7 @@ def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
     """
     backlog = queue.backlog
     assert not backlog.messages_ready
-    by_level: dict[Level, list[Stretch]] = {}
+    by_level: dict[Level, list[SeqRanges]] = {}
     for priority, timed, stretch in parts:
         if stretch.count:
             by_level.setdefault(backlog.level_of(priority), []).append(stretch)
@@ -46,10 +46,10 @@ def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
     queue.head_came()
 
 
-def _in_order(stretches: list[Stretch]) -> Iterator[Stretch]:
+def _in_order(stretches: list[SeqRanges]) -> Iterator[SeqRanges]:
     """Yield the same messages in stretches each of which is above the one before."""
     stretches.sort(key=lambda stretch: stretch.firsts[0])
-    clump: list[Stretch] = []
+    clump: list[SeqRanges] = []
     last_seq = 0
     for stretch in stretches:
         if clump and stretch.first_seq > last_seq:
@@ -61,7 +61,7 @@ def _in_order(stretches: list[Stretch]) -> Iterator[Stretch]:
         yield merge(clump)
 
 
-def _by_deliveries(stretch: Stretch, deliveries: Deliveries) -> Iterator[tuple[int, Stretch]]:
+def _by_deliveries(stretch: SeqRanges, deliveries: Deliveries) -> Iterator[tuple[int, SeqRanges]]:
     """Yield the messages in parts that were delivered equally often."""
     if isinstance(deliveries, int):
         yield deliveries, stretch
@@ -80,7 +80,7 @@ def _by_deliveries(stretch: Stretch, deliveries: Deliveries) -> Iterator[tuple[i
         yield 0, stretch.between(next_seq, last_seq)
 
 
-def _append(behind: "Behind", stretch: Stretch, deliveries: int) -> None:
+def _append(behind: "Behind", stretch: SeqRanges, deliveries: int) -> None:
     """Append what is above all that is there, in parts that are not too long."""
     parts = behind.parts
     if not stretch.count:
@@ -94,4 +94,4 @@ def _append(behind: "Behind", stretch: Stretch, deliveries: int) -> None:
         return
     columns = stretch.firsts, stretch.counts, stretch.sizes
     for start in range(0, len(stretch), AWAY_ELEMENTS):
-        parts.append(Away(Stretch.of(*[column[start : start + AWAY_ELEMENTS] for column in columns]), deliveries))
+        parts.append(Away(SeqRanges.of(*[column[start : start + AWAY_ELEMENTS] for column in columns]), deliveries))

@@ -32,7 +32,7 @@ AWAY_OCTETS: Final = 450
 QUEUE_OCTETS: Final = 2_211
 
 
-class Footprint(NamedTuple):
+class MemoryUsage(NamedTuple):
     """Octets: contents of messages; entries and runs around them; buffers of input and output."""
 
     contents: int
@@ -40,7 +40,7 @@ class Footprint(NamedTuple):
     buffers: int
 
 
-def measure(broker: "Broker", pause: Callable[[float], object]) -> Footprint:
+def measure(broker: "Broker", pause: Callable[[float], object]) -> MemoryUsage:
     """Count everything; `pause` is called between slices, so what is counted may move meanwhile."""
     contents = entries = 0
     seen: set[int] = set()
@@ -56,7 +56,7 @@ def measure(broker: "Broker", pause: Callable[[float], object]) -> Footprint:
     for vhost in list(broker.vhosts.values()):
         entries += sum(map(_away_octets, list(vhost.queues.values())))
         entries += sum([schedule.index_octets for schedule in vhost.schedules])
-    return Footprint(contents, entries, sum(map(_buffered, list(broker.sessions.values()))))
+    return MemoryUsage(contents, entries, sum(map(_buffered, list(broker.sessions.values()))))
 
 
 def of_queue(queue: "Queue") -> int:

@@ -10,7 +10,7 @@ backlog is not read until the next tick, and is shown in `flow` by that queue.
 from heapq import nlargest
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.core.channel.throttle import DelayedCause, QueueCause
 from pybroker.core.queue.paging.page_out import Leaving
 from pybroker.core.queue.paging.segments import WINDOW_MESSAGES, WINDOW_OCTETS
@@ -47,7 +47,7 @@ def resident_octets(queue: "Destination") -> int:
 
 
 # Differs from RabbitMQ: since version 4 nothing of a queue stays in memory, and the paging ratio means nothing (C2).
-class Paging(Chore):
+class Paging(BackgroundTask):
     """`tick` gives a budget, which is used up in the next turns, one page after the other.
 
     While memory is short it is `pressing`: who publishes calls `take`. `_taken` has what each did since the last tick,

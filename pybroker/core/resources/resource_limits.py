@@ -48,7 +48,7 @@ class Measured:
     disk_free: int | None = None
 
 
-class Watermarks:
+class ResourceLimits:
     """Each limit is either relative to the total memory or absolute; the other form is None then."""
 
     __slots__ = (

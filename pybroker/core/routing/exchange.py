@@ -12,7 +12,7 @@ from pybroker.core.policy.policy import UNRULED
 if TYPE_CHECKING:
     from pybroker.core.queue.destination import Destination
     from pybroker.core.routing.binding import Binding, BindingKey, Target
-    from pybroker.core.routing.inbound_message import Arrival
+    from pybroker.core.routing.inbound_message import InboundMessage
     from pybroker.core.topology.vhost import VHost
     from pybroker.wire.table import Table
 
@@ -147,7 +147,7 @@ class Exchange:
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,
-        arrival: "Arrival | None",  # noqa: ARG002 - for types that look at more than these
+        arrival: "InboundMessage | None",  # noqa: ARG002 - for types that look at more than these
         out: Destinations,
     ) -> None:
         """Add every destination of a message with these keys to `out`; a probe, for no message, has no `arrival`."""

@@ -1,4 +1,5 @@
-"""Arrival: one message on its way through the exchanges, for those that look at more than key and headers, or keep it.
+"""InboundMessage: one message on its way through the exchanges, for those that look at more than key and headers, or
+keep it.
 
 Made where each message is routed by itself; whose route is kept needs none.
 """
@@ -9,7 +10,7 @@ from pybroker import content_view
 from pybroker.run import Names, Traits
 
 
-class Arrival(NamedTuple):
+class InboundMessage(NamedTuple):
     """`content` as in Run, without BCC; `channel` and `frame_octets_max` say how it is framed."""
 
     names: Names

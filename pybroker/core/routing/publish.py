@@ -7,7 +7,7 @@ generation stands. This file does not know frames; it takes contents as octets.
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.content_view import body_size, body_sizes, first_property_flags, property_octets, with_properties
-from pybroker.core.routing.inbound_message import Arrival
+from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.router import route as find_queues
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, WANTS_CC, Names, Run, Traits
 from pybroker.wire import properties
@@ -223,7 +223,7 @@ class Publisher:
                 if isinstance(value, list):
                     keys += [key for key in value if isinstance(key, str)]
         shown = without_header(content, b"BCC") if headers is not None and "BCC" in headers else content
-        arrival = Arrival(route.names, traits, shown, route.channel, self.frame_octets_max)
+        arrival = InboundMessage(route.names, traits, shown, route.channel, self.frame_octets_max)
         queues = find_queues(self.vhost, exchange, keys, headers, arrival=arrival).queues
         # Until it is due nobody sees it, and BCC is needed then.
         return queues, content if queues and all(queue.republishes for queue in queues) else shown

@@ -12,7 +12,7 @@ from pybroker.core.routing.exchange import Destinations, Exchange
 
 if TYPE_CHECKING:
     from pybroker.core.queue.destination import Destination
-    from pybroker.core.routing.inbound_message import Arrival
+    from pybroker.core.routing.inbound_message import InboundMessage
     from pybroker.core.topology.vhost import VHost
 
 
@@ -30,7 +30,7 @@ def route(
     headers: Mapping[str, Any] | None,
     *,
     probe: bool = False,
-    arrival: "Arrival | None" = None,
+    arrival: "InboundMessage | None" = None,
 ) -> Routed:
     """Return the queues of one message: each once, in no promised order.
 
@@ -55,7 +55,7 @@ def _walk(
     found: Destinations,
     routing_keys: Sequence[str],
     headers: Mapping[str, Any] | None,
-    arrival: "Arrival | None",
+    arrival: "InboundMessage | None",
     *,
     probe: bool,
 ) -> Routed:

@@ -27,7 +27,7 @@ class Loss(NamedTuple):
     returned: bool
 
 
-class Losses:
+class DropCounts:
     """Messages and octets by loss, since they were taken last."""
 
     __slots__ = ("_counts", "beyond")

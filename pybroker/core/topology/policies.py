@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.core.events import admin as admin_events
 from pybroker.core.policy.keys import Definition, without_effect
 from pybroker.core.policy.limits import OVERFLOWS
@@ -35,7 +35,7 @@ STRATEGY: Final = "x-dead-letter-strategy"
 NONE: Final[tuple[Policy, ...]] = ()
 
 
-class Policies(Chore):
+class Policies(BackgroundTask):
     """As a chore it goes over what there is in virtual hosts whose policies changed, a share in each turn."""
 
     __slots__ = ("_applied", "_broker", "_drops", "_lists", "_told", "_waiting")

@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,7 +73,7 @@ def check_leaving(vhost: "VHost", kind: str, name: str) -> None:
         raise StillLeavingError(removal)
 
 
-class Removals(Chore):
+class Removals(BackgroundTask):
     """The removals that are not over yet."""
 
     __slots__ = ("_broker", "going")

@@ -5,7 +5,7 @@ The limits depend on the machine: otherwise an operator would see them only once
 
 from collections.abc import Iterator
 
-from pybroker.core.resources.resource_limits import ASSUMED, CONFIGURED, MIB, Watermarks
+from pybroker.core.resources.resource_limits import ASSUMED, CONFIGURED, MIB, ResourceLimits
 from pybroker.daemon import loading
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.resources import total_memory
@@ -35,7 +35,7 @@ def size(octets: int) -> str:
     return f"{octets // MIB}MB ({octets} octets)"
 
 
-def _source(marks: Watermarks) -> str:
+def _source(marks: ResourceLimits) -> str:
     match marks.total.source:
         case ASSUMED.source:
             return "assumed, because the system does not report it"
@@ -47,7 +47,7 @@ def _source(marks: Watermarks) -> str:
             return f"limited by {source}; {size(marks.total.installed)} are installed"
 
 
-def _memory(marks: Watermarks) -> str:
+def _memory(marks: ResourceLimits) -> str:
     if marks.memory_limit_octets == 0:
         return "which blocks all publishers"
     if marks.memory_octets is not None:

@@ -24,7 +24,7 @@ from pybroker.daemon.start_error import StartError
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "none")
 LOG_FORMATTERS: Final = ("plaintext", "json")
 AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN")
-# Limits that are either relative to the memory or absolute, and the fields of Watermarks for either form.
+# Limits that are either relative to the memory or absolute, and the fields of ResourceLimits for either form.
 LIMITS: Final = {
     "vm_memory_high_watermark": ("memory_relative", "memory_octets"),
     "disk_free_limit": ("disk_relative", "disk_octets"),

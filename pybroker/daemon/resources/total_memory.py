@@ -14,7 +14,7 @@ from typing import Final
 
 import psutil
 
-from pybroker.core.resources.resource_limits import ASSUMED, MIB, TotalMemory, Watermarks
+from pybroker.core.resources.resource_limits import ASSUMED, MIB, ResourceLimits, TotalMemory
 
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
 PROC: Final = Path("/proc")
@@ -24,7 +24,7 @@ ADDRESS_SPACE_OCTETS: Final = 1 << 48 if sys.maxsize > 1 << 32 else 1 << 31
 log = logging.getLogger("pybroker")
 
 
-def announce(watermarks: Watermarks) -> None:
+def announce(watermarks: ResourceLimits) -> None:
     """Measure for the first time, and log what the limits come to (B13, B16, D5)."""
     total = measure()
     if total == ASSUMED and watermarks.total_override_octets is None:

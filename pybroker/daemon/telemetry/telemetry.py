@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import gevent
 
-from pybroker.core.stats.drops import Losses
+from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.resources.disk_monitor import free_octets
 from pybroker.daemon.telemetry import rows
 from pybroker.daemon.telemetry.files import VERSION, TelemetryFiles, Writer
@@ -86,7 +86,7 @@ class Telemetry:
         self._sampled_at_ms = 0
         self._full_at_ms = 0
         self._pause_s = PAUSE_S
-        self._losses = broker.losses = Losses()
+        self._losses = broker.losses = DropCounts()
         broker.alarms.change_observers.append(self._alarms_changed)
 
     @property

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pybroker.client.channel.content import DELIVER, Assembly
+from pybroker.client.channel.content import DELIVER, ContentAssembler
 from pybroker.spark.parse.frame_batch_parser import CHANNEL, CONSUMER_TAG, ROUTE_OCTETS_MAX, ROUTE_OCTETS_MIN, cut
 from pybroker.spark.parse.raw import Columns, join_batches, raw_batch
 from pybroker.spark.route import read_route
@@ -77,7 +77,7 @@ class Deliveries:
     def __init__(self, frame_octets_max: int, body_octets_max: int, on_method: Callable[[bytes], None]) -> None:
         self._frame_octets_max = frame_octets_max
         self._on_method = on_method
-        self._assembly = Assembly(body_octets_max)
+        self._assembly = ContentAssembler(body_octets_max)
         self._open: tuple[int, bytes] | None = None  # tag and route of a message of which more must come
         self._rest = _END
         self._unread: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Proof: a small file that says which transaction of the definitions was the last to return.
+"""CommitMarker: a small file that says which transaction of the definitions was the last to return.
 
 It is not synced: it outlives the process, and lags behind after a loss of power. SQLite takes a damaged WAL for one
 that was not written to its end; if the proof is ahead of what is found, that is not so (definition_recovery.py).
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAME: Final = "definitions.last"
 
 
-class Proof:
+class CommitMarker:
     """The file, made when there is first something to prove. Used by one thread."""
 
     __slots__ = ("_disk", "_file")

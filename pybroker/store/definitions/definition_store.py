@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.store.definitions.commit_marker import Proof
+from pybroker.store.definitions.commit_marker import CommitMarker
 from pybroker.store.definitions.definitions import KINDS, Definitions
 from pybroker.store.definitions.row_file import Batch, RowFileError, checked
 from pybroker.store.definitions.rows import Sum
@@ -36,7 +36,7 @@ class DamagedError(Exception):
     """The file does not hold any more what was written to it; the text is a sentence."""
 
 
-class Catalogue(Definitions):
+class DefinitionStore(Definitions):
     """Invariants: one job is at the worker at most; a batch that failed and may be tried again is gathered again.
 
     Hooks, all called on the hub: `on_completed` with a ticket, `on_trouble` with a sentence, or an empty one when it is
@@ -71,7 +71,7 @@ class Catalogue(Definitions):
         self._disk = disk
         self._worker = worker
         self._clock = clock
-        self._proof = Proof(disk)
+        self._proof = CommitMarker(disk)
         self._gathered: dict[tuple[str, Key], Value | None] = {}
         self._clear = False
         self._busy = False

@@ -13,7 +13,7 @@ from pybroker.store.segments.live_index import Target
 
 if TYPE_CHECKING:
     from pybroker.run import Run
-    from pybroker.store.segments.live_index import Ledger, Segment
+    from pybroker.store.segments.live_index import LiveIndex, Segment
 
 # Messages `start .. stop - 1` of a run, and the queues they reached.
 Append: TypeAlias = "tuple[Run, int, int, tuple[int, ...]]"
@@ -22,7 +22,7 @@ Append: TypeAlias = "tuple[Run, int, int, tuple[int, ...]]"
 RECORD_OCTETS_MAX: Final = 640
 
 
-class Gathered:
+class BatchBuilder:
     """`octets` are those of the contents, as they came."""
 
     __slots__ = ("_grown", "appends", "octets", "returned", "settles")
@@ -38,9 +38,9 @@ class Gathered:
     def __bool__(self) -> bool:
         return bool(self.appends or self.settles or self.returned)
 
-    def following(self) -> "Gathered":
+    def following(self) -> "BatchBuilder":
         """Return what gathers next: the last run may grow on."""
-        return Gathered(self._grown)
+        return BatchBuilder(self._grown)
 
     def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
         """Add messages; return how many octets they have."""
@@ -104,7 +104,7 @@ class Gathered:
             room += 16 + 8 * len(pairs)
         return room
 
-    def encode(self, ticket: int, segment: "Segment", ledger: "Ledger", steady_ms: int) -> bytes:
+    def encode(self, ticket: int, segment: "Segment", ledger: "LiveIndex", steady_ms: int) -> bytes:
         """Return the batch's octets, to be written at the segment's end. The ledger counts what is in them, last."""
         seed = segment.seed
         published: list[tuple[Target, Run, range]] = []

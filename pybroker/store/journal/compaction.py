@@ -6,7 +6,7 @@ they are settled. Until the new file has its name on disk, the old one stays.
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pybroker.seq_ranges import Stretch, merge
+from pybroker.seq_ranges import SeqRanges, merge
 from pybroker.store import format as fmt
 from pybroker.store.segments.ack_ranges import ranges, whole
 from pybroker.store.segments.footer import Footer
@@ -35,7 +35,7 @@ def compact(
 ) -> Compacted:
     """Write a sealed segment anew with what is live for the queues `known`; `index` is changed with it.
 
-    `settled` is by queue what `Settled.copies` gives. Raises DiskError; the segment is as it was then.
+    `settled` is by queue what `AckRanges.copies` gives. Raises DiskError; the segment is as it was then.
     """
     file = SegmentFile(disk, number, epoch)
     try:
@@ -58,9 +58,9 @@ def compact(
     return Compacted(len(octets), sum(len(known.intersection(t.queue_ids)) * s.count for t, s in alive.items()))
 
 
-def _alive(target: "Target", stretch: Stretch, settled: "dict[int, array[int]]", known: set[int]) -> Stretch:
+def _alive(target: "Target", stretch: SeqRanges, settled: "dict[int, array[int]]", known: set[int]) -> SeqRanges:
     """Return what at least one queue still has."""
-    alive = Stretch()
+    alive = SeqRanges()
     for queue_id in target.queue_ids:
         if queue_id not in known:
             continue
@@ -74,7 +74,7 @@ def _alive(target: "Target", stretch: Stretch, settled: "dict[int, array[int]]",
 class _Writing:
     """The new file's octets: one batch, as if it had been written at once."""
 
-    def __init__(self, epoch: int, number: int, footer: Footer, alive: "dict[Target, Stretch]") -> None:
+    def __init__(self, epoch: int, number: int, footer: Footer, alive: "dict[Target, SeqRanges]") -> None:
         self._epoch = epoch
         self._number = number
         self._seed = fmt.seed(epoch, number)
@@ -126,7 +126,7 @@ class _Writing:
         return b"".join(parts)
 
 
-def _joined(stretch: Stretch) -> list[tuple[int, int]]:
+def _joined(stretch: SeqRanges) -> list[tuple[int, int]]:
     """Return consecutive seqs as (first, count), whatever the sizes of the bodies."""
     joined: list[tuple[int, int]] = []
     for first, count, _ in stretch.ranges():

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
-from pybroker.store.journal.batch_builder import Gathered
-from pybroker.store.journal.maintenance import Upkeep
+from pybroker.store.journal.batch_builder import BatchBuilder
+from pybroker.store.journal.maintenance import Maintenance
 from pybroker.store.journal.reader import Reader
 from pybroker.store.journal.writer import Batch, Writer
 from pybroker.store.log import Log, ends_the_log
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
     from pybroker.clock import Clock
     from pybroker.run import Run
-    from pybroker.seq_ranges import Stretch
+    from pybroker.seq_ranges import SeqRanges
     from pybroker.session import Turn
     from pybroker.store.definitions.definitions import Definitions
     from pybroker.store.disk import Disk
     from pybroker.store.journal.reader import Wanted
     from pybroker.store.log import Fetched
     from pybroker.store.recovery.recovery import Recovered
-    from pybroker.store.segments.live_index import Ledger
+    from pybroker.store.segments.live_index import LiveIndex
     from pybroker.store.worker import Worker
 
 # A batch is closed at this size also while the one before it is being written.
@@ -119,7 +119,7 @@ class Journal(Log):
         self.on_full: Callable[[str], None] = _nobody
         self.on_stalled: Callable[[str], None] = _nobody
         self.on_unreadable: Callable[[str], None] = _nobody
-        self.ledger: Ledger = recovered.ledger
+        self.ledger: LiveIndex = recovered.ledger
         self.ledger.on_broken = self._unreadable
         self.epoch = recovered.epoch
         self.next_seq = self.safe_seq = recovered.next_seq
@@ -130,7 +130,7 @@ class Journal(Log):
         self.full = ""
         self._full_since_ms = 0
         self._told = False  # that it failed
-        self._gathered = Gathered()
+        self._gathered = BatchBuilder()
         self._wanted = False
         self._quiet_ms = 0
         self._sealed: deque[Batch] = deque()
@@ -140,7 +140,7 @@ class Journal(Log):
         self.reader = Reader(files, disk, self.epoch)
         self.reader.on_unreadable = self._unreadable
         segment_octets = min(SEGMENT_OCTETS_MAX, max(SEGMENT_OCTETS_MIN, disk.free_octets() // SEGMENT_PARTS))
-        self.upkeep = Upkeep(self, disk, files, segment_octets, recovered)
+        self.upkeep = Maintenance(self, disk, files, segment_octets, recovered)
         self.uncommitted_octets_max = self.upkeep.reserve_octets // 2
 
     # -- what the core does --------------------------------------------------------------------------------------------
@@ -202,11 +202,11 @@ class Journal(Log):
         self._forgotten.append((self.definitions.ticket, self.ticket, queue_id))
         self.gate_moved()
 
-    def fetch(self, queue_id: int, part: "Stretch", done: "Fetched") -> None:
+    def fetch(self, queue_id: int, part: "SeqRanges", done: "Fetched") -> None:
         """Read messages back, in the files thread; messages settled before a read succeeds need not come."""
         self.reader.fetch(partial(self._located, queue_id, part), self._steady_ms, done)
 
-    def _located(self, queue_id: int, part: "Stretch", *, again: bool) -> "Wanted":
+    def _located(self, queue_id: int, part: "SeqRanges", *, again: bool) -> "Wanted":
         wanted = []
         for segment, first, last in self.ledger.locate(part.first_seq, part.last_seq):
             mine = part.between(first, last)

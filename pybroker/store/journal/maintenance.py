@@ -39,7 +39,7 @@ COMPACT_PARTS: Final = 0.3
 COMPACT_OCTETS: Final = 1_048_576
 
 
-class Upkeep:
+class Maintenance:
     """`checkpoints` are the tickets of the valid ones on disk, newest first.
 
     `unlinked` and `compacted` count segments that are gone, and that were written anew, since the start.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.run import Run
-    from pybroker.seq_ranges import Stretch
+    from pybroker.seq_ranges import SeqRanges
     from pybroker.store.disk import Disk
     from pybroker.store.log import Fetched
     from pybroker.store.segments.live_index import Index
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pybroker.store.worker import Worker
 
     # For each segment: its number, where its records are, and the messages that are wanted of it.
-    Wanted = list[tuple[int, Index, Stretch]]
+    Wanted = list[tuple[int, Index, SeqRanges]]
 
     class Locate(Protocol):
         """Says where they are now: a segment may be written anew, or go, before a read that failed is tried again."""

@@ -8,7 +8,7 @@ from pybroker.store.segments.live_index import Index, Target
 if TYPE_CHECKING:
     from array import array
 
-    from pybroker.seq_ranges import Stretch
+    from pybroker.seq_ranges import SeqRanges
     from pybroker.store.segments.scan import Damaged
     from pybroker.store.segments.segment import SegmentFile
 
@@ -65,9 +65,9 @@ class SegmentRead:
         self.number = number
         self.file = file
         self.footed = False
-        self.stretches: dict[Target, Stretch] = {}
+        self.stretches: dict[Target, SeqRanges] = {}
         # Messages by the number of their set, which may be told behind them, and the offset of the first ones.
-        self.sets: dict[int, Stretch] = {}
+        self.sets: dict[int, SeqRanges] = {}
         self.starts: dict[int, int] = {}
         self.targets: dict[int, Target] = {}
         self.index = Index()

@@ -9,14 +9,14 @@ cut off without an alarm. Neither ever keeps the broker from starting.
 from array import array
 from typing import TYPE_CHECKING, Final
 
-from pybroker.seq_ranges import Stretch, merge
+from pybroker.seq_ranges import SeqRanges, merge
 from pybroker.store import format as fmt
 from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.recovery.expected import Expected
 from pybroker.store.recovery.quarantine import keep_aside, quarantine
 from pybroker.store.recovery.reading import UNKNOWN, BatchRead, SegmentRead
 from pybroker.store.segments import log_id as epochs
-from pybroker.store.segments.ack_ranges import Settled, ranges
+from pybroker.store.segments.ack_ranges import AckRanges, ranges
 from pybroker.store.segments.checkpoint import Checkpoint, checkpoint_name
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Recovered, Segment, Target
@@ -244,7 +244,7 @@ class Recovery:
         for offset, set_id, messages in batch.publishes:
             stretch = segment.sets.get(set_id)
             if stretch is None:
-                stretch = segment.sets[set_id] = Stretch()
+                stretch = segment.sets[set_id] = SeqRanges()
                 segment.starts[set_id] = offset
             segment.index.add(messages[0][0], offset)
             for first, count, size in messages:
@@ -332,7 +332,7 @@ class Recovery:
             segment.index = each.index
             segment.first_ticket, segment.last_ticket = each.first_ticket, each.last_ticket
             segment.settled = {
-                queue_id: Settled(pairs)
+                queue_id: AckRanges(pairs)
                 for queue_id, pairs in base.settled.get(each.number, {}).items()
                 if queue_id in self._known
             }
@@ -356,12 +356,12 @@ class Recovery:
             elif queue_id in self._known:
                 for first, last in ranges(pairs):
                     for segment, start, end in ledger.locate(first, last):
-                        segment.settled.setdefault(queue_id, Settled()).add(start, end)
+                        segment.settled.setdefault(queue_id, AckRanges()).add(start, end)
         for each, segment in zip(self._segments, ledger.segments, strict=True):
             self._live(segment, each.stretches)
 
-    def _live(self, segment: Segment, stretches: dict[Target, Stretch]) -> None:
-        queues: dict[int, dict[int, list[tuple[bool, Stretch]]]] = {}
+    def _live(self, segment: Segment, stretches: dict[Target, SeqRanges]) -> None:
+        queues: dict[int, dict[int, list[tuple[bool, SeqRanges]]]] = {}
         for target, stretch in stretches.items():
             for queue_id in target.queue_ids:
                 self._found.next_queue_id = max(self._found.next_queue_id, queue_id + 1)

@@ -1,4 +1,4 @@
-"""Settled: the seqs that a queue has settled in one segment, as ranges. It knows neither files nor messages.
+"""AckRanges: the seqs that a queue has settled in one segment, as ranges. It knows neither files nor messages.
 
 A queue that settles in order is one range, whose end grows. One that settles in scattered order (delayed messages,
 priorities) has as many ranges as half the segment's messages, and to bring all of them in order at once would take the
@@ -20,7 +20,7 @@ PART_MAX: Final = 4_096
 JOIN_BELOW: Final = PART_MAX // 4
 
 
-class Settled:
+class AckRanges:
     """Ranges as a flat array, first, last, first, last; and those below it as parts that are such arrays, if many.
 
     `_normal` is how long the array was when it was brought in order: it still is, if it is as long. `_below` has the
@@ -32,7 +32,7 @@ class Settled:
     def __init__(self, pairs: "array[int] | None" = None) -> None:
         self._pairs = pairs if pairs is not None else array("Q")
         self._normal = 0
-        self._below: tuple[list[int], list[Settled]] | None = None
+        self._below: tuple[list[int], list[AckRanges]] | None = None
         if pairs:
             self._tidy()
 
@@ -95,7 +95,7 @@ class Settled:
         ends = range(size, len(pairs), size)
         borders, parts = self._below = self._below or ([], [])
         for end in ends:
-            part = Settled()
+            part = AckRanges()
             part._pairs, part._normal = pairs[end - size : end], size
             borders.append(pairs[end])
             parts.append(part)
@@ -117,7 +117,7 @@ class Settled:
         if first <= last:
             self.add(first, last)
 
-    def _rearrange(self, borders: list[int], parts: "list[Settled]", at: int) -> None:
+    def _rearrange(self, borders: list[int], parts: "list[AckRanges]", at: int) -> None:
         """Take over what a part has cut off; or join it with the one above, if both are short."""
         part = parts[at]
         above = parts[at + 1] if at + 1 < len(parts) else self

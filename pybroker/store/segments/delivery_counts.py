@@ -1,4 +1,4 @@
-"""Returned: how often messages that came back to a queue had been delivered, by ranges of seqs that may overlap.
+"""DeliveryCounts: how often messages that came back to a queue had been delivered, by ranges of seqs that may overlap.
 
 A backlog that came back whole is one range, and what is done with it costs as much as one.
 """

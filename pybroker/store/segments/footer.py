@@ -11,7 +11,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import Final
 
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store.format import FormatError, column, little
 from pybroker.store.segments.live_index import Index, Target
 
@@ -26,7 +26,7 @@ class Footer:
     first_ticket: int = 0
     last_ticket: int = 0
     newest_ms: int = 0
-    stretches: dict[Target, Stretch] = field(default_factory=dict)
+    stretches: dict[Target, SeqRanges] = field(default_factory=dict)
     index: Index = field(default_factory=Index)
 
     def encode(self) -> bytes:
@@ -63,7 +63,7 @@ class Footer:
             counts = column("I", payload, at + 8 * elements, elements)
             sizes = column("I", payload, at + 12 * elements, elements)
             at += 16 * elements
-            made.stretches[Target(priority, bool(timed), tuple(ids))] = Stretch.of(firsts, counts, sizes)
+            made.stretches[Target(priority, bool(timed), tuple(ids))] = SeqRanges.of(firsts, counts, sizes)
         made.index = Index(column("Q", payload, at, points), column("I", payload, at + 8 * points, points))
         if at + 12 * points != len(payload):
             raise FormatError("a footer has not as many octets as it says")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.content_view import body_sizes
-from pybroker.seq_ranges import Stretch
-from pybroker.store.segments.ack_ranges import Settled, ranges
+from pybroker.seq_ranges import SeqRanges
+from pybroker.store.segments.ack_ranges import AckRanges, ranges
 from pybroker.store.segments.checkpoint import Listed
 from pybroker.store.segments.delivery_counts import highest, joined
 
@@ -106,11 +106,11 @@ class Segment:
         self.live = 0
         self.published = 0
         self.pairs: dict[int, int] = {}
-        self.settled: dict[int, Settled] = {}
+        self.settled: dict[int, AckRanges] = {}
         self.sets: dict[Target, int] = {}
         self.targets: dict[Target, int] = {}
         self.name_at = used
-        self.stretches: dict[Target, Stretch] = {}
+        self.stretches: dict[Target, SeqRanges] = {}
         self.index = Index()
         self.sealed = self.dead = self.kept = False
 
@@ -130,7 +130,7 @@ class Segment:
         n = len(indexes)
         stretch = self.stretches.get(target)
         if stretch is None:
-            stretch = self.stretches[target] = Stretch()
+            stretch = self.stretches[target] = SeqRanges()
         first = run.first_seq + indexes.start
         self.last_seq = max(self.last_seq, first + n - 1)
         if run.body_size >= 0:
@@ -148,10 +148,10 @@ class Segment:
         self.published += n * len(queue_ids)
         self.live += n * len(queue_ids)
 
-    def live_of(self, queue_id: int, part: Stretch) -> Stretch:
+    def live_of(self, queue_id: int, part: SeqRanges) -> SeqRanges:
         """Return what of a queue's messages here lives still."""
         if self.dead or not self.pairs.get(queue_id):
-            return Stretch()
+            return SeqRanges()
         left = part.between(self.first_seq, self.last_seq)
         if left.count and (settled := self.settled.get(queue_id)) is not None:
             for pairs in settled.within(left.first_seq, left.last_seq):
@@ -173,7 +173,7 @@ class Segment:
             self.pairs[queue_id] = left - n
         ranges = self.settled.get(queue_id)
         if ranges is None:
-            ranges = self.settled[queue_id] = Settled()
+            ranges = self.settled[queue_id] = AckRanges()
         ranges.add(first, last)
         return True
 
@@ -192,7 +192,7 @@ class Segment:
             yield first, last
 
 
-class Ledger:
+class LiveIndex:
     """Segments in the order of their seqs; the last one is being written, if there is any.
 
     `on_broken` is called with a text if counts are impossible: they decide what is unlinked, so the operator must know.
@@ -326,7 +326,7 @@ class Recovered:
     segments that should be there.
     """
 
-    ledger: Ledger = field(default_factory=Ledger)
+    ledger: LiveIndex = field(default_factory=LiveIndex)
     epoch: int = -1  # not looked for yet
     next_seq: int = 1
     next_queue_id: int = 1
@@ -335,7 +335,7 @@ class Recovered:
     checkpoints: list[int] = field(default_factory=list)
     clean: bool = False
     redelivered: list[tuple[int, int, int, int]] = field(default_factory=list)
-    queues: dict[int, list[tuple[int, bool, Stretch]]] = field(default_factory=dict)
+    queues: dict[int, list[tuple[int, bool, SeqRanges]]] = field(default_factory=dict)
     reports: list[str] = field(default_factory=list)
     cut: str = ""
     next_number: int = 1

@@ -15,7 +15,7 @@ from pybroker.store.segments.scan import Damaged
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pybroker.seq_ranges import Stretch
+    from pybroker.seq_ranges import SeqRanges
     from pybroker.store.segments.scan import Found
 
 
@@ -72,7 +72,7 @@ class Search:
 
     __slots__ = ("_at", "_counts", "_firsts", "_joined", "_on_damage", "_seen", "_told", "missing")
 
-    def __init__(self, wanted: "Stretch", on_damage: "Callable[[Damaged], None]") -> None:
+    def __init__(self, wanted: "SeqRanges", on_damage: "Callable[[Damaged], None]") -> None:
         self._firsts = wanted.firsts
         self._counts = wanted.counts
         self._on_damage = on_damage

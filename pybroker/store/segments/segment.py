@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.run import Run
-    from pybroker.seq_ranges import Stretch
+    from pybroker.seq_ranges import SeqRanges
     from pybroker.store.disk import Disk
     from pybroker.store.segments.live_index import Index
     from pybroker.store.segments.scan import Found
@@ -128,7 +128,7 @@ class SegmentFile:
         return self._scan(fmt.HEADER_OCTETS, end if sealed else self.size, SCAN_OCTETS)
 
     def read_publishes(
-        self, wanted: "Stretch", index: "Index", on_damage: "Callable[[Damaged], None]"
+        self, wanted: "SeqRanges", index: "Index", on_damage: "Callable[[Damaged], None]"
     ) -> "list[tuple[Run, range]]":
         """Read messages back: runs, and which of their messages are wanted, ascending. Missing ones are left out.
 
@@ -196,7 +196,7 @@ class SegmentFile:
             piece = max(piece, min(2 * piece, READ_OCTETS))
             yield from scanner.feed(octets, final=start == stop)
 
-    def _extents(self, wanted: "Stretch", index: "Index") -> list[tuple[int, int]]:
+    def _extents(self, wanted: "SeqRanges", index: "Index") -> list[tuple[int, int]]:
         """Return where the wanted messages are, as offsets from and to; neighbours are joined."""
         firsts, counts = wanted.firsts, wanted.counts
         seqs, offsets = index.seqs, index.offsets

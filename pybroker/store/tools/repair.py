@@ -7,7 +7,7 @@ reported. But it stays in its segment, and is reported at every start. Here segm
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
 from pybroker.store.definitions.definition_recovery import open_definitions
 from pybroker.store.definitions.rows import queue_ids
@@ -21,7 +21,7 @@ from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index, Target
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
-from pybroker.store.tools.scrub import Survey, survey_log
+from pybroker.store.tools.scrub import Scrub, survey_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,7 @@ def repair(data: "Path") -> Work:
 
 def _damaged_footers(disk: Disk) -> Work:
     """Return what is wrong with footers: recovery makes them anew without a word, since nothing is lost with them."""
-    survey = Survey()
+    survey = Scrub()
     yield from survey_log(disk, survey)
     return [text for text in survey.damage if "footer" in text.lower()]
 
@@ -125,7 +125,7 @@ class _Anew:
         self.epoch = epoch
         self.seed = fmt.seed(epoch, number)
         self.first_ticket = self.last_ticket = self.newest_ms = 0
-        self.stretches: dict[Target, Stretch] = {}
+        self.stretches: dict[Target, SeqRanges] = {}
         self.index = Index()
         self.used = fmt.HEADER_OCTETS
         self._parts: list[bytes] = []
@@ -208,7 +208,7 @@ class _Anew:
 
     def _publish(self, record: "Record") -> None:
         set_id, messages = fmt.publish_stretch(record.payload)
-        stretch = self.stretches.setdefault(self._targets[set_id], Stretch())
+        stretch = self.stretches.setdefault(self._targets[set_id], SeqRanges())
         for first, count, size in messages:
             stretch.add(first, count, size)
         self.index.add(messages[0][0], self.used)

@@ -24,7 +24,7 @@ Steps = Generator[tuple[int, int], None, None]
 
 
 @dataclass(slots=True)
-class Survey:
+class Scrub:
     """The findings: `damage` has a sentence for each unsound thing, `notes` the traces of a kill."""
 
     segments: int = 0
@@ -43,7 +43,7 @@ class Survey:
 class _Reading:
     """One segment while its records are read. A batch is whole when as many came as its head said, all sound."""
 
-    def __init__(self, survey: Survey, name: str) -> None:
+    def __init__(self, survey: Scrub, name: str) -> None:
         self.survey = survey
         self.name = name
         self.ticket = 0
@@ -112,7 +112,7 @@ class _Reading:
         self.survey.damage.append(f"{self.name}: {text}")
 
 
-def survey_log(disk: "Disk", survey: Survey, used: Mapping[int, int] | None = None) -> Steps:
+def survey_log(disk: "Disk", survey: Scrub, used: Mapping[int, int] | None = None) -> Steps:
     """Read every segment and checkpoint. Raises DiskError, VersionError.
 
     `used`: how many octets of which segments count (0: all), while a node goes on writing behind them.
@@ -165,7 +165,7 @@ def _compare_footer(file: SegmentFile, reading: _Reading, *, last: bool) -> None
         reading.survey.damage.append(f"{file.name}: its footer lists {said} of its {reading.messages} messages")
 
 
-def survey_definitions(disk: "Disk", survey: Survey) -> None:
+def survey_definitions(disk: "Disk", survey: Scrub) -> None:
     """Read every definition, and the snapshots of them. Raises DiskError, NewerSchemaError."""
     names = disk.names()
     snapshots, faults = read_snapshots(disk)

@@ -6,7 +6,7 @@ from pamqp import commands, frame as oracle
 from strategies import few, texts
 
 from pybroker.client.channel import content
-from pybroker.client.channel.content import Assembly, Encoder, decode_deliver, decode_settle, encode_ack
+from pybroker.client.channel.content import ContentAssembler, Encoder, decode_deliver, decode_settle, encode_ack
 from pybroker.errors import FrameError, ProtocolSyntaxError, UnexpectedFrame
 from pybroker.wire.methods import encode_method, make_method
 
@@ -75,7 +75,7 @@ def header(size, class_id=60, props=b"\0\0"):
 
 
 def test_a_content_is_whole_with_its_last_body():
-    assembly = Assembly(1_000)
+    assembly = ContentAssembler(1_000)
     assembly.begin("method")
     assert assembly.header(header(3)) is None
     assert assembly.body(b"ab") is None
@@ -100,4 +100,4 @@ def test_a_content_is_whole_with_its_last_body():
 )
 def test_frames_in_a_wrong_order_are_errors(steps, error):
     with pytest.raises(error):
-        steps(Assembly(1_000))
+        steps(ContentAssembler(1_000))

@@ -1,4 +1,4 @@
-"""Lapsed tags against a naive dict, and how fast a channel that is stuck gives back."""
+"""Tags that timed out against a naive dict, and how fast a channel that is stuck gives back."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from readers import run_of
 from topology import new_vhost, queue
 
-from pybroker.core.channel.timed_out import Lapsed, Span
+from pybroker.core.channel.timed_out import Span, TimedOutTags
 from pybroker.core.channel.unacked import Batch
 
 QUEUE = queue(new_vhost(), "q")
@@ -22,7 +22,7 @@ def batch(first: int, count: int, consumer: Any) -> Batch:
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8),
 )
 def test_each_tag_is_answered_once_and_says_whose_it_was(lapses, answers):
-    lapsed, model, tag = Lapsed(), {}, 1
+    lapsed, model, tag = TimedOutTags(), {}, 1
     for gap, count, consumer in lapses:
         tag += gap
         lapsed.add(batch(tag, count, consumer))
@@ -39,19 +39,19 @@ def test_each_tag_is_answered_once_and_says_whose_it_was(lapses, answers):
 
 @given(st.permutations(range(1, 9)))
 def test_in_whatever_order_they_lapse(tags):
-    lapsed = Lapsed()
+    lapsed = TimedOutTags()
     for tag in tags:
         lapsed.add(batch(2 * tag, 1, None))
     assert [2, 4, 6, 8, 10, 12, 14, 16] == [span.first for span in lapsed.answered(0, 100)]
 
 
 def test_what_follows_is_one_span():
-    lapsed = Lapsed()
+    lapsed = TimedOutTags()
     for tag in range(1, 1_000):
         lapsed.add(batch(tag, 1, None))
     assert [Span(1, 999, None)] == lapsed.answered(0, 5_000)
 
 
 def test_who_settles_nothing_loses_twice_as_many_each_time():
-    lapsed = Lapsed()
+    lapsed = TimedOutTags()
     assert [1, 2, 4, 1, 2, 1] == [lapsed.next_pace(settled) for settled in (7, 7, 7, 8, 8, 9)]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from pybroker.core.delayed import index as agendas
-from pybroker.core.delayed.index import DUE_MAX, Agenda, Item
+from pybroker.core.delayed.index import DUE_MAX, DelayedIndex, Item
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ STEPS = st.lists(
 @settings(deadline=None)
 @given(STEPS)
 def test_it_is_a_sorted_list(steps):
-    agenda, model = Agenda(), []
+    agenda, model = DelayedIndex(), []
     for what, number, seq in steps:
         if what == "add" and not any(seq == each.seq for each in model):
             agenda.add(number, seq, seq % 7)
@@ -55,7 +55,7 @@ def test_it_is_a_sorted_list(steps):
 
 
 def test_many_in_any_order_are_in_order():
-    agenda = Agenda()
+    agenda = DelayedIndex()
     numbers = list(range(2_000))
     random.Random(1).shuffle(numbers)
     for number in numbers:
@@ -67,7 +67,7 @@ def test_many_in_any_order_are_in_order():
 
 
 def test_what_no_column_holds_is_as_much_as_one_holds():
-    agenda = Agenda()
+    agenda = DelayedIndex()
     agenda.add(1 << 70, 1, 1 << 40)
     assert [Item(DUE_MAX, 1, agendas.SIZE_MAX)] == agenda.first(1)
     assert agenda.remove(1 << 70, 1)

@@ -5,7 +5,7 @@ from pybroker.core.delayed import load as recalls
 from pybroker.core.delayed.load import portions
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, Traits
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.wire.properties import Properties, encode_properties
 
 
@@ -24,7 +24,7 @@ def found(*delays):
     run = Run(names_of("x", "k"), Traits(persistent=True), log.take(len(delays)), contents, 0, 0, 1, 0)
     log.append(run, range(len(delays)), (schedule.id,))
     log.safe_seq = log.next_seq
-    stretch = Stretch()
+    stretch = SeqRanges()
     stretch.add(1, len(delays), 1)
     schedule.restore([(0, False, stretch)], 1)
     return schedule, log
@@ -67,7 +67,7 @@ def test_a_schedule_that_is_deleted_meanwhile_reads_no_more():
 def test_portions_are_limited_by_messages_and_octets(monkeypatch):
     monkeypatch.setattr(recalls, "READ_MESSAGES", 4)
     monkeypatch.setattr(recalls, "READ_OCTETS", 100)
-    stretch = Stretch()
+    stretch = SeqRanges()
     stretch.add(1, 6, 10)
     stretch.add(10, 2, 400)
     stretch.add(20, 3, 0)

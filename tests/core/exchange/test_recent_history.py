@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from topology import exchange, link, new_vhost, queue, reached, refused, typed, unlink, wired
 
 from pybroker.core.exchange import recent_history
-from pybroker.core.routing.inbound_message import Arrival
+from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import names_of
 from pybroker.core.routing.router import route
 from pybroker.message import Message
@@ -20,7 +20,7 @@ def send(vhost, body, headers=None):
     size = len(body)
     content = b"\2\0\1" + (14).to_bytes(4) + bytes(4) + size.to_bytes(8) + b"\0\0\xce"
     content += b"\3\0\1" + size.to_bytes(4) + body + b"\xce"
-    arrival = Arrival(names_of("x", "k"), PLAIN_TRAITS, content, 1, 0)
+    arrival = InboundMessage(names_of("x", "k"), PLAIN_TRAITS, content, 1, 0)
     return route(vhost, vhost.exchanges["x"], ["k"], headers, arrival=arrival)
 
 

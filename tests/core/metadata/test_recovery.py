@@ -6,12 +6,12 @@ from fakes import Basic, World
 
 from pybroker.core.channel.unacked import Batch
 from pybroker.core.metadata import recovery
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store.recovery.recovery import Recovered
 
 
 def stretch_of(first, count):
-    made = Stretch()
+    made = SeqRanges()
     made.add(first, count, 3)
     return made
 
@@ -71,7 +71,7 @@ def test_seqs_that_follow_one_another_are_told_of_at_once_whatever_the_sizes_of_
     world = World()
     known = queues(world)
     first = next(iter(known))
-    stretch = Stretch()
+    stretch = SeqRanges()
     for seq in range(1, 100):
         stretch.add(seq, 1, seq % 7)
     found = Recovered()

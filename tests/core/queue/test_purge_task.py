@@ -3,7 +3,7 @@
 import pytest
 from readers import Bench, run_of
 
-from pybroker.core.queue.purge_task import TURN_ENTRIES_MAX, Remains
+from pybroker.core.queue.purge_task import TURN_ENTRIES_MAX, PurgeTask
 from pybroker.run import PLAIN_TRAITS, Entry, Traits
 from pybroker.store.memory import MemoryLog
 
@@ -67,6 +67,6 @@ def test_each_message_is_settled_in_the_log_once():
 
 def test_nothing_removed_is_nothing_to_do():
     bench = Bench()
-    remains = Remains(bench.broker.turn)
+    remains = PurgeTask(bench.broker.turn)
     remains.add(bench.queue, ([], []))
     assert (0, False) == (len(remains), remains.awake)

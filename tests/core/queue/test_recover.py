@@ -7,7 +7,7 @@ from readers import run_of
 
 from pybroker.core.queue import recover
 from pybroker.core.queue.paging.eviction import AWAY_ELEMENTS
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 
 BOTH = st.tuples(st.integers(0, 3), st.integers(1, 3))
 
@@ -129,7 +129,7 @@ def test_a_length_limit_holds_at_once(monkeypatch):
 
 def test_nothing_recovered_is_an_empty_queue(bench):
     bench.queue.restore([], 0)
-    bench.queue.restore([(0, False, Stretch())], [])
+    bench.queue.restore([(0, False, SeqRanges())], [])
     assert (0, None) == (bench.queue.messages, bench.queue.backlog.levels[0].behind)
 
 

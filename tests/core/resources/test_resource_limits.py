@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pybroker.core.resources.resource_limits import ASSUMED, MIB, TotalMemory, Watermarks
+from pybroker.core.resources.resource_limits import ASSUMED, MIB, ResourceLimits, TotalMemory
 
 GIB = 1 << 30
 
@@ -15,8 +15,8 @@ def log(caplog):
     caplog.set_level(logging.INFO, "pybroker")
 
 
-def marks_of(octets: int, source: str = "RAM", installed: int | None = None) -> Watermarks:
-    marks = Watermarks()
+def marks_of(octets: int, source: str = "RAM", installed: int | None = None) -> ResourceLimits:
+    marks = ResourceLimits()
     marks.take_total(TotalMemory(octets, source, octets if installed is None else installed))
     return marks
 
@@ -26,7 +26,7 @@ def lines(caplog) -> list[str]:
 
 
 def test_b2_the_default_is_four_tenths_and_d1_fifty_million():
-    marks = Watermarks()
+    marks = ResourceLimits()
     assert (0.4, None, None, 50_000_000) == (
         marks.memory_relative,
         marks.memory_octets,
@@ -51,7 +51,7 @@ def test_b8_figures_are_cut_off_not_rounded(caplog):
 
 def test_b9_less_address_space_than_memory_is_warned_about_once(caplog):
     total = TotalMemory(2048 * MIB, "address space", 12_037 * MIB)
-    marks = Watermarks()
+    marks = ResourceLimits()
     marks.take_total(total)
     marks.take_total(total)
     assert lines(caplog) == ["Only 2048MB of 12037MB memory usable due to limited address space."]
@@ -88,7 +88,7 @@ def test_b10_zero_and_b11_above_one(caplog):
 
 
 def test_b16_above_one_may_be_meant_where_the_memory_is_assumed(caplog):
-    Watermarks().set_memory_relative(3.0)
+    ResourceLimits().set_memory_relative(3.0)
     assert lines(caplog) == [
         "Memory high watermark of 3.0 is above 1: it can be reached only with more memory than the 1024MB assumed",
         "Memory limit set to 3072MB. (3221225472 octets of 1073741824, assumed)",
@@ -132,7 +132,7 @@ def test_c4_above_one_nothing_is_paged():
 
 
 def test_how_much_there_is_may_be_configured(caplog):
-    marks = Watermarks()
+    marks = ResourceLimits()
     marks.total_override_octets = 2 * GIB
     marks.take_total(TotalMemory(GIB, "cgroup v2", 8 * GIB))
     assert marks.total == TotalMemory(2 * GIB, "configured", 8 * GIB)
@@ -140,7 +140,7 @@ def test_how_much_there_is_may_be_configured(caplog):
 
 
 def test_nothing_is_measured_at_first():
-    measured = Watermarks().measured
+    measured = ResourceLimits().measured
     assert (0, 0, 0, 0, None) == (
         measured.rss,
         measured.accounted,

@@ -5,7 +5,7 @@ from fakes import World
 
 from pybroker.core.routing.publish import names_of
 from pybroker.core.stats import drops
-from pybroker.core.stats.drops import Losses
+from pybroker.core.stats.drops import DropCounts
 
 
 class FakeLimits:
@@ -33,7 +33,7 @@ def told(found):
 
 
 def test_messages_of_one_way_are_one_counter():
-    found, vhost = Losses(), World().vhost
+    found, vhost = DropCounts(), World().vhost
     for _ in range(3):
         found.unroutable(vhost, names_of("orders", "new"), [b"abc", b"de"], "NO_ROUTE", returned=False)
     found.unroutable(vhost, names_of("orders", "new"), [b"x"], "NO_ROUTE", returned=True)
@@ -46,7 +46,7 @@ def test_messages_of_one_way_are_one_counter():
 
 @pytest.mark.parametrize(("exchange", "kind"), [(None, "expired"), ("dead", "dead_letter")])
 def test_what_leaves_a_queue_unread_goes_to_its_dead_letter_exchange_or_ends(exchange, kind):
-    found = Losses()
+    found = DropCounts()
     found.departed(
         FakeQueue(exchange), [FakeEntry(FakeRun("", "q"), 2, 20), FakeEntry(FakeRun("", "q"), 1, 5)], "expired"
     )
@@ -58,7 +58,7 @@ def test_what_leaves_a_queue_unread_goes_to_its_dead_letter_exchange_or_ends(exc
 
 def test_what_is_too_much_is_counted_and_forgotten(monkeypatch):
     monkeypatch.setattr(drops, "COUNTERS_MAX", 2)
-    found, vhost = Losses(), World().vhost
+    found, vhost = DropCounts(), World().vhost
     for key in "abca":
         found.unroutable(vhost, names_of("x", key), [b"1"], "NO_ROUTE", returned=False)
     assert [(each[2], each[4]) for each in told(found)] == [("a", 2), ("b", 1)]
@@ -67,7 +67,7 @@ def test_what_is_too_much_is_counted_and_forgotten(monkeypatch):
 
 def test_the_broker_tells_of_what_reaches_no_queue_and_of_what_expires():
     world = World()
-    found = world.broker.losses = Losses()
+    found = world.broker.losses = DropCounts()
     peer = world.connect()
     peer.declare("short", {"x-message-ttl": 0})
     peer.declare("dying", {"x-message-ttl": 0, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "short"})

@@ -1,7 +1,7 @@
 import pytest
 
 from pybrokerctl.terminal import spinner
-from pybrokerctl.terminal.spinner import Patience
+from pybrokerctl.terminal.spinner import Spinner
 
 
 @pytest.fixture
@@ -12,14 +12,14 @@ def shown(person, capfd):
 
 def test_nothing_is_shown_of_what_is_quick(shown, monkeypatch):
     monkeypatch.setattr(spinner, "SILENT_S", 60)
-    waiting = Patience("Purging queue 'q' ...")
+    waiting = Spinner("Purging queue 'q' ...")
     waiting.wait()
     waiting.stop()
     assert shown() == ""
 
 
 def test_what_takes_long_says_what_it_is(shown):
-    waiting = Patience("Timeout: 60.0 seconds ...\nPurging queue 'q' ...")
+    waiting = Spinner("Timeout: 60.0 seconds ...\nPurging queue 'q' ...")
     waiting.wait()
     waiting.stop()
     text = shown()
@@ -29,7 +29,7 @@ def test_what_takes_long_says_what_it_is(shown):
 
 
 def test_counted_work_says_how_far_it_is(shown):
-    waiting = Patience("Closing")
+    waiting = Spinner("Closing")
     waiting.count(3, 10)
     waiting.count(7, 10)
     waiting.stop()
@@ -40,10 +40,10 @@ def test_counted_work_says_how_far_it_is(shown):
 
 
 def test_it_is_for_people_whose_terminal_can_take_it_away_again(person):
-    assert Patience.is_wanted()
+    assert Spinner.is_wanted()
     person.setenv("TERM", "dumb")
-    assert not Patience.is_wanted()
+    assert not Spinner.is_wanted()
 
 
 def test_it_is_not_for_a_pipe():
-    assert not Patience.is_wanted()
+    assert not Spinner.is_wanted()

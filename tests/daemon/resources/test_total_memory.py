@@ -6,7 +6,7 @@ import resource
 import psutil
 import pytest
 
-from pybroker.core.resources.resource_limits import ASSUMED, TotalMemory, Watermarks
+from pybroker.core.resources.resource_limits import ASSUMED, ResourceLimits, TotalMemory
 from pybroker.daemon.resources import total_memory
 
 MIB = 1 << 20
@@ -87,7 +87,7 @@ def test_b16_an_unknown_system_has_one_gigabyte_and_a_warning(machine, monkeypat
 
     monkeypatch.setattr("os.sysconf", refuse)
     monkeypatch.setattr("platform.system", lambda: "Magic_Homebrew_OS")
-    marks = Watermarks()
+    marks = ResourceLimits()
     total_memory.announce(marks)
     assert marks.total == ASSUMED
     assert [record.getMessage() for record in caplog.records] == [
@@ -100,7 +100,7 @@ def test_b16_an_unknown_system_has_one_gigabyte_and_a_warning(machine, monkeypat
 def test_b16_what_is_configured_needs_no_warning(monkeypatch, caplog):
     caplog.set_level(logging.INFO, "pybroker")
     monkeypatch.setattr(total_memory, "measure", lambda: ASSUMED)
-    marks = Watermarks()
+    marks = ResourceLimits()
     marks.total_override_octets = 8 << 30
     total_memory.announce(marks)
     assert caplog.messages[0] == "Memory limit set to 3276MB. (3435973836 octets of 8589934592, configured)"

@@ -4,7 +4,7 @@ import psutil
 import pytest
 from fakes import World
 
-from pybroker.core.stats.drops import Losses
+from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.telemetry import rows
 
 
@@ -69,7 +69,7 @@ def test_an_alarm_has_the_figures_of_its_resource(world, resource, limit):
 
 
 def test_a_loss_names_where_it_happened(world):
-    found = world.broker.losses = Losses()
+    found = world.broker.losses = DropCounts()
     peer = world.connect()
     peer.declare("q", {"x-message-ttl": 0})
     peer.publish("amq.direct", "nowhere", b"", mandatory=True)

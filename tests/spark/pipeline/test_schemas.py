@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from fakes import World
 
-from pybroker.core.stats.drops import Losses
+from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.telemetry import files as telemetry_files, rows as telemetry_rows
 from pybroker.spark.pipeline import schemas
 
@@ -20,7 +20,7 @@ def names(table):
 def test_the_daemons_rows_are_the_tables_columns():
     world = World()
     broker, peer = world.broker, world.connect()
-    broker.losses = Losses()
+    broker.losses = DropCounts()
     peer.declare("q")
     peer.publish("", "nowhere", b"")
     broker.alarms.set("memory", "short")

@@ -1,18 +1,18 @@
 """The last transaction that returned is known after a kill; a proof that cannot be read proves nothing."""
 
-from pybroker.store.definitions.commit_marker import NAME, Proof, read_proof
+from pybroker.store.definitions.commit_marker import NAME, CommitMarker, read_proof
 from pybroker.store.disk import Disk, DiskError
 
 
 def test_the_last_number_counts(tmp_path):
     disk = Disk(tmp_path)
     assert 0 == read_proof(disk)
-    proof = Proof(disk)
+    proof = CommitMarker(disk)
     proof.write(7)
     proof.write(123)
     assert 123 == read_proof(disk)
     proof.close()
-    again = Proof(disk)
+    again = CommitMarker(disk)
     again.write(124)
     again.close()
     assert 124 == read_proof(disk)
@@ -20,7 +20,7 @@ def test_the_last_number_counts(tmp_path):
 
 def test_every_flipped_bit_leaves_no_proof(tmp_path):
     disk = Disk(tmp_path)
-    proof = Proof(disk)
+    proof = CommitMarker(disk)
     proof.write(123)
     proof.close()
     octets = (tmp_path / NAME).read_bytes()
@@ -36,7 +36,7 @@ def test_a_full_disk_is_no_fault(tmp_path):
         def create(self, name, octets=0):
             raise DiskError("create", name, 28)
 
-    proof = Proof(FullDisk(tmp_path))
+    proof = CommitMarker(FullDisk(tmp_path))
     proof.write(1)
     proof.close()
     assert 0 == read_proof(Disk(tmp_path))

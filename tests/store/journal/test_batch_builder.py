@@ -10,14 +10,14 @@ from store.records import PERSISTENT, SEED, content, run_of
 
 from pybroker.run import Traits
 from pybroker.store import format as fmt
-from pybroker.store.journal.batch_builder import Gathered
-from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, NAME_EVERY_OCTETS, Ledger, Segment, Target
+from pybroker.store.journal.batch_builder import BatchBuilder
+from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, NAME_EVERY_OCTETS, LiveIndex, Segment, Target
 from pybroker.store.segments.scan import Record, scan
 
 
 @pytest.fixture
 def ledger():
-    made = Ledger()
+    made = LiveIndex()
     made.add(Segment(1, SEED, 1, 1 << 20, fmt.HEADER_OCTETS))
     return made
 
@@ -42,14 +42,14 @@ def extend(run, bodies):
 
 
 def test_nothing_is_nothing():
-    assert not Gathered()
-    made = Gathered()
+    assert not BatchBuilder()
+    made = BatchBuilder()
     made.settle_seqs(1, 5, 5)
     assert made
 
 
 def test_messages_say_which_queues_they_reached_once_a_segment(ledger):
-    made = Gathered()
+    made = BatchBuilder()
     made.append(run_of([b"a", b"b"], 1), range(2), (1, 2))
     made.append(run_of([b"c"], 3), range(1), (1, 2))
     made.append(run_of([b"d"], 4), range(1), (1,))
@@ -67,7 +67,7 @@ def test_they_say_it_again_now_and_then_under_the_same_number(ledger):
     segment = ledger.segments[0]
     named = []
     for seq in range(1, 3_000):
-        made = Gathered()
+        made = BatchBuilder()
         made.append(run_of([b"x" * 2_000], seq), range(1), (1, 2) if seq % 50 else (2,))
         records = encode(made, ledger, seq)
         said = [fmt.decode_targets(each.payload) for each in records if each.type == fmt.TARGETS]
@@ -81,14 +81,14 @@ def test_they_say_it_again_now_and_then_under_the_same_number(ledger):
 
 
 def test_messages_keep_their_time_in_steady_wall_time(ledger):
-    made = Gathered()
+    made = BatchBuilder()
     made.append(run_of([b"a"], 1, arrived_ms=77), range(1), (1,))
     assert fmt.decode_publish(encode(made, ledger)[1].payload).arrived_ms == 1_077
 
 
 def test_a_run_that_grows_is_one_record_a_batch(ledger):
     run = run_of([b"a"], 1)
-    made = Gathered()
+    made = BatchBuilder()
     octets = made.append(run, range(1), (1,))
     extend(run, [b"bb", b"ccc"])
     octets += made.append(run, range(1, 3), (1,))
@@ -104,19 +104,19 @@ def test_a_run_that_grows_is_one_record_a_batch(ledger):
 def test_parts_of_a_run_count_as_what_they_are():
     run = run_of([b"a" * 10, b"b" * 100, b"c" * 1_000], 1)
     sizes = [len(each) for each in run.take(range(3))]
-    made = Gathered()
+    made = BatchBuilder()
     assert [made.append(run, range(i, i + 1), (i + 1,)) for i in range(3)] == sizes
     assert made.octets == sum(sizes)
-    made = Gathered()
+    made = BatchBuilder()
     assert made.append(run, range(1, 3), (1,)) == sum(sizes[1:])
-    made = Gathered()
+    made = BatchBuilder()
     assert made.append(run, range(2), (1,)) == sum(sizes[:2])
     extend(run, [b"d" * 10_000])
     assert made.append(run, range(2, 4), (1,)) == sizes[2] + len(content(b"d" * 10_000))
 
 
 def test_settles_are_joined_and_counted(ledger):
-    first = Gathered()
+    first = BatchBuilder()
     run = run_of([b"x"] * 20, 1)
     first.append(run, range(20), (1, 2))
     encode(first, ledger)
@@ -136,7 +136,7 @@ def test_settles_are_joined_and_counted(ledger):
 
 def test_what_came_back_is_no_settle(ledger):
     run = run_of([b"x"] * 9, 1)
-    made = Gathered()
+    made = BatchBuilder()
     made.append(run, range(9), (1,))
     made.give_back(1, run, range(2, 4), 2)
     made.give_back(1, run, range(4, 9, 2), 1)
@@ -150,7 +150,7 @@ def test_what_came_back_is_no_settle(ledger):
 
 
 def test_the_index_leads_to_a_record_every_few_octets(ledger):
-    made = Gathered()
+    made = BatchBuilder()
     for seq in range(1, 201):
         made.append(run_of([b"x" * 100], seq), range(1), (1,))
     segment = ledger.segments[0]
@@ -167,9 +167,9 @@ def test_the_index_leads_to_a_record_every_few_octets(ledger):
 @given(st.integers(0, 1 << 32))
 def test_what_it_becomes_fits_in_the_room_it_asks_for(seed):
     rng = random.Random(seed)
-    ledger = Ledger()
+    ledger = LiveIndex()
     ledger.add(Segment(1, SEED, 1, 1 << 20, fmt.HEADER_OCTETS))
-    made, seq, run = Gathered(), 1, None
+    made, seq, run = BatchBuilder(), 1, None
     for ticket in range(1, 4):
         for _ in range(rng.randint(0, 8)):
             bodies = [rng.randbytes(rng.choice((0, 5, 300))) for _ in range(rng.randint(1, 4))]

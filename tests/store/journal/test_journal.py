@@ -8,7 +8,7 @@ from store.faulty_disk import FaultyDisk
 from store.journals import Node, content, open_segment
 
 from pybroker.clock import FakeClock
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk
 from pybroker.store.format import segment_number
@@ -245,7 +245,7 @@ def test_time_in_the_log_does_not_go_back_with_the_clock(disk):
     clock = FakeClock(timestamp_ms=node.clock.timestamp_ms - 3_600_000)
     again = Node(disk, clock=clock)
     got = []
-    part = Stretch()
+    part = SeqRanges()
     part.add(1, 1, 1)
     again.log.fetch(1, part, got.extend)
     again.work()
@@ -330,7 +330,7 @@ def test_a_read_that_is_tried_again_wants_what_is_not_settled(settled):
     node.commit()
     node.publish([bytes(1_500)])
     node.commit()
-    part, got = Stretch(), []
+    part, got = SeqRanges(), []
     part.add(1, 3, 0)
     disk.fail_next("open", errno.EMFILE)
     node.log.fetch(1, part, got.append)

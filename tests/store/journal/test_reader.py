@@ -6,7 +6,7 @@ import pytest
 from store.faulty_disk import FaultyDisk
 from store.records import EPOCH, content, publish, run_of
 
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.journal.reader import RETRY_MS, Reader, read_back
@@ -30,7 +30,7 @@ def disk():
 
 
 def wanted(number, first, count):
-    stretch = Stretch()
+    stretch = SeqRanges()
     stretch.add(first, count, 1)
     return number, Index(), stretch
 
@@ -54,7 +54,7 @@ def test_a_run_with_several_wanted_parts_gets_its_time_once(disk):
     seed = fmt.seed(EPOCH, 3)
     octets = fmt.segment_header(3, EPOCH, 0) + publish(run_of([b"x"] * 9, 50, arrived_ms=ARRIVED_MS), seed=seed)
     disk.write_file(fmt.segment_name(3), octets)
-    stretch = Stretch()
+    stretch = SeqRanges()
     for seq in (50, 52, 54):
         stretch.add(seq, 1, 1)
     found, _ = read_back(disk, EPOCH, [(3, Index(), stretch)], STEADY_MS)

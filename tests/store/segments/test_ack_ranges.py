@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from searches import searched
 
 from pybroker.store.segments import ack_ranges as settleds
-from pybroker.store.segments.ack_ranges import Settled, normalized, ranges, whole
+from pybroker.store.segments.ack_ranges import AckRanges, normalized, ranges, whole
 
 MANY = 60_000
 
@@ -62,7 +62,7 @@ def test_arrays_that_ascend_are_joined_where_they_touch():
 
 
 def test_what_is_settled_in_order_is_one_range():
-    settled = Settled()
+    settled = AckRanges()
     for seq in range(10_000):
         settled.add(seq, seq)
     assert settled.copies() == [pairs_of((0, 9_999))]
@@ -70,7 +70,7 @@ def test_what_is_settled_in_order_is_one_range():
 
 def test_ranges_are_joined_now_and_then(monkeypatch):
     monkeypatch.setattr(settleds, "NORMALIZE_AT", 8)
-    settled = Settled()
+    settled = AckRanges()
     for seq in (2, 1, 4, 3, 6, 5, 8, 7, 10, 9):
         settled.add(seq, seq)
     assert len(settled.copy()) <= 8
@@ -95,7 +95,7 @@ def shuffled(seqs, seed=1):
 def test_few_are_brought_in_order_at_once_and_all_is_one_in_the_end(monkeypatch, seqs):
     sizes = []
     monkeypatch.setattr(settleds, "normalized", lambda *a: sizes.append(len(a[0])) or normalized(*a))
-    settled = Settled()
+    settled = AckRanges()
     for seq in seqs:
         settled.add(seq, seq)
     assert max(sizes) <= 2 * settleds.PART_MAX + settleds.NORMALIZE_AT + 2
@@ -104,7 +104,7 @@ def test_few_are_brought_in_order_at_once_and_all_is_one_in_the_end(monkeypatch,
 
 
 def test_parts_whose_gaps_were_filled_become_one():
-    settled = Settled()
+    settled = AckRanges()
     most = 0
     for seq in shuffled(range(MANY)):
         settled.add(seq, seq)
@@ -115,7 +115,7 @@ def test_parts_whose_gaps_were_filled_become_one():
 def test_looking_at_ranges_again_and_again_does_not_make_what_is_sorted_longer(monkeypatch):
     sizes = []
     monkeypatch.setattr(settleds, "normalized", lambda *a: sizes.append(len(a[0])) or normalized(*a))
-    settled = Settled()
+    settled = AckRanges()
     for n, seq in enumerate(shuffled(range(0, MANY, 2)), 1):
         settled.add(seq, seq)
         if n % 500 == 0:
@@ -125,7 +125,7 @@ def test_looking_at_ranges_again_and_again_does_not_make_what_is_sorted_longer(m
 
 
 def test_ranges_from_a_checkpoint_are_cut_at_once(monkeypatch):
-    settled = Settled(pairs_of(*[(seq, seq) for seq in shuffled(range(0, MANY, 4))]))
+    settled = AckRanges(pairs_of(*[(seq, seq) for seq in shuffled(range(0, MANY, 4))]))
     assert max(map(len, settled.copies())) <= settleds.PART_MAX
     sizes = []
     monkeypatch.setattr(settleds, "normalized", lambda *a: sizes.append(len(a[0])) or normalized(*a))
@@ -136,7 +136,7 @@ def test_ranges_from_a_checkpoint_are_cut_at_once(monkeypatch):
 
 
 def test_only_the_parts_that_are_asked_for_are_brought_in_order(monkeypatch):
-    settled = Settled()
+    settled = AckRanges()
     for seq in shuffled(range(0, MANY, 2)):
         settled.add(seq, seq)
     sizes = []
@@ -146,7 +146,7 @@ def test_only_the_parts_that_are_asked_for_are_brought_in_order(monkeypatch):
 
 
 def test_copies_do_not_change(small_parts):
-    settled = Settled(pairs_of(*[(seq, seq) for seq in range(0, 60, 2)]))
+    settled = AckRanges(pairs_of(*[(seq, seq) for seq in range(0, 60, 2)]))
     copies, copy = settled.copies(), settled.copy()
     assert len(copies) > 1
     assert [seq for each in copies for seq in each] == list(copy)
@@ -173,7 +173,7 @@ def test_settled_is_a_set_of_seqs(lengths_and_rng, every, begin_with, reverse):
         patch.setattr(settleds, "NORMALIZE_AT", 4)
         patch.setattr(settleds, "PART_MAX", 8)
         patch.setattr(settleds, "JOIN_BELOW", 6)
-        settled = Settled(pairs_of(*pieces[:begin_with]))
+        settled = AckRanges(pairs_of(*pieces[:begin_with]))
         model = set(seqs_of(pairs_of(*pieces[:begin_with])))
         for n, (first, last) in enumerate(pieces[begin_with:]):
             settled.add(first, last)

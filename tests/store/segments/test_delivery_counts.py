@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given, strategies as st
 
 from pybroker.store.segments.delivery_counts import highest, joined
-from pybroker.store.segments.live_index import Ledger, Segment
+from pybroker.store.segments.live_index import LiveIndex, Segment
 
 RANGES = st.dictionaries(
     st.tuples(st.integers(1, 30), st.integers(0, 8)).map(lambda pair: (pair[0], pair[0] + pair[1])), st.integers(1, 3)
@@ -34,7 +34,7 @@ def test_ranges_that_touch_are_one():
 
 @given(RANGES, st.lists(st.integers(1, 40), unique=True))
 def test_what_is_settled_is_not_told(returned, settled):
-    ledger = Ledger()
+    ledger = LiveIndex()
     for number, first in enumerate((1, 12, 25), 1):
         segment = Segment(number, 0, first, 1 << 26, 64)
         segment.pairs[1] = segment.live = 100
@@ -51,7 +51,7 @@ def test_what_is_settled_is_not_told(returned, settled):
 
 
 def test_a_backlog_that_came_back_whole_is_one_range():
-    ledger = Ledger()
+    ledger = LiveIndex()
     segment = Segment(1, 0, 1, 1 << 26, 64)
     segment.pairs[1] = segment.live = 1 << 40
     ledger.add(segment)

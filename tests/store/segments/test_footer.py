@@ -5,7 +5,7 @@ from array import array
 import pytest
 from hypothesis import given, strategies as st
 
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store.format import FormatError
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index, Target
@@ -16,7 +16,7 @@ U32 = st.integers(0, (1 << 32) - 1)
 
 @st.composite
 def stretches(draw):
-    made = Stretch()
+    made = SeqRanges()
     seq = 1
     for gap, count, size in draw(
         st.lists(st.tuples(st.integers(0, 9), st.integers(1, 1 << 20), st.integers(0, 1 << 20)))
@@ -48,7 +48,7 @@ def test_a_footer_is_read_as_it_was_written(first, last, newest_ms, by_target, i
 
 
 def test_a_footer_of_another_length_is_refused():
-    stretch = Stretch()
+    stretch = SeqRanges()
     stretch.add(5, 10, 100)
     octets = Footer(1, 2, 3, {Target(0, False, (7, 8)): stretch}, Index(array("Q", [5]), array("I", [64]))).encode()
     for end in range(len(octets)):

@@ -8,7 +8,7 @@ from store.records import SEED, run_of
 
 from pybroker.store.segments import ack_ranges as settleds
 from pybroker.store.segments.ack_ranges import normalized, ranges
-from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, Index, Ledger, Segment, Target
+from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, Index, LiveIndex, Segment, Target
 
 TARGET = Target(0, False, (1, 2))
 
@@ -31,7 +31,7 @@ def test_an_index_has_a_point_every_few_octets_and_says_where_the_next_may_be():
 
 def segments(*first_seqs):
     """Return a ledger with segments that begin with these seqs, ten messages for queues 1 and 2 in each."""
-    made = Ledger()
+    made = LiveIndex()
     for number, first in enumerate(first_seqs, 1):
         segment = Segment(number, SEED, first, 1_000, 64)
         segment.publish(TARGET, run_of([b"x"] * 10, first), range(10))
@@ -100,7 +100,7 @@ def test_of_a_queue_that_is_gone_nothing_is_live_and_nothing_is_kept():
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 60), st.integers(0, 60))
 def test_seqs_are_located_in_the_segment_that_has_them(sizes, first, last):
-    ledger = Ledger()
+    ledger = LiveIndex()
     seq = 5
     owner = {}
     for number, size in enumerate(sizes, 1):
@@ -135,7 +135,7 @@ def test_what_is_not_settled_is_found_however_scattered_it_is(rng, count, first,
 
 
 def test_nothing_is_located_in_an_empty_ledger():
-    assert list(Ledger().locate(1, 5)) == []
+    assert list(LiveIndex().locate(1, 5)) == []
 
 
 def test_a_segment_that_goes_leaves_the_others():

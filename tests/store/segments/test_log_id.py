@@ -21,7 +21,7 @@ from pybroker.store.segments.log_id import find
 from pybroker.store.segments.segment import SegmentFile
 from pybroker.store.tools import backup
 from pybroker.store.tools.repair import repair
-from pybroker.store.tools.scrub import Survey, survey_log
+from pybroker.store.tools.scrub import Scrub, survey_log
 
 FIRST = fmt.segment_name(1)
 BEGUN = checkpoint_name(0)
@@ -190,7 +190,7 @@ DAMAGES = {
 def test_a_record_in_a_message_is_no_record_also_behind_damage(guess, damage):
     disk = FaultyDisk()
     assert attacked(disk, guess, damage) != guess
-    survey = Survey()
+    survey = Scrub()
     done(survey_log(disk, survey))
     assert survey.damage
     assert survey.messages <= 3
@@ -219,7 +219,7 @@ def test_repair_takes_no_such_record_either(tmp_path, damage):
     data.definitions.stop()
     told = done(repair(data.path))[1]
     assert any(text.startswith("the log is damaged") for text in told)
-    survey = Survey()
+    survey = Scrub()
     done(survey_log(data.log, survey))
     assert (survey.damage, survey.messages) == ([], 2)
     assert contents(data.path)[1] == {1: b"victim", 3: b"last"}
@@ -245,13 +245,13 @@ def test_a_backup_that_is_restored_has_the_epoch_and_can_lose_one_of_its_places(
         if damaged and name.startswith(damaged):
             overwrite(log, name, 9, b"\xff\xff\xff\xff\xff\xff\xff")
     assert find(log)[:2] == (data.node.log.epoch, True)
-    survey = Survey()
+    survey = Scrub()
     done(survey_log(log, survey))
     assert bool(survey.damage) == bool(damaged)
     if damaged != "ckpt.":
         assert contents(tmp_path / "restored") == expected
     done(repair(tmp_path / "restored"))
-    survey = Survey()
+    survey = Scrub()
     done(survey_log(log, survey))
     assert survey.damage == []
     assert open_segment(log, 1).header.epoch == data.node.log.epoch

@@ -6,13 +6,13 @@ import pytest
 from store.records import SEED, content, publish, run_of
 
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run, Traits
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store.segments.scan import Damaged, Record, scan
 from pybroker.store.segments.search import Search
 
 
 def stretch(*ranges):
-    made = Stretch()
+    made = SeqRanges()
     for first, last in ranges:
         made.add(first, last - first + 1, 0)
     return made

@@ -8,7 +8,7 @@ import pytest
 from store.faulty_disk import FaultyDisk
 from store.records import EPOCH, SEED, one_of_each, publish, random_run, run_of
 
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.segments import segment as segments
@@ -28,7 +28,7 @@ class Sample:
         rng = random.Random(seed)
         self.disk = FaultyDisk()
         self.contents, self.offsets, self.runs = {}, {}, []
-        self.index, self.stretch = Index(), Stretch()
+        self.index, self.stretch = Index(), SeqRanges()
         seq = 1
         parts = [fmt.segment_header(1, EPOCH, size)]
         at = len(parts[0])
@@ -56,7 +56,7 @@ class Sample:
 
     def read(self, seqs, index=None):
         """Return what is read back of these seqs, as content by seq."""
-        wanted = Stretch()
+        wanted = SeqRanges()
         for seq in sorted(seqs):
             wanted.add(seq, 1, 0)
         file = SegmentFile(self.disk, 1, EPOCH)
@@ -230,7 +230,7 @@ def test_a_run_is_decoded_once_for_all_that_is_wanted_of_it():
     sample = Sample(count=0)
     run = run_of([b"%d" % i for i in range(10)], 1)
     sample.disk.write_file(NAME, fmt.segment_header(1, EPOCH, 0) + publish(run))
-    wanted = Stretch()
+    wanted = SeqRanges()
     for seq in (1, 4, 9):
         wanted.add(seq, 1, 1)
     found = SegmentFile(sample.disk, 1, EPOCH).read_publishes(wanted, Index(), sample.damages.append)
@@ -358,7 +358,7 @@ def test_other_records_are_passed_over():
     disk.write_file(NAME, fmt.segment_header(1, EPOCH, 0) + b"".join(made))
     file = SegmentFile(disk, 1, EPOCH)
     assert [each.type for each in file.scan_all() if isinstance(each, Record)] == [1, 2, 3, 3, 4, 5]
-    wanted = Stretch()
+    wanted = SeqRanges()
     wanted.add(10, 4, 3)
     found = file.read_publishes(wanted, Index(array("Q", [10]), array("I", [64])), lambda damage: None)
     assert [(run.first_seq, indexes) for run, indexes in found] == [(10, range(4))]

@@ -6,7 +6,7 @@ from store.journals import body
 from store.simulator.violation import Violation
 
 from pybroker.clock import FakeClock
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.session import Turn
 from pybroker.store.definitions.commit_marker import read_proof
 from pybroker.store.definitions.rows import queue_ids
@@ -130,7 +130,7 @@ def read_all(model: "Model", data: "SimulatedDisk", found: Findings) -> None:
     log = journal(data, (InlineWorker(), files), FakeClock(), Turn(), MemoryDefinitions(), found.recovered)
     complaints: list[str] = []
     log.on_unreadable = complaints.append
-    wanted = Stretch()
+    wanted = SeqRanges()
     for seq in sorted({seq for seqs in found.seqs.values() for seq in seqs}):
         wanted.add(seq, 1, 0)
     if not wanted.count:

@@ -13,7 +13,7 @@ from store.simulator.violation import Violation
 from pybroker.session import Turn
 from pybroker.store import page_log
 from pybroker.store.definitions.definition_recovery import Opened
-from pybroker.store.definitions.definition_store import Catalogue
+from pybroker.store.definitions.definition_store import DefinitionStore
 from pybroker.store.definitions.rows import decoded
 from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.disk import DiskError
@@ -58,7 +58,7 @@ class Node:
         snapshots, _ = read_snapshots(disk)
         kept = snapshots[0].changes if snapshots else 0
         opened = Opened(self.rows, decoded(rows.rows.values()), not rows.state.changes, kept, [], [])
-        self.catalogue = Catalogue(opened, disk, self.definitions_thread, clock)
+        self.catalogue = DefinitionStore(opened, disk, self.definitions_thread, clock)
         self.definitions_thread.on_error = self.catalogue.fail
         self.catalogue.wake = self._want_commit
         self.catalogue.on_completed = self._defined

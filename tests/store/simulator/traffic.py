@@ -8,7 +8,7 @@ from store.simulator.model import Call, Message, Model, limited
 from store.simulator.violation import Violation
 
 from pybroker.run import Run, Traits
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 
 if TYPE_CHECKING:
     from store.simulator.node import Node
@@ -220,7 +220,7 @@ class Traffic:
 
     def read(self, queue_id: int, seqs: list[int]) -> None:
         """Have messages read back; they have to come."""
-        wanted = Stretch()
+        wanted = SeqRanges()
         expected = {}
         for seq in seqs:
             wanted.add(seq, 1, 0)
@@ -274,7 +274,7 @@ class Traffic:
         expected = {run.first_seq + at: body(run.content(at)) for _, run in taken for at in range(run.count)}
         parts = []
         for page, run in taken:
-            stretch = Stretch()
+            stretch = SeqRanges()
             stretch.add(run.first_seq, run.count, 0)
             parts.append((page, stretch))
 

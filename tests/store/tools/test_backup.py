@@ -12,7 +12,7 @@ from pybroker.store.disk import Disk, DiskError
 from pybroker.store.log_path import log_folder
 from pybroker.store.tools import backup
 from pybroker.store.tools.backup import BackupError, File, Manifest
-from pybroker.store.tools.scrub import Survey, survey_definitions, survey_log
+from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
 
 NOW_MS = 1_700_000_000_000
 
@@ -94,7 +94,7 @@ def test_a_backup_says_what_is_in_it(made):
 
 def test_what_is_restored_is_sound_and_its_definitions_need_no_rescue(made, tmp_path):
     folder = restored(made, tmp_path)
-    survey = Survey()
+    survey = Scrub()
     done(survey_log(Disk(log_folder(folder)), survey))
     survey_definitions(Disk(folder), survey)
     assert ([], 3) == (survey.damage, survey.definitions)

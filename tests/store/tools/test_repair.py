@@ -14,7 +14,7 @@ from pybroker.store.format import segment_number
 from pybroker.store.log_path import log_folder
 from pybroker.store.recovery.quarantine import QUARANTINE
 from pybroker.store.tools.repair import repair
-from pybroker.store.tools.scrub import Survey, survey_definitions, survey_log
+from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def data(template, tmp_path):
 
 
 def damage_of(data):
-    survey = Survey()
+    survey = Scrub()
     done(survey_log(data.log, survey))
     survey_definitions(Disk(data.path), survey)
     return survey.damage + survey.notes
@@ -98,7 +98,7 @@ def test_batches_of_which_nothing_is_left_leave_no_gap(data):
 
 
 def test_where_messages_went_is_taken_from_the_footer_if_no_record_says_it(data):
-    survey = Survey()
+    survey = Scrub()
     done(survey_log(data.log, survey))
     for name in data.log.names():
         number = segment_number(name)

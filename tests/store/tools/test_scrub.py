@@ -8,7 +8,7 @@ from store.data_folder import DataFolder, done, flip
 
 from pybroker.store.disk import Disk
 from pybroker.store.format import HEADER_OCTETS, segment_number
-from pybroker.store.tools.scrub import Survey, survey_definitions, survey_log
+from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def sealed(tmp_path_factory):
 
 
 def surveyed(disk, used=None):
-    survey = Survey()
+    survey = Scrub()
     steps, _ = done(survey_log(disk, survey, used))
     return survey, steps
 
@@ -97,20 +97,20 @@ def test_a_header_that_is_damaged_is_told(data):
 
 
 def test_definitions_are_counted_and_judged(data):
-    survey = Survey()
+    survey = Scrub()
     survey_definitions(Disk(data.path), survey)
     assert ([], 3) == (survey.damage, survey.definitions)
     data.definitions.stop()
     path = data.path / "definitions.sqlite"
     path.write_bytes(path.read_bytes().replace(b'"id":2', b'"id":3'))
-    survey = Survey()
+    survey = Scrub()
     survey_definitions(Disk(data.path), survey)
     assert "1 rows of the table queue have wrong checksums" in survey.damage
     path.unlink()
-    survey = Survey()
+    survey = Scrub()
     survey_definitions(Disk(data.path), survey)
     assert (survey.damage, len(survey.notes)) == ([], 1)
 
 
 def test_where_no_node_ever_ran_there_is_nothing(tmp_path):
-    assert Survey() == surveyed(Disk(tmp_path))[0]
+    assert Scrub() == surveyed(Disk(tmp_path))[0]

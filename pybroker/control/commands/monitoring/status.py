@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import psutil
 
     from pybroker.amqp.session import AmqpSession
-    from pybroker.core.resources.resource_limits import Watermarks
+    from pybroker.core.resources.resource_limits import ResourceLimits
     from pybroker.core.settings import Settings
 
 UNITS = ("bytes", "mb", "mib", "gb", "gib", "tb", "tib")
@@ -82,7 +82,7 @@ def _process() -> "psutil.Process":
     return psutil.Process()
 
 
-def _memory(marks: "Watermarks") -> dict[str, Any]:
+def _memory(marks: "ResourceLimits") -> dict[str, Any]:
     """Return what was measured last, at most a second ago, and what it is compared with.
 
     `allocated` is the resident set without what is `reusable`; `used` is the figure that the limit is compared with.

@@ -28,7 +28,7 @@ RETRY_MS_MAX: Final = 30_000
 CROWD_MESSAGES: Final = 10_240
 
 
-class Staying:
+class Retry:
     """Dead letters that stay with one queue, oldest first: `tried` could not be forwarded, others wait `behind`."""
 
     __slots__ = ("_due_ms", "_generation", "_pause_ms", "behind", "messages", "octets", "tried")

@@ -1,7 +1,7 @@
 """Dead letters ([rmq dlx]): messages that leave a queue for its dead letter exchange, with their history in x-death.
 
-They wait in `Departures` and are routed a few in each turn, because a letter costs what a hundred plain messages do: a
-queue of a million that expires at once, or a chain of queues that overflow into one another, must not hold up the
+They wait in `DeadLetterQueue` and are routed a few in each turn, because a letter costs what a hundred plain messages
+do: a queue of a million that expires at once, or a chain of queues that overflow into one another, must not hold up the
 others, nor their dead letters. As in RabbitMQ a cycle in which no consumer rejected drops the message; that is logged
 once a minute.
 """
@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.content_view import with_properties
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.core.channel.receipt import NO_RECEIPT
-from pybroker.core.queue.dead_letter.retry import Staying, obstacle
-from pybroker.core.routing.inbound_message import Arrival
+from pybroker.core.queue.dead_letter.retry import Retry, obstacle
+from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import enqueue, names_of, single_run
 from pybroker.core.routing.router import route
 from pybroker.errors import AmqpError
@@ -54,7 +54,7 @@ DEATH_TYPES: Final = {
 }
 
 
-class Departures(Chore):
+class DeadLetterQueue(BackgroundTask):
     """Messages that are in no queue any more and not routed yet; those that stay with a queue are its own still.
 
     `_letter` is the last one's new properties and targets: those of the next message too, if `_same` is equal.
@@ -65,7 +65,7 @@ class Departures(Chore):
     def __init__(self, turn: "Turn") -> None:
         super().__init__(turn)
         self._waiting: dict[Queue, deque[Departing]] = {}
-        self._staying: dict[Queue, Staying] = {}
+        self._staying: dict[Queue, Retry] = {}
         self._same: tuple[object, ...] = ()
         self._letter: Letter | None = None
 
@@ -84,11 +84,11 @@ class Departures(Chore):
         self._waiting.setdefault(queue, deque()).extend((entry, reason) for entry in entries)
         self.wake()
 
-    def _staying_of(self, queue: "Queue") -> Staying | None:
+    def _staying_of(self, queue: "Queue") -> Retry | None:
         """Return what stays with a queue, if anything may: its dead letters go at least once, or did."""
         staying = self._staying.get(queue)
         if staying is None and queue.limits.at_least_once and not queue.deleted:
-            staying = Staying(queue)
+            staying = Retry(queue)
             staying.count(self.of(queue))
             self._staying[queue] = staying
         return staying
@@ -257,7 +257,7 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
         return None
     names = names_of(limits.dead_letter_exchange, routing_keys[0])
     content = with_properties(message.content, octets)
-    arrival = Arrival(names, traits, content, message.run.channel, message.run.frame_octets_max)
+    arrival = InboundMessage(names, traits, content, message.run.channel, message.run.frame_octets_max)
     routed = route(vhost, exchange, routing_keys, headers, arrival=arrival)
     targets = tuple(target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, headers))
     if len(targets) < len(routed.queues):

@@ -14,10 +14,10 @@ from operator import eq
 from typing import TYPE_CHECKING, Final
 
 from pybroker.content_view import body_sizes
-from pybroker.core.background_task import Chore
+from pybroker.core.background_task import BackgroundTask
 from pybroker.core.queue.paging.segments import Away
 from pybroker.run import Entry, Run
-from pybroker.seq_ranges import Stretch, merge
+from pybroker.seq_ranges import SeqRanges, merge
 
 if TYPE_CHECKING:
     from collections.abc import MutableSequence
@@ -52,7 +52,7 @@ DROP_MESSAGES: Final = 512
 TURN_LEVELS: Final = 16
 
 
-class Backlogs(Chore):
+class Backlogs(BackgroundTask):
     """Levels of which more can go: in the next turns, or when the log has completed what is in their way."""
 
     __slots__ = ("_due", "_waiting")
@@ -144,14 +144,14 @@ def append(queue: "Queue", parts: "MutableSequence[Entry | Away]", entry: Entry)
         or last.deliveries != entry.deliveries
         or len(last.stretch) >= AWAY_ELEMENTS
     ):
-        last = Away(Stretch(), entry.deliveries)
+        last = Away(SeqRanges(), entry.deliveries)
         parts.append(last)
     before = last.stretch.octets
     widen(last.stretch, entry)
     queue.backlog.count_evicted(len(entry.indexes), last.stretch.octets - before)
 
 
-def widen(stretch: Stretch, entry: Entry) -> None:
+def widen(stretch: SeqRanges, entry: Entry) -> None:
     """Append an entry's messages."""
     run, indexes = entry.run, entry.indexes
     first = run.first_seq + indexes.start
@@ -161,11 +161,11 @@ def widen(stretch: Stretch, entry: Entry) -> None:
         _add_sizes(stretch, first, body_sizes(run.take(indexes)))
 
 
-def _add_sizes(stretch: Stretch, first: int, sizes: list[int]) -> None:
+def _add_sizes(stretch: SeqRanges, first: int, sizes: list[int]) -> None:
     """Append consecutive messages of different sizes."""
     n = len(sizes)
     if 2 * sum(map(eq, sizes, sizes[1:])) < n:
-        stretch.extend(Stretch.of(array("Q", range(first, first + n)), array("I", [1]) * n, array("I", sizes)))
+        stretch.extend(SeqRanges.of(array("Q", range(first, first + n)), array("I", [1]) * n, array("I", sizes)))
         return
     for size, equal in groupby(sizes):
         count = len(list(equal))

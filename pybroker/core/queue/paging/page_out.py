@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 from pybroker.core.queue.paging.eviction import AWAY_ELEMENTS, append, widen
 from pybroker.core.queue.paging.segments import Away, Behind, fills_window
 from pybroker.run import Entry
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -184,7 +184,7 @@ class Leaving:
             or last.deliveries != entry.deliveries
             or len(last.stretch) >= AWAY_ELEMENTS
         ):
-            last = Away(Stretch(), entry.deliveries, page)
+            last = Away(SeqRanges(), entry.deliveries, page)
             last.asked = True
             last.found = []
             made.append(last)

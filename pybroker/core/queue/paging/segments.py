@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from pybroker.run import Entry
-    from pybroker.seq_ranges import Stretch
+    from pybroker.seq_ranges import SeqRanges
     from pybroker.store.page_log import Page
 
 # The head window: messages and octets that stay in memory at the head of each level.
@@ -39,7 +39,7 @@ class Away:
 
     __slots__ = ("asked", "deliveries", "found", "page", "stretch")
 
-    def __init__(self, stretch: "Stretch", deliveries: int = 0, page: "Page | None" = None) -> None:
+    def __init__(self, stretch: "SeqRanges", deliveries: int = 0, page: "Page | None" = None) -> None:
         self.stretch = stretch
         self.deliveries = deliveries
         self.page = page

@@ -4,7 +4,7 @@ import pytest
 from pamqp import commands
 
 from pybroker.control.spec import Refused
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store.memory import MemoryLog
 
 Exchange = commands.Exchange
@@ -57,7 +57,7 @@ def test_an_exchange_where_nothing_ever_waits_is_refused(operator):
 def test_while_a_start_reads_it_who_asks_is_told_to_wait(operator, peer, world, monkeypatch):
     declare(peer)
     (schedule,) = world.vhost.schedules
-    stretch = Stretch()
+    stretch = SeqRanges()
     stretch.add(1, 7, 1)
     monkeypatch.setattr(MemoryLog, "fetch", lambda *_: None)
     schedule.restore([(0, False, stretch)], 1)

@@ -13,7 +13,7 @@ from pybroker.core.queue.dead_letter.retry import (
     RETRY_MS,
     RETRY_MS_MAX,
     TRIED_MESSAGES,
-    Staying,
+    Retry,
     obstacle,
 )
 from pybroker.message import Message
@@ -30,14 +30,14 @@ def message(index: int = 0, count: int = 1) -> Message:
 
 
 def test_nothing_is_due_that_was_not_tried(bench):
-    staying = Staying(bench.queue)
+    staying = Retry(bench.queue)
     staying.count([Entry(run_of([b"xyz"] * 3), range(3))])
     assert (0, 3, 9) == (len(staying), staying.messages, staying.octets)
     assert not staying.is_due(bench.queue, 1 << 40)
 
 
 def test_each_time_it_is_tried_later_until_something_goes_or_changes(bench):
-    staying, now_ms = Staying(bench.queue), 0
+    staying, now_ms = Retry(bench.queue), 0
     pauses = []
     for _ in range(8):
         staying.keep(message(), "rejected", now_ms)
@@ -57,7 +57,7 @@ def test_each_time_it_is_tried_later_until_something_goes_or_changes(bench):
 
 
 def test_with_many_of_them_those_behind_are_not_tried_and_all_keep_their_order(bench):
-    staying = Staying(bench.queue)
+    staying = Retry(bench.queue)
     line = deque([(Entry(run_of([b"xyz"] * 100), range(50, 100)), "rejected")])
     for i in range(TRIED_MESSAGES):
         assert not staying.stops(line)
@@ -72,7 +72,7 @@ def test_with_many_of_them_those_behind_are_not_tried_and_all_keep_their_order(b
 
 
 def test_what_is_tried_again_stays_in_front_of_those_behind(bench):
-    staying = Staying(bench.queue)
+    staying = Retry(bench.queue)
     run = run_of([b"xyz"] * 100)
     for i in range(TRIED_MESSAGES - 1):
         staying.keep(message(i, 100), "rejected", 0)
@@ -83,7 +83,7 @@ def test_what_is_tried_again_stays_in_front_of_those_behind(bench):
 
 
 def test_very_many_are_a_crowd(bench):
-    staying = Staying(bench.queue)
+    staying = Retry(bench.queue)
     run = run_of([b"x"])
     staying.count([Entry(run, range(1))] * CROWD_MESSAGES)
     assert not staying.crowded

@@ -1,4 +1,5 @@
-"""Departures: what left a queue for its dead letter exchange waits its turn, keeps its order, and tells its story."""
+"""DeadLetterQueue: what left a queue for its dead letter exchange waits its turn, keeps its order, and tells its
+story."""
 
 import sys
 from typing import Any

@@ -102,7 +102,7 @@ def test_messages_of_different_sizes_are_counted_to_the_octet(small):
 
 
 def test_those_of_one_size_are_one_element_and_those_of_any_one_each():
-    stretch = eviction.Stretch()
+    stretch = eviction.SeqRanges()
     eviction._add_sizes(stretch, 1, [5] * 900 + [6] * 100)
     assert 2 == len(stretch)
     eviction._add_sizes(stretch, 1_001, [7, 8, 8, 9])

@@ -5,15 +5,15 @@ from readers import run_of, seqs
 
 from pybroker.core.queue.paging.segments import WINDOW_MESSAGES, WINDOW_OCTETS, Away, Behind, fills_window
 from pybroker.run import Entry
-from pybroker.seq_ranges import Stretch
+from pybroker.seq_ranges import SeqRanges
 
 
 def entry(first: int, count: int = 1, size: int = 1) -> Entry:
     return Entry(run_of([b"x" * size] * count, first), range(count))
 
 
-def stretch(*ranges: tuple[int, int, int]) -> Stretch:
-    made = Stretch()
+def stretch(*ranges: tuple[int, int, int]) -> SeqRanges:
+    made = SeqRanges()
     for first, count, size in ranges:
         made.add(first, count, size)
     return made
@@ -72,6 +72,6 @@ def test_a_window_that_is_not_full_is_low_at_once():
 
 
 def test_spans_are_seqs_without_a_gap_whatever_the_sizes():
-    assert [] == list(Away(Stretch()).spans())
+    assert [] == list(Away(SeqRanges()).spans())
     found = Away(stretch((1, 2, 5), (3, 1, 9), (5, 1, 5), (6, 4, 1), (20, 1, 1))).spans()
     assert [(1, 3), (5, 9), (20, 20)] == list(found)
