@@ -1,4 +1,4 @@
-"""The two seams between the sockets and the doors: `Session`, one peer's protocol state, and `Turn`, who has output.
+"""The two interfaces between sockets and protocols: `Session`, one peer's protocol state, and `Turn`, pending work.
 
 A door (AMQP today) implements Session; `net/` drives it: readable -> `receive(data)`; once per loop turn
 `take_output()`. Neither knows the other's nouns: no sockets here, no frames there.

@@ -93,7 +93,7 @@ class AmqpChannel(ChannelState):
 
     @property
     def party(self) -> Party:
-        """Return what the firehose says about who publishes and consumes here."""
+        """Return the publisher and consumer of this channel as the firehose names them."""
         user = self.session.user
         return Party(self.session.name, self.number, user.name if user is not None else "")
 
@@ -214,7 +214,7 @@ class AmqpChannel(ChannelState):
             self.resume_consumers()
 
     def resume_consumers(self) -> None:
-        """Let those be served again who waited for flow, credit or outbox, a basic.get in the line among them."""
+        """Serve waiting consumers again, after flow, credit or outbox; also a basic.get among the replies."""
         if self.line is not None and self.line.calls:
             self.advance()
         super().resume_consumers()

@@ -42,7 +42,7 @@ def set_reply_to(channel: "AmqpChannel", single: Contents) -> None:
 
 
 def deliver_reply(publisher: "AmqpSession", route: Route, content: bytes) -> bool:
-    """Put a reply into the outbox of who waits for it; False if nobody does. Replies are never acknowledged."""
+    """Put a reply into the outbox of the waiting client; False without one. Replies are never acknowledged."""
     assert route.to_reply is not None
     channel: Any = publisher.broker.reply_consumers.get(route.to_reply)
     if channel is None:

@@ -243,7 +243,7 @@ def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:
 def _publish_each(
     channel: "AmqpChannel", route: Route, contents: Contents, receipt: Receipt, *, patient: bool
 ) -> tuple[int, int]:
-    """Publish messages whose way depends on their own properties, or on who can take them now, or is a long one.
+    """Publish messages whose route is long, or depends on their own properties or on the consumers of the moment.
 
     Return how many, which is all unless `patient`, and how many copies of them queues got.
     """

@@ -393,7 +393,7 @@ class AmqpSession(SessionState):
 
 @lru_cache(16)
 def _refusal(reply_code: int, reply_text: str) -> bytes:
-    """Return a connection.close for who was not let in; there are few, and a flood of each."""
+    """Return a connection.close for a refused login; there are few different ones, and a flood of each."""
     method = make_method(
         commands.Connection.Close, reply_code=reply_code, reply_text=reply_text, class_id=0, method_id=0
     )

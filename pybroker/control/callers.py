@@ -38,7 +38,7 @@ class Caller:
 
 
 class Callers:
-    """All of them, those that came first in front."""
+    """All callers, in the order in which they came."""
 
     __slots__ = ("_all",)
 

@@ -1,4 +1,4 @@
-"""The control socket: greets, checks who calls, reads requests, and sends what `execute.py` answers.
+"""The control socket: greets, checks callers, reads requests, and sends the answers of `execute.py`.
 
 One greenlet a caller. Rows are read off the nouns as fast as the peer reads, a slice at a time, so that neither 100,000
 queues nor a caller that stopped reading holds up a publisher: rows that nobody reads are not made.

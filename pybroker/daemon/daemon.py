@@ -99,7 +99,7 @@ class Daemon:
         self._exit_code = os.EX_OK
 
     def start(self) -> None:
-        """Open the control socket, then the listeners: who can connect can be served.
+        """Open the control socket, then the listeners: any client that can connect can be served.
 
         Raises:
             StartError: one of them cannot be opened; nothing stays open then.

@@ -1,7 +1,7 @@
 """The tool: a process that pybrokerctl starts for commands on files, so that the node's own does nothing for them.
 
 Speaks the control protocol on the socket it was given, for one request (pybroker-control(7)). It reads beside a node
-that holds its log still, or has a data folder for itself; it ends when who asked is gone.
+that holds its log still, or has a data folder for itself; it ends when its caller is gone.
 
     python -m pybroker.daemon.offline_tool FD NODE
 """

@@ -20,7 +20,7 @@ REST: Final = -64
 class BusyPoll:
     """An idle watcher: while it is active, the loop polls without waiting and calls it when there was nothing.
 
-    `working` is how many jobs of threads are under way; who gives them out counts them.
+    `working` is how many jobs of threads are under way; the caller that submits them counts them.
     """
 
     __slots__ = ("_credit", "_looks", "_watcher", "working")

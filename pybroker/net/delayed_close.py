@@ -74,5 +74,5 @@ class DelayedClose:
 
 
 def late_max() -> int:
-    """Return how many sockets may wait: they must leave file descriptors for those who are let in."""
+    """Return how many sockets may wait: they must leave file descriptors for accepted peers."""
     return min(LATE_MAX, descriptors.limit() // 8)

@@ -1,4 +1,4 @@
-"""Listener: one listening socket, TCP or Unix, and who it accepts."""
+"""Listener: one listening socket, TCP or Unix, and the connections that it accepts."""
 
 import errno
 import logging

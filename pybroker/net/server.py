@@ -146,7 +146,7 @@ class Server:
 
 
 def _handshakes_max() -> int:
-    """Return how many may be in their handshake: they must leave file descriptors for those who are through it."""
+    """Return how many may be in their handshake: they must leave file descriptors for peers that are through it."""
     return min(HANDSHAKES_MAX, descriptors.limit() // 4)
 
 

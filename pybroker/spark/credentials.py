@@ -1,4 +1,4 @@
-"""Which broker, and who we are: connection options -> the client's options.
+"""Address and credentials: connection options -> the client's options.
 
 Passwords stand in event logs and plans where they are given as options, so each may also be in a file. Files are read
 on the driver, when a query is planned; executors get their contents.

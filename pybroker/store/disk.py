@@ -183,7 +183,7 @@ class Disk:
                 self._names[file] = self._path(new)  # what its errors call it
 
     def unlink(self, name: str) -> None:
-        """Remove a file; who has it open may go on reading."""
+        """Remove a file; open files of it can still be read."""
         path = self._path(name)
         with _told("remove", path):
             path.unlink()

@@ -38,7 +38,7 @@ class Queue(NamedTuple):
 
 
 class Client(NamedTuple):
-    """A connection: who it is, and its octets per second; None where there is nothing to compare with yet."""
+    """A connection: its identity, and its octets per second; None if there is nothing to compare with yet."""
 
     pid: str
     peers: str

@@ -38,7 +38,7 @@ class Control(Receiver):
         self._rpc.call(lambda: self._link.send(octets), (commands.Connection.UpdateSecretOk,), timeout_s)
 
     def end(self, error: Exception) -> None:
-        """Wake who waits: the link has ended."""
+        """Wake waiting calls: the link has ended."""
         self.close_ok.set()
         self._rpc.fail(error)
 

@@ -1,4 +1,4 @@
 """One socket with its two threads, from the handshake until it is lost.
 
-Owns what is read and written, and holds back whoever is too fast. Does not know what a method means.
+Owns what is read and written, and holds back peers that are too fast. Does not know what a method means.
 """

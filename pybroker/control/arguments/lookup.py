@@ -69,7 +69,7 @@ def find_user(broker: "Broker", name: str) -> "User":
 
 
 def find_connections(broker: "Broker", name: str) -> list[Any]:
-    """Return those of this id or name, or called so by their clients. Raises Refused when there is none."""
+    """Return connections with this id or name, or so named by their clients. Raises Refused when there is none."""
     sessions: list[Any] = list(broker.sessions.values())
     found = [
         session

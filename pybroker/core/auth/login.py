@@ -158,7 +158,7 @@ class Logins:
         return True
 
     def tick(self) -> None:
-        """Tell of those that were not logged. Called about once a second."""
+        """Report refusals that were not logged. Called about once a second."""
         if self._refused > LINES_MAX:
             more = self._refused - LINES_MAX
             log.error("%d more logins were refused within a second", more)

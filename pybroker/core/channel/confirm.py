@@ -93,7 +93,7 @@ class ConfirmLine:
             out.append((True, upto, upto > done + 1))
 
     def _refuse(self, out: list[tuple[bool, int, bool]]) -> int:
-        """Answer those in front whose logs failed with one nack; return the last seq of them."""
+        """Answer the first publishes whose logs failed with one nack; return the last seq of them."""
         line = self.line
         while line and line[0][0].failed:
             line.popleft()

@@ -1,4 +1,4 @@
-"""A consumer of one queue: who it is, and how much it can take now.
+"""A consumer of one queue: its identity, and how much it can take now.
 
 The door subclasses it and implements `deliver`; nothing here knows frames.
 """
@@ -85,7 +85,7 @@ class Consumer:
         session.queued(self.deliver(run, indexes, deliveries, first_tag))
 
     def take_all(self, entries: "list[Entry]", count: int, now_ms: int) -> None:
-        """Do the same for many entries, `count` messages in all: what is counted is counted once."""
+        """Do the same for many entries, `count` messages in all, counting only once."""
         channel = self.channel
         tag = channel.next_tag
         channel.next_tag = tag + count

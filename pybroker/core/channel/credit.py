@@ -1,7 +1,7 @@
 """Credit: octets that one peer has had accepted and that are not on disk yet.
 
 A peer that is over the limit is not read, whether it asked for confirms or not. Counted by log and commit position, and
-looked at when more is accepted: a completed position costs nothing but for those who are stopped.
+looked at when more is accepted: a completed position costs nothing but for stopped sessions.
 """
 
 from typing import TYPE_CHECKING, Final

@@ -95,7 +95,7 @@ class SessionState(Session):
             self.user.sessions.pop(self, None)
 
     def count_channels(self, more: int) -> None:
-        """Count channels that were opened, or (below zero) are gone: who asks for one more may be one of very many."""
+        """Count channels that were opened, or (below zero) are gone: limits are checked without a walk over them."""
         assert self.user is not None
         self.user.channels += more
         self.broker.channels += more
@@ -179,7 +179,7 @@ class ChannelState:
 
     @property
     def party(self) -> "Party":
-        """Return what the firehose says of who consumes here."""
+        """Return the consumer of this channel as the firehose names it."""
         raise NotImplementedError
 
     def settle(self, batches: list[Batch]) -> None:
@@ -200,7 +200,7 @@ class ChannelState:
             self.resume_consumers()
 
     def ack_all(self, batches: list[Batch]) -> None:
-        """Acknowledge. While very many are settled in shares the peer is not read: what it sends then comes after."""
+        """Acknowledge. While very many are settled in shares the peer is not read: its next frames come after."""
         removal = settle(batches, self)
         if removal is not None:
             self.session.wait_for(removal, RequeueCause())
@@ -220,7 +220,7 @@ class ChannelState:
             self._credit_back(batch.consumer, len(batch.indexes))
 
     def credited(self) -> None:
-        """Let those go on that share the channel's limit: credit was given back."""
+        """Let consumers that share the channel's limit go on: credit was given back."""
         if self.prefetch_global:
             self.resume_consumers()
 

@@ -1,5 +1,4 @@
-"""TimedOutTags: tags of deliveries that timed out. Their messages went back to their queues; who had them may still
-answer.
+"""Tags of deliveries that timed out. Their messages went back to their queues; the consumer may still answer.
 
 Until then they count against what the consumer may hold: a consumer that is stuck gets nothing new in their place. A
 late acknowledgement settles nothing, since the message may be somebody else's by now, and is no error either: a closed

@@ -134,7 +134,7 @@ class Events(BackgroundTask):
 
     @property
     def audit(self) -> Take | None:
-        """Return who takes every event."""
+        """Return the receiver of every event."""
         return self._audit
 
     @audit.setter

@@ -1,4 +1,4 @@
-"""basic.get ([basic.get]), and those who wait until a head that is away is back, in the order in which they asked."""
+"""basic.get ([basic.get]), and gets that wait until an evicted head is back, in the order in which they came."""
 
 from collections import deque
 from typing import TYPE_CHECKING
@@ -47,7 +47,7 @@ def wait_for_head(queue: "Queue", call_back: "Callable[[], None]") -> bool:
 
 
 def answer(queue: "Queue") -> None:
-    """Call back those who waited, as far as there are heads for them; who asks meanwhile comes behind the others."""
+    """Call waiting gets back, as far as there are heads for them; gets that come meanwhile wait behind them."""
     waiting = queue.waiting
     while waiting and _is_at_hand(queue):
         waiting.popleft()()

@@ -1,7 +1,7 @@
 """Destinations of routes and bindings: a queue, or the schedule of a delayed exchange.
 
-The base knows where its messages are logged and whose turn it is. How messages are kept, who gets them and when is the
-business of each kind; it answers here what publishers, timers and a start ask of all of them.
+The base knows where its messages are logged and whose turn it is. Each kind decides how messages are kept and who gets
+them and when. This is the interface that publishers, timers and a start use for all kinds.
 """
 
 from typing import TYPE_CHECKING, ClassVar

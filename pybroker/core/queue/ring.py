@@ -135,7 +135,7 @@ class Consumers:
                 self.resume(heir)
 
     def forget(self) -> None:
-        """Let go of those that unsubscribed while they stood in a line: the queue is deleted, and they point at it."""
+        """Drop consumers that unsubscribed while they waited in line: the queue is deleted, and they point at it."""
         self._line, self._heirs = Line(), Line()
 
     def resume(self, consumer: "Consumer") -> None:

@@ -101,7 +101,7 @@ class Alarms:
         self._by_hand.add(here)
 
     def clear_by_hand(self, resource: str) -> None:
-        """Clear an alarm of our own node, also one that was set by hand; who measures may set it again."""
+        """Clear an alarm of our own node, also one that was set by hand; a measurement may set it again."""
         self._by_hand.discard((resource, self._settings.node_name))
         self.clear(resource)
 

@@ -50,7 +50,7 @@ def resident_octets(queue: "Destination") -> int:
 class Paging(BackgroundTask):
     """`tick` gives a budget, which is used up in the next turns, one page after the other.
 
-    While memory is short it is `pressing`: who publishes calls `take`. `_taken` has what each did since the last tick,
+    While memory is short it is `pressing`, and publishers call `take`. `_taken` has what each did since the last tick,
     and what it was ahead by then; `_stopped` the cause for which a session is not read.
     """
 
@@ -121,7 +121,7 @@ class Paging(BackgroundTask):
         self._part_octets = max(PUBLISHER_OCTETS_MIN, inflow // publishers)
 
     def _let_go(self) -> None:
-        """Have those read again who may send something."""
+        """Resume reading of sessions that may send again."""
         stopped, self._stopped = self._stopped, {}
         for session, cause in stopped.items():
             if self._taken.get(session, 0) > self._part_octets:

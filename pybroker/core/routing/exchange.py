@@ -26,8 +26,8 @@ class Exchange:
     """One exchange of a vhost. `alternate` is the one in force: the declared argument, else a policy's (A15).
 
     `exchanges_bound` counts the bindings that lead to exchanges, so that the router can see at a glance that none does.
-    It is `dynamic` if where a message goes is not told by its routing key alone: such routes are not kept.
-    `user` is the name of who declared it. `publish_in` and `publish_out` are added to by the publisher's side.
+    It is `dynamic` if where a message goes is not told by its routing key alone: such routes are not kept. `user` is
+    the name of the user that declared it. `publish_in` and `publish_out` are added to by the publisher's side.
     """
 
     TYPE: ClassVar[str] = ""

@@ -1,7 +1,6 @@
-"""InboundMessage: one message on its way through the exchanges, for those that look at more than key and headers, or
-keep it.
+"""One message on its way through the exchanges, for exchanges that look at more than key and headers, or keep it.
 
-Made where each message is routed by itself; whose route is kept needs none.
+Made only if each message is routed by itself; a message whose route is kept needs none.
 """
 
 from typing import NamedTuple

@@ -39,7 +39,7 @@ class DropCounts:
     def unroutable(
         self, vhost: "VHost", names: "Names", contents: "list[bytes]", reason: str, *, returned: bool
     ) -> None:
-        """Count messages that reached no queue: they were returned to who published them, or dropped."""
+        """Count messages that reached no queue: they were returned to the publisher, or dropped."""
         self._add(Loss(UNROUTABLE, reason, vhost, names, returned), len(contents), sum(map(len, contents)))
 
     def departed(self, queue: "Queue", entries: "list[Entry]", reason: str) -> None:

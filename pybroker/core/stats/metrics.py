@@ -36,7 +36,7 @@ def _by_name(*metrics: Metric) -> dict[str, Metric]:
 
 
 def sampled(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Return those that the telemetry's rows have, by their names there."""
+    """Return the metrics of the telemetry's rows, by their names there."""
     return {metric.sample: metric for metric in metrics.values() if metric.sample}
 
 

@@ -62,7 +62,7 @@ class Policies(BackgroundTask):
         return self._lists.get((vhost_name, component), NONE)
 
     def matching(self, noun: "Exchange | Queue", component: str) -> list[Policy]:
-        """Return those that fit a queue or exchange; the first one is in force."""
+        """Return the policies that match a queue or exchange; the first one is in force."""
         sort = _sort_of(noun)
         return [policy for policy in self.of(noun.vhost.name, component) if policy.matches(sort, noun.name)]
 

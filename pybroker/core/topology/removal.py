@@ -114,7 +114,7 @@ class Removals(BackgroundTask):
             self.wake_again()
 
     def finish(self) -> None:
-        """Have all of it gone now: for a stop, and for operators who want a name at once."""
+        """Finish all removals now: for a stop, and for operators who want a name at once."""
         while self.going:
             self.deliver(0)
 

@@ -111,7 +111,7 @@ class VHost:
     ) -> int:
         """Remove a queue and its messages; return how many were ready. Call back when its bindings are gone too.
 
-        Its consumers are notified. Without a `cause` it is who asks for what happens now.
+        Its consumers are notified. The default `cause` is the one of the current context.
         """
         if queue.deleted:
             return 0

@@ -27,7 +27,7 @@ class Watch:
         self._changed = Event()
 
     def run(self) -> None:
-        """Check for ever; who checks in between, because a limit changed, changes when the next look is due."""
+        """Check for ever; a check in between, because a limit changed, moves the next one."""
         while True:
             self._changed.clear()
             if self._changed.wait(self.pause_ms / 1000):

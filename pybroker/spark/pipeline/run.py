@@ -51,7 +51,7 @@ class Run(NamedTuple):
     quiet: bool = False
 
     def say(self, text: str) -> None:
-        """Tell who waits how far it is."""
+        """Tell waiting people of progress."""
         if not self.quiet:
             sys.stderr.write(f"{text}\n")
             sys.stderr.flush()

@@ -1,7 +1,7 @@
 """The tables: columns with their types and meaning, keys, and for how long they are kept.
 
 `RAW` are those that the daemon's lines become, one row a line; `ROLLED_UP` are made of these. Loads no pyspark, so that
-who only wants to know what there is need not wait for it. Version 1 of the lines; a line of a later one is bad data.
+callers that only want the schemas need not wait for it. Version 1 of the lines; a line of a later one is bad data.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple

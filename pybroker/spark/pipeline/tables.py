@@ -6,7 +6,7 @@
     _state.json                           which journal files are in, when each date was made, how the last runs went
     .staging/                             what is not finished
 
-A date is replaced whole, by renaming: who reads meanwhile has the old files or the new ones. One process at a time has
+A date is replaced whole, by renaming: a reader meanwhile has the old files or the new ones. One process at a time has
 the warehouse (`lock`). Knows no Spark but `read`.
 """
 

@@ -68,17 +68,17 @@ class BatchWriter(_Writer, DataSourceArrowWriter):
     """A batch query's."""
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Do nothing: what tasks published is there already."""
+        """Do nothing: the tasks have published already."""
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Do nothing: what was published cannot be taken back."""
+        """Do nothing: published messages cannot be taken back."""
 
 
 class StreamWriter(_Writer, DataSourceStreamArrowWriter):
     """A streaming query's."""
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Do nothing: what tasks published is there already."""
+        """Do nothing: the tasks have published already."""
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Do nothing: what was published cannot be taken back."""
+        """Do nothing: published messages cannot be taken back."""

@@ -50,7 +50,7 @@ class Index:
     def add(self, seq: int, offset: int) -> int:
         """Learn where the record lies that begins with this message: a point, if the one before is far enough away.
 
-        Return the lowest offset of the next point: who adds many need not tell of what is before it.
+        Return the lowest offset of the next point: callers may skip records before it.
         """
         offsets = self.offsets
         if not offsets or offset - offsets[-1] >= INDEX_EVERY_OCTETS:

@@ -1,7 +1,7 @@
 """Epoch: the random number that the crc of each record of a log begins from (format.py: seed), and where it is known.
 
-A publisher who cannot read the disk does not know it: octets of a message that look like a record are none, also
-where damage has the scan look for the next one octet by octet. It is drawn when the log is begun, and never again; each
+A publisher that cannot read the disk does not know it: octets of a message that look like a record are none, also where
+damage has the scan look for the next one octet by octet. It is drawn when the log is begun, and never again; each
 segment says it in its header and each checkpoint too. A log begins with a checkpoint, so that it stands in two places
 as soon as there is a record.
 """

@@ -1,4 +1,4 @@
-"""audit: the last entries of the audit log: who did what from where, and why something is gone."""
+"""audit: the last entries of the audit log: what was done, by whom and from where, and why something is gone."""
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 

@@ -38,7 +38,7 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> dict[str, Any]:
-    """Return who is held back, with each cause; the alarms; and who was the last if nobody is. Raises Refused."""
+    """Return connections that are held back, with each cause, and alarms; else the last connection. Raises Refused."""
     broker = node.broker
     sessions = cast("list[AmqpSession]", list(broker.sessions.values()))
     if args.connection is not None:

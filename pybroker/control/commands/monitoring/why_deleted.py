@@ -1,4 +1,4 @@
-"""why_deleted: when a queue vanished, why, and who did it. The audit log knows.
+"""why_deleted: when a queue vanished, why, and by whose action. The audit log knows.
 
 A transient queue is not deleted when the node ends: it is just gone after the next start. This is reported too, if the
 queue's declaration is in the log.

@@ -1,4 +1,4 @@
-"""check_if_cluster_has_classic_queue_mirroring_policy: health check, for who moves on from mirrored queues."""
+"""check_if_cluster_has_classic_queue_mirroring_policy: health check, for leaving mirrored queues."""
 
 from pybroker.control.spec import EX_UNAVAILABLE, Command, NoArgs, Node, Refused
 

@@ -23,7 +23,7 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> "Iterable[Policy]":
-    """Return those that fit; the first one is in force. Raises Refused."""
+    """Return matching policies; the first one is in force. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     noun = find_queue(vhost, args.name) if args.object_type == "queue" else find_exchange(vhost, args.name)
     return node.broker.policies.matching(noun, "policy")

@@ -81,7 +81,7 @@ class Retry:
         return True
 
     def next_line(self) -> "deque[Departing]":
-        """Give those away that wait behind others, if not too many of these are left."""
+        """Return the messages that wait behind others, unless too many of these are left."""
         if self.full:
             return deque()
         line, self.behind = self.behind, deque()
@@ -100,7 +100,7 @@ class Retry:
         return now_ms >= self._due_ms or self._generation != queue.vhost.generation or queue.deleted
 
     def take(self, queue: "Queue") -> "deque[Departing]":
-        """Give those back to the queue's line that could not go; the others wait for what becomes of them."""
+        """Return messages that could not be forwarded, to be tried again; the others wait for the result."""
         if self._generation != queue.vhost.generation:
             self._generation = queue.vhost.generation
             self._pause_ms = RETRY_MS

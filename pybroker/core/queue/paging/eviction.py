@@ -200,14 +200,14 @@ def refill(queue: "Queue", level: "Level") -> None:
 
 
 def peek(queue: "Queue", level: "Level") -> None:
-    """Read no more than the head, for who only looks at it: so many queues may be looked at that memory is none."""
+    """Read no more than the head, for callers that only look at it: very many queues may be looked at at once."""
     behind = level.behind
     if behind is not None and not behind.fetching and level.head() is None:
         ask(queue, level, behind, 1)
 
 
 def ask(queue: "Queue", level: "Level", behind: "Behind", messages: int) -> None:
-    """Have up to `messages` read that come first of those that are away, at least one of them."""
+    """Have the first evicted messages read, up to `messages` of them and at least one."""
     group: list[Away] = []
     octets = FETCH_OCTETS * max(1, behind.ahead)
     for at, part in enumerate(behind.parts):

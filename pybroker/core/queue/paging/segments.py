@@ -83,7 +83,7 @@ class Behind:
         self.low_seq = 0
 
     def entries(self) -> "Iterator[Entry]":
-        """Yield those whose contents are in memory."""
+        """Yield the entries whose contents are in memory."""
         for part in self.all_parts():
             if not isinstance(part, Away):
                 yield part
