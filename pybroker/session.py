@@ -48,23 +48,22 @@ class Turn:
 class Session:
     """One peer. `net/connection.py` calls; the door answers.
 
-    Invariants: after `finished` the socket is closed once the output is written, with `cut` at once: nobody reads it.
-    With `answer_at_ms` the last output is not written before that, and the session is let go at once.
-    `read_octets` is how much the door wants per turn at most (its share); `readable` False
-    means do not read at all (flow control). While `held_by.backlogged` it is scheduled to read `held_octets` now and
-    then only. While it is `behind` with what it received, `receive(b"")` is called, a turn later, instead of reading.
-    `link` is the driver's own, and nobody else's.
+    Invariants: after `finished` the socket is closed once the output is written, with `close_now` at once: nobody reads
+    it. With `answer_at_ms` the last output is not written before that, and the session is let go at once. `read_octets`
+    is how much the door wants per turn at most (its share); `readable` False means do not read at all (flow control).
+    While `throttled_by.backlogged` it is scheduled to read `held_octets` now and then only. While it is `input_pending`
+    with what it received, `receive(b"")` is called, a turn later, instead of reading. `link` is the driver's own, and
+    nobody else's.
     """
 
     __slots__ = (
         "answer_at_ms",
-        "behind",
+        "close_now",
         "closing",
-        "cut",
         "dirty",
         "finished",
-        "held_by",
         "held_octets",
+        "input_pending",
         "link",
         "read_octets",
         "readable",
@@ -72,20 +71,21 @@ class Session:
         "recv_octets",
         "send_count",
         "send_octets",
+        "throttled_by",
         "turn",
     )
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
-        self.behind = False
+        self.input_pending = False
         self.readable = True
         self.closing = False
         self.finished = False
         self.answer_at_ms = 0
-        self.cut = False
+        self.close_now = False
         self.dirty = False
         self.link: Any = None
-        self.held_by: Any = None
+        self.throttled_by: Any = None
         self.held_octets = 0
         self.read_octets = 0
         self.recv_octets = 0

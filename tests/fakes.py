@@ -65,7 +65,9 @@ class World:
                 if session in self.peers:
                     self.peers[session].read(octets)
                 session.output_sent(0)
-            behind = [session for session in self.peers if session.behind and session.readable and not session.finished]
+            behind = [
+                session for session in self.peers if session.input_pending and session.readable and not session.finished
+            ]
             for session in behind:
                 session.receive(b"")
             if not turn.sessions and not turn.queues and not behind:

@@ -25,7 +25,7 @@ def tick(session: "AmqpSession") -> None:
     """Do what is due by the clock."""
     now_ms = session.broker.clock.now_ms
     if session.state is not State.RUNNING:
-        if now_ms >= session.deadline_ms and not session.cut:
+        if now_ms >= session.deadline_ms and not session.close_now:
             session.cut_off("timeout waiting for connection.close-ok" if session.closing else "handshake_timeout")
         return
     if not session.readable:

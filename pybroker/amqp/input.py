@@ -37,9 +37,9 @@ def receive(session: "AmqpSession", data: bytes) -> None:
         session.recv_octets += len(data)
         session.recv_count += 1
     session.last_recv_ms = now_ms = session.broker.clock.now_ms
-    if session.deaf:
+    if session.input_broken:
         return
-    session.behind = False
+    session.input_pending = False
     session.work = 0
     session.until_ms = now_ms + session.turn.receive_ms
     position = 0
@@ -54,17 +54,17 @@ def receive(session: "AmqpSession", data: bytes) -> None:
                     position += len(rest)
             else:
                 data = rest + data
-        if not session.behind:
+        if not session.input_pending:
             position = _receive(session, data, position)
     except AmqpError as error:
-        session.deaf = True
+        session.input_broken = True
         session.fail(error)
         return
     if session.confirming:
         for channel in session.confirming:
             channel.send_confirms()
         session.confirming.clear()
-    if session.sharing is not None and not session.behind:
+    if session.sharing is not None and not session.input_pending:
         share(session, session.sharing, session.sharing_octets)
         session.sharing = None
     if position < len(data) and not session.finished:
@@ -74,7 +74,8 @@ def receive(session: "AmqpSession", data: bytes) -> None:
 def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
     """Process what is complete in `data` from `position` on; return where the rest begins.
 
-    Stops earlier, and leaves the session `behind`, when its share of the turn is spent or its peer does not read.
+    Stops earlier, and leaves the session `input_pending`, when its share of the turn is spent or its peer does not
+    read.
 
     Raises FrameError (501) where the octets are no frames. Errors of a good frame are answered here, so that the next
     frames are still understood: the peer's connection.close-ok.
@@ -93,16 +94,16 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
         position = 8
     message_max = session.broker.settings.message_octets_max
     session.read_octets = session.portion_octets
-    session.held_by = None
+    session.throttled_by = None
     if session.events:
         _apply_all(session)
-    while position < end and not session.finished and not session.behind:
+    while position < end and not session.finished and not session.input_pending:
         if not session.assembling and session.state is State.RUNNING:
             position = scan(data, position, session.routes, session.scan_octets_max, message_max, session.events)
             if session.events:
                 session.whole_at = session.recv_octets - (end - position)
                 _apply_all(session)
-            if position >= end or session.behind:
+            if position >= end or session.input_pending:
                 break
             if is_unfinished(data, position, session.routes, session.scan_octets_max, message_max):
                 break  # with what comes next it is one of a run, which costs a tenth of reading its frames here
@@ -118,14 +119,14 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
         except StillLeavingError as error:
             # Its name can be used again soon: the method is read once more then, and what is behind it waits.
             session.wait_for(error.removal)
-            session.behind = True
+            session.input_pending = True
             break
         except AmqpError as error:
             session.fail(error)
         position = stop + 1
         session.work += METHOD_WORK
         if not session.readable or (session.work > WORK_MAX and session.spent()):
-            session.behind = position < end
+            session.input_pending = position < end
     return position
 
 
@@ -148,14 +149,14 @@ def _apply_all(session: "AmqpSession") -> None:
             if left is not None:
                 at -= 1
                 events[at] = left
-                session.behind = True
+                session.input_pending = True
                 break
             if not session.readable or (session.work > WORK_MAX and session.spent()):
-                session.behind = at < len(events)
+                session.input_pending = at < len(events)
                 break
     except AmqpError as error:
         session.fail(error)
-    if session.behind:
+    if session.input_pending:
         del events[:at]
     else:
         events.clear()

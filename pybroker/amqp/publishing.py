@@ -194,7 +194,7 @@ def share(session: "AmqpSession", route: Route, each: int) -> None:
         session.read_octets = most - cut
     for queue in route.queues:
         if queue.backlogged:
-            session.held_by = queue
+            session.throttled_by = queue
             session.held_octets = max(SHARE_OCTETS, each)
             return
 

@@ -63,11 +63,11 @@ class AmqpSession(SessionState):
         "confirming",
         "connected_at_ms",
         "deadline_ms",
-        "deaf",
         "events",
         "frame_octets_max",
         "heartbeat_s",
         "host",
+        "input_broken",
         "last_recv_ms",
         "last_send_ms",
         "outbox",
@@ -118,7 +118,7 @@ class AmqpSession(SessionState):
         self.last_recv_ms = self.last_send_ms = now_ms
         self.unread_ms = now_ms - GRACE_MS  # when a tick last found that the peer is not read
         self.rest = b""
-        self.deaf = False  # a frame was cut wrong: where the next one begins is not known
+        self.input_broken = False  # a frame was cut wrong: where the next one begins is not known
         self.told_blocked = False
         self.routes: dict[bytes, Route] = {}
         self.events: list[Event] = []  # what the scanner found and is not done yet
@@ -282,7 +282,7 @@ class AmqpSession(SessionState):
     def cut_off(self, reason: str) -> None:
         """Have the socket closed at once: a peer that is silent or does not answer does not read either."""
         self.finish(reason)
-        self.cut = True
+        self.close_now = True
 
     def peer_gone(self, reason: str) -> None:
         """Learn that the socket is closed."""
@@ -302,7 +302,7 @@ class AmqpSession(SessionState):
         self.credit.end()
         self.broker.beating.pop(self, None)
         self.state = after(self.state, END)
-        self.closing = self.finished = self.cut = True
+        self.closing = self.finished = self.close_now = True
         self.outbox.clear()
         self.rest = b""
         if self.link is not None:

@@ -81,10 +81,10 @@ class Connection:
         transport = self._transport
         if transport is None:
             return
-        if not session.readable or session.behind:
+        if not session.readable or session.input_pending:
             transport.stop_reading()
             self._listen()
-        elif session.held_by is not None:
+        elif session.throttled_by is not None:
             self.held = True
             transport.stop_reading()
             turn.hold(self)
@@ -95,7 +95,7 @@ class Connection:
         transport = self._transport
         if transport is None or not self.session.readable:
             return
-        if transport.buffered and not self.session.behind:
+        if transport.buffered and not self.session.input_pending:
             transport.start_reading(self._on_readable)
             self._read(transport)
             return
@@ -108,7 +108,7 @@ class Connection:
         """Read again if the queue that held this publisher has caught up; tell whether it is held no longer."""
         if self._transport is None:
             return True
-        if self.session.held_by is not None and self.session.held_by.backlogged:
+        if self.session.throttled_by is not None and self.session.throttled_by.backlogged:
             return False
         self._read_again()
         return True
@@ -128,7 +128,7 @@ class Connection:
         transport = self._transport
         if transport is None or self.held or not self.session.readable:
             return
-        if self.session.behind or transport.buffered:
+        if self.session.input_pending or transport.buffered:
             self.held = True
             transport.stop_reading()
             self._server.turn.later(self)
@@ -139,7 +139,7 @@ class Connection:
         """Send what the session has; close the socket when that was its last word."""
         if self._transport is None:
             return
-        if self.session.answer_at_ms and self.session.finished and not self.session.cut:
+        if self.session.answer_at_ms and self.session.finished and not self.session.close_now:
             self._answer_late(b"".join(map(bytes, (*self._pending, *self.session.take_output()))))
             return
         if not self._pending:
@@ -166,7 +166,7 @@ class Connection:
             # Also while output waits: a peer that writes may not read before it has been read.
             if not self._transport.reading:
                 self._listen()
-        elif session.cut:
+        elif session.close_now:
             self._cut()
         elif not self._pending:
             self._drain()

@@ -47,7 +47,7 @@ def test_a_peer_that_sends_but_never_reads_is_cut_off_after_thirty_seconds(world
         world.clock.advance(1_000)
         session.receive(b"\x08\0\0\0\0\0\0\xce")
         session.tick()
-        assert session.cut == (cut and seconds >= 30)
+        assert session.close_now == (cut and seconds >= 30)
     assert not session.outbox  # no heartbeats gather behind what it does not read
 
 
@@ -66,7 +66,7 @@ def test_a_silent_peer_is_cut_off_after_two_intervals(world):
     ticks(world, 1)
     assert (True, True, "missed heartbeats from client, timeout: 5s") == (
         peer.session.finished,
-        peer.session.cut,
+        peer.session.close_now,
         peer.session.reason,
     )
 
@@ -113,7 +113,7 @@ def test_a_handshake_has_its_time(world, octets):
     world.advance(9_999)
     assert not peer.session.finished
     world.advance(1)
-    assert (True, True) == (peer.session.finished, peer.session.cut)
+    assert (True, True) == (peer.session.finished, peer.session.close_now)
     assert "handshake_timeout" == peer.session.reason
 
 
@@ -138,13 +138,13 @@ def test_a_close_waits_for_its_answer_and_no_longer(world, peer):
     assert (320, "CONNECTION_FORCED - maintenance") == (close.reply_code, close.reply_text)
     assert ("closing", False) == (peer.session.state, peer.session.finished)
     world.advance(10_000)
-    assert ("closed", True, True) == (peer.session.state, peer.session.finished, peer.session.cut)
+    assert ("closed", True, True) == (peer.session.state, peer.session.finished, peer.session.close_now)
 
 
 def test_an_answered_close_is_over_at_once(world, peer):
     peer.session.close(320, "maintenance")
     peer.send(Connection.CloseOk(), channel=0)
-    assert ("closed", True, True) == (peer.session.state, peer.session.finished, peer.session.cut)
+    assert ("closed", True, True) == (peer.session.state, peer.session.finished, peer.session.close_now)
 
 
 def test_who_has_not_logged_in_has_less_time_for_it(world):

@@ -171,7 +171,7 @@ def test_f42_a_session_given_up_by_another_tells_its_own_driver(world):
     owner.declare("mine", exclusive=True)
     owner.session.link = SimpleNamespace(peer_alive=lambda: False)
     other.send_octets(frame.marshal(Queue.Declare(queue="mine", exclusive=True), 1))
-    assert (True, True) == (owner.session.finished, owner.session.cut)
+    assert (True, True) == (owner.session.finished, owner.session.close_now)
     assert owner.session in world.turn.sessions
     world.run()
     assert isinstance(other.next(), Queue.DeclareOk)

@@ -64,11 +64,11 @@ def test_a_publisher_is_held_by_the_queue_whose_consumers_are_behind(world, peer
     other.consume("q")
     world.run()
     peer.send_octets(publish(1, "", "q", b"x"))
-    assert world.vhost.queues["q"] is peer.session.held_by
+    assert world.vhost.queues["q"] is peer.session.throttled_by
     assert 4_096 == peer.session.held_octets
     world.clock.advance(1_000)  # the consumer is stuck, not busy: holding the publisher would not help it
     peer.send_octets(publish(1, "", "q", b"x"))
-    assert peer.session.held_by is None
+    assert peer.session.throttled_by is None
 
 
 # -- a turn's share ---------------------------------------------------------------------------------------------------
@@ -80,11 +80,11 @@ def test_replies_that_the_peer_does_not_read_stop_the_rest_of_a_chunk(world, pee
     peer.publish("", "q", bytes(100_000))
     asked = [[Basic.Get(queue="q"), Basic.Nack(tag, requeue=True)] for tag in range(1, 101)]
     peer.session.receive(b"".join(pamqp_frame.marshal(f, 1) for pair in asked for f in pair))
-    assert (False, True) == (peer.session.readable, peer.session.behind)
+    assert (False, True) == (peer.session.readable, peer.session.input_pending)
     assert REPLY_OCTETS_MAX < peer.session.send_pend < REPLY_OCTETS_MAX + 200_000
     world.run()
     assert list(range(1, 101)) == [message.method.delivery_tag for message in peer.take()]
-    assert not peer.session.behind
+    assert not peer.session.input_pending
 
 
 def declares(count: int) -> bytes:
@@ -94,7 +94,7 @@ def declares(count: int) -> bytes:
 def test_what_costs_more_than_a_share_of_the_turn_goes_on_in_the_next(world, peer, monkeypatch):
     monkeypatch.setattr(type(world.clock), "refresh", lambda clock: clock.advance(RECEIVE_MS))
     peer.send_octets(declares(500))
-    assert peer.session.behind
+    assert peer.session.input_pending
     assert 0 < len(world.vhost.queues) < 500
     world.run()
     assert [f"q{i}" for i in range(500)] == list(world.vhost.queues)
@@ -109,7 +109,7 @@ def test_one_publish_to_very_many_bounded_queues_is_interrupted_too(world, peer,
     peer.take()
     monkeypatch.setattr(type(world.clock), "refresh", lambda clock: clock.advance(RECEIVE_MS))
     peer.send_octets(publish(1, "amq.fanout", "", b"x") * 50)
-    assert peer.session.behind
+    assert peer.session.input_pending
     assert 1 < world.vhost.queues["q99"].messages_ready < 51
     world.run()
     assert [51] * 100 == [queue.messages_ready for queue in world.vhost.queues.values()]
@@ -133,7 +133,7 @@ def test_a_chunk_for_queues_that_look_at_each_message_is_published_in_parts(worl
     chunk = b"".join(publish(1, "", "q", b"%d" % i) for i in range(count - 1))
     monkeypatch.setattr(type(world.clock), "refresh", lambda clock: clock.advance(RECEIVE_MS))
     peer.session.receive(chunk)
-    assert (1 + SLOW_MESSAGES, True) == (world.broker.published, peer.session.behind)
+    assert (1 + SLOW_MESSAGES, True) == (world.broker.published, peer.session.input_pending)
     peer.session.receive(b"")
     assert 1 + 2 * SLOW_MESSAGES == world.broker.published
     world.run()

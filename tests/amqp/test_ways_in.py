@@ -61,7 +61,7 @@ class Rig:
     def feed(self, chunks: list[bytes]) -> None:
         for chunk in chunks:
             self.peer.send_octets(chunk)
-            while self.peer.session.behind:
+            while self.peer.session.input_pending:
                 self.peer.send_octets(b"")
         self.world.run()
 

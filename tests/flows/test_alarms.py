@@ -220,7 +220,7 @@ def test_a_blocked_peer_that_is_gone_is_noticed(world, peer):
     blocked(world, peer)
     peer.session.link = Link()
     world.advance(1_000)
-    assert peer.session.cut
+    assert peer.session.close_now
 
 
 def test_who_is_told_to_close_is_read_again_for_its_answer(world, peer):

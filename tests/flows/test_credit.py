@@ -68,7 +68,7 @@ def test_flow_is_shown_for_some_seconds_after(world, peer, log):
 
 def test_what_came_meanwhile_is_done_when_reading_resumes(world, peer, log):
     publish(peer, 5, log)
-    peer.session.behind = True
+    peer.session.input_pending = True
     peer.session.rest = b"\x08\0\0\0\0\0\0\xce"
     world.run()
     assert peer.session.rest

@@ -233,7 +233,7 @@ def test_a_held_publisher_is_read_now_and_then_until_the_consumers_have_caught_u
 
     def receive(self, data):
         original(self, data)
-        self.held_by, self.held_octets = behind, 1_000
+        self.throttled_by, self.held_octets = behind, 1_000
 
     monkeypatch.setattr(type(session), "receive", receive)
     writer.send(*publish())
