@@ -56,7 +56,8 @@ _RECOVERABLE: Final = frozenset({320, 506, 541})
 class Connection(Listeners):
     """An AMQP connection. Made by `connect`; as a context manager it closes at the end.
 
-    Handlers (`on_...`) are called on the executor, one at a time and in order, never by the reader.
+    Handlers (`on_...`) are called on the executor, one at a time and in order, never by the reader. A connection that
+    is left open is closed when the program ends; a signal that kills it loses the publishes of the last milliseconds.
     """
 
     def __init__(
