@@ -23,7 +23,11 @@ READING_MS: Final = 500
 
 
 class DelayedClose:
-    """Owned by the server. Each entry: when (ms), its number, the transport, octets to send (None: they were)."""
+    """Owned by the server. Each entry: when (ms), its number, the transport, octets to send.
+
+    With no octets the sending side is shut down, which some clients take for a reset if it comes right behind the
+    answer; with None the transport is closed.
+    """
 
     def __init__(self, loop: Any, clock: "Clock") -> None:
         self._clock = clock
@@ -38,7 +42,7 @@ class DelayedClose:
         """Take a transport over, and send `octets` when it is time; without any it is only closed then."""
         if len(self._entries) >= late_max():
             self._answer(heapq.heappop(self._entries), None)
-        heapq.heappush(self._entries, (at_ms, next(self._numbers), transport, octets))
+        heapq.heappush(self._entries, (at_ms, next(self._numbers), transport, octets or None))
         if not self._timer.active:
             self._timer.start(self._tick)
 
@@ -51,16 +55,18 @@ class DelayedClose:
         if not entries:
             self._timer.stop()
 
-    def _answer(self, entry: "tuple[int, int, Transport, bytes | None]", close_ms: int | None) -> None:
-        """Say what is to be said; keep the transport until `close_ms`, or close it."""
+    def _answer(self, entry: "tuple[int, int, Transport, bytes | None]", next_ms: int | None) -> None:
+        """Do what is due, and the next step at `next_ms`; without a time do all of it now."""
         _, _, transport, octets = entry
         try:
             if octets:
                 transport.send([octets])  # it fits: nothing else was sent but a greeting
+            if octets is not None and (next_ms is None or not octets):
                 transport.finish()
-                if close_ms is not None:
-                    heapq.heappush(self._entries, (close_ms, next(self._numbers), transport, None))
-                    return
+            if octets is not None and next_ms is not None:
+                following = b"" if octets else None
+                heapq.heappush(self._entries, (next_ms, next(self._numbers), transport, following))
+                return
         except OSError:
             pass  # it has gone
         transport.close()

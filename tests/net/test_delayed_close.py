@@ -78,14 +78,17 @@ def test_each_is_answered_at_its_time_and_closed_after_it_could_read(late, timer
     assert (heard(first), heard(second)) == (None, None)
     clock.advance(1_000)
     timer.tick()
-    assert (heard(first), heard(first), heard(second)) == (b"never", b"", None)
+    # Some clients handle the end of the stream before what they have read.
+    assert (heard(first), heard(first), heard(second)) == (b"never", None, None)
     first.send(b"a farewell that nobody reads")
     clock.advance(module.READING_MS)
     timer.tick()
+    assert (heard(first), len(late)) == (b"", 2)
     clock.advance(1_000)
     timer.tick()
-    clock.advance(module.READING_MS)
-    timer.tick()
+    for _ in range(2):
+        clock.advance(module.READING_MS)
+        timer.tick()
     assert (heard(second), len(late), timer.active) == (b"no", 0, False)
     for each in (first, second):
         each.close()

@@ -2,6 +2,7 @@
 
 import secrets
 from base64 import b64encode, urlsafe_b64encode
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
@@ -21,6 +22,7 @@ from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
+    from pybroker.core.topology.removal import Removal
 
 
 def basic_qos(channel: "AmqpChannel", method: Any) -> None:
@@ -161,15 +163,29 @@ def basic_reject(channel: "AmqpChannel", method: Any) -> None:
 
 def basic_recover_async(channel: "AmqpChannel", method: Any) -> None:
     """Requeue everything unacknowledged [basic.recover-async]."""
+    _requeue_all(channel, method)
+
+
+def _requeue_all(channel: "AmqpChannel", method: Any) -> "Removal | None":
+    """Requeue everything unacknowledged; return what an answer has to wait for, if any."""
     if not method.requeue:
         raise MethodNotImplemented("requeue=false")
     batches = list(channel.unacked)
     channel.unacked.clear()
     channel.late(1, TAG_MAX)
-    channel.give_back(batches, requeue=True)
+    return channel.give_back(batches, requeue=True)
 
 
 def basic_recover(channel: "AmqpChannel", method: Any) -> None:
-    """Requeue everything unacknowledged, and say so [basic.recover]."""
-    basic_recover_async(channel, method)
-    channel.send(make_method(commands.Basic.RecoverOk))
+    """Requeue everything unacknowledged, and say so when all of it is back [basic.recover]."""
+    removal = _requeue_all(channel, method)
+    if removal is None:
+        _recovered(channel)
+    else:
+        removal.call_backs.append(partial(_recovered, channel))
+
+
+def _recovered(channel: "AmqpChannel") -> None:
+    """Answer, unless the channel or its connection ended meanwhile."""
+    if channel.session.channels.get(channel.number) is channel and not channel.closing:
+        channel.send(make_method(commands.Basic.RecoverOk))

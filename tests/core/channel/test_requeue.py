@@ -313,6 +313,30 @@ def test_recovered_messages_come_in_order_behind_the_answer(held):
     assert [str(i).encode() for i in range(7)] == [content.body for content in contents]
 
 
+def test_recover_is_answered_when_all_is_back(held, monkeypatch):
+    world, peer = held
+    peer.call(Basic.Cancel("c"))
+    queue, send, told = world.vhost.queues["q"], channel.AmqpChannel.send, []
+
+    def note(self, method):
+        told.append((method.name, queue.messages_ready))
+        send(self, method)
+
+    monkeypatch.setattr(channel.AmqpChannel, "send", note)
+    peer.send(Basic.Recover(True))
+    assert [("Basic.RecoverOk", 8)] == told
+
+
+def test_a_channel_that_ends_meanwhile_is_not_answered(held):
+    world, peer = held
+    peer.call(Basic.Cancel("c"))
+    recover, other = world.connect(), world.vhost.queues["q"]
+    recover.consume("q", "d")
+    peer.send(Basic.Recover(True), Channel.Close(200, "", 0, 0))
+    assert ["Basic.RecoverOk", "Channel.CloseOk"] == [method.name for method in peer.take()]
+    assert 8 == other.messages_ready + other.messages_unacknowledged
+
+
 def test_a_channel_is_closed_when_all_is_back(held):
     world, peer = held
     other = world.connect()
