@@ -45,6 +45,8 @@ class Connection:
         """Have the session do what the peer sent, this turn's share at most; tell whether there was anything."""
         session, turn = self.session, self._server.turn
         turn.readers += 1
+        if turn.readers > turn.sharers:
+            turn.share(turn.readers)
         try:
             data = transport.receive(min(session.read_octets, turn.large_octets) or turn.read_octets)
         except BlockingIOError:

@@ -48,7 +48,6 @@ class LoopCycle(Turn):
         "_loop",
         "_pause",
         "_scheduled",
-        "_sharers",
         "_soon",
         "_timer",
         "broker",
@@ -57,6 +56,7 @@ class LoopCycle(Turn):
         "read_octets",
         "readers",
         "reading",
+        "sharers",
     )
 
     def __init__(self, clock: "Clock") -> None:
@@ -64,7 +64,7 @@ class LoopCycle(Turn):
         self.clock = clock
         self.broker: Broker | None = None
         self.readers = 0  # connections that were read in this turn
-        self._sharers = 0  # how many there were when the shares were computed last
+        self.sharers = 0  # how many there were when the shares were computed last
         self.read_octets = READ_OCTETS_MAX  # an equal share for each of as many as there were last time
         self._loop: Any = gevent.get_hub().loop
         self._timer: Any = None
@@ -127,8 +127,8 @@ class LoopCycle(Turn):
         readers = self.readers
         self._ended = 0
         if readers:
-            if readers != self._sharers:
-                self._share(readers)
+            if readers != self.sharers:
+                self.share(readers)
             self.readers = 0
         self.woken = True  # what follows needs no call back to be asked for
         # Before the deliveries: the disk works while they are made.
@@ -152,9 +152,9 @@ class LoopCycle(Turn):
         if self._held:
             self._release()
 
-    def _share(self, readers: int) -> None:
+    def share(self, readers: int) -> None:
         """Give each of so many connections an equal share of a turn."""
-        self._sharers = readers
+        self.sharers = readers
         self.read_octets = min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers))
         self.large_octets = max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers)
         self.receive_ms = max(1, RECEIVE_MS // readers)
@@ -171,6 +171,8 @@ class LoopCycle(Turn):
         self._again.clear()
         self._close_some()
         behind, self._behind = self._behind, []
+        if len(behind) > self.sharers:
+            self.share(len(behind))
         for connection in behind:
             try:
                 connection.go_on()

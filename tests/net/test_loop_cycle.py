@@ -9,6 +9,7 @@ from pamqp import body, commands, header
 
 from pybroker.core.background_task import BackgroundTask
 from pybroker.net.loop_cycle import ENDS_MAX, READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
+from pybroker.session import RECEIVE_MS
 
 Basic, Queue = commands.Basic, commands.Queue
 
@@ -101,6 +102,27 @@ def test_readers_share_what_a_turn_reads(server):
         turn.readers = readers
         turn.run()
         assert (turn.read_octets, turn.readers) == (expected, 0)
+
+
+def test_readers_that_come_at_once_share_the_turn_in_which_they_come(server):
+    turn, spans = server.turn, []
+    resumed = [SimpleNamespace(go_on=lambda: spans.append(turn.receive_ms)) for _ in range(5)]
+    turn.share(1)
+    for each in resumed:
+        turn.later(each)
+    until(lambda: len(spans) == 5)
+    assert [RECEIVE_MS // 5] * 5 == spans
+
+
+def test_each_reader_more_of_a_turn_makes_the_shares_smaller(connect, server):
+    clients = [connect().open() for _ in range(3)]
+    turn, spans = server.turn, []
+    turn.share(1)
+    for connection in server.connections:
+        connection._read(connection._transport)  # nothing has come
+        spans.append(turn.receive_ms)
+    assert [RECEIVE_MS, RECEIVE_MS // 2, RECEIVE_MS // 3] == spans
+    assert len(clients) == 3
 
 
 class Restless:
