@@ -33,8 +33,11 @@ class DefaultExchange(Exchange):
             out[queue] = 1
 
     def bindings(self) -> Iterator[Binding]:
-        """Iterate over the implicit bindings: one for each queue of the vhost."""
-        for queue in self.vhost.queues.values():
+        """Iterate over the implicit bindings: one for each queue that the vhost has now, whatever becomes of it."""
+        left = list(self.vhost.queues.values())
+        left.reverse()
+        while left:
+            queue = left.pop()
             yield Binding(self, queue, queue.name, Table())
 
     @property

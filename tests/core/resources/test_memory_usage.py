@@ -84,7 +84,7 @@ def test_others_go_on_meanwhile(world, peer, monkeypatch):
         peer.publish("", "q", b"", message_id=str(i), priority=i)
     pauses = []
     footprint(world, pauses)
-    assert len(pauses) == 2
+    assert len(pauses) == (1 + 5) // 2  # a queue counts, also an empty one
     assert ENTRIES_PER_SLICE > 1_000
 
 
