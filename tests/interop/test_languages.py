@@ -27,12 +27,21 @@ QUEUES = ("lang-python", "lang-c", "lang-go")
 def channel(broker):
     connection = broker.pika()
     channel = connection.channel()
+    # Another connection takes the message: it must be in its queue, not on its way.
+    channel.confirm_delivery()
     for queue in QUEUES:
         channel.queue_declare(queue)
     yield channel
     for queue in QUEUES:
         channel.queue_delete(queue)
     connection.close()
+
+
+@pytest.fixture(autouse=True)
+def empty(channel):
+    """Leave nothing of one test to the next."""
+    for queue in QUEUES:
+        channel.queue_purge(queue)
 
 
 @pytest.fixture
@@ -112,7 +121,6 @@ def test_c_consumes_what_go_published(channel, amqp_tools, go_relay):
 def test_pybrokerctl_lists_the_queues_with_their_depth(broker, channel):
     if not broker.is_ours:
         pytest.skip("RabbitMQ has its own command line")
-    channel.confirm_delivery()
     for _ in range(4):
         channel.basic_publish("", "lang-python", b"x")
     listed = [line.split() for line in broker.ctl("list_queues", "-q").splitlines()]
