@@ -1,4 +1,5 @@
-"""What each AMQP operation needs, as a table written from RabbitMQ 3.10's source (rabbit_channel.erl), and its cells.
+"""The permissions that each AMQP operation needs, as a table written from RabbitMQ 3.10's source (rabbit_channel.erl),
+and its cells.
 
 An operation has the permissions it needs, in the order in which they are asked for, and what happens if it has them
 all. From that the answer of every cell {operation x permissions x tags x virtual host x names} is made; who asks, the

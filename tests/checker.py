@@ -1,8 +1,8 @@
 """Checker: a history of what clients saw of a broker, and the verdict on it (a total queue, as Jepsen calls it).
 
-A message is known by queue, publisher and number, and its body carries the last two with a hash. What was confirmed may
-not be lost; what was not may appear or not, once. Nothing here knows a socket or a file: the load clients write the
-history down (`tests/faults/load.py`), a recovered store is compared by `compare`.
+A message is known by queue, publisher and number, and its body carries the last two with a hash. A confirmed message
+may not be lost; an unconfirmed one may appear once or not at all. Nothing here knows a socket or a file: the load
+clients write the history down (`tests/faults/load.py`), a recovered store is compared by `compare`.
 
 Which acknowledgements are promised
 -----------------------------------
@@ -25,8 +25,9 @@ a transient message. It may be in memory alone then. An orderly stop (exit code 
 crash may forget it, about 200 ms back, longer while the disk is full. Of an ack that was not even heard nothing is
 promised.
 
-What is not recorded may come back after a fault, with the flag `redelivered`, and only then. A transaction whose
-commit-ok did not come has taken effect as a whole or not at all. Requeued and rejected messages are nobody's promise.
+An acknowledged message whose acknowledgement is not recorded may come back after a fault, with the flag `redelivered`,
+and only then. A transaction whose commit-ok did not come has taken effect as a whole or not at all. Requeued and
+rejected messages are nobody's promise.
 """
 
 import json
@@ -141,7 +142,7 @@ class Verdict:
 
 
 class History:
-    """What clients did and saw, in the order they noted it; any thread may note."""
+    """The actions and observations of clients, in the order they noted them; any thread may note."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, object, object]] = []

@@ -12,7 +12,7 @@ from streams import ack, content_frames, frame, props, publish_frame
 
 OCTETS_MAX = 4_096
 MESSAGE_MAX = 60_000
-# What one pool of properties is used for, until the next is made: making them costs more than reading them.
+# The uses of one pool of properties before the next is made: making them costs more than reading them.
 POOL_INPUTS = 2_000
 POOL = 300
 ROUTES = [
@@ -40,7 +40,7 @@ COMMON = [
 ]
 BAD = [b"", b"\0", b"\0\1", b"\x80\0\5a", b"\0\0rest", b"\x10\0\7", b"\x10\0", b"\0\x40\0", props(expiration="soon")]
 SIZES = [0, 0, 1, 1, 7, 8, 30, 30, 30, 300]
-# What is written over octets: lengths at their limits, channel numbers, types of frames.
+# Values written over octets: lengths at their limits, channel numbers, types of frames.
 WORDS = [struct.pack(">I", n) for n in (0, 1, 13, 14, OCTETS_MAX, OCTETS_MAX + 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)]
 WORDS += [b"\1\0\1", b"\2\0\1", b"\3\0\1", b"\3\0\2", b"\0\0", b"\xce", b"\0" * 8, b"\xff" * 8, b"\0\x3c\0\x28"]
 

@@ -94,7 +94,7 @@ class World:
 
 
 class FakePeer:
-    """A client. What it receives is kept by channel until `take`, `call` or `next` hand it out, in order."""
+    """A client. Received methods are kept by channel until `take`, `call` or `next` hand them out, in order."""
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class Names(NamedTuple):
         return self.of(role).replace("\r", "").replace("\n", "")
 
 
-# What patterns, JSON, logs and terminals choke on.
+# Characters that patterns, JSON, logs and terminals choke on.
 ENDINGS = ("", ".*", "a-z", "]", "$", "\n", "\r\n*", "^(", "\\E", "{username}", "\u00fc\u65e5\U0001f407", "x" * 255)
 
 
@@ -184,7 +184,7 @@ def purge_q(names: Names) -> list[Any]:
     return [made(Queue.Purge, queue=names.stripped("q"))]
 
 
-# What is there before each operation.
+# The objects that exist before each operation.
 def prepare(names: Names) -> list[Any]:
     """Return what makes the world of these names; all of it may exist already."""
     return [

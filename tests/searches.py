@@ -1,7 +1,7 @@
 """How far tests search: a sample in the quick run; all with `-m slow`, in which these tests take part as well.
 
-What `share` decides, the fixture `seed` chooses: it is printed when a test fails, and TESTS_SEED repeats a run. A story
-of hypothesis that fails is printed with what repeats it.
+`share` decides how much is tried, the fixture `seed` what: it is printed when a test fails, and TESTS_SEED repeats a
+run. A story of hypothesis that fails is printed with what repeats it.
 """
 
 from collections.abc import Callable

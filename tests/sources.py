@@ -62,17 +62,24 @@ def _imports(source: Source, node: ast.AST, *, typing_only: bool) -> Iterator[Im
                 yield from _imports(source, child, typing_only=typing_only)
 
 
+def _read(folder: str) -> Iterator[Source]:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        text = path.read_text()
+        yield Source(name, path, text, ast.parse(text, str(path)))
+
+
 @cache
 def sources() -> tuple[Source, ...]:
     """Return every module of both packages, by name."""
-    found = []
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            text = path.read_text()
-            found.append(Source(name, path, text, ast.parse(text, str(path))))
-    return tuple(found)
+    return tuple(source for package in PACKAGES for source in _read(package))
+
+
+@cache
+def sources_of_tests() -> tuple[Source, ...]:
+    """Return every module of the tests, by name."""
+    return tuple(_read("tests"))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What a user installs and is told to type: entry points, versions, the README's commands, the files it points to."""
+"""The installation and the words to type: entry points, versions, the README's commands, the files it points to."""
 
 import ast
 import importlib
@@ -85,7 +85,7 @@ def test_data_files_are_there_and_shipped(package):
     )
 
 
-# What pyspark is built on: its errors are py4j's.
+# The base of pyspark: its errors are py4j's.
 COMES_WITH_SPARK = {"py4j"}
 
 

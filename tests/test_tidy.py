@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from sources import PACKAGES, ROOT, Source, imported_modules, report, sources
+from sources import PACKAGES, ROOT, Source, imported_modules, report, sources, sources_of_tests
 
 from pybroker.core.settings import Settings
 
@@ -95,7 +95,7 @@ def undocumented(source: Source, node: ast.AST, path: str = "") -> Iterator[str]
             yield from undocumented(source, child, f"{path}{child.name}.")
 
 
-# Where people read.
+# The trees that people read.
 TREES = ("pybroker", "pybrokerctl", "etc", "man", "tests")
 
 # Of a content's frames: size of the header frame's payload, body size, where the properties begin.
@@ -134,11 +134,18 @@ def docstrings(source: Source) -> Iterator[tuple[int, str]]:
             yield node.body[0].lineno, text
 
 
-def test_docstrings_name_their_subjects():
+def comments(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield each comment with lines of its own, as one text."""
+    for block in re.finditer(r"(?:^[ \t]*#.*\n)+", source.text, re.MULTILINE):
+        line = source.text.count("\n", 0, block.start()) + 1
+        yield line, " ".join(each.strip().lstrip("#: ") for each in block[0].splitlines())
+
+
+def test_texts_name_their_subjects():
     """A sentence may ask with these words, but opens with none of them to stand for a noun."""
     findings = []
-    for source in sources():
-        for line, text in docstrings(source):
+    for source in (*sources(), *sources_of_tests()):
+        for line, text in (*docstrings(source), *comments(source)):
             for sentence in SENTENCE_END.split(text):
                 opening = PRONOUN.match(sentence)
                 if opening and not sentence.endswith("?"):
@@ -241,7 +248,7 @@ def test_command_table_equals_directory():
 
 
 def test_every_command_is_in_the_man_page():
-    # What only the two programs say to each other stands where the protocol does.
+    # The page of the protocol has the commands that only the two programs use.
     pages = "".join((ROOT / "man" / name).read_text() for name in ("pybrokerctl.1", "pybroker-control.7"))
     pages = pages.replace(r"\-", "-")
     report([f"no man page describes the command {name}." for name in command_names() if name not in pages])

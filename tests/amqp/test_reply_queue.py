@@ -1,4 +1,4 @@
-"""What a channel says while a reply waits: nothing overtakes, nothing is kept longer than it must be."""
+"""A channel's output while a reply waits: nothing overtakes it, and nothing is kept longer than necessary."""
 
 from types import SimpleNamespace
 

@@ -73,7 +73,7 @@ class Slow:
 def test_deliveries_stop_at_an_outbox_full_and_go_on_at_half_of_it(world, no_ack):
     slow = Slow(world, no_ack, count=200)
     assert slow.session.outbox_full
-    # What is poured in at a time may be more than an outbox full, and its last run is not cut.
+    # One delivery may be more than an outbox full, and its last run is not cut.
     assert OUTBOX_OCTETS_MAX < slow.waiting < POUR_OCTETS_MAX + RUN_OCTETS_MAX
     left = slow.queue.messages_ready
     slow.read(slow.waiting - OUTBOX_OCTETS_MAX // 2 - 1)

@@ -164,7 +164,7 @@ def bystander(port, pid, stop, out):
     # The CPU clock of another process: its number, inverted, above the kind of clock.
     cpu_clock = (~pid << 3) | 2 if pid else time.CLOCK_PROCESS_CPUTIME_ID
     with contextlib.suppress(OSError):
-        # Where that is allowed, others at work make it late less often.
+        # If this is permitted, other processes delay it less often.
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     client = Client(port)
     queue = client.declare("", exclusive=True).queue

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What pybrokerctl costs its caller, and what a listing of 100,000 queues costs the messages that pass meanwhile.
+"""The cost of pybrokerctl to its caller, and of a listing of 100,000 queues to the messages that pass meanwhile.
 
 usage: bench_control.py [--queues N] [--rate N] [--secs N]
 

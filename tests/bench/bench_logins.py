@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a flood of wrong passwords does to who is in, and to who wants in with the right one.
+"""The effect of a flood of wrong passwords on clients that are connected, and on those that log in with the right one.
 
 usage: bench_logins.py [--rate N] [--secs N] [--quiet]
 

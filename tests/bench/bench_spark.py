@@ -1,14 +1,14 @@
-"""What a million messages cost on their way from a queue into Parquet: through Spark, and by the usual script.
+"""The cost of a million messages on their way from a queue into Parquet: through Spark, and by the usual script.
 
     .venv/bin/python tests/bench/bench_spark.py [--rows 1000000] [--long 10000000] [--broker HOST:PORT:PID]
 
 It starts a broker of its own unless one is given, fills a queue (messages of 60 octets with ids of their own), and runs
 one after the other: the connector's streaming read, its batch read, a script of pika, pandas and pyarrow; then the
 streaming read of `--long` rows for its memory. No query has more than `--round` rows, a million: more are several
-queries, one after the other. CPU is what /proc says of each process and its children, without what fills the queue.
-The Spark session is warm. What a query takes of no size is measured too, with a thousand rows: the fixed cost, of
-starting the Python processes above all; the rest is what each further million takes. A busy machine takes up to twice
-the CPU for the same work, so the bound in seconds is meant for a quiet one; the ratio holds on either.
+queries, one after the other. CPU is what /proc says of each process and its children, without what fills the queue. The
+Spark session is warm. The fixed cost of a query, of starting the Python processes above all, is measured too, with a
+thousand rows; the rest is the cost of each further million. A busy machine takes up to twice the CPU for the same work,
+so the bound in seconds is meant for a quiet one; the ratio holds on either.
 
 Gates: at most 2.5 CPU seconds of Python for a million rows read, at least 3 times less CPU in all than the script, and
 memory that does not grow with the rows. Exit code 1 if one is missed. pandas is the script's only: --pandas FOLDER says

@@ -1,4 +1,4 @@
-"""What the telemetry costs: CPU of a broker whose queues and connections all have something to tell each time.
+"""The cost of telemetry: CPU of a broker whose queues and connections all have something to report each time.
 
     python tests/bench/bench_telemetry.py [--queues 500] [--connections 50] [--samples 50]
 

@@ -26,7 +26,7 @@ CHANNELS = 8
 WORKERS = 4
 BLOCKED_S = 2.0
 NUMBERS_MAX = 1 << 21
-# What the process may grow by after its first round. A leak of an object a message would be hundreds of it.
+# The growth that the process is allowed after its first round. A leak of an object a message would be hundreds of it.
 GROWTH_OCTETS_MAX = 16 << 20
 GROWTH_BLOCKS_MAX = 20_000
 PERSISTENT = Properties(delivery_mode=2)
@@ -129,7 +129,7 @@ class Soak:
 
 
 class Size:
-    """What the process takes, and the threads of connections by their kind.
+    """Resources of the process, and the threads of connections by their kind.
 
     malloc keeps what a burst left in the arenas of forty threads, so memory is looked at before and after it gave back
     what it can; objects are Python's own count.

@@ -1,6 +1,6 @@
 """S4's guarantees as an application meets them, on a real broker: many channels, slow callbacks, a restart, an alarm.
 
-Those that restart the broker or raise an alarm need one of their own; they are skipped where INTEROP_BROKER names one.
+Tests that restart the broker or raise an alarm need one of their own; they are skipped where INTEROP_BROKER names one.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What holds for every command: the table, the files, the columns, the banner and the man page agree."""
+"""Rules for every command: the table, the files, the columns, the banner and the man page agree."""
 
 from itertools import pairwise
 from pathlib import Path

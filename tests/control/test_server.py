@@ -311,7 +311,7 @@ def test_stop_leaves_a_successors_socket_alone(server):
 
 
 class Stranger:
-    """What the kernel says of a caller who is neither root nor ours."""
+    """A caller that, as the kernel says, is neither root nor the broker's own user."""
 
     size = server_module.PEERCRED.size
 

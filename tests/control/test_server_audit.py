@@ -1,4 +1,4 @@
-"""What the control socket tells the audit log: each command that changes something, and what came of it."""
+"""Audit records of the control socket: each command that changes something, and its outcome."""
 
 import os
 import tempfile

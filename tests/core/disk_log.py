@@ -1,6 +1,6 @@
 """DiskLog: a log whose disk is a dict. It completes batches and answers fetches when it is told to, and trusts nobody.
 
-Who settles twice, asks for what is not safe yet or was settled, or leaves something unsettled, is found out.
+It detects a caller that settles twice, reads a message that is not safe yet or was settled, or leaves one unsettled.
 """
 
 from collections import defaultdict, deque

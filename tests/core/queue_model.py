@@ -1,4 +1,4 @@
-"""The naive twin of a queue: lists of messages, no runs, no entries, no ranges. What a queue must do, said plainly."""
+"""The naive twin of a queue: lists of messages, no runs, no entries, no ranges. A plain model of a queue."""
 
 from dataclasses import dataclass, field
 

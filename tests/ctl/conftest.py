@@ -17,7 +17,7 @@ GREETING = {"node": "pybroker@vm", "version": "0.1.0", "protocol": 1}
 
 
 class Outcome(NamedTuple):
-    """What a call ended with."""
+    """The result of a call."""
 
     code: int
     out: str
@@ -31,7 +31,7 @@ class ScriptedDaemon:
         self.path = folder / "pybroker@vm.sock"
         self.greeting: Any = GREETING
         self.lines: list[Any] = [{"value": None}, {"end": 0}]
-        # What each of these commands is answered; the conversation then goes on.
+        # The answer to each of these commands; the conversation then goes on.
         self.answers: dict[str, Iterable[Any]] = {}
         self.silent = False
         self.requests: list[tuple[str, dict[str, Any]]] = []
@@ -76,7 +76,7 @@ class ScriptedDaemon:
 
 
 class Turns:
-    """What a daemon answers: one of `answers` each time it is asked, the last one for ever."""
+    """A daemon's answers: the next of `answers` at each question, then the last one for ever."""
 
     def __init__(self, *answers: list[Any]) -> None:
         self.answers = list(answers)

@@ -41,7 +41,7 @@ class LiveNode(Running):
 
     @property
     def environment(self) -> dict[str, str]:
-        """What makes pybrokerctl find it."""
+        """Return the variables by which pybrokerctl finds it."""
         return {"PYBROKER_SOCKET": str(self.socket)}
 
     def ctl(self, *words: str, **options) -> subprocess.CompletedProcess:

@@ -29,7 +29,7 @@ UTF8 = str.maketrans("┌─┬┐├┼┤└┴┘│", "+-++++++++|")
 
 @dataclass(frozen=True)
 class Sample:
-    """What one command line ends with. `rows` come after `out` in any order; `drawing` is that of a table's lines."""
+    """The result of one command line. `rows` come after `out` in any order; `drawing` is that of a table's lines."""
 
     name: str
     run: str
@@ -45,7 +45,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Excuse:
-    """Where and why pybrokerctl differs: other facts, lines or keys that are missing or added, or a refusal."""
+    """A difference and its reason: other facts, lines or keys that are missing or added, or a refusal."""
 
     samples: tuple[str, ...]
     reason: str
@@ -72,7 +72,7 @@ class Excuse:
 
 @dataclass(frozen=True)
 class Answer:
-    """What pybrokerctl ended with, and what stands for $node and $port in it."""
+    """The result of pybrokerctl, and the values of $node and $port in it."""
 
     code: int
     out: str

@@ -82,7 +82,7 @@ def test_b10_publishing_is_stopped_at_once_and_why_is_told_in_every_formatter(no
         assert document["connections"][0]["pid"] == row["pid"]
         assert node.ctl("check_alarms").returncode == 69
         assert node.ctl("list_connections", "--problems", "-s", "last_blocked_cause").stdout == "memory\n"
-        # What it says is what helps.
+        # Its advice helps.
         assert node.ctl(*document["alarms"][0]["advice"].split()[1:]).returncode == 0
         node.wait_for("list_connections -s state", "running\n")
         assert "No connection is blocked or throttled. The last was <" in node.ctl("why_blocked").stdout

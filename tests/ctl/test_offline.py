@@ -113,7 +113,7 @@ def test_nothing_stays_of_a_backup_that_was_interrupted_and_the_node_lets_go(nod
     _, err = process.communicate(timeout=30)
     assert "Traceback" not in err
     assert process.returncode == (130 if stop == signal.SIGINT else -stop)
-    # What was finished before anybody noticed is a backup, all else is gone.
+    # A backup that was finished before anybody noticed stays, all else is gone.
     deadline = time.monotonic() + 20
     while not (finished := (backup / "MANIFEST.json").exists()) and [
         path for path in backup.rglob("*") if path.is_file()

@@ -1,4 +1,4 @@
-"""Whose telemetry and warehouse are meant: what was named, the node's that answers, else the usual folders."""
+"""Choice of telemetry and warehouse: the named ones, else those of the node that answers, else the usual folders."""
 
 import json
 

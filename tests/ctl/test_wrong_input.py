@@ -33,7 +33,7 @@ WORDS = {
 MORE_WORDS = {"cancel_scheduled": ["--all"]}
 # The audit log tells of what is no more; an export reads from any broker.
 OF_OTHERS = ("audit", "why_deleted", "pipeline_export")
-# What is read in place of standard input.
+# A stand-in for standard input.
 DOCUMENT = Path(__file__).parents[1] / "core/transfer/rabbitmq-3.10.8.json"
 # Long enough that a listing of them fills every buffer between the daemon and a reader who does not read.
 LONG_NAMES = [f"{number:04}" + "x" * 240 for number in range(6_000)]
@@ -120,7 +120,7 @@ def test_an_unknown_virtual_host_is_the_same_sentence_everywhere(here, ctl, name
 def test_an_unknown_user_is_the_same_sentence_everywhere(here, ctl, name):
     words = ["nosuch" if word == "guest" else word for word in words_of(name)]
     if name == "authenticate_user":
-        # Who has no such user must not learn so by another sentence than for a wrong password.
+        # An unknown user is refused with the sentence for a wrong password: nobody may learn which users there are.
         assert told(ctl(name, *words), 65).startswith('failed to authenticate user "nosuch"')
     else:
         assert told(ctl(name, *words), 67) == 'User "nosuch" does not exist'

@@ -21,7 +21,7 @@ from pamqp import commands
 
 BLOCK = 10  # lifetimes between two drains
 IMAGE_OCTETS = 160 << 20
-# What a start finds free: a segment gets a 32nd of it, a mebibyte at least.
+# Free space at a start: a segment gets a 32nd of it, a mebibyte at least.
 FREE_OCTETS = (24 << 20, 32 << 20, 64 << 20)
 ALARM_OCTETS = 1_000_000  # or a small disk would let nobody publish
 LIFE_S = 2.0  # at most

@@ -1,7 +1,7 @@
 """Clients that load a broker and write down all they see: publishers with windows of confirms, consumers that ack.
 
-Each is a thread with a connection of its own. What is about to be sent is noted before it is sent, what came is noted
-before it is answered, so that a broker may die at any moment and the history (`checker.py`) still holds.
+Each is a thread with a connection of its own. Each message is noted before it is sent, and each delivery before it is
+answered, so that a broker may die at any moment and the history (`checker.py`) still holds.
 """
 
 import contextlib
@@ -333,7 +333,7 @@ def drain(address: tuple[str, int], history: History, *queues: str, seconds: flo
         for consumer in consumers:
             consumer.stop()
         received += sum(consumer.received for consumer in consumers)
-        # What was still on its way to a slow consumer is ready again now.
+        # Messages that were still on their way to a slow consumer are ready again now.
         if not any(ready(address, *queues)):
             return received
 

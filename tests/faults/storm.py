@@ -104,7 +104,7 @@ class Transactor(Receiver):
         ack = codec.marshal(commands.Basic.Ack(taken[-1][0], multiple=True), 1)
         octets = before + b"".join(parts) + ack
         if self.random.random() < 0.1:
-            # What is rolled back was never published: to see it would be a phantom.
+            # A message rolled back was never published: to see it would be a phantom.
             self._call(octets + codec.marshal(commands.Tx.Rollback(), 1), ROLLBACK_OK)
             return []
         self.history.commit(self.who, published, [key for _, key in taken if key is not None])

@@ -20,7 +20,7 @@ QUEUES = ("f0", "f1")
 MESSAGES = 3_000
 # Not data: the log, the lock, and the name of the node, which a start compares with what it was told.
 ASIDE = re.compile(r"(^|/)(log/.*|\.lock|node_id|.*\.pid)$")
-# A batch is proved to be complete this long after it at most. What was confirmed later than that before a kill is in
+# A batch is proved to be complete this long after it at most. A message confirmed later than that before a kill is in
 # doubt if its batch, the last one, is damaged too: then the log says where it ended.
 PROVEN_S = 0.4
 LATE = 9

@@ -1,4 +1,4 @@
-"""What a stop, and signal 9, leave of definitions, messages and their order: point 4 of the durable store."""
+"""Definitions, messages and their order after a stop and after signal 9: point 4 of the durable store."""
 
 import time
 from collections import Counter

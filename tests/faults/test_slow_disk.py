@@ -1,4 +1,4 @@
-"""Test 7: a disk that takes its time. Who does not wait for it does not notice."""
+"""Test 7: a disk that takes its time. Clients that do not wait for it do not notice."""
 
 import threading
 import time

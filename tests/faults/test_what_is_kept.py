@@ -1,4 +1,4 @@
-"""What else stays and what goes over a stop and signal 9: contents to the octet, deletions, purges, limits, owners."""
+"""Further facts that stay or go over a stop and signal 9: contents to the octet, deletions, purges, limits, owners."""
 
 import pika
 import pytest

@@ -1,4 +1,4 @@
-"""What an alarm does to connections: who publishes is blocked and told, everybody else goes on (B3-B5, E2-E11)."""
+"""The effect of alarms on connections: a publisher is blocked and told so, everybody else goes on (B3-B5, E2-E11)."""
 
 import pytest
 from fakes import Basic, Channel, Connection, Queue, Tx, World
@@ -51,7 +51,7 @@ def test_b4_e2_who_has_published_is_blocked_with_its_next_publish(world, peer):
     short(world)
     assert ("blocking", True) == state(peer)
     assert [] == told(peer)
-    # What it calls is answered meanwhile: Java's MemoryAlarms#flowControl gets and consumes here.
+    # Its calls are answered meanwhile: Java's MemoryAlarms#flowControl gets and consumes here.
     assert b"1" == peer.get("q").body
     peer.consume("q", no_ack=True)
     peer.publish("", "q", b"2")
@@ -71,7 +71,7 @@ def test_b4_who_has_not_is_blocking_until_it_does(world, peer):
     peer.publish("", "q", b"1")
     assert ("blocked", False) == state(peer)
     assert ["low on memory"] == told(peer)
-    # What blocked it waits, as all that comes behind it.
+    # The publish that blocked it waits, as does all that follows.
     assert 0 == world.vhost.queues["q"].messages_ready
     well(world)
     assert 1 == world.vhost.queues["q"].messages_ready

@@ -1,4 +1,4 @@
-"""What is changed of users and virtual hosts acts on connections that stand, at once."""
+"""Changes of users and virtual hosts take effect at once on connections that are open."""
 
 import pytest
 from fakes import Basic, Channel, Connection, Exchange, Queue, World

@@ -1,4 +1,4 @@
-"""What comes back goes to its original place (F15), with the redelivered flag (G1)."""
+"""A requeued message returns to its original place (F15), with the redelivered flag (G1)."""
 
 import pytest
 from fakes import Basic, Channel, Connection, FakePeer

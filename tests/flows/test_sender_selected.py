@@ -1,4 +1,4 @@
-"""What a publisher's own headers and properties decide: CC, BCC, user-id; and what publishing is refused for."""
+"""Headers and properties by which a publisher decides: CC, BCC, user-id; and the reasons to refuse a publish."""
 
 from fakes import Exchange, FakePeer, Queue
 

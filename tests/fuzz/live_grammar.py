@@ -15,7 +15,7 @@ METHODS: Final = sorted(commands.INDEX_MAPPING.items())
 NAMES: Final = ("", "f1", "f2", "f3", "amq.direct", "amq.fanout", "amq.topic", "amq.headers", "amq.x", "ü", "x" * 255)
 QUEUES: Final = ("f1", "f2", "f3", "ü", "x" * 255)
 KEYS: Final = ("", "f1", "f2", "f3", "#", "*.*", "a.b.c", "." * 255, "amq.rabbitmq.reply-to", "ü")
-# What clients send most; the rest of the methods, among them the server's own, are drawn seldom.
+# The methods that clients send most; the rest, among them the server's own, are drawn seldom.
 HARSH: Final = ("channel.open", "channel.open", "channel.close", "connection.close")  # they end a session, or nearly
 USUAL: Final = (
     *("basic.publish",) * 8, "basic.get", "basic.get", "basic.consume", "basic.consume", *("basic.ack",) * 2,

@@ -14,7 +14,7 @@ from interop.peer import BODY, HEADER, HEARTBEAT, METHOD, PROTOCOL_HEADER, Close
 from pamqp import base, commands, frame as codec
 from pamqp.exceptions import PAMQPException
 
-# Where the honest part of a session ends.
+# The end of the honest part of a session.
 STATES: Final = ("connected", "header", "started", "tuned", "opened", "channel", "busy", "content", "closing")
 WEIGHTS: Final = (2, 2, 3, 3, 4, 8, 12, 4, 3)
 ASIDE: Final = 9  # the channel of a mild session that nothing hostile is sent on

@@ -1,4 +1,4 @@
-"""Whatever a peer sends either is understood or raises AmqpError, and soon.
+"""Any octets of a peer are either understood or raise AmqpError, and soon.
 
 More than half of the inputs nest tables or arrays (tests/wire_grammar.py). The long run is `pytest -m slow tests/fuzz`:
 a million inputs, one JSON line; PYBROKER_FUZZ_SEED and PYBROKER_FUZZ_N change them.
@@ -76,7 +76,7 @@ READERS = {"table": read_table, "method": read_method, "properties": read_proper
 
 @dataclass
 class Outcome:
-    """What happened to a run of inputs."""
+    """The outcomes of a run of inputs."""
 
     nested: int = 0
     understood: int = 0

@@ -21,7 +21,7 @@ from daemon.running import Running  # noqa: E402 - found by the line above
 
 HERE = TESTS / "golden"
 OPTIONS = ("--port", "0", "--bind", "127.0.0.1", "--node", "golden@here")
-# What a start makes anew, if it is not there.
+# A start makes these anew if they are missing.
 NOT_KEPT = {"log", "pages", "telemetry", ".lock", "prepared", "reserve", "definitions.sqlite-shm"}
 TEN_YEARS_MS = 315_324_000_000
 PERSISTENT = pika.BasicProperties(delivery_mode=2)

@@ -9,7 +9,7 @@ from celery import Celery, Task
 from kombu import Exchange, Queue
 
 app = Celery("tasks", broker=os.environ.get("CELERY_BROKER"), backend=os.environ.get("CELERY_BACKEND", "rpc://"))
-# Where tasks are delayed by queues of the broker, which Celery does for quorum queues, the exchange has to be a topic.
+# For tasks that queues of the broker delay, as Celery has it for quorum queues, the exchange has to be a topic.
 queue_type = os.environ.get("CELERY_QUEUE_TYPE", "classic")
 name = f"tasks-{queue_type}"
 queue = Queue(name, Exchange(name, "topic"), name, queue_arguments={"x-queue-type": queue_type})

@@ -1,4 +1,5 @@
-"""What makes each event of amq.rabbitmq.event happen, on pybroker or on RabbitMQ, and the listener that hears them.
+"""Steps that make each event of amq.rabbitmq.event happen, on pybroker or on RabbitMQ, and the listener that hears
+them.
 
 `record` does all steps and returns what was told: by event the headers' names and AMQP types. The file
 `event_headers.json` is what RabbitMQ 3.10.8 with rabbitmq_event_exchange tells; `python -m interop.event_steps PORT

@@ -1,4 +1,4 @@
-"""What goes in comes out, octet by octet: text and binary bodies, every property, every type of a headers table."""
+"""Contents come out as they went in: text and binary bodies, every property, every type of a headers table."""
 
 import hashlib
 import os

@@ -1,7 +1,7 @@
 """Definitions there and back: a real RabbitMQ 3.10.8 is set up, moved in here unchanged, and moved back.
 
-Wants INTEROP_CTL, a rabbitmqctl that finds the RabbitMQ, and INTEROP_PORT, where that listens; its data is lost. What
-it exported once stands in tests/core/transfer, so that CI tests as much without one.
+Wants INTEROP_CTL, a rabbitmqctl that finds the RabbitMQ, and INTEROP_PORT, where that listens; its data is lost. An
+export of RabbitMQ is kept in tests/core/transfer, so that CI tests as much without one.
 """
 
 import json
@@ -130,7 +130,7 @@ def test_it_moves_in_unchanged_and_back(rabbitmq, node, tmp_path):
         with pytest.raises(pika.exceptions.ProbableAuthenticationError):
             pika.BlockingConnection(wrong)
     with pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", node.port)) as connection:
-        # What a client declares again is what it declared there.
+        # A client declares the same again as it declared there.
         declare(connection.channel())
     reset()
     rabbitmqctl("import_definitions", str(ours))

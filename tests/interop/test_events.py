@@ -16,7 +16,7 @@ from pybrokerctl.main import main
 Kinds = dict[str, list[dict[str, str]]]
 
 THEIRS: Kinds = json.loads(Path(__file__).with_name("event_headers.json").read_text())
-# What is different on purpose (pybroker-amqp(7)): headers that only RabbitMQ has, and those that only we have.
+# Deliberate differences (pybroker-amqp(7)): headers that only RabbitMQ has, and those that only pybroker has.
 ONLY_THEIRS: Kinds = {
     # Told twice of one that goes with its queue.
     "consumer.deleted": [{"channel": "S", "consumer_tag": "S", "queue": "S", "vhost": "S"}],

@@ -1,4 +1,4 @@
-"""What is due happens although nobody sends anything."""
+"""Due actions happen although nobody sends anything."""
 
 from pamqp import commands
 

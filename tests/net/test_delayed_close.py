@@ -133,7 +133,7 @@ def test_nothing_is_left_of_a_refused_peer_but_its_socket(server, connect, monke
     while len(server.late) < 3:
         gevent.sleep(0.005)
     assert (len(server.connections), len(server.broker.sessions)) == (0, 0)
-    # Who is let in is let in meanwhile.
+    # New peers are let in meanwhile.
     connect().open()
     for client in clients:
         assert client.receive().reply_code == 403

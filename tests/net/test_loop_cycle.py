@@ -126,7 +126,7 @@ def test_each_reader_more_of_a_turn_makes_the_shares_smaller(connect, server):
 
 
 class Restless:
-    """What the pump takes for a queue, and is never done."""
+    """A queue, as the pump sees it, that never runs dry."""
 
     awake = False
 

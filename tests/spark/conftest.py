@@ -20,7 +20,7 @@ from pybroker.spark.pipeline.failure import FailureError
 
 WAIT_S = 30.0
 TIMEOUT_S = 300
-# What somebody's shell may say to Spark is nothing to the tests.
+# The tests ignore what somebody's shell tells Spark.
 FOREIGN = re.compile(r"SPARK_|PYSPARK_|JAVA_TOOL_OPTIONS$|_JAVA_OPTIONS$")
 
 # A short-lived JVM is cheapest without the second compiler and with one collector (-40 % CPU).

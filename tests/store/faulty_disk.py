@@ -1,7 +1,7 @@
 """FaultyDisk: a Disk in memory that loses power, tears and reorders what was not synced, and fails on demand.
 
-What it keeps over `crash` is what POSIX promises and nothing more: what is in a file once `sync` returned, its name
-once `sync_folder` did. Everything else is kept, lost or torn, each part by itself, as the random numbers fall.
+It keeps over `crash` what POSIX promises and nothing more: a file's content once `sync` returned, its name once
+`sync_folder` did. Everything else is kept, lost or torn, each part by itself, as the random numbers fall.
 """
 
 import errno as errnos
@@ -94,7 +94,7 @@ def torn(start: int, end: int, rng: random.Random) -> int:
 
 @dataclass
 class Power:
-    """What all folders of one disk share. Operations count from 1; only those that change something do.
+    """The state that all folders of one disk share. Operations count from 1; only those that change something do.
 
     `lying_sync` and `lying_folder` are the disks, or programs, that a test must catch: their syncs do nothing.
     """

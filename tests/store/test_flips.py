@@ -1,7 +1,7 @@
 """Test 4, in the process: a bit flips, a file is cut or blanked between two lives of a log.
 
-The next life begins all the same. What is missing then was reported, or lay in the last batch of a log whose end nobody
-had proved yet; what is there is what was written; and what is published from then on is kept.
+The next life begins all the same. Each missing message was then reported, or lay in the last batch of a log whose end
+nobody had proved yet; each one found is as it was written; and each one published from then on is kept.
 """
 
 import random
@@ -114,7 +114,7 @@ def judge(written, done, disk):
     node = Node(disk, largest=SEGMENT_OCTETS)
     got, reported = found(node)
     gone = written.bodies.keys() - written.live
-    # What had been settled may come again only if that is said, or in the last batch.
+    # A settled message may come again only if that is reported, or in the last batch.
     may = {key: body for key, body in written.bodies.items() if reported or key not in gone - written.doubtful}
     verdict = compare(may, written.live - written.doubtful, got, reported=reported)
     doubtful = {key for key, _ in got} & written.doubtful

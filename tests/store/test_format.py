@@ -205,5 +205,5 @@ def test_a_record_that_is_torn_anywhere_is_none():
             for rest in (b"", bytes(100), rng.randbytes(100)):
                 torn = octets[:end] + rest
                 found = [each for each in scan(torn, 0, SEED) if isinstance(each, Record) and each.offset == 0]
-                # What was lost may have been zeros: then nothing was.
+                # The lost octets may have been zeros: then nothing was lost.
                 assert not found or torn.startswith(octets)

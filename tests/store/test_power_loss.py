@@ -1,7 +1,7 @@
 """Test 1: the power goes at any operation of the disk, again and again, also while a start is reading the log.
 
-What a completed ticket promised is there, what it settled is gone, batches are there whole or not at all, and in order;
-and since nothing is damaged, nothing is reported. A disk or a program that cheats is caught: see the mutants.
+Messages promised by a completed ticket are there, those it settled are gone, batches are there whole or not at all, and
+in order; and since nothing is damaged, nothing is reported. A disk or a program that cheats is caught: see the mutants.
 """
 
 import random
@@ -27,7 +27,7 @@ STEPS = 40
 
 
 class World:
-    """What clients have been promised, over several lives of a log."""
+    """The promises given to clients, over several lives of a log."""
 
     def __init__(self, seed: object) -> None:
         self.rng = random.Random(seed)

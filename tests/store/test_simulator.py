@@ -17,7 +17,7 @@ from store.simulator.mutants import MUTANTS
 
 FOLDER = Path(__file__).parent
 SAMPLE_POINTS = 1_000
-# What is known and not mended yet: a start after a failed sync believes what the page cache shows, and the disk lacks.
+# Known and not mended yet: a start after a failed sync believes what the page cache shows, and the disk lacks.
 UNMENDED: frozenset[str] = frozenset()
 WHOLE = frozenset(DIMENSIONS) - UNMENDED
 # Within so many points each mutant has to be found; most are within a tenth of them.

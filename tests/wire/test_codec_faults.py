@@ -1,4 +1,4 @@
-"""What must not happen in C: an argument believed, a reference lost, an exception swallowed, an allocation trusted."""
+"""Faults of C: an argument believed, a reference lost, an exception swallowed, an allocation trusted."""
 
 import gc
 import sys

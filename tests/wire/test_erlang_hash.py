@@ -1,4 +1,4 @@
-"""What Erlang's VM and RabbitMQ 3.10.8 answered: a key must fall where it fell there."""
+"""Answers of Erlang's VM and RabbitMQ 3.10.8: a key must fall where it fell there."""
 
 import pytest
 

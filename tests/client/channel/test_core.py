@@ -1,4 +1,4 @@
-"""What comes in on a channel, from a broker that may say anything."""
+"""The input of a channel, from a broker that may send anything."""
 
 import queue as queues
 

@@ -1,4 +1,4 @@
-"""What comes back after a lost link, and what does not: with a scripted broker, step by step (G4).
+"""Recovery after a lost connection, with a scripted broker, step by step: what comes back and what does not (G4).
 
 The same against a real broker that is restarted: test_threading_model.py.
 """

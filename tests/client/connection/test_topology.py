@@ -1,4 +1,4 @@
-"""What a recovery will declare again."""
+"""The topology that a recovery declares again."""
 
 from pybroker.client.connection.topology import BindingRecord, ExchangeRecord, QueueRecord, Topology
 

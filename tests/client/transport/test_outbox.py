@@ -1,4 +1,4 @@
-"""What waits to be sent: gathered, in order, never lost, never too much."""
+"""Octets that wait to be sent: gathered, in order, never lost, never too many."""
 
 import threading
 import time

@@ -175,6 +175,6 @@ def test_g4_a_recovery_shows_the_certificate_again(front, identity, connect):
 
 
 def test_a_mechanism_that_needs_more_than_a_certificate_is_told(front, identity):
-    """Who does not map certificates to users does not offer EXTERNAL."""
+    """A broker that does not map certificates to users does not offer EXTERNAL."""
     with pytest.raises(AuthenticationFailed, match=r"the broker offers .*PLAIN.*, not EXTERNAL"):
         Connection(Options(addresses=(front.address,), tls=identity, auth_mechanism="EXTERNAL"))

@@ -1,4 +1,4 @@
-"""What the commands of the pipeline share, and that they know of the jobs there are."""
+"""The arguments that the commands of the pipeline share, and that these know all jobs."""
 
 from pybroker.control import commands
 from pybroker.control.arguments import pipeline

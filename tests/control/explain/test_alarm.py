@@ -1,4 +1,4 @@
-"""What is told of each alarm, where the commands' tests do not see it."""
+"""The explanation of each alarm, where the commands' tests do not see it."""
 
 import pytest
 

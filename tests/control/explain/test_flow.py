@@ -1,4 +1,4 @@
-"""What is told of each cause, where the commands' tests do not see it."""
+"""The explanation of each cause, where the commands' tests do not see it."""
 
 from pybroker.control.explain import flow as explain_flow
 from pybroker.core.channel.throttle import JOURNAL, QueueCause, RemovalCause, RepliesCause

@@ -54,7 +54,7 @@ def test_a_user_has_so_many_connections(world):
     first.disconnect()
     again = world.connect(user="u", password="p")
     assert refusal(world) == (530, text)
-    # Who was refused does not count, and who says goodbye no more.
+    # Refused connections do not count, nor do closed ones any more.
     again.send(Connection.Close(200, "", 0, 0), channel=0)
     world.connect(user="u", password="p")
 
@@ -184,7 +184,7 @@ def test_a_virtual_host_has_so_many_queues(world):
     peer.declare("", exclusive=True)
     text = "PRECONDITION_FAILED - cannot declare queue 'b': queue limit in vhost 'v' (2) is reached"
     assert peer.error(Queue.Declare(queue="b")) == (406, text)
-    # Those that are there are no new ones.
+    # Existing queues are no new ones.
     peer.declare("a")
     peer.call(Queue.Delete(queue="a"))
     peer.declare("b")

@@ -1,4 +1,4 @@
-"""What a peer has had accepted and is not on disk, against a plain list."""
+"""Messages accepted from a peer and not yet on disk, against a plain list."""
 
 from hypothesis import given, strategies as st
 from readers import Peer

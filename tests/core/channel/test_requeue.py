@@ -1,4 +1,4 @@
-"""What goes back to its queues in shares: the end is the same as all at once, and nobody gets anything out of turn."""
+"""Requeue in shares: the result is that of a requeue in one go, and no consumer gets a message out of turn."""
 
 import pytest
 from fakes import Basic, Channel, Connection, Queue, World

@@ -1,4 +1,4 @@
-"""What deliveries and settles of one channel share: credit goes back to whom it came from, messages to their queues."""
+"""State that deliveries and settles of a channel share: credit returns to its consumer, messages to their queues."""
 
 import pytest
 from readers import Bench, Peer

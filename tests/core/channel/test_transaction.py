@@ -1,4 +1,4 @@
-"""What a transaction gathers, and how much of it."""
+"""The contents of a transaction, and their limit."""
 
 import pytest
 from readers import Bench, seqs

@@ -1,4 +1,4 @@
-"""What a delayed exchange is to the router and to definitions; how it delays is in flows/test_delayed.py."""
+"""A delayed exchange as the router and definitions see it; flows/test_delayed.py tests how it delays."""
 
 from core.kept import again, new_broker
 from topology import exchange, link, names, new_vhost, queue, reached, wired

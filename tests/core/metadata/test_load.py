@@ -1,4 +1,4 @@
-"""What was kept is there again exactly as it was; what cannot be is told of, and stops nothing."""
+"""Rows on disk come back exactly as they were; a row that cannot is reported, and stops nothing."""
 
 import json
 import time
@@ -200,7 +200,7 @@ def test_a_hundred_thousand_queues_are_one_transaction_and_come_back(tmp_path):
 
 
 def test_a_consistent_hash_has_the_same_buckets_again(broker, vhost):
-    """What is bound later stands behind: a message goes on finding the queue that it found before the restart."""
+    """A later binding stays behind an earlier one: a message is routed to the same queue as before the restart."""
     exchange(vhost, "x", "x-consistent-hash")
     for name in ("c", "a", "b"):
         queue(vhost, name)

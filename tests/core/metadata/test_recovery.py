@@ -1,4 +1,4 @@
-"""What outlives the process goes to its queues, and as often delivered as anybody knows."""
+"""Messages that outlive the process return to their queues, with the delivery counts that are on record."""
 
 from array import array
 

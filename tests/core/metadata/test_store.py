@@ -1,4 +1,4 @@
-"""What is durable has a row while it exists, and nothing else has one (F19, F20)."""
+"""Each durable object has a row while it exists, and nothing else has one (F19, F20)."""
 
 import pytest
 from core.kept import KeptDefinitions, new_broker, queue

@@ -1,4 +1,4 @@
-"""What a policy says of one queue: matching, and which of argument, policy and operator policy counts (F12, F13)."""
+"""Policies of one queue: matching, and which of argument, policy and operator policy counts (F12, F13)."""
 
 import pytest
 from hypothesis import given, strategies as st

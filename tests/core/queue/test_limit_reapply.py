@@ -201,7 +201,7 @@ def live(disk):
 
 @pytest.mark.usefixtures("handy")
 class TestBacklogsThatAreAway:
-    """What is on disk alone is dropped unseen; what is to be a dead letter, or may be too old, comes back for that."""
+    """Messages on disk alone are dropped unread; they are loaded to become dead letters, or if they may be too old."""
 
     def test_too_much_of_it_is_dropped_unseen_a_share_a_turn(self):
         disk = backlog(2_000)

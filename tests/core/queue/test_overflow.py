@@ -1,4 +1,4 @@
-"""What is dropped or refused when a queue is full: as if each message had come alone, whatever came together."""
+"""Messages dropped or refused by a full queue: the same, whether they came one by one or together."""
 
 import pytest
 from hypothesis import given, strategies as st

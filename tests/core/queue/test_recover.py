@@ -1,4 +1,4 @@
-"""What was in the log at a start is in the queue again: in order, counted, and all of it away."""
+"""Messages in the log at a start are in the queue again: in order, counted, and all of them on disk alone."""
 
 import pytest
 from core.disk_log import PERSISTENT, DiskBench, on_disk, shrink, stretch_of

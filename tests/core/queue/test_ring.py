@@ -1,4 +1,4 @@
-"""Whose turn it is (F18): round robin among the able of the highest priority; single active and exclusive consumers."""
+"""The next consumer (F18): round robin among the able of the highest priority; single active and exclusive ones."""
 
 import pytest
 from hypothesis import given, strategies as st

@@ -1,4 +1,4 @@
-"""What messages take in memory: contents once, however many queues have them."""
+"""Memory that messages take: contents once, however many queues have them."""
 
 import pytest
 from core.disk_log import DiskBench, shrink

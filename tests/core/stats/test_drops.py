@@ -1,4 +1,4 @@
-"""What became of messages that no queue has: counted by where from and why."""
+"""Messages that left without being consumed, counted by origin and cause."""
 
 import pytest
 from fakes import World

@@ -8,7 +8,7 @@ from fakes import World
 
 from pybroker.core.transfer.transfer import Outcome
 
-# What a real RabbitMQ 3.10.8 exported: users of all hash kinds, policies, limits, every queue argument, all exchanges.
+# Exported by a real RabbitMQ 3.10.8: users of all hash kinds, policies, limits, every queue argument, all exchanges.
 GOLDEN = Path(__file__).parent / "rabbitmq-3.10.8.json"
 VERSIONS = ("rabbit_version", "rabbitmq_version", "product_name", "product_version")
 

@@ -1,4 +1,4 @@
-"""What a change makes is what a command or a client would have made."""
+"""A change has the result that a command or a client would have had."""
 
 from fakes import Queue, World
 

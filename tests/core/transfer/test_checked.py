@@ -1,4 +1,4 @@
-"""What cannot be made here is known before anything is; what RabbitMQ leaves out is left out with a word."""
+"""An import that cannot succeed changes nothing; what RabbitMQ leaves out is left out and reported."""
 
 import pytest
 from fakes import World

@@ -78,7 +78,7 @@ def test_values_of_known_parameters_may_be_pairs():
     operator = {"vhost": "/", "component": "operator_policy", "name": "o"}
     pattern = [["pattern", "^a"], ["definition", [["max-length", 1]]]]
     assert {"pattern": "^a", "definition": {"max-length": 1}} == value("parameters", **operator, value=pattern)["value"]
-    # What nobody knows here stays as it is.
+    # Unknown fields stay as they are.
     assert [["a", 1]] == value("parameters", **{**limits, "component": "shovel", "value": [["a", 1]]})["value"]
     assert [["a", 1]] == value("global_parameters", name="g", value=[["a", 1]])["value"]
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a document: it is imported or refused in sentences, and never breaks anything."""
+"""Documents of any content are imported, or refused in sentences, and never break anything."""
 
 import pytest
 from fakes import World

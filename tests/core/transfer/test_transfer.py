@@ -33,7 +33,7 @@ def test_what_rabbitmq_exported_is_exported_again(world):
     assert normal(expected) == normal(exported)
     again = planned(world, exported)
     assert ([], ()) == (again.changes, again.faults)
-    # What an import leaves out is left out again, and nothing else is to be done.
+    # A second import leaves out the same, and has nothing else to do.
     assert {"skip"} == {change.action for change in planned(world, golden()).changes}
 
 

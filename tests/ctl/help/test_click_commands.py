@@ -1,4 +1,4 @@
-"""What completes and what parses read the same line: one description, two readers."""
+"""Completion and parser read the same line: one description, two readers."""
 
 import pytest
 

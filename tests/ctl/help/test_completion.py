@@ -152,7 +152,7 @@ def test_bash_gets_what_follows_its_last_border(typed, value, expected):
 
 
 def test_the_installed_files_are_what_the_program_says(ctl):
-    # Those of zsh and fish are click's, word for word another one in each of its versions.
+    # The scripts for zsh and fish are click's, with other words in each of its versions.
     assert (FILES / "pybrokerctl.bash").read_text() == ctl("completion", "bash").out
     for name, shell in (("_pybrokerctl", "zsh"), ("pybrokerctl.fish", "fish")):
         assert f"_PYBROKERCTL_COMPLETE={shell}_complete" in (FILES / name).read_text()

@@ -31,7 +31,7 @@ def test_plain_values(value, expected):
 
 
 def test_client_properties_are_an_erlang_term():
-    # What the client suites search for in the third column of list_connections.
+    # The client suites search for these in the third column of list_connections.
     properties = {
         "connection_name": "NAME",
         "product": 'a "b" \\ c',

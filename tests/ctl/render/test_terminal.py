@@ -1,4 +1,4 @@
-"""What people see: drawn by rich, readable at any width, streaming below the first page."""
+"""Output on a terminal: drawn by rich, readable at any width, streaming below the first page."""
 
 import io
 import itertools

@@ -63,7 +63,7 @@ def test_what_holds_connections_back_is_shown_as_soon_as_something_does(board):
     flow = [*client("c1", 0)[:5], "flow", "journal", 1, 0, 0, 0]
     board.look(Snapshot(1.0, {}, [], [flow, [*client("c2", 0)[:5], "running", "disk", 1, 0, 0, 0]]))
     assert "held by" in [column.title for column in board.columns(80)]
-    # What held one long ago does not hold it now.
+    # A cause of long ago does not hold it now.
     assert {"c1": "journal", "c2": ""} == {one.name: one.held_by for one in board.rows()}
 
 

@@ -1,4 +1,4 @@
-"""What --check says about the limits."""
+"""The words of --check about the limits."""
 
 import pytest
 

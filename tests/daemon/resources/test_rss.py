@@ -1,4 +1,4 @@
-"""What of a process is in memory."""
+"""The part of a process that is in memory."""
 
 import os
 import resource

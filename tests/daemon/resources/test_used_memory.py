@@ -95,7 +95,7 @@ def test_at_every_peak_it_is_the_resident_set(looks):
 
 
 class Process:
-    """What is live, of that what the broker accounts for, and what its heap holds free."""
+    """Return the live octets, those of them that the broker accounts for, and those that its heap holds free."""
 
     def __init__(self):
         self.live = self.free = 0

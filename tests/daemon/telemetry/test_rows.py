@@ -1,4 +1,4 @@
-"""What the rows say, read off a broker in the test's hand."""
+"""The contents of rows, read off a broker in the test's hand."""
 
 import psutil
 import pytest

@@ -29,7 +29,7 @@ CONNECTIONS = {3: "shop-3", 7: "shop-7", 9: "shop-9"}
 
 
 class Day:
-    """What is written to `folder`, and what has to be found in it."""
+    """Files written to `folder`, and the rows that have to be found in them."""
 
     def __init__(self, folder: Path, queues: int, interval_s: int, intervals: int) -> None:
         self.folder = folder

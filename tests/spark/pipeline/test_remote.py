@@ -1,6 +1,6 @@
 """Spark Connect: what is missing is said at once; jobs and the connector run through a server as they do without.
 
-What goes through Spark is slow: each has a virtual machine of its own.
+Tests through Spark are slow: each has a virtual machine of its own.
 """
 
 import json

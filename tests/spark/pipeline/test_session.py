@@ -1,4 +1,4 @@
-"""What is needed is looked at before a virtual machine is started, and said in a sentence."""
+"""Requirements are checked before a virtual machine is started, and a missing one is told in a sentence."""
 
 import sys
 from types import SimpleNamespace

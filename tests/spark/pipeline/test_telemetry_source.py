@@ -126,7 +126,7 @@ def test_a_line_is_a_row(line):
 
 
 class NoRowError(Exception):
-    """What a line is that is none."""
+    """A line that is no row."""
 
 
 def no_pair_twice(pairs):

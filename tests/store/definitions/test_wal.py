@@ -1,4 +1,4 @@
-"""Whatever bit of a WAL is flipped, what stands behind it can be read again; what is of an earlier run stays unread."""
+"""Records behind a flipped bit of a WAL, whichever it is, can be read; those of an earlier run stay unread."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""What is gathered becomes one batch: messages in order, settles joined, and never more octets than were told of."""
+"""Records gathered into one batch: messages in order, settles joined, and never more octets than were announced."""
 
 import random
 from array import array

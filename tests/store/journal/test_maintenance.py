@@ -100,7 +100,7 @@ def test_a_next_segment_that_cannot_be_made_ahead_is_an_alarm_that_passes_too(di
     node.publish([bytes(1_000)])
     node.commit()
     node.full.clear()
-    # What is written finds its place; only what is made ahead of it does not.
+    # The write finds its place; only the segment made ahead of it does not.
     disk.unlink(PREPARED)
     disk.fail_next("create", errno.ENOSPC, 3)
     node.log.upkeep._reserve.prepare(node.log.upkeep.segment_octets)
@@ -118,7 +118,7 @@ def test_a_next_segment_that_cannot_be_made_ahead_is_an_alarm_that_passes_too(di
 @pytest.mark.parametrize("more", [0, 131_072])
 @pytest.mark.parametrize("mib", [6, 16, 24, 64, 200])
 def test_who_fills_the_disk_and_drains_it_all_goes_on(mib, more):
-    """What is in flight stands before the settles that make room; the reserve has to have room for it."""
+    """Batches in flight stand before the settles that make room; the reserve has to have room for them."""
     disk = FaultyDisk(Power(capacity=mib << 20))
     node = Node(disk)
     upkeep = node.log.upkeep

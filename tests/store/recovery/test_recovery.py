@@ -1,4 +1,4 @@
-"""What a start finds: what counts, what is cut off without a word, what is reported; and that it starts in any case."""
+"""A start from any files: which records count, which are cut off silently, which are reported."""
 
 import errno
 import random

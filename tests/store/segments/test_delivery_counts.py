@@ -1,4 +1,4 @@
-"""What came back is told by ranges, and says for each message what counting them one by one would."""
+"""Returned messages, recorded by ranges: each has the count that counting one by one would give it."""
 
 from array import array
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What is live is counted, whatever the order of settles; what a queue has not settled is found again."""
+"""The live messages are counted, whatever the order of settles; those that a queue has not settled are found again."""
 
 from array import array
 

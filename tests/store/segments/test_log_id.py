@@ -65,7 +65,7 @@ def test_it_stands_in_two_places_before_there_is_a_record(disk):
         broken.damage(name, 0, b"\xff" * 64)
         assert find(broken)[:2] == (epoch, True)
         found = Node(broken)
-        # That there is no checkpoint left is a second thing to be told.
+        # The lack of a checkpoint is reported as well.
         assert (found.live(), len(found.recovered.reports)) == ([1, 2, 3], 2 if name == BEGUN else 1)
         # Now there are two again.
         assert len(find(broken).checkpoints) == 1

@@ -1,4 +1,4 @@
-"""What is read back message by message becomes runs again, and nothing but what was wanted is told of."""
+"""Messages read back one by one become runs again, and none is reported that was not asked for."""
 
 import random
 

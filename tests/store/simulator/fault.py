@@ -14,7 +14,7 @@ from pybroker.store.definitions.row_file import RowFileError
 from pybroker.store.disk import DiskError
 
 STORE = str(Path(pybroker.store.__file__).parent)
-# What costs the caller only this one request, whatever it was doing.
+# Faults that cost the caller only this one request, whatever it was doing.
 SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 DISK_ERRORS = (errno.EIO, errno.ENOSPC, errno.EMFILE, errno.ENOMEM, errno.EACCES)
 KINDS = ("line", "disk", "rows", "submit")

@@ -1,7 +1,7 @@
 """Mutants: faults planted into the store as it is imported, each of which the simulator has to find.
 
-A mutant is text of one module that is replaced. Where the store was changed so that a text is not found any more, the
-mutant is to be planted anew.
+A mutant is text of one module that is replaced. If the store changes so that a text is not found any more, plant the
+mutant anew.
 """
 
 import importlib.util

@@ -192,7 +192,7 @@ class World:
         assert traffic is not None
         assert log is not None
         if len(self._copies) < COPIES_MAX and self.rng.random() < 0.3:
-            # What an exception left in doubt is not compared.
+            # Definitions that an exception left in doubt are not compared.
             if traffic.clean and not log.failed and not log.full:
                 copy = Copy(self.node, self.model)
                 self._copies += [copy] if copy.held is not None else []

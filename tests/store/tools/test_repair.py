@@ -136,7 +136,7 @@ def test_where_messages_went_is_told_in_front_of_them_again(tmp_path):
     file = open_segment(data.log, 1)
     kinds = [found.type for found in file.scan_all()]
     file.close()
-    # Whoever reads it from the beginning, to write it anew, needs to know.
+    # A reader that starts from the beginning, to write it anew, needs to know.
     assert kinds[:3] == [fmt.BATCH, fmt.TARGETS, fmt.PUBLISH]
     assert list(contents(data.path)[2]) == list(range(1, 20))
 

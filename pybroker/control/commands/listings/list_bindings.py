@@ -21,7 +21,7 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> "Iterable[Binding]":
     """Yield the bindings, exchange by exchange."""
     for exchange in list(find_vhost(node.broker, args.vhost).exchanges.values()):
-        # Those of the default exchange are made one by one: a list of very many would hold up everybody.
+        # Rows of the default exchange are made one by one: a list of very many would hold up everybody.
         yield from as_they_were(exchange.bindings()) if exchange.name else exchange.bindings()
 
 

@@ -43,6 +43,6 @@ def test_without_what_is_reusable_it_adds_up_to_what_the_limit_is_compared_with(
     measured.rss, measured.reusable, measured.used = 100_000_000, 3_000_000, 97_000_000
     document = operator.ask("memory_breakdown")
     assert 3_000_000 == document["reusable"]["bytes"]
-    # What malloc holds free beyond that counts as used.
+    # Memory that malloc holds free beyond that counts as used.
     assert 2_000_000 == document["allocated_unused"]["bytes"]
     assert measured.used == sum(one["bytes"] for name, one in document.items() if name != "reusable")

@@ -8,7 +8,7 @@ def test_the_new_password_lets_in_and_the_old_one_does_not(operator, peer):
     users = operator.world.broker.users
     assert users.authenticate("guest", "new") is not None
     assert users.authenticate("guest", "guest") is None
-    # Who is in stays in.
+    # Open connections stay open.
     peer.declare("q")
 
 

@@ -1,4 +1,4 @@
-"""What stays with its queue: when it is tried again, in which order, and what stands in its way."""
+"""Dead letters that stay with their queue: when they are tried again, in which order, and what stands in their way."""
 
 from collections import deque
 from dataclasses import replace

@@ -124,7 +124,7 @@ def test_what_came_back_and_goes_again_keeps_its_deliveries(small):
 
 
 def test_no_level_is_measured_again_and_again_for_nothing(handy):
-    # What is too much is of another level, and cannot go.
+    # The excess is of another level, and cannot be evicted.
     bench = DiskBench(x_max_priority=1)
     bench.fill(500, traits=PLAIN_TRAITS)
     urgent = Traits(persistent=True, priority=1)

@@ -1,4 +1,4 @@
-"""What leaves for a page: it may be taken, dropped, purged or lost on the way, there and back."""
+"""Messages on their way to a page and back: meanwhile they may be taken, dropped, purged or lost."""
 
 import errno
 

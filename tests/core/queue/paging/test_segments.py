@@ -1,4 +1,4 @@
-"""What lies behind a head window: the nouns."""
+"""The segments of a queue behind its head window, as objects of their own."""
 
 import pytest
 from readers import run_of, seqs

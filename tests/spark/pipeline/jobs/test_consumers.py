@@ -16,7 +16,7 @@ def minutes_of(queue, minutes, **facts):
 
 def test_each_queue_gets_the_verdict_it_deserves(spark):
     rows = [
-        # Where nothing happens there is a row every five minutes.
+        # If nothing happens there is a row every five minutes.
         *minutes_of("missing", range(0, 31, 5), ready_last=5, consumers_last=0),
         *minutes_of("idle", range(10), ready_last=5),
         *minutes_of("storm", range(10), ready_last=5, deliver=100, redeliver=90),

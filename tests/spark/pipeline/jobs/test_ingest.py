@@ -1,4 +1,4 @@
-"""What of the files is kept; the whole of it is in test_day."""
+"""The rows that are kept of the files; test_day has the whole of it."""
 
 from datetime import UTC, date, datetime
 

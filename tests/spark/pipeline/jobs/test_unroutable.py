@@ -1,4 +1,4 @@
-"""What was lost is summed by way; what went nowhere comes first."""
+"""Lost messages are summed by the way they went; unroutable ones come first."""
 
 import pytest
 from spark.pipeline.jobs.rows import at, frame
