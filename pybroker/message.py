@@ -1,7 +1,7 @@
 """Message: a view of (run, index) for slow paths: get, dead letter, headers routing. Made on demand, never stored."""
 
 from pybroker import content_view
-from pybroker.run import Names, Run, Traits
+from pybroker.run import Names, Run, RunAttributes
 
 
 class Message:
@@ -30,9 +30,9 @@ class Message:
         return self.run.names
 
     @property
-    def traits(self) -> Traits:
+    def attributes(self) -> RunAttributes:
         """Return what the broker knows of its properties."""
-        return self.run.traits
+        return self.run.attributes
 
     @property
     def property_octets(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Run, Entry, Names, Traits: how messages live in memory.
+"""Run, Entry, Names, RunAttributes: how messages live in memory.
 
 A run is consecutive messages of one route and one kind, shared by all queues they reached; an entry is one queue's
 view of a run. Everything a queue does (take, deal, drop, return, settle) is slicing of ranges, so it costs O(entries),
@@ -23,7 +23,7 @@ PIN_PARTS: Final = 8
 # several times for each message: `map` of this takes half as long as a comprehension.
 _size_octets: Final = itemgetter(slice(11, 19))
 
-# Traits.wants: what a headers-minded reader must look at before a message of this kind can be routed or delivered.
+# RunAttributes.wants: what must be read in the headers before a message of this kind can be routed or delivered.
 # A headers table alone is none of them: it would end a run at every message that has one, and few ask for it.
 WANTS_CC: Final = 2
 WANTS_USER_ID: Final = 4
@@ -32,7 +32,7 @@ WANTS_DELAY: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
+class RunAttributes:
     """The attributes of a message that the broker must know, read off its properties.
 
     `ttl_ms` is the `expiration` property; `priority` as published (0..255); `wants` a set of WANTS_ bits.
@@ -44,7 +44,7 @@ class Traits:
     wants: int = 0
 
 
-PLAIN_TRAITS: Final = Traits()
+PLAIN_ATTRIBUTES: Final = RunAttributes()
 
 # Python's overhead for each content: the bytes object, and a pointer to it.
 BYTES_OCTETS: Final = getsizeof(b"")
@@ -95,6 +95,7 @@ class Run:
         "_seam",
         "_seam_octets",
         "arrived_ms",
+        "attributes",
         "body_octets",
         "body_size",
         "channel",
@@ -106,13 +107,12 @@ class Run:
         "names",
         "octets",
         "origin",
-        "traits",
     )
 
     def __init__(
         self,
         names: Names,
-        traits: Traits,
+        attributes: RunAttributes,
         first_seq: int,
         contents: list[bytes],
         octets: int,
@@ -124,7 +124,7 @@ class Run:
         origin: int = 0,
     ) -> None:
         self.names = names
-        self.traits = traits
+        self.attributes = attributes
         self.first_seq = first_seq
         self.count = len(contents)
         self.contents: list[bytes] | None = contents
@@ -150,7 +150,7 @@ class Run:
     def of_block(
         cls,
         names: Names,
-        traits: Traits,
+        attributes: RunAttributes,
         first_seq: int,
         block: bytes,
         ends: "array[int]",
@@ -162,7 +162,7 @@ class Run:
     ) -> "Run":
         """Return a packed run: content i is `block[ends[i] : ends[i + 1]]`."""
         run = cls(
-            names, traits, first_seq, [], len(block), body_octets, body_size, arrived_ms, channel, frame_octets_max
+            names, attributes, first_seq, [], len(block), body_octets, body_size, arrived_ms, channel, frame_octets_max
         )
         run.count = len(ends) - 1
         run.contents = None
@@ -177,7 +177,7 @@ class Run:
         self.held_octets = octets
 
     def extend(self, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
-        """Append messages whose seqs follow the last one's; the caller has checked names, traits and limits."""
+        """Append messages whose seqs follow the last one's; the caller has checked names, attributes and limits."""
         mine = self.contents
         assert mine is not None
         # A flood of equal messages is one object many times.
@@ -229,7 +229,7 @@ class Run:
         contents = list(self.take(indexes))
         return Run(
             self.names,
-            self.traits,
+            self.attributes,
             self.first_seq + indexes.start,
             contents,
             sum(map(len, contents)),

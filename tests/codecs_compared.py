@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pybroker.errors import AmqpError
-from pybroker.wire.content import pure_encode, pure_on_channel, pure_scan, traits_for
+from pybroker.wire.content import attributes_for, pure_encode, pure_on_channel, pure_scan
 
 NAME = "pybroker.wire._codec"
 
@@ -32,7 +32,7 @@ def load() -> ModuleType | None:
     except ImportError:
         assert not path
         return None
-    codec.bind(traits_for, AmqpError)
+    codec.bind(attributes_for, AmqpError)
     return codec
 
 

@@ -2,7 +2,7 @@
 
 from pamqp import body, commands, frame, header
 
-from pybroker.run import PLAIN_TRAITS, Names, Run, Traits
+from pybroker.run import PLAIN_ATTRIBUTES, Names, Run, RunAttributes
 
 NAMES = Names("x", "k", b"\x01x\x01k\xce")
 
@@ -16,12 +16,16 @@ def content(octets: bytes = b"", *, channel: int = 1, frame_octets_max: int = 13
 
 
 def run(
-    *bodies: bytes, first_seq: int = 1, traits: Traits = PLAIN_TRAITS, arrived_ms: int = 0, names: Names = NAMES
+    *bodies: bytes,
+    first_seq: int = 1,
+    attributes: RunAttributes = PLAIN_ATTRIBUTES,
+    arrived_ms: int = 0,
+    names: Names = NAMES,
 ) -> Run:
     """Return a run of these messages."""
     contents = [content(each) for each in bodies]
     sizes = [len(each) for each in bodies]
     body_size = sizes[0] if len(set(sizes)) == 1 else -1
     return Run(
-        names, traits, first_seq, contents, sum(map(len, contents)), sum(sizes), body_size, arrived_ms, 1, 131_072
+        names, attributes, first_seq, contents, sum(map(len, contents)), sum(sizes), body_size, arrived_ms, 1, 131_072
     )

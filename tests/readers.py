@@ -12,12 +12,14 @@ from pybroker.core.channel.state import ChannelState, SessionState
 from pybroker.core.queue.queue import Queue
 from pybroker.core.topology.vhost import VHost
 from pybroker.message import Message
-from pybroker.run import PLAIN_TRAITS, Entry, Run, Traits
+from pybroker.run import PLAIN_ATTRIBUTES, Entry, Run, RunAttributes
 
 
-def run_of(bodies: Sequence[bytes], first_seq: int = 1, traits: Traits = PLAIN_TRAITS, arrived_ms: int = 0) -> Run:
+def run_of(
+    bodies: Sequence[bytes], first_seq: int = 1, attributes: RunAttributes = PLAIN_ATTRIBUTES, arrived_ms: int = 0
+) -> Run:
     """Return a run of messages with these bodies."""
-    return run(*bodies, first_seq=first_seq, traits=traits, arrived_ms=arrived_ms)
+    return run(*bodies, first_seq=first_seq, attributes=attributes, arrived_ms=arrived_ms)
 
 
 def seqs(entries: Any) -> list[int]:
@@ -88,14 +90,16 @@ class Bench:
         self.queue.wake()
         return reader
 
-    def publish(self, *bodies: bytes, traits: Traits = PLAIN_TRAITS, receipt: Receipt = NO_RECEIPT) -> Run:
+    def publish(
+        self, *bodies: bytes, attributes: RunAttributes = PLAIN_ATTRIBUTES, receipt: Receipt = NO_RECEIPT
+    ) -> Run:
         """Put messages into the queue, as one run."""
-        run = run_of(bodies, self.broker.log.take(len(bodies)), traits, self.now_ms)
+        run = run_of(bodies, self.broker.log.take(len(bodies)), attributes, self.now_ms)
         self.queue.enqueue(run, range(len(bodies)), receipt)
         return run
 
-    def flood(self, count: int, traits: Traits = PLAIN_TRAITS) -> Run:
-        return self.publish(*[b"x"] * count, traits=traits)
+    def flood(self, count: int, attributes: RunAttributes = PLAIN_ATTRIBUTES) -> Run:
+        return self.publish(*[b"x"] * count, attributes=attributes)
 
     def turn(self) -> None:
         """End the turn, and those it leads to."""

@@ -4,7 +4,7 @@ import pytest
 from contents import content, run
 from hypothesis import given, strategies as st
 
-from pybroker.run import PLAIN_TRAITS, RUN_OCTETS, Entry, Names, Run, held, octets_held
+from pybroker.run import PLAIN_ATTRIBUTES, RUN_OCTETS, Entry, Names, Run, held, octets_held
 
 NAMES = Names("", "q", b"")
 
@@ -87,7 +87,7 @@ def test_an_entry_is_a_queues_view_of_a_run():
 def test_what_runs_hold_in_memory_is_counted_from_birth_to_end():
     before = held.octets
     contents = [b"%020d" % n for n in range(10)]
-    run = Run(NAMES, PLAIN_TRAITS, 1, contents[:1], 20, 4, 4, 0)
+    run = Run(NAMES, PLAIN_ATTRIBUTES, 1, contents[:1], 20, 4, 4, 0)
     before += RUN_OCTETS
     assert before + octets_held(contents[:1], 20) == held.octets
     run.extend(contents[1:], 180, 36, 4)
@@ -112,7 +112,7 @@ def test_what_is_around_the_contents_of_a_run_is_counted_as_it_is_measured():
 def test_a_flood_of_equal_messages_holds_one_of_them():
     before = held.octets
     content = b"x" * 1_000
-    run = Run(NAMES, PLAIN_TRAITS, 1, [content] * 100, 100_000, 100, 1, 0)
+    run = Run(NAMES, PLAIN_ATTRIBUTES, 1, [content] * 100, 100_000, 100, 1, 0)
     run.extend([content] * 900, 900_000, 900, 1)
     assert held.octets - before < RUN_OCTETS + 1_000 + 100 + 8 * 1_000
     del run

@@ -12,7 +12,7 @@ from pybroker.content_view import property_octets, with_properties
 from pybroker.core.routing.publish import Contents, Route
 from pybroker.errors import PreconditionFailed
 from pybroker.wire import properties
-from pybroker.wire.content import on_channel, reframe, traits_for
+from pybroker.wire.content import attributes_for, on_channel, reframe
 from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def set_reply_to(channel: "AmqpChannel", single: Contents) -> None:
     content = with_properties(content, octets)
     single.contents[0] = content
     single.octets = len(content)
-    single.traits = traits_for(octets)
+    single.attributes = attributes_for(octets)
 
 
 def deliver_reply(publisher: "AmqpSession", route: Route, content: bytes) -> bool:

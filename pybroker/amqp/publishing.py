@@ -16,9 +16,9 @@ from pybroker.core.exchange.trace import Frames, publish_trace
 from pybroker.core.routing.publish import Contents, Route, names_of
 from pybroker.core.topology.exchange_declare import find_exchange
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
-from pybroker.run import WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, Traits
+from pybroker.run import WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, RunAttributes
 from pybroker.wire import frame, properties
-from pybroker.wire.content import traits_for
+from pybroker.wire.content import attributes_for
 from pybroker.wire.expiration import parse_expiration
 from pybroker.wire.methods import decode_method, make_method
 
@@ -81,15 +81,15 @@ def open_route(channel: "AmqpChannel", payload: bytes) -> Route:
 
 
 def finish_content(channel: "AmqpChannel", assembly: "ContentAssembler") -> None:
-    """Publish a content that has arrived whole. Raises what `publish` and `traits_for` raise, in RabbitMQ's order."""
+    """Publish a content that is complete. Raises what `publish` and `attributes_for` raise, in RabbitMQ's order."""
     try:
-        traits = traits_for(assembly.header[12:])
+        attributes = attributes_for(assembly.header[12:])
     except PreconditionFailed:
         _check_before_properties(channel, assembly)
         raise
     content = assembly.content()
     size = assembly.body_octets
-    publish(channel, assembly.route, Contents(traits, [content], len(content), size, size))
+    publish(channel, assembly.route, Contents(attributes, [content], len(content), size, size))
 
 
 def _check_before_properties(channel: "AmqpChannel", assembly: "ContentAssembler") -> None:
@@ -106,12 +106,12 @@ def _check_before_properties(channel: "AmqpChannel", assembly: "ContentAssembler
 
 def publish_event(channel: "AmqpChannel", event: "Event") -> "Event | None":
     """Publish what the scanner found, as far as this turn's share goes; return the rest of it."""
-    route, traits, contents, octets, body_octets, body_size = event
-    left = Contents(traits, contents, octets, body_octets, body_size)
+    route, attributes, contents, octets, body_octets, body_size = event
+    left = Contents(attributes, contents, octets, body_octets, body_size)
     while (done := publish(channel, route, left, patient=True)) < len(left.contents):
         left = left.part(done, len(left.contents))
         if channel.session.spent():
-            return route, traits, left.contents, left.octets, left.body_octets, body_size
+            return route, attributes, left.contents, left.octets, left.body_octets, body_size
     return None
 
 
@@ -125,12 +125,12 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     vhost = channel.publisher.vhost
     if route.generation != vhost.generation or route.verdict != session.broker.users.generation:
         _resolve(channel, route)
-    traits = contents.traits
-    if patient and len(contents.contents) > SLOW_MESSAGES and _is_slow(route.queues, traits):
+    attributes = contents.attributes
+    if patient and len(contents.contents) > SLOW_MESSAGES and _is_slow(route.queues, attributes):
         contents = contents.part(0, SLOW_MESSAGES)
         session.work += WORK_MAX
-    if traits.wants & (WANTS_REPLY_TO | WANTS_USER_ID):
-        if traits.wants & WANTS_REPLY_TO:
+    if attributes.wants & (WANTS_REPLY_TO | WANTS_USER_ID):
+        if attributes.wants & WANTS_REPLY_TO:
             check_reply_consumer(channel)
         for index, content in enumerate(contents.contents):
             try:
@@ -147,9 +147,9 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     if (
         route.dynamic
         or route.immediate
-        or traits.wants & (WANTS_CC | WANTS_REPLY_TO)
+        or attributes.wants & (WANTS_CC | WANTS_REPLY_TO)
         or route.to_reply is not None
-        or (n > 1 and len(queues) > WIDE_QUEUES and _is_slow(queues, traits))
+        or (n > 1 and len(queues) > WIDE_QUEUES and _is_slow(queues, attributes))
     ):
         n, out = _publish_each(channel, route, contents, receipt, patient=patient)
     elif not queues:
@@ -177,9 +177,9 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     return n
 
 
-def _is_slow(queues: "tuple[Destination, ...]", traits: Traits) -> bool:
+def _is_slow(queues: "tuple[Destination, ...]", attributes: RunAttributes) -> bool:
     """Tell whether some of these queues look at each message alone."""
-    return traits.ttl_ms == 0 or any(queue.one_by_one for queue in queues)
+    return attributes.ttl_ms == 0 or any(queue.one_by_one for queue in queues)
 
 
 def share(session: "AmqpSession", route: Route, each: int) -> None:
@@ -260,7 +260,7 @@ def _publish_each(
         if route.dynamic:
             session.work += exchange.binding_count // BINDINGS_WORK
         single = contents.single(index)
-        if single.traits.wants & WANTS_REPLY_TO:
+        if single.attributes.wants & WANTS_REPLY_TO:
             set_reply_to(channel, single)
         if route.to_reply is not None:
             if vhost.tracing:
@@ -269,11 +269,15 @@ def _publish_each(
                 _unroutable(channel, route, single, 312, "NO_ROUTE")
             continue
         queues, original = route.queues, single.contents[0]
-        if route.dynamic or single.traits.wants & WANTS_CC:
-            queues, content = publisher.targets(exchange, route, single.traits, single.contents[0])
+        if route.dynamic or single.attributes.wants & WANTS_CC:
+            queues, content = publisher.targets(exchange, route, single.attributes, single.contents[0])
             if content is not single.contents[0]:
                 single = Contents(
-                    traits_for(property_octets(content)), [content], len(content), single.body_octets, single.body_size
+                    attributes_for(property_octets(content)),
+                    [content],
+                    len(content),
+                    single.body_octets,
+                    single.body_size,
                 )
         if vhost.tracing:
             _trace(channel, route, original, [queue.name for queue in queues if not queue.republishes])
@@ -315,7 +319,7 @@ def _immediate(
         tried.add(exchange)
         exchange = publisher.vhost.exchanges.get(exchange.alternate)
         if exchange is not None:
-            able = _able(publisher.targets(exchange, route, single.traits, single.contents[0])[0])
+            able = _able(publisher.targets(exchange, route, single.attributes, single.contents[0])[0])
     if not able:
         return False
     publisher.publish(route, single, able, receipt)

@@ -41,7 +41,7 @@ from typing import Final, NamedTuple
 from google_crc32c import extend, value
 
 from pybroker.content_view import body_size as body_size_of
-from pybroker.run import Names, Run, Traits
+from pybroker.run import Names, Run, RunAttributes
 
 VERSION: Final = 1
 MAGIC: Final = b"pybroker"
@@ -82,7 +82,7 @@ BATCH_RECORD_OCTETS: Final = RECORD_OCTETS + _BATCH.size
 PROVEN_RECORD_OCTETS: Final = RECORD_OCTETS + _U64.size
 DIFFER: Final = 0xFFFFFFFF
 _NO_TTL: Final = 0xFFFFFFFFFFFFFFFF
-_TRANSIENT: Final = 0x80  # beside Traits.wants
+_TRANSIENT: Final = 0x80  # beside RunAttributes.wants
 
 
 class FormatError(Exception):
@@ -232,8 +232,8 @@ def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -
         if body_size < 0:
             body_size = DIFFER
     names = run.names.tail[:-1]
-    traits = run.traits
-    ttl_ms = traits.ttl_ms
+    attributes = run.attributes
+    ttl_ms = attributes.ttl_ms
     length = _PUBLISH.size + len(names) + len(sizes) + octets
     front = _FRONT_PUBLISH.pack(
         length,
@@ -249,8 +249,8 @@ def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -
         size,
         body_size,
         run.channel,
-        traits.priority,
-        traits.wants if traits.persistent else traits.wants | _TRANSIENT,
+        attributes.priority,
+        attributes.wants if attributes.persistent else attributes.wants | _TRANSIENT,
     )
     body = b"".join((front, names, sizes, *contents))
     return _U32.pack(extend(seed, body)) + body
@@ -263,7 +263,7 @@ def publish_range(payload: bytes) -> tuple[int, int]:
 
 
 def kind_of(payload: bytes) -> bytes:
-    """Return what two PUBLISH have in common if they could be one: names, traits, channel, frames, time of arrival."""
+    """Return what two PUBLISH have in common if they could be one: names, attributes, channel, frames, arrival time."""
     return payload[16:36] + payload[44 : names_end(payload)]
 
 
@@ -287,12 +287,12 @@ def publish_stretch(payload: bytes) -> tuple[int, list[tuple[int, int, int]]]:
 
 def decode_publish(payload: bytes) -> Run:
     """Read a PUBLISH: a run with `arrived_ms` as it was stored, in steady wall time, and no origin."""
-    _, count, first, arrived_ms, ttl_ms, frame_octets_max, size, body_size, channel, priority, wants = (
-        _PUBLISH.unpack_from(payload)
+    _, count, first, arrived_ms, ttl_ms, frame_max, size, body_size, channel, priority, wants = _PUBLISH.unpack_from(
+        payload
     )
     split, starts = _starts(payload, count)
     names = _names(payload[_PUBLISH.size : split])
-    traits = _traits(priority, ttl_ms, wants)
+    attributes = _attributes(priority, ttl_ms, wants)
     blob = payload[starts[0] :]
     if body_size == DIFFER:
         body_size_at = _BODY_SIZE.unpack_from
@@ -301,11 +301,9 @@ def decode_publish(payload: bytes) -> Run:
     else:
         body_octets = count * body_size
     if count == 1:
-        return Run(
-            names, traits, first, [blob], len(blob), body_octets, body_size, arrived_ms, channel, frame_octets_max
-        )
+        return Run(names, attributes, first, [blob], len(blob), body_octets, body_size, arrived_ms, channel, frame_max)
     ends = array("I", range(0, len(blob) + 1, size) if size else [start - starts[0] for start in starts])
-    return Run.of_block(names, traits, first, blob, ends, body_octets, body_size, arrived_ms, channel, frame_octets_max)
+    return Run.of_block(names, attributes, first, blob, ends, body_octets, body_size, arrived_ms, channel, frame_max)
 
 
 def _starts(payload: bytes, count: int) -> tuple[int, Sequence[int]]:
@@ -325,9 +323,9 @@ def _names(octets: bytes) -> Names:
 
 
 @lru_cache(1024)
-def _traits(priority: int, ttl_ms: int, wants: int) -> Traits:
+def _attributes(priority: int, ttl_ms: int, wants: int) -> RunAttributes:
     ttl = None if ttl_ms == _NO_TTL else ttl_ms
-    return Traits(persistent=not wants & _TRANSIENT, priority=priority, ttl_ms=ttl, wants=wants & ~_TRANSIENT)
+    return RunAttributes(persistent=not wants & _TRANSIENT, priority=priority, ttl_ms=ttl, wants=wants & ~_TRANSIENT)
 
 
 def settle(groups: "list[tuple[int, int, array[int]]]", seed: int) -> bytes:

@@ -1,8 +1,8 @@
 /* The hot path in C: twins of pure_scan, pure_encode and pure_on_channel in content.py, which are the reference.
 
    It knows frames and octets as content.py does, and no AMQP state. Whatever is out of the ordinary in a message's
-   properties is left to Python's traits_for: what is decided here is only that nothing is. Each length is compared with
-   what is there before it is used: octets come from a peer. tests/wire/test_codec.py compares the twins,
+   properties is left to Python's attributes_for: what is decided here is only that nothing is. Each length is compared
+   with what is there before it is used: octets come from a peer. tests/wire/test_codec.py compares the twins,
    tests/fuzz/test_codec.py says how to run this under sanitizers. */
 
 #ifndef PYBROKER_FULL_API
@@ -30,15 +30,15 @@ enum { METHOD = 1, HEADER = 2, BODY = 3, FRAME_END = 0xCE };
 #define WANTS_USER_ID 4u
 #define WANTS_REPLY_TO 8u
 
-/* Kinds of messages whose Traits are kept at hand, by what kind_of says; a kind has one place. */
+/* Kinds of messages whose RunAttributes are kept at hand, by what kind_of says; a kind has one place. */
 #define KINDS 256
 
 typedef struct {
-    PyObject *traits_for; /* property octets -> Traits */
-    PyObject *error;      /* what traits_for raises for a message that the frame path is to refuse */
+    PyObject *attributes_for; /* property octets -> RunAttributes */
+    PyObject *error;          /* what attributes_for raises for a message that the frame path is to refuse */
     struct {
         int64_t kind;
-        PyObject *traits;
+        PyObject *attributes;
     } known[KINDS];
 } State;
 
@@ -135,7 +135,7 @@ static uint64_t expiration_of(const uint8_t *p, size_t n)
     return ms + 1;
 }
 
-/* Return what properties.traits_of would find, as one number, or -1 where Python is to look: at faults, above all. */
+/* Return what properties.attributes_of would find, as one number, or -1 where Python must look: at faults above all. */
 static int64_t kind_of(const uint8_t *p, const uint8_t *end)
 {
     static const char fast_reply_to[] = "amq.rabbitmq.reply-to";
@@ -188,11 +188,11 @@ static int64_t kind_of(const uint8_t *p, const uint8_t *end)
     return (int64_t)(ttl << 16 | wants << 9 | priority << 1 | (mode - 1));
 }
 
-/* Return the Traits of a message, a new reference; NULL with an exception. */
-static PyObject *find_traits(State *state, int64_t kind, const uint8_t *p, const uint8_t *end)
+/* Return the RunAttributes of a message, a new reference; NULL with an exception. */
+static PyObject *find_attributes(State *state, int64_t kind, const uint8_t *p, const uint8_t *end)
 {
     unsigned at = kind < 0 ? 0 : (unsigned)((uint64_t)kind * 0x9E3779B97F4A7C15u >> 56) % KINDS;
-    PyObject *known = state->known[at].traits;
+    PyObject *known = state->known[at].attributes;
     if (kind >= 0 && known && state->known[at].kind == kind) {
         Py_INCREF(known);
         return known;
@@ -200,23 +200,23 @@ static PyObject *find_traits(State *state, int64_t kind, const uint8_t *p, const
     PyObject *octets = PyBytes_FromStringAndSize((const char *)p, end - p);
     if (!octets)
         return NULL;
-    PyObject *traits = PyObject_CallFunctionObjArgs(state->traits_for, octets, NULL);
+    PyObject *attributes = PyObject_CallFunctionObjArgs(state->attributes_for, octets, NULL);
     Py_DECREF(octets);
-    if (traits && kind >= 0) {
-        known = state->known[at].traits;
-        Py_INCREF(traits);
-        state->known[at].traits = traits;
+    if (attributes && kind >= 0) {
+        known = state->known[at].attributes;
+        Py_INCREF(attributes);
+        state->known[at].attributes = attributes;
         state->known[at].kind = kind;
         Py_XDECREF(known);
     }
-    return traits;
+    return attributes;
 }
 
 /* -- scan --------------------------------------------------------------------------------------------------------- */
 
-/* An event that grows: messages of one route and one traits. `items` are owned references. */
+/* An event that grows: messages of one route with equal attributes. `items` are owned references. */
 typedef struct {
-    PyObject *out, *route, *traits;
+    PyObject *out, *route, *attributes;
     int64_t kind, octets, body_octets, first_size;
     PyObject **items;
     size_t n, room;
@@ -262,7 +262,7 @@ static int flush(Event *event)
     for (size_t i = 0; i < event->n; i++)
         PyList_SetItem(contents, (Py_ssize_t)i, event->items[i]); /* takes the reference; the index is inside */
     event->n = 0;
-    PyObject *tuple = Py_BuildValue("(OONLLL)", event->route, event->traits, contents, (long long)event->octets,
+    PyObject *tuple = Py_BuildValue("(OONLLL)", event->route, event->attributes, contents, (long long)event->octets,
                                     (long long)event->body_octets, (long long)event->first_size);
     event->octets = event->body_octets = 0;
     return give(event->out, tuple);
@@ -275,7 +275,7 @@ static void release(Event *event)
     if (event->items != event->some)
         PyMem_Free(event->items);
     Py_CLEAR(event->route);
-    Py_CLEAR(event->traits);
+    Py_CLEAR(event->attributes);
 }
 
 /* Return where the frame-end of the last of some body frames is, `size` octets in all; 0 if not all is there. */
@@ -326,7 +326,7 @@ static int scan_publishes(State *state, const uint8_t *data, size_t end, size_t 
             }
             Py_XDECREF(event->route);
             event->route = known;
-            Py_CLEAR(event->traits);
+            Py_CLEAR(event->attributes);
             method_at = here;
             method_octets = length + 8;
             channel = u16(data + here + 1);
@@ -343,26 +343,26 @@ static int scan_publishes(State *state, const uint8_t *data, size_t end, size_t 
         if (size && !(stop = body_end(data, stop + 1, end, channel, size, octets_max)))
             break;
         int64_t kind = kind_of(header + 19, header + 7 + length);
-        if (kind < 0 || !event->traits || kind != event->kind) {
-            PyObject *traits = find_traits(state, kind, header + 19, header + 7 + length);
-            if (!traits) {
+        if (kind < 0 || !event->attributes || kind != event->kind) {
+            PyObject *attributes = find_attributes(state, kind, header + 19, header + 7 + length);
+            if (!attributes) {
                 if (!PyErr_ExceptionMatches(state->error))
                     return -1;
                 PyErr_Clear();
                 break;
             }
             event->kind = kind;
-            int differs = event->traits ? PyObject_RichCompareBool(traits, event->traits, Py_NE) : 1;
+            int differs = event->attributes ? PyObject_RichCompareBool(attributes, event->attributes, Py_NE) : 1;
             if (differs < 0 || (differs && flush(event))) {
-                Py_DECREF(traits);
+                Py_DECREF(attributes);
                 return -1;
             }
             if (differs) {
-                Py_XDECREF(event->traits);
-                event->traits = traits;
+                Py_XDECREF(event->attributes);
+                event->attributes = attributes;
                 event->first_size = (int64_t)size;
             } else
-                Py_DECREF(traits);
+                Py_DECREF(attributes);
         }
         if ((int64_t)size != event->first_size)
             event->first_size = -1;
@@ -434,7 +434,7 @@ static PyObject *scan(PyObject *module, PyObject *const *args, Py_ssize_t given)
     Py_ssize_t start = right ? PyLong_AsSsize_t(args[1]) : 0;
     Py_ssize_t octets_max = right && !PyErr_Occurred() ? PyLong_AsSsize_t(args[3]) : 0;
     Py_ssize_t message_max = right && !PyErr_Occurred() ? PyLong_AsSsize_t(args[4]) : 0;
-    if (!fits(right && state->traits_for && start >= 0 && octets_max >= 0 && message_max >= 0,
+    if (!fits(right && state->attributes_for && start >= 0 && octets_max >= 0 && message_max >= 0,
               "scan(bytes, start, dict, octets_max, message_max, list), numbers not negative, after bind"))
         return NULL;
     const uint8_t *data = (const uint8_t *)PyBytes_AsString(args[0]);
@@ -626,10 +626,10 @@ static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t given)
     State *state = PyModule_GetState(module);
     if (!fits(given == 2 && PyCallable_Check(args[0]) && PyExceptionClass_Check(args[1]), "bind(callable, exception)"))
         return NULL;
-    PyObject *old[] = {state->traits_for, state->error};
+    PyObject *old[] = {state->attributes_for, state->error};
     Py_INCREF(args[0]);
     Py_INCREF(args[1]);
-    state->traits_for = args[0];
+    state->attributes_for = args[0];
     state->error = args[1];
     Py_XDECREF(old[0]);
     Py_XDECREF(old[1]);
@@ -639,20 +639,20 @@ static PyObject *bind(PyObject *module, PyObject *const *args, Py_ssize_t given)
 static int traverse(PyObject *module, visitproc visit, void *arg)
 {
     State *state = PyModule_GetState(module);
-    Py_VISIT(state->traits_for);
+    Py_VISIT(state->attributes_for);
     Py_VISIT(state->error);
     for (int i = 0; i < KINDS; i++)
-        Py_VISIT(state->known[i].traits);
+        Py_VISIT(state->known[i].attributes);
     return 0;
 }
 
 static int clear(PyObject *module)
 {
     State *state = PyModule_GetState(module);
-    Py_CLEAR(state->traits_for);
+    Py_CLEAR(state->attributes_for);
     Py_CLEAR(state->error);
     for (int i = 0; i < KINDS; i++)
-        Py_CLEAR(state->known[i].traits);
+        Py_CLEAR(state->known[i].attributes);
     return 0;
 }
 
@@ -665,7 +665,7 @@ static PyMethodDef methods[] = {
     {"scan", FAST(scan), "scan(data, start, routes, octets_max, message_max, out): see content.pure_scan."},
     {"encode", FAST(encode), "encode(out, head, first_tag, tail, contents, octets): see content.pure_encode."},
     {"on_channel", FAST(on_channel), "on_channel(contents, channel): see content.pure_on_channel."},
-    {"bind", FAST(bind), "bind(traits_for, error): whom to ask about properties, and what that raises for bad ones."},
+    {"bind", FAST(bind), "bind(attributes_for, error): whom to ask about properties, and what it raises for bad ones."},
     {NULL, NULL, 0, NULL},
 };
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0, NULL}};

@@ -1,11 +1,11 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 
 SEAM: Final[int]
 
-def bind(traits_for: Callable[[bytes], Traits], error: type[Exception], /) -> None: ...
+def bind(attributes_for: Callable[[bytes], RunAttributes], error: type[Exception], /) -> None: ...
 def scan(
     data: bytes, start: int, routes: dict[bytes, Any], octets_max: int, message_max: int, out: list[Any], /
 ) -> int: ...

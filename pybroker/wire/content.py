@@ -5,9 +5,9 @@
     on_channel    contents -> the same for another channel; `reframe`: for a peer with a smaller frame_max
 
 Contents stay the octets they came as: header frame and body frames, channel number inside. Properties are not decoded,
-but for the traits of a kind of message, remembered by its property octets. This file knows no broker: a route is any
-object. Functions take and give plain values, so that C twins stand in for them where `_codec.c` was built; these here
-are the reference.
+but for the attributes of a kind of message, remembered by its property octets. This file knows no broker: a route is
+any object. Functions take and give plain values, so that C twins stand in for them where `_codec.c` was built; these
+here are the reference.
 """
 
 import os
@@ -18,8 +18,8 @@ from struct import Struct
 from typing import Any, Final
 
 from pybroker.errors import AmqpError
-from pybroker.run import Traits
-from pybroker.wire.properties import traits_of
+from pybroker.run import RunAttributes
+from pybroker.wire.properties import attributes_of
 
 # Class and method as one number: basic.publish 60.40, basic.ack 60.80, content class basic 60 with weight 0.
 _PUBLISH: Final = 60 << 16 | 40
@@ -29,7 +29,7 @@ _BASIC: Final = 60 << 16
 # Property flags of values that no two messages share; remembering such octets would only push useful ones out.
 _UNIQUE_FLAGS: Final = 0x04C0  # correlation-id, message-id, timestamp
 # Kinds of messages remembered at a time. A few dozen is what real applications have.
-TRAITS_CACHE_MAX: Final = 1_024
+ATTRIBUTES_CACHE_MAX: Final = 1_024
 # Longer ones are read each time: a thousand headers of 128 KiB would be as many to remember.
 KIND_OCTETS_MAX: Final = 512
 # From here on a body is sent as it is, not copied into a block with its neighbours.
@@ -44,9 +44,9 @@ _ack_tail = Struct(">QBB").unpack_from  # delivery tag, bits, frame-end
 _tag = Struct(">Q").pack
 _tags: Final = {n: Struct("8s" * n).unpack for n in (16, 64, _BLOCK)}
 
-_traits_cache: dict[bytes, Traits] = {}
+_attributes_cache: dict[bytes, RunAttributes] = {}
 
-# (route, traits, contents, octets, body octets, body size or -1) or (None, channel, first tag, last tag, multiple)
+# (route, attributes, contents, octets, body octets, body size or -1) or (None, channel, first tag, last tag, multiple)
 Event = tuple[Any, ...]
 Scan = Callable[[bytes, int, dict[bytes, Any], int, int, list[Event]], int]
 Encode = Callable[[list[bytes], bytes, int, bytes, list[bytes], int], int]
@@ -88,7 +88,7 @@ def pure_scan(
 def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 0.8 us when they are not
     data: bytes, position: int, routes: dict[bytes, Any], octets_max: int, message_max: int, out: list[Event]
 ) -> int:
-    """Read messages as long as they follow each other; one event for each change of route or traits."""
+    """Read messages as long as they follow each other; one event for each change of route or attributes."""
     end = len(data)
     startswith = data.startswith
     route: Any = None
@@ -96,7 +96,7 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
     method_frame = b""
     contents: list[bytes] = []
     append = contents.append
-    traits: Traits | None = None
+    attributes: RunAttributes | None = None
     octets = body_octets = 0
     first_size = -2  # body size of this event's first message; -1 as soon as they differ
     while True:
@@ -111,12 +111,12 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
             if known is None:
                 break
             if contents:
-                out.append((route, traits, contents, octets, body_octets, first_size))
+                out.append((route, attributes, contents, octets, body_octets, first_size))
                 contents = []
                 append = contents.append
                 octets = body_octets = 0
             route, channel, method_frame, method_octets = known, number, frame, length + 8
-            traits = None
+            attributes = None
         at = position + method_octets
         if at + 22 > end:
             break
@@ -140,21 +140,21 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
                 if not stop:
                     break
         properties = data[at + 19 : header_end]
-        kind_of = _traits_cache.get(properties)
+        kind_of = _attributes_cache.get(properties)
         if kind_of is None:
             try:
-                kind_of = traits_of(properties)
+                kind_of = attributes_of(properties)
             except AmqpError:
                 break
             if not flags & _UNIQUE_FLAGS:
                 _remember(properties, kind_of)
-        if kind_of is not traits and kind_of != traits:
+        if kind_of is not attributes and kind_of != attributes:
             if contents:
-                out.append((route, traits, contents, octets, body_octets, first_size))
+                out.append((route, attributes, contents, octets, body_octets, first_size))
                 contents = []
                 append = contents.append
                 octets = body_octets = 0
-            traits = kind_of
+            attributes = kind_of
             first_size = size
         elif size != first_size:
             first_size = -1
@@ -184,7 +184,7 @@ def _scan_publishes(  # tidy: hot, 0.25 us a message when neighbours are alike, 
             octets += each
             body_octets += size
     if contents:
-        out.append((route, traits, contents, octets, body_octets, first_size))
+        out.append((route, attributes, contents, octets, body_octets, first_size))
     return position
 
 
@@ -246,23 +246,23 @@ def _scan_acks(data: bytes, position: int, channel: int, out: list[Event]) -> in
     return position
 
 
-def _remember(properties: bytes, traits: Traits) -> None:
+def _remember(properties: bytes, attributes: RunAttributes) -> None:
     if len(properties) > KIND_OCTETS_MAX:
         return
-    if len(_traits_cache) >= TRAITS_CACHE_MAX:
+    if len(_attributes_cache) >= ATTRIBUTES_CACHE_MAX:
         # First in, first out: what is still in use comes back by itself.
-        del _traits_cache[next(iter(_traits_cache))]
-    _traits_cache[properties] = traits
+        del _attributes_cache[next(iter(_attributes_cache))]
+    _attributes_cache[properties] = attributes
 
 
-def traits_for(properties: bytes) -> Traits:
-    """Return the traits of a message by its property octets. Raises what `properties.traits_of` raises."""
-    traits = _traits_cache.get(properties)
-    if traits is None:
-        traits = traits_of(properties)
+def attributes_for(properties: bytes) -> RunAttributes:
+    """Return the attributes of a message by its property octets. Raises what `properties.attributes_of` raises."""
+    attributes = _attributes_cache.get(properties)
+    if attributes is None:
+        attributes = attributes_of(properties)
         if len(properties) >= 2 and not int.from_bytes(properties[:2]) & _UNIQUE_FLAGS:
-            _remember(properties, traits)
-    return traits
+            _remember(properties, attributes)
+    return attributes
 
 
 def pure_encode(out: list[bytes], head: bytes, first_tag: int, tail: bytes, contents: list[bytes], octets: int) -> int:
@@ -355,7 +355,7 @@ def _choose() -> tuple[str, Scan, Encode, OnChannel]:
             from pybroker.wire import _codec  # noqa: PLC0415 - it may be missing
 
             if _codec.SEAM == SEAM:
-                _codec.bind(traits_for, AmqpError)
+                _codec.bind(attributes_for, AmqpError)
                 return "C", _codec.scan, _codec.encode, _codec.on_channel
     return "pure Python", pure_scan, pure_encode, pure_on_channel
 

@@ -1,7 +1,7 @@
 """Properties of a content header (AMQP §4.2.6): find, check and edit single ones without decoding the rest.
 
 "props" are the octets from the two flag octets to the end of the header frame's payload. Does not know what a property
-means to a queue, only the ones that the broker must know: `Traits`.
+means to a queue, only the ones that the broker must know: `RunAttributes`.
 
     +-------+-------------------------------------------------------------+
     | flags | the properties whose flag is set, in the order of PROPERTIES |
@@ -15,12 +15,12 @@ from typing import Final, NoReturn
 
 from pybroker.errors import PreconditionFailed, ProtocolSyntaxError
 from pybroker.run import (
-    PLAIN_TRAITS,
+    PLAIN_ATTRIBUTES,
     WANTS_CC,
     WANTS_DELAY,
     WANTS_REPLY_TO,
     WANTS_USER_ID,
-    Traits,
+    RunAttributes,
 )
 from pybroker.wire.expiration import parse_expiration
 from pybroker.wire.table import Table, decode_table, encode_table, split_table
@@ -44,7 +44,7 @@ _SHORTSTR: Final = 0
 _TABLE: Final = -1
 _SIZES: Final = {HEADERS: _TABLE, DELIVERY_MODE: 1, PRIORITY: 1, TIMESTAMP: 8}
 
-# The steps of `traits_of` at a property: it skips most shortstrs.
+# The steps of `attributes_of` at a property: it skips most shortstrs.
 _SKIP: Final = 0
 _SKIP_TIMESTAMP: Final = 1
 _TAKE_MODE: Final = 2
@@ -64,7 +64,7 @@ _STEPS: Final = {
 }
 # The steps for each set of flags ever seen: 16,384 are possible, so it is bounded by nature.
 _PLANS: Final[dict[int, tuple[int, ...]]] = {}
-_PERSISTENT: Final = Traits(persistent=True)
+_PERSISTENT: Final = RunAttributes(persistent=True)
 
 
 @dataclass(slots=True)
@@ -98,8 +98,8 @@ TABLE_OCTETS_KEPT: Final = 512
 _tables: dict[bytes, int] = {}
 
 
-def traits_of(props: bytes, limits: Limits = PEER) -> Traits:
-    """Return what the broker must know of a message with these properties; equal traits are one object, mostly.
+def attributes_of(props: bytes, limits: Limits = PEER) -> RunAttributes:
+    """Return what the broker must know of a message with these properties; equal attributes are one object, mostly.
 
     Checks all that a peer can do wrong in a content header, so it comes before routing. `limits` GROWN is for headers
     that the broker itself has made longer.
@@ -150,13 +150,13 @@ def traits_of(props: bytes, limits: Limits = PEER) -> Traits:
         _malformed()
     if mode == 2 and priority == wants == 0 and ttl_ms is None:
         return _PERSISTENT
-    return _traits(mode, priority, ttl_ms, wants)
+    return _attributes(mode, priority, ttl_ms, wants)
 
 
 def decode_properties(props: bytes) -> Properties:
     """Return all properties, of a peer or of the broker's own making.
 
-    Raises ProtocolSyntaxError (502) and FrameError (501) as `traits_of`, but looks at the structure only.
+    Raises ProtocolSyntaxError (502) and FrameError (501) as `attributes_of`, but looks at the structure only.
     """
     properties = Properties()
     position = 2
@@ -234,7 +234,7 @@ def replace_reply_to(props: bytes, reply_to: str) -> bytes:
 
 
 def _plan(flags: int) -> tuple[int, ...]:
-    """Return the steps of `traits_of` for these flags, and remember them. Raises ProtocolSyntaxError (502)."""
+    """Return the steps of `attributes_of` for these flags, and remember them. Raises ProtocolSyntaxError (502)."""
     if flags & _RESERVED:
         # Differs from RabbitMQ: it ignores both bits, and hands on a header that its consumers then read wrong.
         raise ProtocolSyntaxError("reserved property flags are set")
@@ -243,12 +243,12 @@ def _plan(flags: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4_096)
-def _traits(mode: int, priority: int, ttl_ms: int | None, wants: int) -> Traits:
-    """Return the one Traits object of these values, as long as it is remembered."""
+def _attributes(mode: int, priority: int, ttl_ms: int | None, wants: int) -> RunAttributes:
+    """Return the one RunAttributes object of these values, as long as it is remembered."""
     if mode not in (1, 2):
         raise PreconditionFailed(f"invalid message: {{delivery_mode_unknown,{mode}}}")
-    traits = Traits(mode == 2, priority, ttl_ms, wants)
-    return PLAIN_TRAITS if traits == PLAIN_TRAITS else traits
+    attributes = RunAttributes(mode == 2, priority, ttl_ms, wants)
+    return PLAIN_ATTRIBUTES if attributes == PLAIN_ATTRIBUTES else attributes
 
 
 def _remember(table: bytes, wants: int) -> None:

@@ -91,7 +91,7 @@ def effect(rig: Rig) -> dict[str, Any]:
     queues = {}
     for name, queue in rig.world.vhost.queues.items():
         ready = [
-            (one, entry.deliveries, entry.run.names, entry.run.traits)
+            (one, entry.deliveries, entry.run.names, entry.run.attributes)
             for level in queue.backlog.levels
             for entry in (*reversed(level.returned), *level.ready)
             for one in entry.run.take(entry.indexes)

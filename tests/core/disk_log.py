@@ -12,11 +12,11 @@ from pybroker.core.queue import queue, ready
 from pybroker.core.queue.paging import eviction, segments
 from pybroker.core.queue.paging.segments import Away
 from pybroker.core.routing.publish import enqueue
-from pybroker.run import Run, Traits
+from pybroker.run import Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.log import Log
 
-PERSISTENT = Traits(persistent=True)
+PERSISTENT = RunAttributes(persistent=True)
 SMALL = {
     segments: {"WINDOW_MESSAGES": 2, "WINDOW_OCTETS": 30},
     ready: {"ADVANCE_ENTRIES": 2},
@@ -134,16 +134,16 @@ class DiskBench(Bench):
         super().__init__(**arguments)
         self.broker.log = self.log = DiskLog()
 
-    def publish(self, *bodies, traits=PERSISTENT, receipt=NO_RECEIPT):
+    def publish(self, *bodies, attributes=PERSISTENT, receipt=NO_RECEIPT):
         """Publish messages as one run, into the log first."""
-        run = run_of(bodies, self.log.take(len(bodies)), traits, self.now_ms)
+        run = run_of(bodies, self.log.take(len(bodies)), attributes, self.now_ms)
         enqueue(self.log, run, range(len(bodies)), [self.queue], receipt)
         return run
 
-    def fill(self, count: int, size: int = 1, traits=PERSISTENT) -> None:
+    def fill(self, count: int, size: int = 1, attributes=PERSISTENT) -> None:
         """Publish messages one by one; what can go away is away then."""
         for _ in range(count):
-            self.publish(b"x" * size, traits=traits)
+            self.publish(b"x" * size, attributes=attributes)
         self.log.complete(self.broker)
         self.turn()
 
@@ -178,7 +178,7 @@ def on_disk(bench: DiskBench, seqs, priority: int = 0, ttl_ms: int | None = None
     """Have these messages in the log, of one octet each."""
     log = bench.log
     for seq in seqs:
-        run = run_of([b"x"], seq, Traits(persistent=True, priority=priority, ttl_ms=ttl_ms), bench.now_ms)
+        run = run_of([b"x"], seq, RunAttributes(persistent=True, priority=priority, ttl_ms=ttl_ms), bench.now_ms)
         log.append(run, range(1), (bench.queue.id,))
         log.next_seq = log.safe_seq = max(log.next_seq, seq + 1)
     return stretch_of(seqs)

@@ -58,7 +58,7 @@ class AwayMachine(QueueMachine):
         """Do not tell apart what was too old and too much at once: it depends on when the head was back."""
         return "old or too much" if reason in ("expired", "maxlen") else reason
 
-    def traits_of(self, number):
+    def attributes_of(self, number):
         return {"delivery_mode": 2} if self.pattern[number % len(self.pattern)] else {}
 
     @initialize(limits=LIMITS, pattern=st.sampled_from(sorted(PATTERNS)))

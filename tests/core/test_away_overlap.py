@@ -14,7 +14,7 @@ from hypothesis.stateful import (
 from readers import seqs
 
 from pybroker.core.events.cause import BROKER
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 
 
 @pytest.fixture(autouse=True)
@@ -54,8 +54,8 @@ class OverlapMachine(RuleBasedStateMachine):
     )
     def publish(self, counts, size, persistent, priority):
         for count in counts:
-            traits = Traits(persistent=persistent, priority=priority)
-            self.bench.publish(*[b"x" * (size + i % 2) for i in range(count)], traits=traits)
+            attributes = RunAttributes(persistent=persistent, priority=priority)
+            self.bench.publish(*[b"x" * (size + i % 2) for i in range(count)], attributes=attributes)
 
     @rule()
     def complete(self):
@@ -150,7 +150,7 @@ class OverlapMachine(RuleBasedStateMachine):
             return
         held = [entry for level in self.bench.queue.backlog.levels for entry in level]
         held += [batch for reader in self.readers + self.gone for batch in reader.channel.unacked]
-        expected = {*seqs([one for one in held if one.run.traits.persistent]), *away_seqs(self.bench)}
+        expected = {*seqs([one for one in held if one.run.attributes.persistent]), *away_seqs(self.bench)}
         live = self.bench.log.live[self.bench.queue.id]
         assert expected <= live <= expected | self.bench.log.unreadable
 

@@ -60,7 +60,7 @@ class QueueMachine(RuleBasedStateMachine):
         """Return what matters of a reason."""
         return reason
 
-    def traits_of(self, number):
+    def attributes_of(self, number):
         """Return properties of the message with this number, which nobody should notice."""
         return {}
 
@@ -99,8 +99,8 @@ class QueueMachine(RuleBasedStateMachine):
         for i in range(count):
             self.published += 1
             content = b"%d:" % self.published + b"x" * padding[i % len(padding)]
-            traits = properties | self.traits_of(self.published)
-            frames.append(self.peer.publish_frames("", "q", content, **traits))
+            attributes = properties | self.attributes_of(self.published)
+            frames.append(self.peer.publish_frames("", "q", content, **attributes))
             message = Held(self.published, self.published, len(content), priority or 0, expiration)
             expected.append(self.model.arrive(message))
         for chunk in [[*chain.from_iterable(frames)]] if at_once else frames:

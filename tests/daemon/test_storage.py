@@ -14,7 +14,7 @@ from pybroker.daemon.start_error import StartError
 from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
 from pybroker.net.loop_cycle import LoopCycle
-from pybroker.run import Run, Traits
+from pybroker.run import Run, RunAttributes
 from pybroker.store.log_path import PARTS, log_folder
 from pybroker.wire.table import Table
 
@@ -49,7 +49,7 @@ class Node:
         content = b"\x02\x00\x01" + len(header).to_bytes(4) + header + b"\xce"
         content += b"\x03\x00\x01" + len(body).to_bytes(4) + body + b"\xce"
         log = self.broker.log
-        run = Run(names_of("", "q"), Traits(persistent=True), log.take(1), [content], len(content), 1, 1, 0)
+        run = Run(names_of("", "q"), RunAttributes(persistent=True), log.take(1), [content], len(content), 1, 1, 0)
         return log.append(run, range(1), (self.queue.id,))
 
     def wait_for(self, condition):

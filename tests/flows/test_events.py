@@ -164,7 +164,7 @@ def test_durable_queues_keep_events(world, listener):
     listener.call(Queue.Delete(queue="q"))
     kept = world.vhost.queues["kept"]
     assert kept.messages_ready
-    assert kept.backlog.levels[0].head().run.traits.persistent
+    assert kept.backlog.levels[0].head().run.attributes.persistent
     assert world.broker.log.next_seq > before
 
 

@@ -291,7 +291,9 @@ def test_f34_delivery_mode_2_is_persistent(world, peer):
     for mode in (1, 2):
         peer.publish("", "q", b"x", delivery_mode=mode)
     peer.publish("", "q", b"x")
-    runs = [entry.run.traits.persistent for level in world.vhost.queues["q"].backlog.levels for entry in level.ready]
+    runs = [
+        entry.run.attributes.persistent for level in world.vhost.queues["q"].backlog.levels for entry in level.ready
+    ]
     assert runs == [False, True, False]
     assert [m.properties.delivery_mode for m in peer.drain("q")] == [1, 2, None]
 

@@ -22,12 +22,12 @@ from pybroker.wire.frame import split_frame
 from pybroker.wire.methods import decode_method, encode_method
 from pybroker.wire.properties import (
     Properties,
+    attributes_of,
     decode_properties,
     encode_properties,
     find_headers,
     remove_expiration,
     replace_headers,
-    traits_of,
 )
 from pybroker.wire.table import decode_table, encode_table, join_table, split_table
 from pybroker.wire.validate import Limits
@@ -52,11 +52,11 @@ def read_method(octets: bytes) -> None:
 
 
 def read_properties(octets: bytes) -> None:
-    traits = traits_of(octets)
+    attributes = attributes_of(octets)
     assert octets[:2] == encode_properties(decode_properties(octets))[:2]
     assert octets == replace_headers(octets, find_headers(octets))
-    assert traits == traits_of(octets)
-    assert traits_of(remove_expiration(octets)).ttl_ms is None
+    assert attributes == attributes_of(octets)
+    assert attributes_of(remove_expiration(octets)).ttl_ms is None
 
 
 def read_frame(octets: bytes) -> None:

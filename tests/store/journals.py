@@ -1,7 +1,7 @@
 """A journal on a disk of the test's choice, with workers that work when they are told to."""
 
 from pybroker.clock import FakeClock
-from pybroker.run import Names, Run, Traits
+from pybroker.run import Names, Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges, merge
 from pybroker.session import Turn
 from pybroker.store.journal.journal import Journal
@@ -12,7 +12,7 @@ from pybroker.store.segments.segment import SegmentFile
 from pybroker.store.worker import InlineWorker
 
 NAMES = Names("", "q", b"\x00\x01q\xce")
-PERSISTENT = Traits(persistent=True)
+PERSISTENT = RunAttributes(persistent=True)
 
 
 def content(body: bytes) -> bytes:
@@ -58,14 +58,14 @@ class Node:
         self.log.on_full = self.full.append
         self.log.on_unreadable = self.unreadable.append
 
-    def publish(self, bodies, queues=(1,), traits=PERSISTENT):
+    def publish(self, bodies, queues=(1,), attributes=PERSISTENT):
         """Append messages as one run; return it."""
         contents = [content(each) for each in bodies]
         sizes = {len(each) for each in bodies}
         octets, body_octets = sum(map(len, contents)), sum(map(len, bodies))
         size = sizes.pop() if len(sizes) == 1 else -1
         seq = self.log.take(len(contents))
-        run = Run(NAMES, traits, seq, contents, octets, body_octets, size, self.clock.now_ms, 1, 131072)
+        run = Run(NAMES, attributes, seq, contents, octets, body_octets, size, self.clock.now_ms, 1, 131072)
         self.ticket = self.log.append(run, range(len(contents)), tuple(queues))
         return run
 

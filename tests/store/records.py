@@ -4,10 +4,10 @@ import random
 from array import array
 
 from pybroker.core.routing.publish import names_of
-from pybroker.run import Run, Traits
+from pybroker.run import Run, RunAttributes
 from pybroker.store import format as fmt
 
-PERSISTENT = Traits(persistent=True)
+PERSISTENT = RunAttributes(persistent=True)
 EPOCH = 0xE90C4
 SEED = fmt.seed(EPOCH, 1)
 
@@ -24,7 +24,7 @@ def run_of(
     bodies: list[bytes],
     first_seq: int = 1,
     names: tuple[str, str] = ("", "q"),
-    traits: Traits = PERSISTENT,
+    attributes: RunAttributes = PERSISTENT,
     arrived_ms: int = 1_700_000_000_000,
     channel: int = 1,
     frame_octets_max: int = 131_072,
@@ -34,7 +34,7 @@ def run_of(
     sizes = {len(body) for body in bodies}
     return Run(
         names_of(*names),
-        traits,
+        attributes,
         first_seq,
         contents,
         sum(map(len, contents)),

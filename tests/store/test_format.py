@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from store.records import PERSISTENT, SEED, content, one_of_each, publish, run_of
 
 from pybroker.core.routing.publish import names_of
-from pybroker.run import Run, Traits
+from pybroker.run import Run, RunAttributes
 from pybroker.store import format as fmt
 from pybroker.store.segments.scan import Record, scan
 
@@ -114,8 +114,8 @@ def test_proven_is_read_as_it_was_written(ticket):
     assert fmt.decode_proven(payload_of(made, fmt.PROVEN)) == ticket
 
 
-TRAITS = st.builds(
-    Traits,
+ATTRIBUTES = st.builds(
+    RunAttributes,
     persistent=st.booleans(),
     priority=st.integers(0, 255),
     ttl_ms=st.none() | st.integers(0, (1 << 32) - 1),
@@ -130,15 +130,15 @@ BODIES = st.lists(st.binary(max_size=50), min_size=1, max_size=20) | st.builds(
     BODIES,
     st.integers(1, 1 << 62),
     st.tuples(NAMES, NAMES),
-    TRAITS,
+    ATTRIBUTES,
     st.integers(0, 1 << 50),
     st.integers(0, 65_535),
     U32,
     U32,
     st.data(),
 )
-def test_a_publish_is_read_as_it_was_written(bodies, first, names, traits, arrived_ms, channel, most, set_id, data):
-    run = run_of(bodies, first, names, traits, 1, channel, most)
+def test_a_publish_is_read_as_it_was_written(bodies, first, names, attributes, arrived_ms, channel, most, set_id, data):
+    run = run_of(bodies, first, names, attributes, 1, channel, most)
     start = data.draw(st.integers(0, len(bodies) - 1))
     indexes = range(start, data.draw(st.integers(start + 1, len(bodies))))
     if data.draw(st.booleans()):
@@ -147,7 +147,7 @@ def test_a_publish_is_read_as_it_was_written(bodies, first, names, traits, arriv
     made = fmt.decode_publish(payload)
     wanted = bodies[indexes.start : indexes.stop]
     assert made.take(range(made.count)) == [content(body, channel) for body in wanted]
-    assert (made.names, made.names.tail, made.traits) == (names_of(*names), names_of(*names).tail, traits)
+    assert (made.names, made.names.tail, made.attributes) == (names_of(*names), names_of(*names).tail, attributes)
     assert (made.first_seq, made.arrived_ms, made.channel) == (first + start, arrived_ms, channel)
     assert (made.frame_octets_max, made.origin, made.count) == (most, 0, len(wanted))
     assert (made.octets, made.body_octets) == (sum(map(len, run.take(indexes))), sum(map(len, wanted)))
@@ -179,7 +179,7 @@ def test_a_run_read_back_is_packed_and_small_things_are_shared():
     one, two = (fmt.decode_publish(payload_of(publish(run_of([b"a", b"b"], 5)), fmt.PUBLISH)) for _ in range(2))
     assert one.packed
     assert one.names is two.names
-    assert one.traits is two.traits
+    assert one.attributes is two.attributes
 
 
 def test_every_flipped_bit_of_a_record_is_found():

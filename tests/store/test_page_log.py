@@ -6,7 +6,7 @@ import pytest
 from store.faulty_disk import FaultyDisk
 from store.records import content, run_of
 
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt, page_log
 from pybroker.store.disk import Disk, DiskError
@@ -33,11 +33,11 @@ class Bench:
         return pages.pop(), told[0]
 
     def read(self, *parts):
-        """Read seqs back, each part first and count in a page; return them as first seq, contents and traits."""
+        """Read seqs back, each part first and count in a page; return them as first seq, contents and attributes."""
         got = []
         self.log.fetch([(page, stretch(first, count)) for page, first, count in parts], got.append)
         self.worker.run()
-        return [(run.first_seq + indexes.start, run.take(indexes), run.traits) for run, indexes in got[0]]
+        return [(run.first_seq + indexes.start, run.take(indexes), run.attributes) for run, indexes in got[0]]
 
 
 def stretch(first, count):
@@ -51,10 +51,10 @@ def whole(run):
 
 
 @pytest.mark.parametrize("persistent", [True, False])
-def test_what_was_written_is_read_to_the_octet_with_its_traits_and_its_time(tmp_path, persistent):
+def test_what_was_written_is_read_to_the_octet_with_its_attributes_and_its_time(tmp_path, persistent):
     bench = Bench(Disk(tmp_path))
-    traits = Traits(persistent=persistent, priority=7, ttl_ms=5, wants=16)
-    run = run_of([b"one", b"", b"three" * 999], 10, ("x", "key"), traits, 123, 9, 4_096)
+    attributes = RunAttributes(persistent=persistent, priority=7, ttl_ms=5, wants=16)
+    run = run_of([b"one", b"", b"three" * 999], 10, ("x", "key"), attributes, 123, 9, 4_096)
     page, told = bench.write((run, range(1, 3)), whole(run_of([b"later"], 50)))
     assert ("", 1, page.octets) == (told, bench.log.pages, bench.log.octets)
     assert page.octets == (tmp_path / fmt.segment_name(1)).stat().st_size
@@ -63,7 +63,7 @@ def test_what_was_written_is_read_to_the_octet_with_its_traits_and_its_time(tmp_
     bench.worker.run()
     ((found, indexes),) = got[0]
     assert found.take(indexes) == run.take(range(2, 3))
-    assert (found.names, found.traits, found.arrived_ms) == (run.names, traits, 123)
+    assert (found.names, found.attributes, found.arrived_ms) == (run.names, attributes, 123)
     assert (found.channel, found.frame_octets_max) == (9, 4_096)
 
 

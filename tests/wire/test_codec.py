@@ -15,7 +15,7 @@ from streams import ack, content_frames, frame, good_streams, props, publish, pu
 from pybroker.errors import AmqpError
 from pybroker.run import Run
 from pybroker.wire import content
-from pybroker.wire.content import JOIN_OCTETS_MAX, traits_for
+from pybroker.wire.content import JOIN_OCTETS_MAX, attributes_for
 from pybroker.wire.properties import encode_properties
 
 pytestmark = needs_c
@@ -133,9 +133,9 @@ def test_one_route_under_two_names_is_two_events():
 @pytest.mark.parametrize("size", [0, 1, 4_000, JOIN_OCTETS_MAX, 20_000])
 def test_equal_neighbours_are_one_object_and_are_not_packed(size):
     octets = publish(1, "", "k", b"e" * size) * 20
-    _, ((_, traits, contents, whole, body_octets, body_size),) = both(octets)
+    _, ((_, attributes, contents, whole, body_octets, body_size),) = both(octets)
     assert len({id(one) for one in contents}) == 1
-    run = Run(None, traits, 0, contents, whole, body_octets, body_size, 0)
+    run = Run(None, attributes, 0, contents, whole, body_octets, body_size, 0)
     run.pack()
     assert not run.packed
 
@@ -156,10 +156,10 @@ def test_headers_that_differ_are_one_event():
 
 @given(strategies.properties.map(encode_properties))
 @settings(deadline=None)
-def test_any_properties_have_the_traits_that_python_finds(octets):
+def test_any_properties_have_the_attributes_that_python_finds(octets):
     stream = publish(1, "", "k", b"b", octets)
     try:
-        expected = traits_for(octets)
+        expected = attributes_for(octets)
     except AmqpError:
         assert both(stream) == (0, [])
         return
@@ -167,7 +167,7 @@ def test_any_properties_have_the_traits_that_python_finds(octets):
     assert (position, [expected]) == (len(stream), [event[1] for event in events])
 
 
-def test_ten_thousand_properties_of_the_grammar_have_the_traits_that_python_finds():
+def test_ten_thousand_properties_of_the_grammar_have_the_attributes_that_python_finds():
     routes = routes_of(publish(1, "", "k"))
     grammar = wire_grammar.Grammar(7)
     read = 0

@@ -9,7 +9,7 @@ from codecs_compared import C, needs_c, same_scan
 from streams import ack, content_frames, props, publish, publish_frame
 
 from pybroker.errors import AmqpError
-from pybroker.wire.content import traits_for
+from pybroker.wire.content import attributes_for
 
 pytestmark = needs_c
 
@@ -79,7 +79,7 @@ class Fault(Exception):
 def asking():
     """Yield a way to let somebody else answer for properties."""
     yield lambda answer: C.bind(answer, AmqpError)
-    C.bind(traits_for, AmqpError)
+    C.bind(attributes_for, AmqpError)
 
 
 def test_what_python_raises_comes_through_unless_it_refuses_the_message(asking):

@@ -19,10 +19,10 @@ from streams import (
 )
 
 from pybroker.errors import AmqpError
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 from pybroker.wire import content
-from pybroker.wire.content import TRAITS_CACHE_MAX, encode, on_channel, pure_scan, reframe, scan, traits_for
-from pybroker.wire.properties import encode_properties, traits_of
+from pybroker.wire.content import ATTRIBUTES_CACHE_MAX, attributes_for, encode, on_channel, pure_scan, reframe, scan
+from pybroker.wire.properties import attributes_of, encode_properties
 
 # -- scan alone -------------------------------------------------------------------------------------------------------
 
@@ -43,11 +43,11 @@ def flat(events: list[Any]) -> list[Any]:
             _, channel, first, last, multiple = event
             found += [("ack", channel, tag, multiple) for tag in range(first, last + 1)]
             continue
-        route, traits, contents, octets, body_octets, body_size = event
+        route, attributes, contents, octets, body_octets, body_size = event
         sizes = [int.from_bytes(one[11:19]) for one in contents]
         assert (octets, body_octets) == (sum(map(len, contents)), sum(sizes))
         assert body_size == (sizes[0] if len(set(sizes)) == 1 else -1)
-        found += [("publish", route, traits, one) for one in contents]
+        found += [("publish", route, attributes, one) for one in contents]
     return found
 
 
@@ -87,7 +87,7 @@ def naive(octets: bytes, routes: dict[bytes, Any]) -> list[Any]:
             left -= len(body)
             assert left >= 0
             parts += frame_octets
-        found.append(("publish", routes[whole], traits_of(header[12:]), parts))
+        found.append(("publish", routes[whole], attributes_of(header[12:]), parts))
     return found
 
 
@@ -189,12 +189,14 @@ def test_a_message_above_the_maximum_is_left_for_the_frame_path():
     assert check_scan(octets, routes_of(octets)) == len(good)
 
 
-def test_neighbours_of_other_traits_are_other_events():
+def test_neighbours_of_other_attributes_are_other_events():
     kinds = [props(), props(delivery_mode=2), props(priority=1)]
     octets = b"".join(publish(1, "", "k", b"b", kinds[i // 3]) for i in range(9))
     events: list[Any] = []
     scan(octets, 0, routes_of(octets), OCTETS_MAX, MESSAGE_MAX, events)
-    assert [(Traits(), 3), (Traits(persistent=True), 3), (Traits(priority=1), 3)] == [(e[1], len(e[2])) for e in events]
+    assert [(RunAttributes(), 3), (RunAttributes(persistent=True), 3), (RunAttributes(priority=1), 3)] == [
+        (e[1], len(e[2])) for e in events
+    ]
 
 
 def test_a_flood_of_equal_messages_is_one_object():
@@ -213,43 +215,43 @@ def test_single_acks_in_order_are_one_event():
     assert [(None, 1, 3, 5, False), (None, 1, 7, 7, False), (None, 1, 9, 9, True), (None, 1, 10, 10, False)] == events
 
 
-# -- traits -----------------------------------------------------------------------------------------------------------
+# -- attributes ---------------------------------------------------------------------------------------------------
 
 
-def test_the_traits_cache_is_bounded(monkeypatch):
-    monkeypatch.setattr(content, "_traits_cache", {})
-    for i in range(TRAITS_CACHE_MAX + 100):
-        traits_for(props(app_id=str(i)))
-        assert len(content._traits_cache) <= TRAITS_CACHE_MAX
-    assert props(app_id=str(TRAITS_CACHE_MAX)) in content._traits_cache
-    assert props(app_id="0") not in content._traits_cache
+def test_the_attributes_cache_is_bounded(monkeypatch):
+    monkeypatch.setattr(content, "_attributes_cache", {})
+    for i in range(ATTRIBUTES_CACHE_MAX + 100):
+        attributes_for(props(app_id=str(i)))
+        assert len(content._attributes_cache) <= ATTRIBUTES_CACHE_MAX
+    assert props(app_id=str(ATTRIBUTES_CACHE_MAX)) in content._attributes_cache
+    assert props(app_id="0") not in content._attributes_cache
 
 
 def test_scan_keeps_the_bound_too(monkeypatch):
-    monkeypatch.setattr(content, "_traits_cache", {})
-    octets = b"".join(publish(1, "", "k", b"", props(app_id=str(i))) for i in range(TRAITS_CACHE_MAX + 100))
+    monkeypatch.setattr(content, "_attributes_cache", {})
+    octets = b"".join(publish(1, "", "k", b"", props(app_id=str(i))) for i in range(ATTRIBUTES_CACHE_MAX + 100))
     assert pure_scan(octets, 0, routes_of(publish(1, "", "k")), OCTETS_MAX, MESSAGE_MAX, []) == len(octets)
-    assert len(content._traits_cache) == TRAITS_CACHE_MAX
+    assert len(content._attributes_cache) == ATTRIBUTES_CACHE_MAX
 
 
 @pytest.mark.parametrize("name", ["message_id", "correlation_id", "timestamp"])
 def test_what_no_two_messages_share_is_not_remembered(monkeypatch, name):
-    monkeypatch.setattr(content, "_traits_cache", {})
+    monkeypatch.setattr(content, "_attributes_cache", {})
     octets = props(**{name: 7 if name == "timestamp" else "7"}, delivery_mode=2)
-    assert traits_for(octets) == Traits(persistent=True)
-    assert content._traits_cache == {}
+    assert attributes_for(octets) == RunAttributes(persistent=True)
+    assert content._attributes_cache == {}
 
 
 @given(properties.map(encode_properties))
 @few
-def test_remembered_or_not_traits_are_the_same(octets):
+def test_remembered_or_not_attributes_are_the_same(octets):
     try:
-        expected = traits_of(octets)
+        expected = attributes_of(octets)
     except AmqpError as error:
         with pytest.raises(type(error)):
-            traits_for(octets)
+            attributes_for(octets)
         return
-    assert expected == traits_for(octets) == traits_for(octets)
+    assert expected == attributes_for(octets) == attributes_for(octets)
 
 
 # -- encode -----------------------------------------------------------------------------------------------------------
@@ -338,10 +340,10 @@ def test_reframe_leaves_an_empty_content_without_body_frames():
 
 def test_large_properties_are_not_remembered(monkeypatch):
     # Headers of 128 KiB that differ would be 128 MiB before the first of them is forgotten.
-    monkeypatch.setattr(content, "_traits_cache", {})
+    monkeypatch.setattr(content, "_attributes_cache", {})
     small, large = props(app_id="x" * 200), props(headers={"h": "x" * 600})
     octets = publish(1, "", "k", b"", small) + publish(1, "", "k", b"", large)
-    assert traits_for(large) == traits_for(small)
+    assert attributes_for(large) == attributes_for(small)
     routes = {publish_frame(1, "", "k"): object()}
     assert len(octets) == pure_scan(octets, 0, routes, 131_072, 1_000, [])
-    assert [small] == list(content._traits_cache)
+    assert [small] == list(content._attributes_cache)

@@ -7,16 +7,17 @@ from pamqp import commands
 
 from pybroker.errors import AmqpError, FrameError, PreconditionFailed, ProtocolSyntaxError
 from pybroker.run import (
-    PLAIN_TRAITS,
+    PLAIN_ATTRIBUTES,
     WANTS_CC,
     WANTS_DELAY,
     WANTS_REPLY_TO,
     WANTS_USER_ID,
-    Traits,
+    RunAttributes,
 )
 from pybroker.wire.properties import (
     PROPERTIES,
     Properties,
+    attributes_of,
     decode_properties,
     encode_properties,
     find_headers,
@@ -25,7 +26,6 @@ from pybroker.wire.properties import (
     remove_expiration,
     replace_headers,
     replace_reply_to,
-    traits_of,
 )
 from pybroker.wire.table import Array, Table, encode_table
 from pybroker.wire.validate import GROWN
@@ -52,26 +52,28 @@ EVERYTHING_OCTETS = bytes.fromhex(
 )
 
 
-def traits(**values) -> Traits:
-    return traits_of(encode_properties(Properties(**values)))
+def attributes(**values) -> RunAttributes:
+    return attributes_of(encode_properties(Properties(**values)))
 
 
 def refused(props: bytes) -> AmqpError:
     with pytest.raises(AmqpError) as caught:
-        traits_of(props)
+        attributes_of(props)
     return caught.value
 
 
 def test_all_properties_to_the_octet():
     assert EVERYTHING_OCTETS == encode_properties(EVERYTHING)
     assert EVERYTHING == decode_properties(EVERYTHING_OCTETS)
-    assert Traits(persistent=True, priority=5, ttl_ms=60_000, wants=WANTS_USER_ID) == traits_of(EVERYTHING_OCTETS)
+    assert RunAttributes(persistent=True, priority=5, ttl_ms=60_000, wants=WANTS_USER_ID) == attributes_of(
+        EVERYTHING_OCTETS
+    )
 
 
 def test_no_properties_are_two_octets():
     assert b"\x00\x00" == encode_properties(Properties())
     assert Properties() == decode_properties(b"\x00\x00")
-    assert PLAIN_TRAITS is traits_of(b"\x00\x00")
+    assert PLAIN_ATTRIBUTES is attributes_of(b"\x00\x00")
 
 
 @strategies.few
@@ -84,8 +86,8 @@ def test_properties_come_back(properties):
 
 @strategies.few
 @given(strategies.properties)
-def test_traits_are_what_the_properties_say(properties):
-    found = traits_of(encode_properties(properties))
+def test_attributes_are_what_the_properties_say(properties):
+    found = attributes_of(encode_properties(properties))
     ttl_ms = None if properties.expiration is None else int(properties.expiration)
     assert (properties.delivery_mode == 2, properties.priority or 0, ttl_ms) == (
         found.persistent,
@@ -119,19 +121,21 @@ def test_we_read_pamqps_properties():
     assert expected == decode_properties(properties.marshal())
 
 
-class TestTraits:
-    def test_equal_traits_are_one_object(self):
-        assert traits(delivery_mode=2, message_id="a") is traits(delivery_mode=2, message_id="b")
-        assert traits(delivery_mode=1) is traits(app_id="x") is PLAIN_TRAITS
-        assert traits(priority=3, expiration="5") is traits(priority=3, expiration="5", timestamp=1)
+class TestAttributes:
+    def test_equal_attributes_are_one_object(self):
+        assert attributes(delivery_mode=2, message_id="a") is attributes(delivery_mode=2, message_id="b")
+        assert attributes(delivery_mode=1) is attributes(app_id="x") is PLAIN_ATTRIBUTES
+        assert attributes(priority=3, expiration="5") is attributes(priority=3, expiration="5", timestamp=1)
 
     @pytest.mark.parametrize("mode", [None, 1, 2])
     def test_each_property_counts_by_itself(self, mode):
         persistent = mode == 2
-        assert Traits(persistent=persistent) == traits(delivery_mode=mode)
-        assert Traits(persistent=persistent, priority=9) == traits(delivery_mode=mode, priority=9)
-        assert Traits(persistent=persistent, ttl_ms=0) == traits(delivery_mode=mode, expiration="0")
-        assert Traits(persistent=persistent, wants=WANTS_USER_ID) == traits(delivery_mode=mode, user_id="guest")
+        assert RunAttributes(persistent=persistent) == attributes(delivery_mode=mode)
+        assert RunAttributes(persistent=persistent, priority=9) == attributes(delivery_mode=mode, priority=9)
+        assert RunAttributes(persistent=persistent, ttl_ms=0) == attributes(delivery_mode=mode, expiration="0")
+        assert RunAttributes(persistent=persistent, wants=WANTS_USER_ID) == attributes(
+            delivery_mode=mode, user_id="guest"
+        )
 
     @pytest.mark.parametrize("mode", [0, 3, 255])
     def test_an_unknown_delivery_mode_is_406_in_rabbitmqs_words(self, mode):
@@ -156,11 +160,11 @@ class TestTraits:
         ],
     )
     def test_headers_are_looked_at_by_their_names(self, headers, wants):
-        assert wants == traits(headers=Table(headers)).wants
+        assert wants == attributes(headers=Table(headers)).wants
 
     def test_reply_to_counts_only_when_it_is_the_pseudo_queue(self):
-        assert WANTS_REPLY_TO == traits(reply_to="amq.rabbitmq.reply-to").wants
-        assert 0 == traits(reply_to="amq.rabbitmq.reply-to.g1h2.x").wants == traits(reply_to="q").wants
+        assert WANTS_REPLY_TO == attributes(reply_to="amq.rabbitmq.reply-to").wants
+        assert 0 == attributes(reply_to="amq.rabbitmq.reply-to.g1h2.x").wants == attributes(reply_to="q").wants
 
     @pytest.mark.parametrize(
         ("headers", "kind"),
@@ -186,7 +190,7 @@ class TestTraits:
     def test_headers_grown_by_the_broker_may_be_longer_than_a_peers(self):
         props = encode_properties(Properties(headers=Table({str(n): None for n in range(2_000)})))
         assert "table of more than 1024 entries" == refused(props).text
-        assert 0 == traits_of(props, GROWN).wants
+        assert 0 == attributes_of(props, GROWN).wants
         assert 2_000 == len(decode_properties(props).headers)
 
 
@@ -198,7 +202,7 @@ class TestMalformed:
             with pytest.raises(ProtocolSyntaxError):
                 decode_properties(EVERYTHING_OCTETS[:n])
 
-    @pytest.mark.parametrize("read", [traits_of, decode_properties])
+    @pytest.mark.parametrize("read", [attributes_of, decode_properties])
     @pytest.mark.parametrize(
         "props",
         [
@@ -217,7 +221,7 @@ class TestMalformed:
             read(props)
         assert "malformed content header properties" == caught.value.text
 
-    @pytest.mark.parametrize("read", [traits_of, decode_properties, find_headers, remove_expiration])
+    @pytest.mark.parametrize("read", [attributes_of, decode_properties, find_headers, remove_expiration])
     @pytest.mark.parametrize("flags", [b"\x00\x01\x00\x00", b"\x00\x02", b"\x10\x01\x02"])
     def test_flags_that_class_basic_has_not_are_502(self, read, flags):
         with pytest.raises(ProtocolSyntaxError) as caught:
@@ -242,7 +246,7 @@ class TestMalformed:
     def test_a_table_seen_before_excuses_nothing(self):
         table = encode_table({"a": 1, "CC": ["x"]})
         good = b"\x20\x00" + table
-        assert traits_of(good) is traits_of(good)
+        assert attributes_of(good) is attributes_of(good)
         for props in (good + b"\x00", good[:-1], b"\x20\x80" + table, b"\x20\x80" + table + b"\x05a"):
             assert 502 == refused(props).reply_code
 
@@ -257,7 +261,7 @@ class TestOctetsThatAreNotUtf8:
     PROPS = bytes.fromhex("8480 02 fffe 01 80 01 ff")
 
     def test_pass(self):
-        assert PLAIN_TRAITS is traits_of(self.PROPS)
+        assert PLAIN_ATTRIBUTES is attributes_of(self.PROPS)
 
     def test_come_back_to_the_octet(self):
         assert self.PROPS == encode_properties(decode_properties(self.PROPS))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pybroker.core.delayed.index import Waiting
     from pybroker.core.delayed.schedule import Schedule
-    from pybroker.run import Names, Run, Traits
+    from pybroker.run import Names, Run, RunAttributes
 
     # The attributes that a message shares with its run, and its own content.
     Shelved: TypeAlias = tuple["Run | Kind", bytes]
@@ -44,7 +44,7 @@ class Kind(NamedTuple):
     """Attributes of a run of which a single message was read back."""
 
     names: "Names"
-    traits: "Traits"
+    attributes: "RunAttributes"
     arrived_ms: int
     channel: int
     frame_octets_max: int

@@ -79,7 +79,7 @@ class Listed:
     @property
     def persistent(self) -> bool:
         """Tell whether it survives a restart, if its exchange does."""
-        return self.run is not None and self.run.traits.persistent
+        return self.run is not None and self.run.attributes.persistent
 
     @property
     def message_id(self) -> str:

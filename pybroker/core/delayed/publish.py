@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pybroker.core.delayed.cache import Kind
     from pybroker.core.delayed.schedule import Schedule
     from pybroker.core.queue.destination import Destination
-    from pybroker.run import Names, Traits
+    from pybroker.run import Names, RunAttributes
 
 # A content header frame without its properties: frame header, class, weight, body size, frame-end (AMQP §4.2.6.1).
 HEADER_FRAME_OCTETS: Final = 20
@@ -36,7 +36,7 @@ class _Letter(NamedTuple):
     """The new properties of a message, and the routing keys of CC and BCC."""
 
     octets: bytes
-    traits: "Traits"
+    attributes: "RunAttributes"
     keys: "Sequence[str]"
 
 
@@ -44,7 +44,7 @@ class _Group(NamedTuple):
     """The attributes of messages that become one run."""
 
     names: "Names"
-    traits: "Traits"
+    attributes: "RunAttributes"
     queues: "tuple[Destination, ...]"
     channel: int
     frame_octets_max: int
@@ -68,10 +68,10 @@ class Release:
 
     def add(self, run: "Run | Kind", content: bytes) -> None:
         """Publish a message on; the schedule has forgotten it."""
-        letter = self._letter_for(property_octets(content), run.traits, run.arrived_ms)
+        letter = self._letter_for(property_octets(content), run.attributes, run.arrived_ms)
         content = with_properties(content, letter.octets)
         queues = self._queues(run, content, letter)
-        group = _Group(run.names, letter.traits, queues, run.channel, run.frame_octets_max, run.origin)
+        group = _Group(run.names, letter.attributes, queues, run.channel, run.frame_octets_max, run.origin)
         if group != self._group or self._octets + len(content) > RUN_OCTETS_MAX:
             self.end()
             self._group = group
@@ -95,7 +95,7 @@ class Release:
         sizes = body_sizes(contents)
         run = Run(
             group.names,
-            group.traits,
+            group.attributes,
             self._schedule.log.take(len(contents)),
             contents,
             sum(map(len, contents)),
@@ -108,12 +108,12 @@ class Release:
         )
         enqueue(self._schedule.log, run, range(run.count), group.queues, NO_RECEIPT)
 
-    def _letter_for(self, octets: bytes, traits: "Traits", arrived_ms: int) -> _Letter:
+    def _letter_for(self, octets: bytes, attributes: "RunAttributes", arrived_ms: int) -> _Letter:
         if octets == self._same and self._letter is not None:
             return self._letter
         same = negated(octets)
         if same is not None:
-            self._same, self._letter = octets, _Letter(same, traits, ())
+            self._same, self._letter = octets, _Letter(same, attributes, ())
             return self._letter
         broker = self._schedule.vhost.broker
         try:
@@ -139,7 +139,7 @@ class Release:
         queues = self._ways.get(keys)
         if queues is not None:
             return queues
-        arrival = InboundMessage(run.names, letter.traits, content, run.channel, run.frame_octets_max)
+        arrival = InboundMessage(run.names, letter.attributes, content, run.channel, run.frame_octets_max)
         routed = route(vhost, exchange, keys, headers_of(content), arrival=arrival)
         plain = not exchange.inner.dynamic and not exchange.exchanges_bound and exchange.alternate is None
         if plain and len(self._ways) < WAYS_MAX:
@@ -149,4 +149,4 @@ class Release:
 
 def _waited(octets: bytes, ms: int | None) -> _Letter:
     grown, keys = waited(octets, ms)
-    return _Letter(grown, properties.traits_of(grown, GROWN), keys)
+    return _Letter(grown, properties.attributes_of(grown, GROWN), keys)

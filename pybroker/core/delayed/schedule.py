@@ -88,7 +88,7 @@ class Schedule(Destination):
     def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:  # noqa: ARG002 - nothing is refused
         """Take messages that are not due yet."""
         shelf = self.shelf
-        logged = self.durable and run.traits.persistent
+        logged = self.durable and run.attributes.persistent
         look_ms = TIMER_MS_MAX + self.vhost.broker.clock.now_ms
         for index in indexes:
             content = run.content(index)
@@ -168,7 +168,7 @@ class Schedule(Destination):
 
     def _settle(self, each: Waiting, shelved: "Shelved | None") -> None:
         """Tell the log that it need not keep a message any longer."""
-        if self.durable and (shelved is None or shelved[0].traits.persistent):
+        if self.durable and (shelved is None or shelved[0].attributes.persistent):
             self.log.settle_seqs(self.id, each.seq, each.seq)
 
     def on_clock(self, each: Waiting) -> int:

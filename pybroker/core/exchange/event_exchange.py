@@ -16,7 +16,7 @@ from pybroker.core.events.cause import ASKED, Cause, by_client
 from pybroker.core.exchange.topic import TopicExchange
 from pybroker.core.routing.publish import enqueue, names_of
 from pybroker.core.routing.router import route
-from pybroker.run import Run, Traits
+from pybroker.run import Run, RunAttributes
 from pybroker.wire import frame, properties
 from pybroker.wire.erlang_table import printed_entries
 from pybroker.wire.table import Array, Table
@@ -37,7 +37,7 @@ FOLLOWED_MAX: Final = 10_000
 # A content header frame without its properties (AMQP §4.2.6.1).
 HEADER_FRAME_OCTETS: Final = 20
 # RabbitMQ publishes them with delivery_mode 2.
-_TRAITS: Final = Traits(persistent=True)
+_ATTRIBUTES: Final = RunAttributes(persistent=True)
 
 Facts = Mapping[str, Any]
 # Name, facts, cause, and what is for the audit log alone.
@@ -266,7 +266,7 @@ class Events(BackgroundTask):
         content = frame.frame(frame.HEADER, 1, b"\0\x3c\0\0" + bytes(8) + octets)
         run = Run(
             names_of(EXCHANGE, name),
-            _TRAITS,
+            _ATTRIBUTES,
             broker.log.take(1),
             [content],
             len(content),

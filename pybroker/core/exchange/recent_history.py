@@ -113,7 +113,7 @@ class _Welcome(BackgroundTask):
         broker = self._exchange.vhost.broker
         return Run(
             arrival.names,
-            arrival.traits,
+            arrival.attributes,
             broker.log.take(1),
             [content],
             len(content),

@@ -17,7 +17,7 @@ from pybroker.core.background_task import BackgroundTask
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.routing.publish import enqueue, names_of
 from pybroker.core.routing.router import route
-from pybroker.run import PLAIN_TRAITS, Entry, Names, Run
+from pybroker.run import PLAIN_ATTRIBUTES, Entry, Names, Run
 from pybroker.wire import properties
 from pybroker.wire.table import Table
 
@@ -171,7 +171,7 @@ def _publish(
     body = body_size(copy)
     run = Run(
         names_of(EXCHANGE, key),
-        PLAIN_TRAITS,
+        PLAIN_ATTRIBUTES,
         broker.log.take(1),
         [copy],
         len(copy),

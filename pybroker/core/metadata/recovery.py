@@ -98,7 +98,7 @@ def _delivered(queue: "Queue") -> "Iterator[tuple[int, int, int]]":
                     for first, last in part.spans():
                         yield first, last, part.deliveries
     for entry in entries:
-        if entry.deliveries and entry.run.traits.persistent:
+        if entry.deliveries and entry.run.attributes.persistent:
             first = entry.run.first_seq
             if entry.indexes.step == 1:
                 yield first + entry.indexes.start, first + entry.indexes[-1], entry.deliveries

@@ -94,12 +94,12 @@ class Backlog:
 
     def enqueue(self, run: Run, indexes: range, *, durable: bool = False) -> Level:
         """Append new messages, which are written to disk if they and the queue are to last; return their level."""
-        level = self.levels[0] if not self.priority_max else self.level_of(run.traits.priority)
+        level = self.levels[0] if not self.priority_max else self.level_of(run.attributes.priority)
         level.push(run, indexes)
         n = len(indexes)
         self.messages_ready += n
         self.octets_ready += run.body_octets if n == run.count else run.body_octets_of(indexes)
-        if durable and run.traits.persistent:
+        if durable and run.attributes.persistent:
             self.disk_writes += n
         return level
 
@@ -174,7 +174,7 @@ class Backlog:
             n, size = len(indexes), run.body_size
             messages += n
             octets += n * size if size >= 0 else run.body_octets_of(indexes)
-            by_priority.setdefault(run.traits.priority, []).append(entry)
+            by_priority.setdefault(run.attributes.priority, []).append(entry)
         self.messages_unacknowledged -= messages
         self.octets_unacknowledged -= octets
         self.messages_ready += messages

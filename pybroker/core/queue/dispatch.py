@@ -136,7 +136,7 @@ def take_back(queue: "Queue", batches: "list[Batch]") -> None:
             queue.backlog.settle(run, indexes)
             over.append(entry)
             continue
-        if limit is not None and queue.durable and run.traits.persistent:
+        if limit is not None and queue.durable and run.attributes.persistent:
             queue.log.give_back(queue.id, run, indexes, deliveries)
         returned.append(entry)
     queue.backlog.requeue(returned)

@@ -23,7 +23,7 @@ DELETION_COST: Final = 16
 
 def ttl_ms(queue: "Queue", run: "Run") -> int | None:
     """Return the lower of the queue's and the message's TTL, None if neither is set."""
-    of_queue, of_message = queue.limits.message_ttl_ms, run.traits.ttl_ms
+    of_queue, of_message = queue.limits.message_ttl_ms, run.attributes.ttl_ms
     if of_queue is None:
         return of_message
     return of_queue if of_message is None else min(of_queue, of_message)

@@ -209,14 +209,14 @@ class Queue(Destination):
         if self.refused_origin and self.refused_origin == run.origin:
             return
         n, backlog = len(indexes), self.backlog
-        if run.traits.ttl_ms is not None and not self.timed:
+        if run.attributes.ttl_ms is not None and not self.timed:
             self.timed = True
             self.set_limits(self.limits)
-        if n > 1 and (self.one_by_one or run.traits.ttl_ms == 0):
+        if n > 1 and (self.one_by_one or run.attributes.ttl_ms == 0):
             for i in indexes:
                 self.enqueue(run, range(i, i + 1), receipt)
             return
-        bounded = self.bounded or run.traits.ttl_ms is not None
+        bounded = self.bounded or run.attributes.ttl_ms is not None
         if bounded:
             # As if one message came at a time: what was here has its turn first, then the new ones may be too many.
             if backlog.messages_ready:
@@ -270,7 +270,11 @@ class Queue(Destination):
 
     def forget(self, run: "Run", indexes: range) -> None:
         """Tell the log that these messages are done with: acknowledged, dropped or sent on."""
-        if self.durable and run.traits.persistent and (not self.deleted or ("queue", self.name) in self.vhost.leaving):
+        if (
+            self.durable
+            and run.attributes.persistent
+            and (not self.deleted or ("queue", self.name) in self.vhost.leaving)
+        ):
             self.log.settle(self.id, run, indexes)
 
     def give_back(self, batches: "list[Batch]") -> None:

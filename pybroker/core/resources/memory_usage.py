@@ -10,7 +10,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.queue.paging.segments import Away
-from pybroker.run import BYTES_OCTETS, PLAIN_TRAITS, POINTER_OCTETS, Entry, Names, Run
+from pybroker.run import BYTES_OCTETS, PLAIN_ATTRIBUTES, POINTER_OCTETS, Entry, Names, Run
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
@@ -22,7 +22,7 @@ PAUSE_S: Final = 0.000_1
 # Looked at to estimate what is kept of messages that are away: a part has up to 65,536 elements.
 AWAY_PARTS: Final = 1_024
 
-_EMPTY_RUN: Final = Run(Names("", "", b""), PLAIN_TRAITS, 0, [], 0, 0, 0, 0)
+_EMPTY_RUN: Final = Run(Names("", "", b""), PLAIN_ATTRIBUTES, 0, [], 0, 0, 0, 0)
 RUN_OCTETS: Final = getsizeof(_EMPTY_RUN)
 ENTRY_OCTETS: Final = getsizeof(Entry(_EMPTY_RUN, range(0))) + getsizeof(range(0))
 # Of messages that are away: an element of their stretch, and what is around those of one part.

@@ -6,14 +6,14 @@ Made only if each message is routed by itself; a message whose route is kept nee
 from typing import NamedTuple
 
 from pybroker import content_view
-from pybroker.run import Names, Traits
+from pybroker.run import Names, RunAttributes
 
 
 class InboundMessage(NamedTuple):
     """`content` as in Run, without BCC; `channel` and `frame_octets_max` say how it is framed."""
 
     names: Names
-    traits: Traits
+    attributes: RunAttributes
     content: bytes
     channel: int
     frame_octets_max: int

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.content_view import body_size, body_sizes, first_property_flags, property_octets, with_properties
 from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.router import route as find_queues
-from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, WANTS_CC, Names, Run, Traits
+from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, WANTS_CC, Names, Run, RunAttributes
 from pybroker.wire import properties
 from pybroker.wire.table import join_table, split_table
 
@@ -101,10 +101,12 @@ class Route:
 class Contents:
     """Messages of one kind as the scanner found them: `octets` with frames, `body_octets` without, see Run."""
 
-    __slots__ = ("body_octets", "body_size", "contents", "octets", "traits")
+    __slots__ = ("attributes", "body_octets", "body_size", "contents", "octets")
 
-    def __init__(self, traits: Traits, contents: list[bytes], octets: int, body_octets: int, body_size: int) -> None:
-        self.traits = traits
+    def __init__(
+        self, attributes: RunAttributes, contents: list[bytes], octets: int, body_octets: int, body_size: int
+    ) -> None:
+        self.attributes = attributes
         self.contents = contents
         self.octets = octets
         self.body_octets = body_octets
@@ -114,18 +116,18 @@ class Contents:
         """Return one of them alone, for what is decided message by message."""
         content = self.contents[index]
         body = body_size(content)
-        return Contents(self.traits, [content], len(content), body, body)
+        return Contents(self.attributes, [content], len(content), body, body)
 
     def part(self, start: int, stop: int) -> "Contents":
         """Return those from `start` up to `stop`: the others are refused, or have to wait."""
         contents = self.contents[start:stop]
         body_octets = sum(body_sizes(contents))
-        return Contents(self.traits, contents, sum(map(len, contents)), body_octets, self.body_size)
+        return Contents(self.attributes, contents, sum(map(len, contents)), body_octets, self.body_size)
 
 
 def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Destination]", receipt: "Receipt") -> None:
     """Put messages into the log, if they are to last, and into the queues; the receipt learns what to wait for."""
-    if run.traits.persistent:
+    if run.attributes.persistent:
         # Before the queues have it: what they settle at once must be in the log by then.
         durable = tuple([queue.id for queue in queues if queue.durable])
         if durable:
@@ -163,11 +165,11 @@ class Publisher:
         if (
             run is not None
             and run.first_seq + run.count == seq
-            and run.traits is contents.traits
+            and run.attributes is contents.attributes
             and run.contents is not None
             and run.count + n <= RUN_MESSAGES_MAX
             and run.octets + contents.octets <= RUN_OCTETS_MAX
-            and now_ms - run.arrived_ms <= (route.slack_ms if contents.traits.ttl_ms is None else 0)
+            and now_ms - run.arrived_ms <= (route.slack_ms if contents.attributes.ttl_ms is None else 0)
         ):
             start = run.count
             run.extend(contents.contents, contents.octets, contents.body_octets, contents.body_size)
@@ -175,7 +177,7 @@ class Publisher:
             start = 0
             run = Run(
                 route.names,
-                contents.traits,
+                contents.attributes,
                 seq,
                 contents.contents,
                 contents.octets,
@@ -189,7 +191,7 @@ class Publisher:
             route.run = run
         receipt.enter(start)
         indexes = range(start, start + n)
-        if contents.traits.persistent:
+        if contents.attributes.persistent:
             enqueue(log, run, indexes, queues, receipt)
             return
         for queue in queues:
@@ -208,22 +210,22 @@ class Publisher:
         receipt.begin(offset)
 
     def targets(
-        self, exchange: "Exchange", route: Route, traits: Traits, content: bytes
+        self, exchange: "Exchange", route: Route, attributes: RunAttributes, content: bytes
     ) -> "tuple[tuple[Destination, ...], bytes]":
         """Route one message by what it is; return its queues, its content without BCC (sender-selected routing)."""
-        if exchange.SCHEDULES and not traits.wants & WANTS_CC:
+        if exchange.SCHEDULES and not attributes.wants & WANTS_CC:
             waits = exchange.waits(property_octets(content))
             if waits:
                 return waits, content
         headers = headers_of(content)
         keys = [route.names.routing_key]
-        if traits.wants & WANTS_CC and headers is not None:
+        if attributes.wants & WANTS_CC and headers is not None:
             for name in ("CC", "BCC"):
                 value: Any = headers.get(name)
                 if isinstance(value, list):
                     keys += [key for key in value if isinstance(key, str)]
         shown = without_header(content, b"BCC") if headers is not None and "BCC" in headers else content
-        arrival = InboundMessage(route.names, traits, shown, route.channel, self.frame_octets_max)
+        arrival = InboundMessage(route.names, attributes, shown, route.channel, self.frame_octets_max)
         queues = find_queues(self.vhost, exchange, keys, headers, arrival=arrival).queues
         # Until it is due nobody sees it, and BCC is needed then.
         return queues, content if queues and all(queue.republishes for queue in queues) else shown
@@ -246,7 +248,7 @@ def without_header(content: bytes, key: bytes) -> bytes:
     return with_properties(content, properties.replace_headers(octets, join_table(pairs)))
 
 
-def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes, traits: Traits) -> Run:
+def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes, attributes: RunAttributes) -> Run:
     """Return a run of one message: `message` re-published with other properties. It takes a new seq."""
     content = with_properties(message.content, octets)
     seq = broker.log.take(1)
@@ -254,7 +256,7 @@ def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes
     body = body_size(content)
     return Run(
         names,
-        traits,
+        attributes,
         seq,
         [content],
         len(content),

@@ -115,8 +115,8 @@ class BatchBuilder:
         targets = segment.targets
         add_point, due = segment.index.add, 0
         for run, start, stop, queue_ids in self.appends:
-            traits = run.traits
-            target = Target(traits.priority, traits.ttl_ms is not None, queue_ids)
+            attributes = run.attributes
+            target = Target(attributes.priority, attributes.ttl_ms is not None, queue_ids)
             set_id = targets.get(target)
             if set_id is None:
                 set_id = segment.name(target)

@@ -152,7 +152,7 @@ def joined(payloads: list[bytes]) -> Run:
     body_size = sizes.pop() if len(sizes) == 1 else fmt.DIFFER
     return Run.of_block(
         first.names,
-        first.traits,
+        first.attributes,
         first.first_seq,
         b"".join(blobs),
         ends,

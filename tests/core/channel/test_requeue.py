@@ -11,7 +11,7 @@ from pybroker.core.channel import requeue
 from pybroker.core.channel.requeue import AT_ONCE_BATCHES, STEP_COST, give_back
 from pybroker.core.topology import removal
 from pybroker.core.topology.removal import FIRST_STEPS, TURN_STEPS
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 
 MANY = STEP_COST * (FIRST_STEPS + 2 * TURN_STEPS) + 1
 FIRST = STEP_COST * FIRST_STEPS
@@ -106,7 +106,7 @@ def told(bench):
     return [(seq, entry.deliveries) for entry in level for seq in seqs([entry])], counts(bench)
 
 
-STORY = st.tuples(st.integers(1, 9), st.sampled_from([Traits(), Traits(priority=1)]), st.booleans())
+STORY = st.tuples(st.integers(1, 9), st.sampled_from([RunAttributes(), RunAttributes(priority=1)]), st.booleans())
 
 
 @given(st.lists(STORY, min_size=1, max_size=12), st.integers(1, 4), st.data())
@@ -125,8 +125,8 @@ def test_order_flags_and_counts_are_those_of_a_return_at_once(stories, readers, 
             patch.setattr(removal, "TURN_STEPS", first)
             bench = Bench(x_max_priority=1)
             mine = [bench.reader(str(i)) for i in range(readers)]
-            for count, traits, differ in stories:
-                bench.publish(*[b"x" * (i if differ else 1) for i in range(count)], traits=traits)
+            for count, attributes, differ in stories:
+                bench.publish(*[b"x" * (i if differ else 1) for i in range(count)], attributes=attributes)
                 bench.turn()
             for reader in mine:
                 bench.queue.consumers.remove(reader)

@@ -6,13 +6,13 @@ from readers import Bench, seqs
 from pybroker.core.channel.transaction import TX_OCTETS_MAX, Transaction
 from pybroker.core.routing.publish import Contents, Route, names_of
 from pybroker.errors import PreconditionFailed
-from pybroker.run import PLAIN_TRAITS
+from pybroker.run import PLAIN_ATTRIBUTES
 
 ROUTE = Route(1, names_of("", "q"), mandatory=False, immediate=False)
 
 
 def contents(octets: int) -> Contents:
-    return Contents(PLAIN_TRAITS, [b""], octets, 0, 0)
+    return Contents(PLAIN_ATTRIBUTES, [b""], octets, 0, 0)
 
 
 def test_publishes_are_kept_in_order():

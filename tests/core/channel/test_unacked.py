@@ -12,7 +12,7 @@ from searches import share
 from topology import new_vhost, queue
 
 from pybroker.core.channel.unacked import COMPACT_AT, Batch, Unacked
-from pybroker.run import PLAIN_TRAITS, Names, Run
+from pybroker.run import PLAIN_ATTRIBUTES, Names, Run
 
 QUEUE = queue(new_vhost(), "q")
 
@@ -197,7 +197,7 @@ def test_what_was_taken_is_cut_from_the_front():
 
 def test_a_taken_delivery_is_not_kept_alive_by_its_place():
     plain = run_of([b"x"])
-    watched = Run(plain.names, plain.traits, 1, [b""], 0, 0, 0, 0)
+    watched = Run(plain.names, plain.attributes, 1, [b""], 0, 0, 0, 0)
     unacked = Unacked()
     unacked.append(batch(1, watched))
     unacked.append(batch(2, plain))
@@ -222,7 +222,7 @@ def test_part_keeps_who_and_how_often():
 
 
 def test_what_is_left_of_an_old_delivery_does_not_pin_its_run():
-    run = Run(Names("", "q", b""), PLAIN_TRAITS, 100, [bytes([i]) * 40 for i in range(64)], 64 * 40, 64, 1, 0)
+    run = Run(Names("", "q", b""), PLAIN_ATTRIBUTES, 100, [bytes([i]) * 40 for i in range(64)], 64 * 40, 64, 1, 0)
     unacked = Unacked()
     unacked.append(Batch(1, None, None, run, range(64), 0, 0))  # type: ignore[arg-type]
     unacked.take_range(1, 30)
@@ -237,7 +237,7 @@ def test_what_is_left_of_an_old_delivery_does_not_pin_its_run():
 
 
 def test_deliveries_that_are_most_of_their_run_stay_where_they_are():
-    run = Run(Names("", "q", b""), PLAIN_TRAITS, 1, [b"x"] * 16, 16, 16, 1, 0)
+    run = Run(Names("", "q", b""), PLAIN_ATTRIBUTES, 1, [b"x"] * 16, 16, 16, 1, 0)
     unacked = Unacked()
     unacked.append(Batch(1, None, None, run, range(2), 0, 0))  # type: ignore[arg-type]
     unacked.append(Batch(3, None, None, run, range(2, 16, 4), 0, 0))  # type: ignore[arg-type]

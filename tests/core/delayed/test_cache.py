@@ -3,7 +3,7 @@ from topology import exchange, new_vhost, wired
 
 from pybroker.core.delayed import cache as shelves
 from pybroker.core.routing.publish import names_of
-from pybroker.run import Run, Traits
+from pybroker.run import Run, RunAttributes
 
 
 def made():
@@ -19,7 +19,7 @@ def put(schedule, *delays, size=1):
     seq = broker.log.take(len(delays))
     content = b"\2\0\1\0\0\0\x0e\0\0\0\0" + size.to_bytes(8) + b"\0\0\xce"
     contents = [content] * len(delays)
-    run = Run(names_of("x", "k"), Traits(persistent=True), seq, contents, 0, size * len(delays), size, now_ms)
+    run = Run(names_of("x", "k"), RunAttributes(persistent=True), seq, contents, 0, size * len(delays), size, now_ms)
     broker.log.append(run, range(run.count), (schedule.id,))
     for index, delay in enumerate(delays):
         schedule.delays.add(now_ms + delay, seq + index, size)

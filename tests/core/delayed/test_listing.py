@@ -5,7 +5,7 @@ from pybroker.core.delayed import listing
 from pybroker.core.delayed.index import Waiting
 from pybroker.core.delayed.listing import stretch_of, walk
 from pybroker.core.routing.publish import names_of
-from pybroker.run import Run, Traits
+from pybroker.run import Run, RunAttributes
 from pybroker.wire.properties import Properties, encode_properties
 
 
@@ -19,7 +19,9 @@ def made(*delays, times=()):
     content = b"\2\0\1" + (12 + len(octets)).to_bytes(4) + bytes(12) + octets + b"\xce"
     for number, due in enumerate((*delays, *times)):
         names = names_of("x", str(number))
-        run = Run(names, Traits(persistent=True), log.take(1), [content], len(content), 0, 0, broker.clock.now_ms)
+        run = Run(
+            names, RunAttributes(persistent=True), log.take(1), [content], len(content), 0, 0, broker.clock.now_ms
+        )
         log.append(run, range(1), (schedule.id,))
         if number < len(delays):
             schedule.delays.add(broker.clock.now_ms + due, run.first_seq, 0)

@@ -4,7 +4,7 @@ from topology import exchange, new_vhost, wired
 from pybroker.core.delayed import load as recalls
 from pybroker.core.delayed.load import portions
 from pybroker.core.routing.publish import names_of
-from pybroker.run import Run, Traits
+from pybroker.run import Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.wire.properties import Properties, encode_properties
 
@@ -21,7 +21,7 @@ def found(*delays):
     broker.log = log = DiskLog()
     schedule = exchange(vhost, "x", "x-delayed-message", wired(x_delayed_type="fanout")).schedule
     contents = [content_of(delay) for delay in delays]
-    run = Run(names_of("x", "k"), Traits(persistent=True), log.take(len(delays)), contents, 0, 0, 1, 0)
+    run = Run(names_of("x", "k"), RunAttributes(persistent=True), log.take(len(delays)), contents, 0, 0, 1, 0)
     log.append(run, range(len(delays)), (schedule.id,))
     log.safe_seq = log.next_seq
     stretch = SeqRanges()

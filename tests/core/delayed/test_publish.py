@@ -2,7 +2,7 @@ from topology import exchange, link, new_vhost, queue, wired
 
 from pybroker.core.delayed.publish import Release
 from pybroker.core.routing.publish import names_of
-from pybroker.run import PLAIN_TRAITS, Run
+from pybroker.run import PLAIN_ATTRIBUTES, Run
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
 
 
@@ -22,7 +22,7 @@ def run_of(vhost, key, *headers, octets=b""):
         contents.append(head)
     seq = vhost.broker.log.take(len(contents))
     names = names_of("x", key)
-    return Run(names, PLAIN_TRAITS, seq, contents, sum(map(len, contents)), 0, 0, vhost.broker.clock.now_ms)
+    return Run(names, PLAIN_ATTRIBUTES, seq, contents, sum(map(len, contents)), 0, 0, vhost.broker.clock.now_ms)
 
 
 def entries(q):

@@ -6,7 +6,7 @@ from topology import exchange, new_vhost, wired
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.delayed import schedule as schedules
 from pybroker.core.routing.publish import enqueue, names_of
-from pybroker.run import PLAIN_TRAITS, Run
+from pybroker.run import PLAIN_ATTRIBUTES, Run
 from pybroker.wire.properties import Properties, encode_properties
 
 
@@ -29,7 +29,7 @@ def put(schedule, *delays):
     seq = broker.log.take(len(contents))
     now_ms = broker.clock.now_ms
     names = names_of("x", "k")
-    run = Run(names, PLAIN_TRAITS, seq, contents, sum(map(len, contents)), len(contents), 1, now_ms)
+    run = Run(names, PLAIN_ATTRIBUTES, seq, contents, sum(map(len, contents)), len(contents), 1, now_ms)
     enqueue(broker.log, run, range(len(contents)), [schedule], NO_RECEIPT)
 
 

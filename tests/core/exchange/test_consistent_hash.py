@@ -6,7 +6,7 @@ from topology import exchange, link, names, new_vhost, queue, reached, refused, 
 from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import names_of
 from pybroker.core.routing.router import route
-from pybroker.run import PLAIN_TRAITS
+from pybroker.run import PLAIN_ATTRIBUTES
 from pybroker.wire.properties import Properties, encode_properties
 from pybroker.wire.table import Table, decode_table, encode_table
 
@@ -124,7 +124,7 @@ def test_a_property_has_the_hash_it_has_in_rabbitmq(kind, value, name):
     vhost = ring(*((each, "10") for each in "abcd"), arguments=wired(hash_property=kind))
     octets = encode_properties(Properties(**{kind: value}))
     content = b"\2\0\1" + (12 + len(octets)).to_bytes(4) + bytes(12) + octets + b"\xce"
-    arrival = InboundMessage(names_of("x", "k"), PLAIN_TRAITS, content, 1, 0)
+    arrival = InboundMessage(names_of("x", "k"), PLAIN_ATTRIBUTES, content, 1, 0)
     assert names(route(vhost, vhost.exchanges["x"], ["k"], None, arrival=arrival).queues) == [name]
 
 

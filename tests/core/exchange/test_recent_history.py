@@ -9,7 +9,7 @@ from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import names_of
 from pybroker.core.routing.router import route
 from pybroker.message import Message
-from pybroker.run import PLAIN_TRAITS
+from pybroker.run import PLAIN_ATTRIBUTES
 from pybroker.wire.table import Table
 
 TYPE = "x-recent-history"
@@ -20,7 +20,7 @@ def send(vhost, body, headers=None):
     size = len(body)
     content = b"\2\0\1" + (14).to_bytes(4) + bytes(4) + size.to_bytes(8) + b"\0\0\xce"
     content += b"\3\0\1" + size.to_bytes(4) + body + b"\xce"
-    arrival = InboundMessage(names_of("x", "k"), PLAIN_TRAITS, content, 1, 0)
+    arrival = InboundMessage(names_of("x", "k"), PLAIN_ATTRIBUTES, content, 1, 0)
     return route(vhost, vhost.exchanges["x"], ["k"], headers, arrival=arrival)
 
 

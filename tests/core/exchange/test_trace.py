@@ -6,7 +6,7 @@ from fakes import World
 from pybroker.core.exchange.trace import EXCHANGE, TURN_TRACES_MAX, Frames, Party, publish_trace
 from pybroker.core.routing.binding import Binding
 from pybroker.core.routing.publish import names_of
-from pybroker.run import PLAIN_TRAITS, Run
+from pybroker.run import PLAIN_ATTRIBUTES, Run
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
 from pybroker.wire.table import Table
 
@@ -33,7 +33,7 @@ def content_of(properties: Properties, body: bytes) -> bytes:
 
 def run_of(exchange: str, contents: list[bytes]) -> Run:
     octets = sum(map(len, contents))
-    return Run(names_of(exchange, "key"), PLAIN_TRAITS, 1, contents, octets, len(contents), 1, 0, 1, 131_072)
+    return Run(names_of(exchange, "key"), PLAIN_ATTRIBUTES, 1, contents, octets, len(contents), 1, 0, 1, 131_072)
 
 
 def headers_of_next(world) -> Table:

@@ -5,7 +5,7 @@ import random
 from readers import run_of, seqs
 
 from pybroker.core.queue.backlog import Backlog
-from pybroker.run import Entry, Traits
+from pybroker.run import Entry, RunAttributes
 
 
 def figures(backlog):
@@ -115,7 +115,9 @@ def test_figures_agree_with_the_messages_whatever_happens():
         n = rng.randint(1, 4)
         match rng.randrange(6):
             case 0 | 1:
-                run = run_of([b"x" * rng.randint(0, 9) for _ in range(n)], next_seq, Traits(priority=rng.randrange(4)))
+                run = run_of(
+                    [b"x" * rng.randint(0, 9) for _ in range(n)], next_seq, RunAttributes(priority=rng.randrange(4))
+                )
                 next_seq += n
                 backlog.enqueue(run, range(n))
             case 2 if level is not None:

@@ -3,7 +3,7 @@
 import pytest
 from core.disk_log import DiskBench, shrink
 
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_a_message_of_higher_priority_comes_first_also_for_who_waited_before(mon
     bench = with_head_away(DiskBench(x_max_priority=2))
     told = []
     getter(bench, told)
-    bench.fill(1, traits=Traits(persistent=True, priority=2))
+    bench.fill(1, attributes=RunAttributes(persistent=True, priority=2))
     bench.settle_down()
     assert [25] == told
 

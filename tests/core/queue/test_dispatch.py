@@ -11,7 +11,7 @@ from pybroker.core.queue.dispatch import (
     REDELIVERED_COST,
     TURN_MESSAGES_MAX,
 )
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 
 
 def deliver(bench: Bench) -> None:
@@ -150,7 +150,7 @@ def test_what_comes_a_second_time_is_counted_as_redelivered(readers):
 def test_f35_the_highest_level_leaves_first_at_each_moment(readers):
     bench = Bench(x_max_priority=5)
     for priority in (0, 3, 5, 3, 9):
-        bench.flood(2, Traits(priority=priority))
+        bench.flood(2, RunAttributes(priority=priority))
     assert [5, 6, 9, 10, 3, 4, 7, 8, 1, 2] == bench.ready()
     found = [bench.reader(str(i), prefetch=6 // readers) for i in range(readers)]
     bench.turn()
@@ -178,7 +178,7 @@ def test_f38_without_acknowledgement_the_log_may_forget_what_was_delivered(monke
     )
     for i in range(readers):
         bench.reader(str(i), no_ack=no_ack)
-    bench.flood(5, Traits(persistent=True))
+    bench.flood(5, RunAttributes(persistent=True))
     bench.turn()
     assert ([1, 2, 3, 4, 5] if no_ack else []) == sorted(forgotten)
 

@@ -6,11 +6,11 @@ from topology import new_vhost
 
 from pybroker.core.events.cause import BROKER
 from pybroker.core.queue.expiry import TURN_ENTRIES_MAX, ttl_ms
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 
 
-def with_ttl(ttl: int, **values) -> Traits:
-    return Traits(ttl_ms=ttl, **values)
+def with_ttl(ttl: int, **values) -> RunAttributes:
+    return RunAttributes(ttl_ms=ttl, **values)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def with_ttl(ttl: int, **values) -> Traits:
 def test_f32_the_lower_of_both_counts(of_queue, of_message, expected):
     arguments = {} if of_queue is None else {"x_message_ttl": of_queue}
     bench = Bench(**arguments)
-    assert expected == ttl_ms(bench.queue, run_of([b"x"], traits=Traits(ttl_ms=of_message)))
+    assert expected == ttl_ms(bench.queue, run_of([b"x"], attributes=RunAttributes(ttl_ms=of_message)))
 
 
 def test_a_run_that_is_due_goes_as_one_entry():
@@ -75,11 +75,11 @@ def test_each_level_has_its_own_head():
 @pytest.mark.parametrize("count", [1, 5])
 def test_ttl_zero_is_for_who_waits_and_for_nobody_else(of_queue, count):
     bench = Bench(x_message_ttl=0) if of_queue else Bench()
-    traits = Traits() if of_queue else with_ttl(0)
-    bench.flood(count, traits)
+    attributes = RunAttributes() if of_queue else with_ttl(0)
+    bench.flood(count, attributes)
     assert ([], count) == (bench.ready(), bench.queue.expired)
     reader = bench.reader(prefetch=2)
-    bench.flood(count, traits)
+    bench.flood(count, attributes)
     assert list(range(count + 1, count + 1 + min(count, 2))) == reader.seqs
     assert [] == bench.ready()
     assert count + max(0, count - 2) == bench.queue.expired

@@ -8,7 +8,7 @@ from pybroker.core.policy.limits import REJECT_PUBLISH
 from pybroker.core.queue import overflow, queue
 from pybroker.core.queue.overflow import DROP_COST, ENTRY_COST
 from pybroker.core.queue.paging import eviction, segments
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 
 
 def put(bench, definition, component="policy"):
@@ -77,7 +77,7 @@ def test_what_waits_is_as_old_as_it_is(bench):
 def test_without_a_ttl_nothing_expires_but_what_has_one_of_its_own(bench):
     put(bench, {"message-ttl": 100})
     bench.publish(b"a")
-    bench.publish(b"b", traits=Traits(ttl_ms=500))
+    bench.publish(b"b", attributes=RunAttributes(ttl_ms=500))
     clear(bench)
     bench.advance(100)
     assert [b"a", b"b"] == bench.bodies()

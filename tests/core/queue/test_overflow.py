@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from readers import Bench, run_of
 
 from pybroker.core.channel.receipt import Receipt
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 
 
 def sizes_of(bench: Bench) -> list[int]:
@@ -120,14 +120,14 @@ def test_reject_publish_lets_returned_ones_in():
 def test_heads_are_those_of_the_highest_priority():
     # As RabbitMQ: a full queue loses its most urgent messages first.
     bench = Bench(x_max_length=3, x_max_priority=5)
-    bench.flood(3, Traits(priority=1))
-    bench.flood(2, Traits(priority=4))
+    bench.flood(3, RunAttributes(priority=1))
+    bench.flood(2, RunAttributes(priority=4))
     assert ([1, 2, 3], 2) == (bench.ready(), bench.queue.dropped)
 
 
 def test_refused_messages_do_not_take_older_ones_with_them():
     bench = Bench(x_max_length=3, x_overflow="reject-publish", x_max_priority=2)
-    bench.flood(2, Traits(priority=2))
+    bench.flood(2, RunAttributes(priority=2))
     receipt = Receipt()
     bench.publish(b"a", b"b", b"c", receipt=receipt)
     assert ([1, 2, 3], {1, 2}) == (bench.ready(), receipt.rejected)

@@ -4,7 +4,7 @@ import pytest
 from readers import Bench, run_of
 
 from pybroker.core.queue.purge_task import TURN_ENTRIES_MAX, PurgeTask
-from pybroker.run import PLAIN_TRAITS, Entry, Traits
+from pybroker.run import PLAIN_ATTRIBUTES, Entry, RunAttributes
 from pybroker.store.memory import MemoryLog
 
 MANY = 2 * TURN_ENTRIES_MAX + 5
@@ -19,10 +19,10 @@ class SettlingLog(MemoryLog):
         self.settled += len(indexes)
 
 
-def filled(count: int, traits: Traits = PLAIN_TRAITS) -> Bench:
+def filled(count: int, attributes: RunAttributes = PLAIN_ATTRIBUTES) -> Bench:
     """Return a queue with `count` messages, each a run of its own; the last three came back."""
     bench = Bench()
-    run = run_of([b"x"], traits=traits)
+    run = run_of([b"x"], attributes=attributes)
     bench.queue.backlog.levels[0].ready.extend(Entry(run, range(1)) for _ in range(count - 3))
     bench.queue.backlog.levels[0].returned.extend(Entry(run, range(1), 1) for _ in range(3))
     bench.queue.backlog.levels[0].count = bench.queue.backlog.messages_ready = count
@@ -57,7 +57,7 @@ def test_a_purged_queue_is_usable_meanwhile():
 
 
 def test_each_message_is_settled_in_the_log_once():
-    bench = filled(MANY, Traits(persistent=True))
+    bench = filled(MANY, RunAttributes(persistent=True))
     bench.queue.durable = True
     bench.broker.log = log = SettlingLog()
     bench.queue.purge()

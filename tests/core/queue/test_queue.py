@@ -7,7 +7,7 @@ from readers import Bench, Reader
 from pybroker.core.events.cause import BROKER
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.queue.queue import BUSY_MS, PACK_BEHIND_MESSAGES
-from pybroker.run import Entry, Traits
+from pybroker.run import Entry, RunAttributes
 
 
 def counts(bench: Bench) -> tuple[int, int]:
@@ -37,7 +37,7 @@ def test_get_takes_the_head_one_at_a_time():
 def test_get_begins_with_the_highest_level():
     bench = Bench(x_max_priority=9)
     bench.flood(1)
-    bench.flood(1, Traits(priority=4))
+    bench.flood(1, RunAttributes(priority=4))
     found = [bench.queue.get(no_ack=True) for _ in range(2)]
     assert [2, 1] == [entry.first_seq for entry in found if entry is not None]
 
@@ -130,7 +130,7 @@ def test_purge_takes_what_is_ready_on_every_level_and_nothing_else():
     bench.flood(4)
     reader = bench.reader(prefetch=1)
     bench.turn()
-    bench.flood(2, Traits(priority=3))
+    bench.flood(2, RunAttributes(priority=3))
     assert 5 == bench.queue.purge()
     assert ((0, 1), 0) == (counts(bench), bench.queue.backlog.octets_ready)
     give_back(reader)
@@ -201,7 +201,7 @@ def test_f35_levels_are_made_when_first_used_and_above_the_maximum_is_the_maximu
     bench = Bench(x_max_priority=5)
     assert [0] == [level.priority for level in bench.queue.backlog.levels]
     for priority in (3, 200, 0, 1, 5):
-        bench.flood(1, Traits(priority=priority))
+        bench.flood(1, RunAttributes(priority=priority))
     assert [5, 3, 1, 0] == [level.priority for level in bench.queue.backlog.levels]
     assert [2, 5, 1, 4, 3] == bench.ready()
 
@@ -209,7 +209,7 @@ def test_f35_levels_are_made_when_first_used_and_above_the_maximum_is_the_maximu
 def test_without_the_argument_a_priority_means_nothing():
     bench = Bench()
     for priority in (0, 9, 3):
-        bench.flood(1, Traits(priority=priority))
+        bench.flood(1, RunAttributes(priority=priority))
     assert [1, 2, 3] == bench.ready()
 
 
@@ -290,7 +290,7 @@ def test_the_head_is_what_leaves_next():
     bench = Bench(x_max_priority=2)
     assert bench.queue.backlog.head() is None
     bench.flood(1)
-    bench.flood(1, Traits(priority=2))
+    bench.flood(1, RunAttributes(priority=2))
     head = bench.queue.backlog.head()
     assert isinstance(head, Entry)
     assert 2 == head.first_seq

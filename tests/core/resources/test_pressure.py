@@ -19,7 +19,7 @@ from pybroker.core.queue.paging import segments
 from pybroker.core.queue.paging.segments import Away
 from pybroker.core.resources import pressure
 from pybroker.core.resources.alarm import DISK
-from pybroker.run import PLAIN_TRAITS
+from pybroker.run import PLAIN_ATTRIBUTES
 
 # -- against the naive twin -------------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ def test_a_queue_that_is_paged_out_does_the_same_in_two_thousand_stories(small, 
 
 def test_nothing_goes_below_the_threshold():
     bench = PagedBench(durable=False)
-    bench.fill(10_000, traits=PLAIN_TRAITS)
+    bench.fill(10_000, attributes=PLAIN_ATTRIBUTES)
     limit = bench.broker.settings.watermarks.memory_limit_octets
     bench.broker.paging.tick(limit // 2)
     bench.rest()
@@ -156,7 +156,7 @@ def test_nothing_goes_below_the_threshold():
 def test_all_but_the_head_window_and_what_may_grow_goes_a_share_a_tick_from_the_tail():
     bench = PagedBench(durable=False)
     size = 100_000
-    bench.fill(300, size, traits=PLAIN_TRAITS)
+    bench.fill(300, size, attributes=PLAIN_ATTRIBUTES)
     bench.page()
     gone = paged_seqs(bench)
     assert gone == list(range(gone[0], 300))
@@ -174,7 +174,7 @@ def test_all_but_the_head_window_and_what_may_grow_goes_a_share_a_tick_from_the_
 
 def test_a_small_queue_gives_nothing():
     bench = PagedBench(durable=False)
-    bench.fill(segments.WINDOW_MESSAGES, traits=PLAIN_TRAITS)
+    bench.fill(segments.WINDOW_MESSAGES, attributes=PLAIN_ATTRIBUTES)
     bench.page()
     assert 0 == bench.queue.backlog.messages_evicted
 
@@ -182,9 +182,9 @@ def test_a_small_queue_gives_nothing():
 def test_the_queue_with_most_in_memory_gives_first():
     bench = PagedBench(durable=False)
     larger = make_queue(bench.vhost, "larger")
-    bench.fill(50, 100_000, traits=PLAIN_TRAITS)
+    bench.fill(50, 100_000, attributes=PLAIN_ATTRIBUTES)
     for _ in range(100):
-        run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_TRAITS, bench.now_ms)
+        run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_ATTRIBUTES, bench.now_ms)
         larger.enqueue(run, range(1), NO_RECEIPT)
     bench.page()
     assert 0 == bench.queue.backlog.messages_evicted < larger.backlog.messages_evicted
@@ -194,7 +194,7 @@ def test_the_queue_with_most_in_memory_gives_first():
 
 def test_a_full_disk_stops_it_with_one_warning_and_nothing_is_lost(small, caplog):
     bench = PagedBench(durable=False)
-    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.fill(30, attributes=PLAIN_ATTRIBUTES)
     bench.pages.disk.power.capacity = 100
     bench.page()
     bench.page()
@@ -213,7 +213,7 @@ def test_a_full_disk_stops_it_with_one_warning_and_nothing_is_lost(small, caplog
 
 def test_it_uses_no_room_that_is_to_stay_free(small):
     bench = PagedBench(durable=False)
-    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.fill(30, attributes=PLAIN_ATTRIBUTES)
     bench.broker.settings.watermarks.set_disk_octets(1_000)
     bench.pages.disk.power.capacity = 1_050
     bench.page()
@@ -224,7 +224,7 @@ def test_c5_only_what_is_in_the_log_goes_while_the_disk_is_short(small):
     bench = PagedBench()
     for _ in range(10):
         bench.publish(b"x" * 10)
-        bench.publish(b"x" * 10, traits=PLAIN_TRAITS)
+        bench.publish(b"x" * 10, attributes=PLAIN_ATTRIBUTES)
     bench.log.complete(bench.broker)
     bench.broker.alarms.set(DISK, "the disk is short")
     bench.page()
@@ -243,7 +243,7 @@ def pressed(monkeypatch):
     for name, octets in {"INFLOW_OCTETS_MIN": 1_000, "PUBLISHER_OCTETS_MIN": 100}.items():
         monkeypatch.setattr(pressure, name, octets)
     bench = PagedBench(durable=False)
-    bench.fill(600, 100, traits=PLAIN_TRAITS)
+    bench.fill(600, 100, attributes=PLAIN_ATTRIBUTES)
     bench.pages.short()
     return bench
 

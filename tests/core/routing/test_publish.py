@@ -21,7 +21,7 @@ from pybroker.core.routing.publish import (
     without_header,
 )
 from pybroker.message import Message
-from pybroker.run import PLAIN_TRAITS, RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run, Traits
+from pybroker.run import PLAIN_ATTRIBUTES, RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run, RunAttributes
 from pybroker.store.memory import MemoryLog
 from pybroker.wire.properties import decode_properties
 
@@ -30,11 +30,11 @@ def content(body: bytes = b"x", properties: bytes = b"\0\0") -> bytes:
     return b"".join(content_frames(1, body, properties))
 
 
-def contents(*bodies: bytes, traits: Traits = PLAIN_TRAITS) -> Contents:
+def contents(*bodies: bytes, attributes: RunAttributes = PLAIN_ATTRIBUTES) -> Contents:
     octets = [content(body) for body in bodies]
     sizes = {len(body) for body in bodies}
     return Contents(
-        traits, octets, sum(map(len, octets)), sum(map(len, bodies)), sizes.pop() if len(sizes) == 1 else -1
+        attributes, octets, sum(map(len, octets)), sum(map(len, bodies)), sizes.pop() if len(sizes) == 1 else -1
     )
 
 
@@ -52,8 +52,10 @@ class Source:
         route.resolve(self.vhost, self.vhost.exchanges[""])
         return route
 
-    def publish(self, *bodies: bytes, traits: Traits = PLAIN_TRAITS, receipt: Receipt = NO_RECEIPT) -> None:
-        self.publisher.publish(self.route, contents(*bodies, traits=traits), self.route.queues, receipt)
+    def publish(
+        self, *bodies: bytes, attributes: RunAttributes = PLAIN_ATTRIBUTES, receipt: Receipt = NO_RECEIPT
+    ) -> None:
+        self.publisher.publish(self.route, contents(*bodies, attributes=attributes), self.route.queues, receipt)
 
     def runs(self) -> list[int]:
         """Return how many messages each run has."""
@@ -82,8 +84,8 @@ def test_another_message_in_between_ends_a_run():
 
 def test_another_kind_is_another_run():
     source = Source()
-    for traits in (PLAIN_TRAITS, Traits(persistent=True), PLAIN_TRAITS):
-        source.publish(b"a", traits=traits)
+    for attributes in (PLAIN_ATTRIBUTES, RunAttributes(persistent=True), PLAIN_ATTRIBUTES):
+        source.publish(b"a", attributes=attributes)
     assert [1, 1, 1] == source.runs()
 
 
@@ -123,10 +125,10 @@ def test_messages_of_one_run_share_their_time_of_arrival(arguments, slack_ms):
 
 def test_messages_with_a_ttl_of_their_own_share_a_tick_at_most():
     source = Source()
-    source.publish(b"a", traits=(traits := Traits(ttl_ms=50)))
-    source.publish(b"b", traits=traits)
+    source.publish(b"a", attributes=(attributes := RunAttributes(ttl_ms=50)))
+    source.publish(b"b", attributes=attributes)
     source.bench.broker.clock.advance(1)
-    source.publish(b"c", traits=traits)
+    source.publish(b"c", attributes=attributes)
     assert [2, 1] == source.runs()
 
 
@@ -216,7 +218,7 @@ def test_only_persistent_messages_in_durable_queues_are_for_the_log(persistent, 
     log = Tickets()
     vhost.broker.log = log
     octets = content()
-    run = Run(names_of("", "q"), Traits(persistent=persistent), 1, [octets], len(octets), 1, 1, 0)
+    run = Run(names_of("", "q"), RunAttributes(persistent=persistent), 1, [octets], len(octets), 1, 1, 0)
     receipt = Receipt()
     enqueue(log, run, range(1), queues, receipt)
     assert (log if expected else None, expected) == (receipt.log, receipt.position)
@@ -231,8 +233,8 @@ def targets(source: Source, exchange: str, key: str, **headers) -> tuple[list[st
     route = Route(1, names_of(exchange, key), mandatory=False, immediate=False)
     octets = content(b"body", props(headers=headers) if headers else props())
     bits = 2 if {"CC", "BCC"} & headers.keys() else 0
-    found, changed = source.publisher.targets(vhost.exchanges[exchange], route, Traits(wants=bits), octets)
-    assert b"body" == Message(Run(route.names, PLAIN_TRAITS, 1, [changed], 0, 0, 0, 0), 0).body
+    found, changed = source.publisher.targets(vhost.exchanges[exchange], route, RunAttributes(wants=bits), octets)
+    assert b"body" == Message(Run(route.names, PLAIN_ATTRIBUTES, 1, [changed], 0, 0, 0, 0), 0).body
     return sorted(q.name for q in found), decode_properties(property_octets(changed)).headers
 
 
@@ -280,12 +282,12 @@ def test_without_headers_there_is_nothing_to_take_out():
 
 def test_a_republished_message_is_a_run_of_its_own():
     source = Source()
-    source.publish(b"a", b"bb", traits=Traits(priority=3))
+    source.publish(b"a", b"bb", attributes=RunAttributes(priority=3))
     run = source.route.run
     assert run is not None
     source.bench.broker.clock.advance(50)
     copy = single_run(
-        source.bench.broker, names_of("x", "k"), Message(run, 1), props(delivery_mode=2), Traits(persistent=True)
+        source.bench.broker, names_of("x", "k"), Message(run, 1), props(delivery_mode=2), RunAttributes(persistent=True)
     )
     assert (3, 1, 2, 2, source.bench.now_ms) == (
         copy.first_seq,
@@ -294,7 +296,7 @@ def test_a_republished_message_is_a_run_of_its_own():
         copy.body_size,
         copy.arrived_ms,
     )
-    assert (Traits(persistent=True), "k", 7) == (copy.traits, copy.names.routing_key, copy.origin)
+    assert (RunAttributes(persistent=True), "k", 7) == (copy.attributes, copy.names.routing_key, copy.origin)
     assert b"bb" == Message(copy, 0).body
     assert copy.octets == len(copy.content(0))
 
@@ -318,7 +320,9 @@ def test_what_one_read_brought_becomes_runs_of_half_a_mebibyte_at_most():
     route = Route(1, names_of("", "q"), mandatory=False, immediate=False)
     contents = [publish_content(100_000 + i) for i in range(9)]
     octets = sum(map(len, contents))
-    Publisher(vhost, 1, 0).publish(route, Contents(PLAIN_TRAITS, contents, octets, octets, -1), (target,), NO_RECEIPT)
+    Publisher(vhost, 1, 0).publish(
+        route, Contents(PLAIN_ATTRIBUTES, contents, octets, octets, -1), (target,), NO_RECEIPT
+    )
     runs = [entry.run for level in target.backlog.levels for entry in level]
     assert 9 == target.messages_ready
     assert max(run.octets for run in runs) <= READ_RUN_OCTETS_MAX

@@ -2,13 +2,13 @@ import pytest
 
 from pybroker.core.routing.publish import Contents
 from pybroker.core.stats.message_sizes import MessageSizes
-from pybroker.run import PLAIN_TRAITS
+from pybroker.run import PLAIN_ATTRIBUTES
 
 
 def contents(*sizes: int) -> Contents:
     """Return a batch with bodies of these sizes, headers only: nothing else is looked at."""
     found = [bytes(11) + size.to_bytes(8) for size in sizes]
-    return Contents(PLAIN_TRAITS, found, 0, sum(sizes), sizes[0] if len(set(sizes)) == 1 else -1)
+    return Contents(PLAIN_ATTRIBUTES, found, 0, sum(sizes), sizes[0] if len(set(sizes)) == 1 else -1)
 
 
 @pytest.mark.parametrize(("size", "place"), [(0, 0), (100, 0), (101, 1), (50_000_001, 7), (10**9, 8)])

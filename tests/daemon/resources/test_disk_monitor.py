@@ -13,7 +13,7 @@ from pybroker.core.resources.alarm import DISK
 from pybroker.core.resources.resource_limits import TotalMemory
 from pybroker.daemon.resources import disk_monitor
 from pybroker.daemon.resources.disk_monitor import PAUSE_MS_MAX, PAUSE_MS_MIN, RETRIES, RETRY_MS, DiskMonitor
-from pybroker.run import PLAIN_TRAITS
+from pybroker.run import PLAIN_ATTRIBUTES
 
 LIMIT = 50_000_000
 
@@ -255,7 +255,7 @@ def test_d11_also_while_nobody_watches_the_disk(machine):
 def test_c5_while_the_monitor_finds_the_disk_short_nothing_is_paged_out_to_it(tmp_path, monkeypatch):
     shrink(monkeypatch)
     bench = PagedBench(durable=False)
-    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.fill(30, attributes=PLAIN_ATTRIBUTES)
     free = iter([0, LIMIT])
     bench.broker.settings.watermarks.set_disk_octets(LIMIT)
     monitor = DiskMonitor(bench.broker, tmp_path, lambda _: next(free))

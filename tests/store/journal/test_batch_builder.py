@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from store.records import PERSISTENT, SEED, content, run_of
 
-from pybroker.run import Traits
+from pybroker.run import RunAttributes
 from pybroker.store import format as fmt
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, NAME_EVERY_OCTETS, LiveIndex, Segment, Target
@@ -53,7 +53,7 @@ def test_messages_say_which_queues_they_reached_once_a_segment(ledger):
     made.append(run_of([b"a", b"b"], 1), range(2), (1, 2))
     made.append(run_of([b"c"], 3), range(1), (1, 2))
     made.append(run_of([b"d"], 4), range(1), (1,))
-    made.append(run_of([b"e"], 5, traits=Traits(persistent=True, priority=3, ttl_ms=9)), range(1), (1,))
+    made.append(run_of([b"e"], 5, attributes=RunAttributes(persistent=True, priority=3, ttl_ms=9)), range(1), (1,))
     records = encode(made, ledger)
     assert [each.type for each in records] == [2, 3, 3, 2, 3, 2, 3]
     said = [fmt.decode_targets(each.payload) for each in records if each.type == fmt.TARGETS]
@@ -179,7 +179,7 @@ def test_what_it_becomes_fits_in_the_room_it_asks_for(seed):
                 extend(run, bodies)
             else:
                 names = rng.choice((("", "q"), ("x" * 255, "k" * 255)))
-                run = run_of(bodies, seq, names, rng.choice((PERSISTENT, Traits(persistent=True, priority=2))))
+                run = run_of(bodies, seq, names, rng.choice((PERSISTENT, RunAttributes(persistent=True, priority=2))))
                 start = 0
             made.append(run, range(start, run.count), ids)
             seq += len(bodies)

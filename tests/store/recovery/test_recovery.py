@@ -250,11 +250,15 @@ def test_only_the_checkpoint_of_a_stop_makes_a_clean_start(disk):
 
 
 def test_priority_and_expiry_are_told_of_each_message(disk):
-    from pybroker.run import Traits
+    from pybroker.run import RunAttributes
 
     node = Node(disk)
-    for traits in (Traits(persistent=True), Traits(persistent=True, priority=2), Traits(persistent=True, ttl_ms=5)):
-        node.publish([b"x"], traits=traits)
+    for attributes in (
+        RunAttributes(persistent=True),
+        RunAttributes(persistent=True, priority=2),
+        RunAttributes(persistent=True, ttl_ms=5),
+    ):
+        node.publish([b"x"], attributes=attributes)
     node.commit()
     found = recover(disk)
     assert sorted(live(found)) == [(0, True, 1), (0, True, 3), (2, False, 2)]

@@ -5,7 +5,7 @@ import random
 import pytest
 from store.records import SEED, content, publish, run_of
 
-from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run, Traits
+from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.segments.scan import Damaged, Record, scan
 from pybroker.store.segments.search import Search
@@ -71,9 +71,9 @@ def test_records_of_all_shapes_are_joined():
     [
         {"names": ("x", "q")},
         {"names": ("", "p")},
-        {"traits": Traits(persistent=True, priority=1)},
-        {"traits": Traits(persistent=True, ttl_ms=5)},
-        {"traits": Traits(persistent=True, wants=2)},
+        {"attributes": RunAttributes(persistent=True, priority=1)},
+        {"attributes": RunAttributes(persistent=True, ttl_ms=5)},
+        {"attributes": RunAttributes(persistent=True, wants=2)},
         {"arrived_ms": 5},
         {"channel": 2},
         {"frame_octets_max": 4_096},

@@ -7,15 +7,15 @@ from store.journals import NAMES, body, content
 from store.simulator.model import Call, Message, Model, limited
 from store.simulator.violation import Violation
 
-from pybroker.run import Run, Traits
+from pybroker.run import Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
 
 if TYPE_CHECKING:
     from store.simulator.node import Node
 
-TRAITS = (Traits(persistent=True),) * 3 + (
-    Traits(persistent=True, priority=5),
-    Traits(persistent=True, ttl_ms=60_000),
+ATTRIBUTES = (RunAttributes(persistent=True),) * 3 + (
+    RunAttributes(persistent=True, priority=5),
+    RunAttributes(persistent=True, ttl_ms=60_000),
 )
 BACKLOG = 16
 QUEUES_MAX = 5
@@ -114,14 +114,14 @@ class Traffic:
             contents.append(content(b"%d." % self.numbers.body + bytes(size if self.rng.random() < 0.7 else size // 3)))
         return contents
 
-    def _run(self, traits: Traits | None = None) -> Run:
+    def _run(self, attributes: RunAttributes | None = None) -> Run:
         contents = self._contents(self.rng.choice((1, 1, 2, 4)))
         bodies = [body(each) for each in contents]
         octets, body_octets = sum(map(len, contents)), sum(map(len, bodies))
         first = self.log.take(len(contents))
-        traits = traits or self.rng.choice(TRAITS)
+        attributes = attributes or self.rng.choice(ATTRIBUTES)
         return Run(
-            NAMES, traits, first, contents, octets, body_octets, _size(bodies), self.node.clock.now_ms, 1, 131_072
+            NAMES, attributes, first, contents, octets, body_octets, _size(bodies), self.node.clock.now_ms, 1, 131_072
         )
 
     def _append(self, call: Call, run: Run, indexes: range, queues: tuple[int, ...]) -> None:
@@ -256,7 +256,7 @@ class Traffic:
             return
         gathered = []
         for _ in range(self.rng.randrange(1, 4)):
-            run = self._run(Traits())
+            run = self._run(RunAttributes())
             gathered.append((pages.page_out(run, range(run.count)), run))
 
         def done(error: str) -> None:

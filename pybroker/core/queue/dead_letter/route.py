@@ -19,7 +19,7 @@ from pybroker.core.routing.publish import enqueue, names_of, single_run
 from pybroker.core.routing.router import route
 from pybroker.errors import AmqpError
 from pybroker.message import Message
-from pybroker.run import Names, Traits
+from pybroker.run import Names, RunAttributes
 from pybroker.wire import properties
 from pybroker.wire.table import Table
 from pybroker.wire.validate import GROWN
@@ -177,7 +177,7 @@ class DeadLetterQueue(BackgroundTask):
             staying.gone(message)
         if letter is not None and letter.targets:
             # Copy and original in one call, so in one batch of the log: after a crash there is the one or the other.
-            run = single_run(broker, letter.names, message, letter.octets, letter.traits)
+            run = single_run(broker, letter.names, message, letter.octets, letter.attributes)
             with queue.log.together():
                 enqueue(queue.log, run, range(1), letter.targets, NO_RECEIPT)
                 queue.forget(message.run, range(message.index, message.index + 1))
@@ -210,7 +210,7 @@ class Letter(NamedTuple):
 
     names: Names
     octets: bytes
-    traits: Traits
+    attributes: RunAttributes
     targets: "tuple[Destination, ...]"
     dynamic: bool
 
@@ -247,7 +247,7 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
         )
         return None
     try:
-        traits = properties.traits_of(octets, GROWN)
+        attributes = properties.attributes_of(octets, GROWN)
     except AmqpError as error:
         # Headers that no peer would be allowed to send: nobody downstream has to read them.
         warn(
@@ -257,13 +257,13 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
         return None
     names = names_of(limits.dead_letter_exchange, routing_keys[0])
     content = with_properties(message.content, octets)
-    arrival = InboundMessage(names, traits, content, message.run.channel, message.run.frame_octets_max)
+    arrival = InboundMessage(names, attributes, content, message.run.channel, message.run.frame_octets_max)
     routed = route(vhost, exchange, routing_keys, headers, arrival=arrival)
     targets = tuple(target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, headers))
     if len(targets) < len(routed.queues):
         cycle = [death.get("queue") for death in _deaths(headers)]
         warn(f"cycle {vhost.name}/{queue.name}", f"Message {fate}: its dead letter queues form a cycle: {cycle}")
-    return Letter(names, octets, traits, targets, routed.dynamic)
+    return Letter(names, octets, attributes, targets, routed.dynamic)
 
 
 def _routes(headers: Table, key: str) -> list[str]:

@@ -103,7 +103,7 @@ def save_memory(queue: "Queue", level: "Level") -> None:
     on_disk = queue.durable and queue.log.safe_seq > 0
     if len(tail) > 1 and backlog.messages_ready > PACK_BEHIND_MESSAGES:
         run = tail[-2].run
-        if run.contents is not None and run.count > 1 and not (on_disk and run.traits.persistent):
+        if run.contents is not None and run.count > 1 and not (on_disk and run.attributes.persistent):
             run.pack()
     if on_disk and is_crowded(queue):
         send_away(queue, level)
@@ -121,7 +121,7 @@ def send_away(queue: "Queue", level: "Level") -> None:
         if not fresh:
             return
         entry = fresh[0]
-        if not entry.run.traits.persistent:
+        if not entry.run.attributes.persistent:
             if len(fresh) == 1:
                 return  # it may still grow
             parts.append(fresh.popleft())

@@ -149,12 +149,12 @@ class Leaving:
     def _is_ripe(self, entry: Entry) -> bool:
         """Tell whether an entry's run does not grow any more, and the log has it if it is to."""
         run = entry.run
-        if self._durable and run.traits.persistent:
+        if self._durable and run.attributes.persistent:
             return entry.last_seq < self._safe_seq
         return run.first_seq + run.count < self._next_seq
 
     def _goes_to_page(self, entry: Entry) -> bool:
-        if self._pages is None or (self._durable and entry.run.traits.persistent):
+        if self._pages is None or (self._durable and entry.run.attributes.persistent):
             return False
         return self._is_ripe(entry)
 
@@ -167,7 +167,7 @@ class Leaving:
             elif self._goes_to_page(part):
                 assert self._pages is not None
                 self._leave(level, behind, made, part, self._pages.page_out(part.run, part.indexes))
-            elif self._durable and part.run.traits.persistent and self._is_ripe(part):
+            elif self._durable and part.run.attributes.persistent and self._is_ripe(part):
                 append(self._queue, made, part)
                 self.moved += 1
             else:

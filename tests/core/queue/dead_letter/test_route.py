@@ -16,7 +16,7 @@ from pybroker.core.queue.dead_letter import route
 from pybroker.core.queue.dead_letter.route import TURN_COST, depart
 from pybroker.core.routing.publish import names_of
 from pybroker.message import Message
-from pybroker.run import PLAIN_TRAITS, Entry, Run
+from pybroker.run import PLAIN_ATTRIBUTES, Entry, Run
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
 from pybroker.wire.table import Table
 
@@ -121,7 +121,7 @@ def test_like_letters_have_their_own_bodies_and_unlike_ones_their_own_headers(be
     names = names_of("amq.topic", "a.b")
     for i, properties in enumerate([props(), props(), props(message_id="m"), props(headers={"k": "v"})]):
         content = b"".join(content_frames(1, b"%d" % i, properties))
-        run = Run(names, PLAIN_TRAITS, bench.broker.log.take(1), [content], len(content), 1, 1, bench.now_ms, 1)
+        run = Run(names, PLAIN_ATTRIBUTES, bench.broker.log.take(1), [content], len(content), 1, 1, bench.now_ms, 1)
         depart(bench.queue, [Entry(run, range(1))], "rejected")
     bench.turn()
     assert [b"0", b"1", b"2", b"3"] == dead.bodies()

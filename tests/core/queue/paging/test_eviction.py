@@ -7,7 +7,7 @@ from readers import seqs
 from pybroker.core.queue import queue
 from pybroker.core.queue.paging import eviction, segments
 from pybroker.core.queue.paging.segments import WINDOW_MESSAGES, WINDOW_OCTETS
-from pybroker.run import PLAIN_TRAITS, Traits
+from pybroker.run import PLAIN_ATTRIBUTES, RunAttributes
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_transient_messages_stay_between_those_that_go(small):
     bench = DiskBench()
     for _ in range(5):
         bench.fill(3)
-        bench.fill(1, traits=PLAIN_TRAITS)
+        bench.fill(1, attributes=PLAIN_ATTRIBUTES)
     bench.fill(9)
     reader = bench.reader()
     assert {4, 8, 12, 16, 20}.isdisjoint(away_seqs(bench))
@@ -126,12 +126,12 @@ def test_what_came_back_and_goes_again_keeps_its_deliveries(small):
 def test_no_level_is_measured_again_and_again_for_nothing(handy):
     # The excess is of another level, and cannot be evicted.
     bench = DiskBench(x_max_priority=1)
-    bench.fill(500, traits=PLAIN_TRAITS)
-    urgent = Traits(persistent=True, priority=1)
-    bench.fill(40, traits=urgent)
+    bench.fill(500, attributes=PLAIN_ATTRIBUTES)
+    urgent = RunAttributes(persistent=True, priority=1)
+    bench.fill(40, attributes=urgent)
     level = bench.queue.backlog.levels[0]
     measured_at = level.tried_at
-    bench.fill(5, traits=urgent)
+    bench.fill(5, attributes=urgent)
     assert (measured_at, None) == (level.tried_at, level.behind)
 
 
@@ -209,7 +209,7 @@ def test_transient_messages_between_do_not_make_it_a_read_for_each(handy):
     bench = DiskBench()
     for _ in range(900):
         bench.fill(1)
-        bench.fill(1, traits=PLAIN_TRAITS)
+        bench.fill(1, attributes=PLAIN_ATTRIBUTES)
     reader = bench.reader()
     reads = 0
     bench.turn()
@@ -260,7 +260,7 @@ def test_a_purged_backlog_is_settled_to_the_last(small, monkeypatch):
     monkeypatch.setattr("pybroker.core.queue.purge_task.TURN_ENTRIES_MAX", 2)
     bench = DiskBench()
     for seq in range(40):
-        bench.fill(1, size=seq % 3, traits=PERSISTENT if seq % 5 else PLAIN_TRAITS)
+        bench.fill(1, size=seq % 3, attributes=PERSISTENT if seq % 5 else PLAIN_ATTRIBUTES)
     assert 40 == bench.queue.purge()
     bench.settle_down()
     assert not bench.log.live[bench.queue.id]
@@ -388,7 +388,7 @@ def test_the_first_message_shows_its_timestamp_once_it_is_back_and_no_other_is_r
 def test_what_is_written_and_read_is_counted(small):
     bench = DiskBench()
     bench.fill(20)
-    bench.fill(5, traits=PLAIN_TRAITS)
+    bench.fill(5, attributes=PLAIN_ATTRIBUTES)
     backlog = bench.queue.backlog
     evicted = backlog.messages_evicted
     assert (0, 20) == (backlog.disk_reads, backlog.disk_writes)

@@ -11,7 +11,7 @@ from topology import queue as make_queue
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.queue.paging import page_out as leaving_module
 from pybroker.core.queue.paging.page_out import Leaving
-from pybroker.run import PLAIN_TRAITS, Traits
+from pybroker.run import PLAIN_ATTRIBUTES, RunAttributes
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_what_several_queues_have_is_written_once():
     bench = PagedBench(durable=False)
     others = [make_queue(bench.vhost, name) for name in "ab"]
     for _ in range(80):
-        run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_TRAITS, bench.now_ms)
+        run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_ATTRIBUTES, bench.now_ms)
         for queue in (bench.queue, *others):
             queue.enqueue(run, range(1), NO_RECEIPT)
     for _ in range(4):
@@ -53,12 +53,12 @@ def test_persistent_messages_of_a_transient_queue_are_paged_those_of_a_durable_o
     reader = bench.reader()
     bench.rest()
     assert reader.seqs == list(range(1, 31))
-    assert all(batch.run.traits == PERSISTENT for batch in reader.channel.unacked)
+    assert all(batch.run.attributes == PERSISTENT for batch in reader.channel.unacked)
 
 
 def test_what_is_taken_while_its_page_is_written_is_not_away(small):
     bench = PagedBench(durable=False)
-    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.fill(30, attributes=PLAIN_ATTRIBUTES)
     bench.pages.hold = True
     bench.page()
     reader = bench.reader()
@@ -72,7 +72,7 @@ def test_what_is_taken_while_its_page_is_written_is_not_away(small):
 @pytest.mark.parametrize("hold", [True, False])
 def test_a_purge_gives_the_disk_back(small, hold):
     bench = PagedBench(durable=False)
-    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.fill(30, attributes=PLAIN_ATTRIBUTES)
     bench.pages.hold = hold
     bench.page()
     assert 30 == bench.queue.purge()
@@ -83,7 +83,7 @@ def test_a_purge_gives_the_disk_back(small, hold):
 
 def test_a_purge_while_messages_are_read_back_gives_the_disk_back(small):
     bench = PagedBench(durable=False)
-    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.fill(30, attributes=PLAIN_ATTRIBUTES)
     bench.page()
     reader = bench.reader()
     bench.turn()
@@ -96,7 +96,7 @@ def test_a_purge_while_messages_are_read_back_gives_the_disk_back(small):
 @pytest.mark.parametrize("durable", [True, False])
 def test_what_is_read_back_from_a_page_after_a_purge_is_not_settled_in_the_log(small, durable):
     bench = PagedBench(durable=durable)
-    bench.fill(30, traits=PLAIN_TRAITS)
+    bench.fill(30, attributes=PLAIN_ATTRIBUTES)
     bench.page()
     bench.reader()
     bench.turn()
@@ -112,7 +112,7 @@ def test_a_page_that_cannot_be_written_takes_nothing_back_that_was_purged_meanwh
     monkeypatch.setattr(leaving_module, "SHARE_PARTS", 16)
     for _ in range(10):
         bench.publish(b"x")
-        bench.publish(b"x", traits=PLAIN_TRAITS)
+        bench.publish(b"x", attributes=PLAIN_ATTRIBUTES)
     bench.log.complete(bench.broker)
     bench.pages.hold = True
     bench.page()
@@ -131,10 +131,10 @@ def test_a_page_that_cannot_be_written_takes_nothing_back_that_was_purged_meanwh
 
 def test_heads_that_are_dropped_unseen_give_the_disk_back(small):
     bench = PagedBench(durable=False, x_max_length=40)
-    bench.fill(40, traits=PLAIN_TRAITS)
+    bench.fill(40, attributes=PLAIN_ATTRIBUTES)
     for _ in range(3):
         bench.page()
-    bench.fill(80, traits=PLAIN_TRAITS)
+    bench.fill(80, attributes=PLAIN_ATTRIBUTES)
     bench.rest()
     assert 40 == bench.queue.messages_ready
     assert seqs(bench.queue.backlog.levels[0]) == list(range(81, 121))
@@ -143,7 +143,7 @@ def test_heads_that_are_dropped_unseen_give_the_disk_back(small):
 
 def test_what_expired_on_disk_expires_when_it_comes_and_gives_the_disk_back(small):
     bench = PagedBench(durable=False)
-    bench.fill(20, traits=Traits(ttl_ms=100))
+    bench.fill(20, attributes=RunAttributes(ttl_ms=100))
     bench.page()
     assert bench.queue.backlog.messages_evicted > 10
     bench.advance(100)
@@ -153,7 +153,7 @@ def test_what_expired_on_disk_expires_when_it_comes_and_gives_the_disk_back(smal
 
 def test_a_message_that_cannot_be_read_is_counted_and_the_others_come(small):
     bench = PagedBench(durable=False)
-    bench.fill(30, size=10, traits=PLAIN_TRAITS)
+    bench.fill(30, size=10, attributes=PLAIN_ATTRIBUTES)
     bench.page()
     name = min(bench.pages.disk.files)
     bench.pages.disk.flip(name, 8 * len(bench.pages.disk.files[name].seen) - 1)
@@ -177,11 +177,11 @@ def test_a_page_of_another_queue_is_not_kept_for_what_could_not_leave():
     bench = PagedBench(durable=False)
     other = make_queue(bench.vhost, "other")
     for at in range(60):
-        run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_TRAITS, bench.now_ms)
+        run = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_ATTRIBUTES, bench.now_ms)
         for queue in [bench.queue] if at % 2 else [bench.queue, other]:
             queue.enqueue(run, range(1), NO_RECEIPT)
     leave(bench, bench.queue)
-    own = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_TRAITS, bench.now_ms)
+    own = run_of([b"x" * 100_000], bench.log.take(1), PLAIN_ATTRIBUTES, bench.now_ms)
     other.enqueue(own, range(1), NO_RECEIPT)
     bench.log.take(1)
     bench.pages.disk.fail_next("write_at", errno.EIO)
