@@ -177,12 +177,12 @@ def test_what_the_log_has_leaves_the_memory_and_is_back_in_time(life, monkeypatc
     life.advance(1_500)
     schedule = life.schedule
     assert (12, 10) == (schedule.messages, schedule.messages_evicted)
-    assert 2 == len(schedule.shelf.runs)
+    assert 2 == len(schedule.cache.runs)
     life.advance(8_500)
     for _ in range(12):
         life.advance(1)
     assert [b"%d" % number for number in range(12)] == life.bodies()
-    assert (0, 0, 0) == (schedule.messages, schedule.messages_evicted, schedule.shelf.octets)
+    assert (0, 0, 0) == (schedule.messages, schedule.messages_evicted, schedule.cache.octets)
     life.on_disk()
     assert 0 == sum(segment.live for segment in life.log.ledger.segments)
 
@@ -209,11 +209,11 @@ def test_what_is_cancelled_while_it_is_read_does_not_come_back(life, monkeypatch
     life.on_disk()
     life.world.advance(1_000)
     life.world.advance(7_500)
-    assert life.schedule.shelf.fetching
+    assert life.schedule.cache.fetching
     (item,) = life.schedule.delays.first(1)
     assert life.schedule.cancel(schedules.Waiting(*item, life.schedule.delays))
     life.answer()
-    assert ({}, 0) == (life.schedule.shelf.runs, life.schedule.shelf.octets)
+    assert ({}, 0) == (life.schedule.cache.runs, life.schedule.cache.octets)
     life.advance(5_000)
     assert [] == life.bodies()
 
@@ -274,7 +274,7 @@ def test_whenever_the_power_goes_nothing_is_lost_and_nothing_doubled(seed, monke
         assert len(set(found)) == len(found)
         assert {sent[index] for index in acks} <= set(found) <= set(sent)
         schedule = life.schedule
-        assert (0, 0, 0) == (schedule.messages, schedule.messages_evicted, len(schedule.shelf))
+        assert (0, 0, 0) == (schedule.messages, schedule.messages_evicted, len(schedule.cache))
         life.on_disk()
 
 

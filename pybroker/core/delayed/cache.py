@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pybroker.run import Names, Run, RunAttributes
 
     # The attributes that a message shares with its run, and its own content.
-    Shelved: TypeAlias = tuple["Run | Kind", bytes]
+    Cached: TypeAlias = tuple["Run | Kind", bytes]
 
 # Limits of what stays in memory although the log has it.
 KEPT_MESSAGES: Final = 2_048
@@ -106,12 +106,12 @@ class DelayedCache:
         if logged and (size > SMALL_OCTETS or due_ms - run.arrived_ms > SOON_MS):
             self._logged.append((seq, size, due_ms))
 
-    def look(self, seq: int) -> "Shelved | None":
+    def get(self, seq: int) -> "Cached | None":
         """Return a message, if it is here."""
         run = self.runs.get(seq)
         return self.fetched.get(seq) if run is None else (run, run.content(seq - run.first_seq))
 
-    def take(self, seq: int, size: int) -> "Shelved | None":
+    def pop(self, seq: int, size: int) -> "Cached | None":
         """Remove a message; return it, if it was here."""
         run = self.runs.pop(seq, None)
         if run is not None:
@@ -122,11 +122,11 @@ class DelayedCache:
             self.fetched_octets -= size
         return found
 
-    def forget(self, seq: int, size: int) -> "Shelved | None":
+    def forget(self, seq: int, size: int) -> "Cached | None":
         """Do the same for a message that is cancelled; it is not wanted any more, should it be on its way."""
         if self._wanted.pop(seq, None) is not None and not self.fetching:
             del self._sizes[seq]
-        return self.take(seq, size)
+        return self.pop(seq, size)
 
     def clear(self) -> None:
         """Forget how it stands; the contents are forgotten a few at a time."""
@@ -184,19 +184,19 @@ class DelayedCache:
             if waiting.seq in self.runs or waiting.seq in self.fetched:
                 continue
             # Found a turn ago, it may have left since.
-            if not waiting.agenda.has(waiting.due_ms, waiting.seq):
+            if not waiting.delayed_index.has(waiting.due_ms, waiting.seq):
                 continue
             due_ms = schedule.on_clock(waiting)
             if due_ms > now_ms + (HORIZON_MS if self._wanted else AHEAD_MS):
-                return self._gathered(due_ms - AHEAD_MS)
+                return self._fetch_window(due_ms - AHEAD_MS)
             self._wanted[waiting.seq] = waiting
             self._sizes[waiting.seq] = waiting.size
             self._wanted_octets += waiting.size
             if len(self._wanted) >= FETCH_MESSAGES or self._wanted_octets >= FETCH_OCTETS:
-                return self._gathered(now_ms)
-        return looked_at == SHARE_MESSAGES or self._gathered(now_ms + HORIZON_MS)
+                return self._fetch_window(now_ms)
+        return looked_at == SHARE_MESSAGES or self._fetch_window(now_ms + HORIZON_MS)
 
-    def _gathered(self, read_at_ms: int) -> bool:
+    def _fetch_window(self, read_at_ms: int) -> bool:
         """Have the window read, if there is anything in it, and look for the next one then."""
         self._source = None
         # Something may have been let go meanwhile that is due sooner.

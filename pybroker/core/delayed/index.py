@@ -175,9 +175,9 @@ class DelayedIndex:
 
 
 class Waiting(NamedTuple):
-    """One scheduled message as others see it: `due_ms` on the clock that its agenda goes by."""
+    """One scheduled message as others see it: `due_ms` on the clock that its delayed_index goes by."""
 
     due_ms: int
     seq: int
     size: int
-    agenda: DelayedIndex
+    delayed_index: DelayedIndex

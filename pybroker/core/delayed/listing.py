@@ -19,7 +19,7 @@ from pybroker.wire.properties import decode_properties
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pybroker.core.delayed.cache import Kind, Shelved
+    from pybroker.core.delayed.cache import Cached, Kind
     from pybroker.core.delayed.schedule import Schedule
     from pybroker.run import Run
 
@@ -39,13 +39,13 @@ class Listed:
 
     __slots__ = ("_content", "run", "schedule", "waiting")
 
-    def __init__(self, schedule: "Schedule", waiting: "Waiting", shelved: "Shelved | None") -> None:
+    def __init__(self, schedule: "Schedule", waiting: "Waiting", cached: "Cached | None") -> None:
         self.schedule = schedule
         self.waiting = waiting
         self.run: Run | Kind | None = None
         self._content = b""
-        if shelved is not None:
-            self.run, self._content = shelved
+        if cached is not None:
+            self.run, self._content = cached
 
     @property
     def deliver_at_ms(self) -> int:
@@ -117,9 +117,9 @@ def in_order(schedule: "Schedule") -> "Iterator[Waiting]":
         yield waiting
 
 
-def _all(agenda: DelayedIndex) -> Iterator[Item]:
+def _all(delayed_index: DelayedIndex) -> Iterator[Item]:
     due, seq = _BEFORE_ALL, 0
-    while items := agenda.after(due, seq, SLICE_MESSAGES):
+    while items := delayed_index.after(due, seq, SLICE_MESSAGES):
         yield from items
         due, seq, _ = items[-1]
 
@@ -127,21 +127,21 @@ def _all(agenda: DelayedIndex) -> Iterator[Item]:
 def _listed(
     schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], object], *, contents: bool
 ) -> Iterator[Listed]:
-    shelved = _read(schedule, part, pause) if contents else {}
+    cached = _read(schedule, part, pause) if contents else {}
     for waiting in part:
-        yield Listed(schedule, waiting, shelved.get(waiting.seq))
+        yield Listed(schedule, waiting, cached.get(waiting.seq))
 
 
-def _read(schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], object]) -> "dict[int, Shelved]":
+def _read(schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], object]) -> "dict[int, Cached]":
     """Return these messages, those that are on disk too."""
-    found: dict[int, Shelved] = {}
+    found: dict[int, Cached] = {}
     wanted = []
     for each in part:
-        shelved = schedule.shelf.look(each.seq)
-        if shelved is not None:
-            found[each.seq] = shelved
+        cached = schedule.cache.get(each.seq)
+        if cached is not None:
+            found[each.seq] = cached
         # Messages that have left meanwhile may not be on disk any more, and would be reported as damage.
-        elif each.agenda.has(each.due_ms, each.seq):
+        elif each.delayed_index.has(each.due_ms, each.seq):
             wanted.append(each)
     if wanted and schedule.durable and not schedule.deleted:
         answers: list[list[tuple[Run, range]]] = []

@@ -24,7 +24,7 @@ SHARE_MESSAGES: Final = 256
 PORTIONS: Final = 2
 
 
-class Recall:
+class DelayedLoader:
     """`left` messages are not known yet. `lost` counts those that could not be read."""
 
     __slots__ = ("_arrived", "_asked", "_portions", "_schedule", "left", "lost")
@@ -48,7 +48,7 @@ class Recall:
                 if len(indexes) > left:
                     found.appendleft((run, indexes[left:]))
                     indexes = indexes[:left]
-                self._schedule.recall(run, indexes)
+                self._schedule.load(run, indexes)
                 left -= len(indexes)
                 self.left -= len(indexes)
             if not found:

@@ -1,4 +1,4 @@
-"""Release: messages whose time has come are published on, through the bindings of that moment.
+"""DelayedPublisher: messages whose time has come are published on, through the bindings of that moment.
 
 They are new messages then: with a new seq, and with their `x-delay` negative. Copies and originals go into the log in
 one call, so in one batch: after a crash there is the one or the other. Messages that follow one another to the same
@@ -51,7 +51,7 @@ class _Group(NamedTuple):
     origin: int
 
 
-class Release:
+class DelayedPublisher:
     """`add` each message in the order in which they are due, then `end`: all in one turn."""
 
     __slots__ = ("_contents", "_generation", "_group", "_letter", "_octets", "_same", "_schedule", "_ways")

@@ -16,8 +16,8 @@ from pybroker.core.delayed.cache import AROUND_OCTETS as FETCHED_OCTETS, Delayed
 from pybroker.core.delayed.due import Due, due_in
 from pybroker.core.delayed.index import ENTRY_OCTETS, DelayedIndex, Waiting
 from pybroker.core.delayed.listing import walk
-from pybroker.core.delayed.load import Recall
-from pybroker.core.delayed.publish import Release
+from pybroker.core.delayed.load import DelayedLoader
+from pybroker.core.delayed.publish import DelayedPublisher
 from pybroker.core.policy.pattern import NamePattern, PatternError
 from pybroker.core.queue.destination import Destination
 from pybroker.core.reply_text import describe
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.core.channel.receipt import Receipt
-    from pybroker.core.delayed.cache import Shelved
+    from pybroker.core.delayed.cache import Cached
     from pybroker.core.delayed.listing import Listed
     from pybroker.core.exchange.delayed import DelayedExchange
     from pybroker.core.queue import recover
@@ -46,7 +46,7 @@ HOLD_MS: Final = 10
 FORGET_MESSAGES: Final = 8_192
 
 # Of one whose content is in memory, beside its run, about.
-SHELVED_OCTETS: Final = 100
+CACHED_OCTETS: Final = 100
 
 log = logging.getLogger("pybroker")
 
@@ -59,13 +59,13 @@ class Schedule(Destination):
     republishes: ClassVar[bool] = True
 
     __slots__ = (
-        "_recall",
-        "_release",
+        "_loader",
+        "_publisher",
+        "cache",
         "delays",
         "dropped",
         "exchange",
         "published",
-        "shelf",
         "timer_ms",
         "times",
         "unreadable",
@@ -76,9 +76,9 @@ class Schedule(Destination):
         self.exchange = exchange
         self.delays = DelayedIndex()
         self.times = DelayedIndex()
-        self.shelf = DelayedCache(self)
-        self._release = Release(self)
-        self._recall: Recall | None = None
+        self.cache = DelayedCache(self)
+        self._publisher = DelayedPublisher(self)
+        self._loader: DelayedLoader | None = None
         self.timer_ms = 0  # when it is to be looked at; 0: not set
         self.published = self.dropped = self.unreadable = 0
         exchange.vhost.schedules[self] = None
@@ -87,20 +87,20 @@ class Schedule(Destination):
 
     def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:  # noqa: ARG002 - nothing is refused
         """Take messages that are not due yet."""
-        shelf = self.shelf
+        cache = self.cache
         logged = self.durable and run.attributes.persistent
         look_ms = TIMER_MS_MAX + self.vhost.broker.clock.now_ms
         for index in indexes:
             content = run.content(index)
             size = body_size(content)
-            agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
-            agenda.add(due_ms, run.first_seq + index, size)
-            due_ms -= 0 if agenda is self.delays else self._ahead(agenda)
-            shelf.put(run, index, size, due_ms, logged=logged)
+            delayed_index, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
+            delayed_index.add(due_ms, run.first_seq + index, size)
+            due_ms -= 0 if delayed_index is self.delays else self._ahead(delayed_index)
+            cache.put(run, index, size, due_ms, logged=logged)
             look_ms = min(look_ms, due_ms)
         self.published += len(indexes)
-        shelf.let_go()
-        if look_ms < self.timer_ms or self.timer_ms <= run.arrived_ms or self.times or shelf.crowded:
+        cache.let_go()
+        if look_ms < self.timer_ms or self.timer_ms <= run.arrived_ms or self.times or cache.crowded:
             self._look_at(look_ms)
 
     def _place(self, due: Due | None, arrived_ms: int) -> tuple[DelayedIndex, int]:
@@ -108,26 +108,26 @@ class Schedule(Destination):
             return self.times, due.ms
         return self.delays, arrived_ms + (due.ms if due is not None else 0)
 
-    def _ahead(self, agenda: DelayedIndex) -> int:
-        """Return what the clock that this agenda goes by is ahead of now_ms."""
+    def _ahead(self, delayed_index: DelayedIndex) -> int:
+        """Return what the clock that this delayed_index goes by is ahead of now_ms."""
         clock = self.vhost.broker.clock
-        return clock.timestamp_ms - clock.now_ms if agenda is self.times else 0
+        return clock.timestamp_ms - clock.now_ms if delayed_index is self.times else 0
 
     @property
     def messages(self) -> int:
         """Return how many messages wait."""
-        unread = 0 if self._recall is None else self._recall.left
+        unread = 0 if self._loader is None else self._loader.left
         return len(self.delays) + len(self.times) + unread
 
     @property
     def messages_resident(self) -> int:
         """Return how many of them have their contents in memory."""
-        return len(self.shelf)
+        return len(self.cache)
 
     @property
     def messages_evicted(self) -> int:
         """Return how many of them have their contents on disk only."""
-        return self.messages - len(self.shelf)
+        return self.messages - len(self.cache)
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
@@ -136,12 +136,12 @@ class Schedule(Destination):
         if self.deleted:
             self._forget_some()
             return
-        if self._recall is not None:
-            self._go_on_reading(self._recall)
+        if self._loader is not None:
+            self._go_on_reading(self._loader)
             return
-        shelf = self.shelf
-        shelf.let_go()
-        more = self.messages_evicted > 0 and shelf.read_ahead(urgent=False)
+        cache = self.cache
+        cache.let_go()
+        more = self.messages_evicted > 0 and cache.read_ahead(urgent=False)
         due = self.first(TURN_MESSAGES)
         if due and self.log.uncommitted_octets > UNCOMMITTED_OCTETS_MAX:
             self._look_at(now_ms + HOLD_MS)
@@ -149,31 +149,31 @@ class Schedule(Destination):
         done = on_time = 0
         with self.log.together():
             for each in due:
-                shelved = shelf.take(each.seq, each.size)
-                if shelved is None:
+                cached = cache.pop(each.seq, each.size)
+                if cached is None:
                     break
-                self._release.add(*shelved)
-                self._settle(each, shelved)
+                self._publisher.add(*cached)
+                self._settle(each, cached)
                 done += 1
-                on_time += each.agenda is self.times
+                on_time += each.delayed_index is self.times
             self.times.drop(on_time)
             self.delays.drop(done - on_time)
-            self._release.end()
+            self._publisher.end()
         if done < len(due):
-            more = shelf.read_ahead(urgent=True) or more
+            more = cache.read_ahead(urgent=True) or more
         if more or done == TURN_MESSAGES:
             self.wake()
         else:
             self._set_timer(now_ms)
 
-    def _settle(self, each: Waiting, shelved: "Shelved | None") -> None:
+    def _settle(self, each: Waiting, cached: "Cached | None") -> None:
         """Tell the log that it need not keep a message any longer."""
-        if self.durable and (shelved is None or shelved[0].attributes.persistent):
+        if self.durable and (cached is None or cached[0].attributes.persistent):
             self.log.settle_seqs(self.id, each.seq, each.seq)
 
     def on_clock(self, each: Waiting) -> int:
         """Return when a message is due by the clock's now_ms, if nobody sets the one on the wall until then."""
-        return each.due_ms - self._ahead(each.agenda)
+        return each.due_ms - self._ahead(each.delayed_index)
 
     def first(self, count: int, ahead_ms: int = 0) -> list[Waiting]:
         """Return those that are due first, now or so soon, in their order."""
@@ -187,7 +187,7 @@ class Schedule(Destination):
             ((item.due, item.seq, item, self.delays) for item in delays),
             ((item.due - shift, item.seq, item, self.times) for item in times),
         )
-        return [Waiting(*item, agenda) for _, _, item, agenda in islice(both, count)]
+        return [Waiting(*item, delayed_index) for _, _, item, delayed_index in islice(both, count)]
 
     @property
     def due_times(self) -> tuple[int, ...]:
@@ -201,22 +201,22 @@ class Schedule(Destination):
 
     def _set_timer(self, now_ms: int) -> None:
         """Be looked at when the next is due, or when it is time to read some."""
-        shelf = self.shelf
-        for agenda in (self.delays, self.times):
-            for item in agenda.first(1):
+        cache = self.cache
+        for delayed_index in (self.delays, self.times):
+            for item in delayed_index.first(1):
                 # One that is not here is on its way.
-                if item.seq in shelf:
-                    self._look_at(item.due - self._ahead(agenda))
-        if self.messages_evicted and not shelf.fetching and not shelf.full:
-            self._look_at(shelf.read_at_ms)
-        if shelf.crowded:
+                if item.seq in cache:
+                    self._look_at(item.due - self._ahead(delayed_index))
+        if self.messages_evicted and not cache.fetching and not cache.full:
+            self._look_at(cache.read_at_ms)
+        if cache.crowded:
             self._look_at(now_ms + TIMER_MS_MAX)
 
     def _look_at(self, look_ms: int) -> None:
         """Be looked at then, or before."""
         broker = self.vhost.broker
         now_ms = broker.clock.now_ms
-        if self.times or self.shelf.crowded:
+        if self.times or self.cache.crowded:
             look_ms = min(look_ms, now_ms + LOOK_MS)
         look_ms = max(now_ms + 1, min(look_ms, now_ms + TIMER_MS_MAX))
         if self.timer_ms <= now_ms or look_ms < self.timer_ms:
@@ -236,18 +236,18 @@ class Schedule(Destination):
 
     def cancel(self, each: Waiting) -> bool:
         """Drop a message before its time; tell whether it was there."""
-        if not each.agenda.remove(each.due_ms, each.seq):
+        if not each.delayed_index.remove(each.due_ms, each.seq):
             return False
-        self._settle(each, self.shelf.forget(each.seq, each.size))
+        self._settle(each, self.cache.forget(each.seq, each.size))
         self.dropped += 1
         return True
 
     def find(self, seq: int) -> Waiting | None:
         """Return the message of this seq; it looks at all of them."""
-        for agenda in (self.delays, self.times):
-            due = agenda.find(seq)
+        for delayed_index in (self.delays, self.times):
+            due = delayed_index.find(seq)
             if due is not None:
-                return Waiting(*agenda.after(due, seq - 1, 1)[0], agenda)
+                return Waiting(*delayed_index.after(due, seq - 1, 1)[0], delayed_index)
         return None
 
     def walk(self, pause: "Callable[[float], object]", *, contents: bool) -> "Iterator[Listed]":
@@ -264,7 +264,7 @@ class Schedule(Destination):
 
     def lost(self, each: Waiting) -> None:
         """Go on without a message that could not be read; the log keeps what there is of it."""
-        if each.agenda.remove(each.due_ms, each.seq):
+        if each.delayed_index.remove(each.due_ms, each.seq):
             self.unreadable += 1
             self._tell_unreadable()
 
@@ -281,45 +281,45 @@ class Schedule(Destination):
             log.warning("%s is deleted with %d messages that were not due", name, self.messages)
         self.delays.clear()
         self.times.clear()
-        self.shelf.clear()
-        self._recall = None
+        self.cache.clear()
+        self._loader = None
         self.wake()
 
     def _forget_some(self) -> None:
-        shelf = self.shelf
+        cache = self.cache
         left = FORGET_MESSAGES
-        while shelf and left:
-            (shelf.runs or shelf.fetched).popitem()
+        while cache and left:
+            (cache.runs or cache.fetched).popitem()
             left -= 1
-        if shelf:
+        if cache:
             self.wake()
 
     @property
     def index_octets(self) -> int:
         """Return about what is kept in memory of messages beside their contents."""
-        shelf = self.shelf
-        fetched = shelf.fetched_octets + FETCHED_OCTETS * len(shelf.fetched)
-        return ENTRY_OCTETS * (len(self.delays) + len(self.times)) + SHELVED_OCTETS * len(shelf.runs) + fetched
+        cache = self.cache
+        fetched = cache.fetched_octets + FETCHED_OCTETS * len(cache.fetched)
+        return ENTRY_OCTETS * (len(self.delays) + len(self.times)) + CACHED_OCTETS * len(cache.runs) + fetched
 
     # -- after a start ------------------------------------------------------------------------------------------------
 
     def restore(self, parts: "list[recover.Part]", deliveries: "recover.Deliveries") -> None:  # noqa: ARG002
         """Take what the log had: it is read, a share at a time, to learn when it is due; nothing leaves before."""
-        self._recall = Recall(self, merge([stretch for _, _, stretch in parts]))
+        self._loader = DelayedLoader(self, merge([stretch for _, _, stretch in parts]))
 
-    def recall(self, run: "Run", indexes: range) -> None:
+    def load(self, run: "Run", indexes: range) -> None:
         """Learn of messages that the log has."""
         for index, content in zip(indexes, run.take(indexes), strict=True):
-            agenda, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
-            agenda.add(due_ms, run.first_seq + index, body_size(content))
+            delayed_index, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
+            delayed_index.add(due_ms, run.first_seq + index, body_size(content))
 
-    def _go_on_reading(self, recall: Recall) -> None:
-        if recall.share():
+    def _go_on_reading(self, loader: DelayedLoader) -> None:
+        if loader.share():
             self.wake()
-        if not recall.left:
-            self._recall = None
-            if recall.lost:
-                self.unreadable += recall.lost
+        if not loader.left:
+            self._loader = None
+            if loader.lost:
+                self.unreadable += loader.lost
                 self._tell_unreadable()
             self.wake()
 
@@ -330,7 +330,7 @@ class Schedule(Destination):
     @property
     def reading(self) -> bool:
         """Tell whether a start has not read all of it yet."""
-        return self._recall is not None
+        return self._loader is not None
 
     def __repr__(self) -> str:
         return f"schedule of exchange '{self.exchange.name}' in vhost '{self.vhost.name}'"

@@ -101,7 +101,7 @@ def _runs(broker: "Broker") -> Iterator[Run | None]:
                 for entry in list(level):
                     yield entry.run
         for schedule in list(vhost.schedules):
-            yield from list(schedule.shelf.runs.values())
+            yield from list(schedule.cache.runs.values())
     for session in list(broker.sessions.values()):
         channels: dict[int, Any] = getattr(session, "channels", {})
         for channel in list(channels.values()):

@@ -40,7 +40,7 @@ def test_delays_and_times_are_listed_in_one_order_and_read_from_disk(monkeypatch
     log, schedule = made(500, 100, 300, times=(200, 400))
     assert ["1", "3", "2", "4", "0"] == keys(schedule, lambda _: log.answer())
     assert 5 == log.asked
-    assert 0 == len(schedule.shelf)
+    assert 0 == len(schedule.cache)
 
 
 def test_without_contents_nothing_is_read():

@@ -1,7 +1,7 @@
 from core.disk_log import DiskLog
 from topology import exchange, new_vhost, wired
 
-from pybroker.core.delayed import load as recalls
+from pybroker.core.delayed import load as delayed_load
 from pybroker.core.delayed.load import portions
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
@@ -31,8 +31,8 @@ def found(*delays):
 
 
 def test_a_portion_is_on_its_way_while_another_is_looked_at_a_share_at_a_time(monkeypatch):
-    monkeypatch.setattr(recalls, "READ_MESSAGES", 4)
-    monkeypatch.setattr(recalls, "SHARE_MESSAGES", 3)
+    monkeypatch.setattr(delayed_load, "READ_MESSAGES", 4)
+    monkeypatch.setattr(delayed_load, "SHARE_MESSAGES", 3)
     schedule, log = found(*range(10, 20))
     pump = schedule.vhost.broker.pump
     assert (8, 2, 10) == (log.asked, len(log.fetches), schedule.messages)
@@ -65,8 +65,8 @@ def test_a_schedule_that_is_deleted_meanwhile_reads_no_more():
 
 
 def test_portions_are_limited_by_messages_and_octets(monkeypatch):
-    monkeypatch.setattr(recalls, "READ_MESSAGES", 4)
-    monkeypatch.setattr(recalls, "READ_OCTETS", 100)
+    monkeypatch.setattr(delayed_load, "READ_MESSAGES", 4)
+    monkeypatch.setattr(delayed_load, "READ_OCTETS", 100)
     stretch = SeqRanges()
     stretch.add(1, 6, 10)
     stretch.add(10, 2, 400)

@@ -1,6 +1,6 @@
 from topology import exchange, link, new_vhost, queue, wired
 
-from pybroker.core.delayed.publish import Release
+from pybroker.core.delayed.publish import DelayedPublisher
 from pybroker.core.routing.publish import names_of
 from pybroker.run import PLAIN_ATTRIBUTES, Run
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
@@ -31,38 +31,38 @@ def entries(q):
 
 def test_what_goes_the_same_way_is_one_run():
     vhost, x, q = world()
-    release = Release(x.schedule)
+    publisher = DelayedPublisher(x.schedule)
     run = run_of(vhost, "k", *[wired(x_delay=5)] * 3, wired(x_delay=6))
     other = run_of(vhost, "nobody", wired(x_delay=5))
     for index in range(4):
-        release.add(run, run.content(index))
-    release.add(other, other.content(0))
-    release.add(run, run.content(0))
-    release.end()
-    release.end()
+        publisher.add(run, run.content(index))
+    publisher.add(other, other.content(0))
+    publisher.add(run, run.content(0))
+    publisher.end()
+    publisher.end()
     assert [(4, 4), (1, 1)] == entries(q)
     assert (1, 5) == (vhost.broker.unroutable, q.messages_ready)
 
 
 def test_new_bindings_count_at_once():
     vhost, x, q = world()
-    release = Release(x.schedule)
+    publisher = DelayedPublisher(x.schedule)
     run = run_of(vhost, "k", wired(x_delay=5), wired(x_delay=5))
-    release.add(run, run.content(0))
+    publisher.add(run, run.content(0))
     second = queue(vhost, "second")
     link(vhost, "x", "second", "k")
-    release.add(run, run.content(1))
-    release.end()
+    publisher.add(run, run.content(1))
+    publisher.end()
     assert (2, 1) == (q.messages_ready, second.messages_ready)
 
 
 def test_an_inner_type_that_looks_at_each_message_does_so():
     vhost, x, q = world("x-recent-history")
-    release = Release(x.schedule)
+    publisher = DelayedPublisher(x.schedule)
     run = run_of(vhost, "k", wired(x_delay=5), wired(x_delay=5))
     for index in range(2):
-        release.add(run, run.content(index))
-    release.end()
+        publisher.add(run, run.content(index))
+    publisher.end()
     later = queue(vhost, "later")
     link(vhost, "x", "later")
     assert (2, 2) == (q.messages_ready, later.messages_ready)
@@ -72,10 +72,10 @@ def test_headers_that_fill_a_frame_stay_as_they_were():
     vhost, x, q = world()
     vhost.broker.settings.frame_octets_max = 80
     headers = wired(x_deliver_at=5, a="x" * 30)
-    release = Release(x.schedule)
+    publisher = DelayedPublisher(x.schedule)
     run = run_of(vhost, "k", headers)
-    release.add(run, run.content(0))
-    release.end()
+    publisher.add(run, run.content(0))
+    publisher.end()
     (level,) = q.backlog.levels
     (entry,) = level
     content = entry.run.content(0)
@@ -86,8 +86,8 @@ def test_a_delay_that_cannot_be_marked_as_waited_for_is_not_waited_for_again():
     vhost, x, q = world()
     vhost.broker.settings.frame_octets_max = 80
     headers = wired(x_delay="5", a="x" * 35)
-    release = Release(x.schedule)
+    publisher = DelayedPublisher(x.schedule)
     run = run_of(vhost, "k", headers)
-    release.add(run, run.content(0))
-    release.end()
+    publisher.add(run, run.content(0))
+    publisher.end()
     assert (1, 0) == (q.messages_ready, x.messages_delayed)

@@ -76,9 +76,9 @@ def test_a_deleted_one_is_forgotten_a_share_at_a_time(schedule, monkeypatch):
     pump = schedule.vhost.broker.pump
     left = []
     while schedule.vhost.broker.turn.queues:
-        left.append(len(schedule.shelf.runs))
+        left.append(len(schedule.cache.runs))
         pump()
-    assert ([3, 1], {}) == (left, schedule.shelf.runs)
+    assert ([3, 1], {}) == (left, schedule.cache.runs)
 
 
 def test_its_name_says_whose_it_is(schedule):
