@@ -35,7 +35,7 @@ class SeqRanges:
 
     @classmethod
     def of(cls, firsts: "array[int]", counts: "array[int]", sizes: "array[int]") -> "SeqRanges":
-        """Return the stretch with these columns, which it then owns."""
+        """Return the seq ranges with these columns, which they then own."""
         made = cls()
         made.firsts, made.counts, made.sizes = firsts, counts, sizes
         made._recount()
@@ -43,12 +43,12 @@ class SeqRanges:
 
     @property
     def first_seq(self) -> int:
-        """Return the lowest seq; the stretch is not empty."""
+        """Return the lowest seq; there is at least one."""
         return self.firsts[0]
 
     @property
     def last_seq(self) -> int:
-        """Return the highest seq; the stretch is not empty."""
+        """Return the highest seq; there is at least one."""
         return self.firsts[-1] + self.counts[-1] - 1
 
     def ranges(self) -> Iterator[tuple[int, int, int]]:
@@ -69,7 +69,7 @@ class SeqRanges:
         self.sizes.append(size)
 
     def extend(self, other: "SeqRanges") -> None:
-        """Append another stretch, all of whose seqs are above."""
+        """Append other seq ranges, all of which are above."""
         if not other.firsts:
             return
         self.add(other.firsts[0], other.counts[0], other.sizes[0])
@@ -103,7 +103,7 @@ class SeqRanges:
         return taken
 
     def between(self, first: int, last: int) -> "SeqRanges":
-        """Return the messages with seqs `first .. last`; this stretch keeps them."""
+        """Return the messages with seqs `first .. last`; these seq ranges keep them."""
         firsts, counts = self.firsts, self.counts
         start = bisect_left(firsts, first)
         if start and firsts[start - 1] + counts[start - 1] > first:
@@ -157,15 +157,15 @@ class SeqRanges:
         self.octets = sum(map(int.__mul__, self.counts, self.sizes))
 
 
-def merge(stretches: list[SeqRanges]) -> SeqRanges:
-    """Return the messages of several stretches, none of which has a seq of another, as one. They may be used up."""
-    stretches = sorted((each for each in stretches if each.count), key=lambda each: each.first_seq)
-    if all(one.last_seq < other.first_seq for one, other in pairwise(stretches)):
+def merge(several: list[SeqRanges]) -> SeqRanges:
+    """Return the messages of several of them, none of which has a seq of another, as one. They may be used up."""
+    several = sorted((each for each in several if each.count), key=lambda each: each.first_seq)
+    if all(one.last_seq < other.first_seq for one, other in pairwise(several)):
         whole = SeqRanges()
-        for each in stretches:
+        for each in several:
             whole.extend(each)
         return whole
     whole = SeqRanges()
-    for first, count, size in sorted(element for each in stretches for element in each.ranges()):
+    for first, count, size in sorted(element for each in several for element in each.ranges()):
         whole.add(first, count, size)
     return whole

@@ -22,7 +22,7 @@ from pybroker.core.metadata.store import Commit
 from pybroker.core.policy.parameters import Parameters
 from pybroker.core.queue.dead_letter.route import DeadLetterQueue
 from pybroker.core.queue.limit_reapply import LimitReapply
-from pybroker.core.queue.paging.eviction import Backlogs
+from pybroker.core.queue.paging.eviction import EvictionTask
 from pybroker.core.queue.purge_task import PurgeTask
 from pybroker.core.queue.timers import Timers
 from pybroker.core.resources import memory_usage
@@ -90,11 +90,11 @@ class Broker:
         self.alarms = Alarms(settings, clock)
         self.alarms.change_observers.append(self._alarms_changed)
         self.notices: list[str] = []  # what an operator must know and the log said
-        self.departures = DeadLetterQueue(turn)
+        self.dead_letters = DeadLetterQueue(turn)
         self.remains = PurgeTask(turn)
         self.removals = Removals(self)
         self.leaving: set[str] = set()  # virtual hosts that are not gone yet with all they had
-        self.backlogs = Backlogs(turn)
+        self.eviction = EvictionTask(turn)
         self.reviews = LimitReapply(turn)
         self.policies = Policies(self)
         self.ticks = SessionSweeper(turn, methodcaller("tick"))
@@ -237,7 +237,7 @@ class Broker:
         """Do what is due about once a second: the definitions' snapshot, heartbeats and deadlines of every session."""
         self.definitions.tick()
         self.logins.tick()
-        self.departures.tick(self.clock.now_ms)
+        self.dead_letters.tick(self.clock.now_ms)
         self.ticks.start(self.sessions.values())
 
     def beat(self) -> None:
@@ -264,7 +264,7 @@ class Broker:
         """Send the replies that waited for a log, by default the node's, to have a position on disk."""
         log = self.log if log is None else log
         log.completed = commit_position
-        self.backlogs.log_completed()
+        self.eviction.log_completed()
         self._log_moved([channel for channel, awaited in self.unconfirmed.items() if awaited is log])
 
     def log_failed(self, text: str, log: "Log | None" = None) -> None:

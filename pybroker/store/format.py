@@ -274,7 +274,7 @@ def names_end(payload: bytes) -> int:
     return end + 1 + payload[end]
 
 
-def publish_stretch(payload: bytes) -> tuple[int, list[tuple[int, int, int]]]:
+def publish_messages(payload: bytes) -> tuple[int, list[tuple[int, int, int]]]:
     """Return the target set of a PUBLISH and its messages: first seq, count, body size. Contents are not copied."""
     set_id, count, first, body_size = _BRIEF.unpack_from(payload)
     if body_size != DIFFER:

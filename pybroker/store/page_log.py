@@ -151,9 +151,9 @@ class PageLog:
     def fetch(self, parts: "list[tuple[Page, SeqRanges]]", done: "Fetched") -> None:
         """Read messages back, from pages that are not released before `done` was called with what could be read."""
         by_page: dict[Page, SeqRanges] = {}
-        for page, stretch in parts:
-            by_page.setdefault(page, SeqRanges()).extend(stretch)
-        wanted = [(page.number, page.index, stretch) for page, stretch in by_page.items()]
+        for page, seq_ranges in parts:
+            by_page.setdefault(page, SeqRanges()).extend(seq_ranges)
+        wanted = [(page.number, page.index, seq_ranges) for page, seq_ranges in by_page.items()]
         self.reader.fetch(lambda *, again: wanted, 0, done)  # noqa: ARG005 - a page does not change
 
     def unlink(self, page: Page) -> None:

@@ -10,7 +10,7 @@ from readers import Bench, run_of
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.queue import queue, ready
 from pybroker.core.queue.paging import eviction, segments
-from pybroker.core.queue.paging.segments import Away
+from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.core.routing.publish import enqueue
 from pybroker.run import Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
@@ -24,8 +24,8 @@ SMALL = {
     eviction: {
         "RESIDENT_MESSAGES": 3,
         "RESIDENT_OCTETS": 40,
-        "SEND_ENTRIES": 2,
-        "AWAY_ELEMENTS": 3,
+        "EVICT_ENTRIES": 2,
+        "SEGMENT_ELEMENTS": 3,
         "FETCH_MESSAGES": 3,
         "FETCH_OCTETS": 40,
         "FETCH_PARTS": 4,
@@ -141,7 +141,7 @@ class DiskBench(Bench):
         return run
 
     def fill(self, count: int, size: int = 1, attributes=PERSISTENT) -> None:
-        """Publish messages one by one; what can go away is away then."""
+        """Publish messages one by one; what can be evicted is evicted then."""
         for _ in range(count):
             self.publish(b"x" * size, attributes=attributes)
         self.log.complete(self.broker)
@@ -154,20 +154,23 @@ class DiskBench(Bench):
             self.turn()
 
 
-def parts_of(bench: DiskBench, level: int = 0) -> list[Away]:
-    behind = bench.queue.backlog.levels[level].behind
-    return [] if behind is None else [part for part in behind.parts if isinstance(part, Away)]
+def parts_of(bench: DiskBench, level: int = 0) -> list[EvictedSegment]:
+    segments = bench.queue.backlog.levels[level].segments
+    return [] if segments is None else [part for part in segments.parts if isinstance(part, EvictedSegment)]
 
 
-def away_seqs(bench: DiskBench) -> list[int]:
-    """Return the seqs that are away, in all levels."""
-    stretches = [
-        part.stretch for at in range(len(bench.queue.backlog.levels)) for part in parts_of(bench, at) if not part.found
+def evicted_seqs(bench: DiskBench) -> list[int]:
+    """Return the seqs that are evicted, in all levels."""
+    evicted = [
+        part.seq_ranges
+        for at in range(len(bench.queue.backlog.levels))
+        for part in parts_of(bench, at)
+        if not part.found
     ]
-    return [first + i for stretch in stretches for first, count, _ in stretch.ranges() for i in range(count)]
+    return [first + i for seq_ranges in evicted for first, count, _ in seq_ranges.ranges() for i in range(count)]
 
 
-def stretch_of(seqs, size=1) -> SeqRanges:
+def seq_ranges_of(seqs, size=1) -> SeqRanges:
     made = SeqRanges()
     for seq in seqs:
         made.add(seq, 1, size)
@@ -181,4 +184,4 @@ def on_disk(bench: DiskBench, seqs, priority: int = 0, ttl_ms: int | None = None
         run = run_of([b"x"], seq, RunAttributes(persistent=True, priority=priority, ttl_ms=ttl_ms), bench.now_ms)
         log.append(run, range(1), (bench.queue.id,))
         log.next_seq = log.safe_seq = max(log.next_seq, seq + 1)
-    return stretch_of(seqs)
+    return seq_ranges_of(seqs)

@@ -1,10 +1,10 @@
 """A broker whose memory is always short, and whose pages lie on a disk in memory: for tests of paging."""
 
-from core.disk_log import DiskBench, shrink as shrink_away
+from core.disk_log import DiskBench, shrink as shrink_memory
 from store.faulty_disk import FaultyDisk
 
 from pybroker.core.queue.paging import page_out
-from pybroker.core.queue.paging.segments import Away
+from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.core.resources import pressure
 from pybroker.core.routing import publish
 from pybroker.store.page_log import PageLog
@@ -29,7 +29,7 @@ SHORT = 1 << 62
 
 def shrink(monkeypatch) -> None:
     """Make all windows and shares tiny."""
-    shrink_away(monkeypatch)
+    shrink_memory(monkeypatch)
     for module, constants in SMALL.items():
         for name, value in constants.items():
             assert hasattr(module, name)
@@ -87,7 +87,14 @@ class PagedBench(DiskBench):
 def paged_seqs(bench) -> list[int]:
     """Return the seqs in pages, in all levels."""
     parts = [
-        part for level in bench.queue.backlog.levels if level.behind is not None for part in level.behind.all_parts()
+        part
+        for level in bench.queue.backlog.levels
+        if level.segments is not None
+        for part in level.segments.all_parts()
     ]
-    stretches = [part.stretch for part in parts if isinstance(part, Away) and part.page is not None and not part.found]
-    return [first + i for stretch in stretches for first, count, _ in stretch.ranges() for i in range(count)]
+    evicted = [
+        part.seq_ranges
+        for part in parts
+        if isinstance(part, EvictedSegment) and part.page is not None and not part.found
+    ]
+    return [first + i for seq_ranges in evicted for first, count, _ in seq_ranges.ranges() for i in range(count)]

@@ -38,7 +38,7 @@ def declare_dlx(peer: FakePeer, **queues) -> None:
 def test_without_an_exchange_it_stays_until_there_is_one(world, peer, source, caplog):
     reject(peer, b"a", b"b")
     world.advance(5_000)
-    assert (0, 2, 2) == (source.messages_ready, source.messages, len(world.broker.departures))
+    assert (0, 2, 2) == (source.messages_ready, source.messages, len(world.broker.dead_letters))
     assert 1 == sum("Dead letters stay in queue 'q' in vhost '/'" in record.message for record in caplog.records)
     declare_dlx(peer)
     world.advance(1_000)
@@ -115,23 +115,23 @@ def test_a_few_are_tried_and_many_wait_behind_them_in_order(world, peer, source)
     peer.send(Basic.Nack(tags[99], multiple=True, requeue=False))
     world.advance(10_000)
     peer.send(Basic.Nack(0, multiple=True, requeue=False))
-    assert len(bodies) == source.messages == len(world.broker.departures)
+    assert len(bodies) == source.messages == len(world.broker.dead_letters)
     declare_dlx(peer, dead={})
     world.advance(1_000)
     assert bodies == [letter.body for letter in peer.drain("dead")]
-    assert {} == world.broker.departures._staying
+    assert {} == world.broker.dead_letters._retries
 
 
 def test_a_trial_touches_those_that_are_tried_and_not_those_behind(world, peer, source):
     """A million behind a full target were copied and counted at each trial, a tenth of a second."""
     reject(peer, *[b"m"] * (TRIED_MESSAGES + 20))
-    staying = world.broker.departures._staying[source]
-    behind = staying.behind
+    retry = world.broker.dead_letters._retries[source]
+    behind = retry.untried
     assert 20 == len(behind)
     world.vhost.bump()
     world.advance(1_000)
-    assert behind is staying.behind
-    assert (TRIED_MESSAGES, 20) == (len(staying.tried), len(behind))
+    assert behind is retry.untried
+    assert (TRIED_MESSAGES, 20) == (len(retry.tried), len(behind))
 
 
 def test_it_is_tried_ever_less_often(world, peer, source, monkeypatch):
@@ -149,7 +149,7 @@ def test_a_source_that_is_deleted_takes_them_along(world, peer, source):
     reject(peer, b"a")
     peer.call(Queue.Delete(queue="q"))
     world.advance(1_000)
-    assert (0, {}) == (len(world.broker.departures), world.broker.departures._staying)
+    assert (0, {}) == (len(world.broker.dead_letters), world.broker.dead_letters._retries)
 
 
 @pytest.mark.parametrize("strategy", [True, False])
@@ -172,9 +172,9 @@ def test_other_limits_than_when_it_departed_decide(world, peer, source):
     reject(peer, b"a")
     source.set_limits(replace(source.limits, at_least_once=False))
     world.advance(60_000)
-    assert (0, 0) == (source.messages, len(world.broker.departures))
+    assert (0, 0) == (source.messages, len(world.broker.dead_letters))
     reject(peer, b"b")
-    assert 0 == len(world.broker.departures)
+    assert 0 == len(world.broker.dead_letters)
 
 
 def test_a_message_that_died_before_the_strategy_changed_is_counted(world, peer, source):
@@ -191,11 +191,11 @@ def test_a_message_that_died_before_the_strategy_changed_is_counted(world, peer,
 
 
 def test_a_crowd_is_not_joined_by_what_would_be_read_only_to_expire(world, peer, source):
-    staying = world.broker.departures
+    dead_letters = world.broker.dead_letters
     peer.send(*[f for _ in range(CROWD_MESSAGES + 1) for f in peer.publish_frames("", "q", b"x")])
-    assert not staying.has(source)
+    assert not dead_letters.has(source)
     source.set_limits(replace(source.limits, message_ttl_ms=1))
     world.advance(1_000)
     expiry.expire_all(source)
     world.run()
-    assert (CROWD_MESSAGES + 1, True) == (source.messages, staying.has(source))
+    assert (CROWD_MESSAGES + 1, True) == (source.messages, dead_letters.has(source))

@@ -95,7 +95,7 @@ class Node:
 
     def live(self, queue=1):
         """Return the seqs that recovery found for a queue."""
-        whole = merge([stretch for _, _, stretch in self.recovered.queues.get(queue, [])])
+        whole = merge([seq_ranges for _, _, seq_ranges in self.recovered.queues.get(queue, [])])
         return [first + i for first, count, _ in whole.ranges() for i in range(count)]
 
     def bodies(self, seqs, queue=1):

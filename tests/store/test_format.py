@@ -155,7 +155,7 @@ def test_a_publish_is_read_as_it_was_written(bodies, first, names, attributes, a
     for index, body in enumerate(wanted):
         assert made.body_octets_of(range(index, index + 1)) == len(body)
     assert fmt.publish_range(payload) == (first + start, len(wanted))
-    told, messages = fmt.publish_stretch(payload)
+    told, messages = fmt.publish_messages(payload)
     assert told == set_id
     flat = [(seq, size) for seq, count, size in messages for seq in range(seq, seq + count)]
     assert flat == list(enumerate(map(len, wanted), first + start))
@@ -163,7 +163,7 @@ def test_a_publish_is_read_as_it_was_written(bodies, first, names, attributes, a
 
 def test_equal_messages_are_one_element():
     payload = payload_of(publish(run_of([b"12345"] * 100, 7)), fmt.PUBLISH)
-    assert fmt.publish_stretch(payload) == (1, [(7, 100, 5)])
+    assert fmt.publish_messages(payload) == (1, [(7, 100, 5)])
 
 
 def test_contents_of_equal_length_may_have_bodies_of_different_length():
@@ -171,7 +171,7 @@ def test_contents_of_equal_length_may_have_bodies_of_different_length():
     contents = [content(b"xx"), content(b"x", properties=b"\x10\x00\x02\x00")]
     run = Run(names_of("", "q"), PERSISTENT, 5, contents, sum(map(len, contents)), 3, -1, 0)
     payload = payload_of(publish(run), fmt.PUBLISH)
-    assert fmt.publish_stretch(payload) == (1, [(5, 1, 2), (6, 1, 1)])
+    assert fmt.publish_messages(payload) == (1, [(5, 1, 2), (6, 1, 1)])
     assert fmt.decode_publish(payload).take(range(2)) == contents
 
 

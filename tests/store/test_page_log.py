@@ -35,12 +35,12 @@ class Bench:
     def read(self, *parts):
         """Read seqs back, each part first and count in a page; return them as first seq, contents and attributes."""
         got = []
-        self.log.fetch([(page, stretch(first, count)) for page, first, count in parts], got.append)
+        self.log.fetch([(page, seq_ranges(first, count)) for page, first, count in parts], got.append)
         self.worker.run()
         return [(run.first_seq + indexes.start, run.take(indexes), run.attributes) for run, indexes in got[0]]
 
 
-def stretch(first, count):
+def seq_ranges(first, count):
     made = SeqRanges()
     made.add(first, count, 1)
     return made
@@ -59,7 +59,7 @@ def test_what_was_written_is_read_to_the_octet_with_its_attributes_and_its_time(
     assert ("", 1, page.octets) == (told, bench.log.pages, bench.log.octets)
     assert page.octets == (tmp_path / fmt.segment_name(1)).stat().st_size
     got = []
-    bench.log.fetch([(page, stretch(12, 1))], got.append)
+    bench.log.fetch([(page, seq_ranges(12, 1))], got.append)
     bench.worker.run()
     ((found, indexes),) = got[0]
     assert found.take(indexes) == run.take(range(2, 3))
@@ -121,7 +121,7 @@ def test_what_is_being_read_goes_when_it_was_read():
     bench = Bench()
     page, _ = bench.write(whole(run_of([b"x"] * 5)))
     got = []
-    bench.log.fetch([(page, stretch(1, 5))], got.append)
+    bench.log.fetch([(page, seq_ranges(1, 5))], got.append)
     page.release(5)
     bench.worker.run()
     assert (5, {}) == (len(got[0][0][1]), bench.disk.files)

@@ -10,7 +10,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from pybroker.core.delayed.listing import in_order, stretch_of
+from pybroker.core.delayed.listing import in_order, seq_ranges_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +135,7 @@ class DelayedCache:
         self._source = self._found = None
         self.octets = self.fetched_octets = 0
 
-    # -- away ---------------------------------------------------------------------------------------------------------
+    # -- out of memory ------------------------------------------------------------------------------------------
 
     @property
     def crowded(self) -> bool:
@@ -204,7 +204,7 @@ class DelayedCache:
         if self._wanted:
             self.fetching = True
             schedule = self._schedule
-            schedule.log.fetch(schedule.id, stretch_of(self._sizes), self._came)
+            schedule.log.fetch(schedule.id, seq_ranges_of(self._sizes), self._came)
         return False
 
     def _came(self, found: "list[tuple[Run, range]]") -> None:

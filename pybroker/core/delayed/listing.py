@@ -145,7 +145,7 @@ def _read(schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], 
             wanted.append(each)
     if wanted and schedule.durable and not schedule.deleted:
         answers: list[list[tuple[Run, range]]] = []
-        schedule.log.fetch(schedule.id, stretch_of({each.seq: each.size for each in wanted}), answers.append)
+        schedule.log.fetch(schedule.id, seq_ranges_of({each.seq: each.size for each in wanted}), answers.append)
         while not answers:
             pause(PAUSE_S)
         for run, indexes in answers[0]:
@@ -153,7 +153,7 @@ def _read(schedule: "Schedule", part: "list[Waiting]", pause: Callable[[float], 
     return found
 
 
-def stretch_of(sizes: "Mapping[int, int]") -> SeqRanges:
+def seq_ranges_of(sizes: "Mapping[int, int]") -> SeqRanges:
     """Return messages, whose sizes are given by seq, as a log knows them."""
     seqs = sorted(sizes)
     return SeqRanges.of(array("Q", seqs), array("I", [1]) * len(seqs), array("I", map(sizes.__getitem__, seqs)))

@@ -29,12 +29,12 @@ class DelayedLoader:
 
     __slots__ = ("_arrived", "_asked", "_portions", "_schedule", "left", "lost")
 
-    def __init__(self, schedule: "Schedule", stretch: SeqRanges) -> None:
+    def __init__(self, schedule: "Schedule", seq_ranges: SeqRanges) -> None:
         self._schedule = schedule
-        self._portions = portions(stretch)
+        self._portions = portions(seq_ranges)
         self._asked = 0
         self._arrived: deque[tuple[int, deque[tuple[Run, range]]]] = deque()
-        self.left = stretch.count
+        self.left = seq_ranges.count
         self.lost = 0
         self._ask()
 
@@ -74,10 +74,10 @@ class DelayedLoader:
         self._schedule.wake()
 
 
-def portions(stretch: SeqRanges) -> "Iterator[SeqRanges]":
+def portions(seq_ranges: SeqRanges) -> "Iterator[SeqRanges]":
     """Give the messages in parts that are read back one after the other."""
     part = SeqRanges()
-    for first, count, size in stretch.ranges():
+    for first, count, size in seq_ranges.ranges():
         while count:
             room = READ_MESSAGES - part.count
             if size:

@@ -305,7 +305,7 @@ class Schedule(Destination):
 
     def restore(self, parts: "list[recover.Part]", deliveries: "recover.Deliveries") -> None:  # noqa: ARG002
         """Take what the log had: it is read, a share at a time, to learn when it is due; nothing leaves before."""
-        self._loader = DelayedLoader(self, merge([stretch for _, _, stretch in parts]))
+        self._loader = DelayedLoader(self, merge([seq_ranges for _, _, seq_ranges in parts]))
 
     def load(self, run: "Run", indexes: range) -> None:
         """Learn of messages that the log has."""

@@ -8,7 +8,7 @@ from array import array
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.queue.paging.segments import Away
+from pybroker.core.queue.paging.segments import EvictedSegment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,14 +87,14 @@ def redelivered(broker: "Broker") -> list[tuple[int, int, int, int]]:
 
 
 def _delivered(queue: "Queue") -> "Iterator[tuple[int, int, int]]":
-    entries: list[Entry] = list(queue.vhost.broker.departures.of(queue))
+    entries: list[Entry] = list(queue.vhost.broker.dead_letters.of(queue))
     for level in queue.backlog.levels:
         entries += level.returned
         entries += level.ready
-        if level.behind is not None:
-            entries += level.behind.entries()
-            for part in level.behind.all_parts():
-                if isinstance(part, Away) and part.found is None and part.page is None and part.deliveries:
+        if level.segments is not None:
+            entries += level.segments.entries()
+            for part in level.segments.all_parts():
+                if isinstance(part, EvictedSegment) and part.found is None and part.page is None and part.deliveries:
                     for first, last in part.spans():
                         yield first, last, part.deliveries
     for entry in entries:

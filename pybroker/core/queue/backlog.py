@@ -105,7 +105,7 @@ class Backlog:
 
     def recover(self, level: Level, messages: int, octets: int) -> None:
         """Count evicted messages that a start puts behind the head window of a level."""
-        level.count_behind(messages)
+        level.count_paged(messages)
         self.messages_ready += messages
         self.octets_ready += octets
         self.count_evicted(messages, octets)
@@ -230,7 +230,7 @@ class Backlog:
 
     def count_lost(self, level: Level, messages: int, octets: int) -> None:
         """Count messages of a level that could not be read as gone."""
-        level.count_behind(-messages)
+        level.count_paged(-messages)
         self.messages_ready -= messages
         self.octets_ready -= octets
 

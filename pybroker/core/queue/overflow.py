@@ -96,7 +96,7 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
             unseen = limits.dead_letter_exchange is None
             dropped = eviction.drop_front(queue, level, min(excess, -(-share // ENTRY_COST))) if unseen else 0
             if not dropped:
-                if not queue.vhost.broker.departures.has(queue):
+                if not queue.vhost.broker.dead_letters.has(queue):
                     eviction.refill(queue, level)
                 return
             queue.dropped += dropped

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.background_task import BackgroundTask
-from pybroker.core.queue.paging.segments import Away
+from pybroker.core.queue.paging.segments import EvictedSegment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableSequence
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from pybroker.run import Entry
     from pybroker.session import Turn
 
-    Removed = MutableSequence[Entry] | MutableSequence[Entry | Away]
+    Removed = MutableSequence[Entry] | MutableSequence[Entry | EvictedSegment]
 
-# Entries, or elements of stretches, forgotten in one go, some milliseconds.
+# Entries, or seq ranges, forgotten in one go, some milliseconds.
 TURN_ENTRIES_MAX: Final = 8_192
 
 
@@ -39,7 +39,7 @@ class PurgeTask(BackgroundTask):
         """Take what was removed from `queue`."""
         for entries in removed:
             steps = _forget(queue, entries)
-            if len(entries) > TURN_ENTRIES_MAX or any(isinstance(entry, Away) for entry in entries):
+            if len(entries) > TURN_ENTRIES_MAX or any(isinstance(entry, EvictedSegment) for entry in entries):
                 self._waiting.append((entries, steps))
                 self.wake()
             else:
@@ -68,14 +68,14 @@ def _forget(queue: "Queue", entries: "Removed") -> "Iterator[None]":
     log = queue.log
     while entries:
         entry = entries.pop()
-        if not isinstance(entry, Away):
+        if not isinstance(entry, EvictedSegment):
             queue.forget(entry.run, entry.indexes)
         elif entry.found is not None:
             for each in entry.found:
                 queue.forget(each.run, each.indexes)
         elif entry.page is not None:
             if not entry.asked:
-                entry.page.release(entry.stretch.count)
+                entry.page.release(entry.seq_ranges.count)
         elif not queue.deleted:
             for first, last in entry.spans():
                 log.settle_seqs(queue.id, first, last)

@@ -1,7 +1,7 @@
 """Queue: entries in, entries out. Classic semantics; features are in modules of their own.
 
 Costs are per entry, never per message. Knows consumers by their base class and nothing of frames. Invariants:
-every message is in exactly one of: its backlog, a channel's unacked, the broker's `departures`, or nowhere.
+every message is in exactly one of: its backlog, a channel's unacked, the broker's `dead_letters`, or nowhere.
 """
 
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -99,7 +99,7 @@ class Queue(Destination):
         self.backlog = Backlog(limits.priority_max)
         self.consumers = Consumers(single_active=limits.single_active_consumer)
         self.applied = UNRULED  # policies
-        self.waiting: deque[Callable[[], None]] | None = None  # gets, until a head that is away is back
+        self.waiting: deque[Callable[[], None]] | None = None  # gets, until an evicted head is back
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
         self.timed = False  # a message may have a TTL
         self.timer_ms = 0  # when the timer is to look at the head; 0: not set
@@ -251,7 +251,7 @@ class Queue(Destination):
         """Deal what is ready to the consumers that are able, at most one turn's share; the rest wakes it again."""
         dispatch.deliver(self, now_ms, expire=expire)
         if self.backlog.messages_evicted:
-            eviction.bring_back(self, now_ms)
+            eviction.load_ahead(self, now_ms)
 
     def get(self, *, no_ack: bool) -> Entry | None:
         """Take one message from the head for basic.get; None if nothing is ready."""
@@ -297,7 +297,7 @@ class Queue(Destination):
                 basic_get.answer(self)
 
     def head_came(self) -> None:
-        """Go on with what waited for a head that was away, or learn that it will not come."""
+        """Go on with what waited for an evicted head, or learn that it will not come."""
         if self.waiting:
             basic_get.answer(self)
         if self.deleted:

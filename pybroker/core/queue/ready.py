@@ -2,23 +2,23 @@
 
 Invariant: every seq in `returned` is below every seq in `ready`, because messages leave in order and nothing but a
 return brings a lower seq back. `returned` is kept descending (its end is the head) and free of overlaps. The seqs
-`behind` the head window are above those of both; messages may be evicted there, without contents (`paging/`). `backlog`
-has the totals of all levels of a queue.
+in `segments`, behind the head window, are above those of both; messages may be evicted there, without contents
+(`paging/`). `backlog` has the totals of all levels of a queue.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from pybroker.core.queue.paging.segments import Behind, fills_window
+from pybroker.core.queue.paging.segments import Segments, fills_window
 from pybroker.run import Entry, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, MutableSequence
 
-    from pybroker.core.queue.paging.segments import Away
+    from pybroker.core.queue.paging.segments import EvictedSegment
 
-    Removed = MutableSequence[Entry] | MutableSequence[Entry | Away]
+    Removed = MutableSequence[Entry] | MutableSequence[Entry | EvictedSegment]
 
 # Taken from behind in one go.
 ADVANCE_ENTRIES: Final = 4_096
@@ -43,37 +43,37 @@ def _last_key(entry: Entry) -> int:
 
 
 class Level:
-    """`count` messages, first in first out by seq. `tail` is where new ones go: `ready`, or what is fresh `behind` it.
+    """`count` messages, FIFO by seq. `tail` is where new ones go: `ready`, or the fresh part of `segments`.
 
     With messages but no `head`, the first ones are evicted: nothing can be taken until they are back.
     """
 
-    __slots__ = ("behind", "count", "priority", "ready", "returned", "tried_at")
+    __slots__ = ("count", "priority", "ready", "returned", "segments", "tried_at")
 
     def __init__(self, priority: int = 0) -> None:
         self.priority = priority
         self.ready: deque[Entry] = deque()
         self.returned: list[Entry] = []
-        self.behind: Behind | None = None
+        self.segments: Segments | None = None
         self.count = 0
         self.tried_at = 0  # how much had been published to the queue when a head window was measured last
 
     @property
     def tail(self) -> deque[Entry]:
         """Return where new messages go: `ready`, or what is fresh behind it."""
-        return self.ready if self.behind is None else self.behind.fresh
+        return self.ready if self.segments is None else self.segments.fresh
 
     def __iter__(self) -> "Iterator[Entry]":
         """Yield the entries whose contents are in memory."""
         yield from reversed(self.returned)
         yield from self.ready
-        if self.behind is not None:
-            yield from self.behind.entries()
+        if self.segments is not None:
+            yield from self.segments.entries()
 
     def push(self, run: Run, indexes: range) -> None:
         """Append new messages: the last entry grows if it ends where `indexes` begin."""
         self.count += len(indexes)
-        tail = self.ready if self.behind is None else self.behind.fresh
+        tail = self.ready if self.segments is None else self.segments.fresh
         if tail:
             last = tail[-1]
             if last.run is run and last.indexes.stop == indexes.start and not last.deliveries:
@@ -97,7 +97,7 @@ class Level:
                 self.returned.pop()
             else:
                 self.ready.popleft()
-                if self.behind is not None and not self.ready:
+                if self.segments is not None and not self.ready:
                     self.advance()
             self.count -= n
             return entry
@@ -147,37 +147,37 @@ class Level:
     def clear(self) -> "list[Removed]":
         """Remove everything and return it."""
         removed: list[Removed] = [self.returned, self.ready]
-        if self.behind is not None:
-            removed += [self.behind.parts, self.behind.paged, self.behind.fresh]
+        if self.segments is not None:
+            removed += [self.segments.parts, self.segments.paged, self.segments.fresh]
         self.returned, self.ready = [], deque()
-        self.behind = None
+        self.segments = None
         self.count = 0
         return removed
 
     def advance(self) -> None:
         """Let what comes next behind the head window move up, as far as it is in memory."""
-        behind = self.behind
-        assert behind is not None
-        self.ready.extend(behind.take_front(ADVANCE_ENTRIES))
-        if not behind.parts and not (self.ready and behind.fresh):
+        segments = self.segments
+        assert segments is not None
+        self.ready.extend(segments.take_front(ADVANCE_ENTRIES))
+        if not segments.parts and not (self.ready and segments.fresh):
             if not self.ready:
-                self.ready = behind.fresh
-            self.behind = None
+                self.ready = segments.fresh
+            self.segments = None
         else:
-            behind.mark_low(self.ready)
+            segments.mark_low(self.ready)
 
-    def part_window(self) -> Behind | None:
+    def part_window(self) -> Segments | None:
         """Part the head window from what lies behind it; None if nothing does."""
         ready = self.ready
         stay = fills_window(ready)
         if not stay or stay == len(ready):
             return None
-        self.behind = behind = Behind(ready)
+        self.segments = segments = Segments(ready)
         self.ready = deque([ready.popleft() for _ in range(stay)])
-        behind.mark_low(self.ready)
-        return behind
+        segments.mark_low(self.ready)
+        return segments
 
-    def part_window_anew(self, published: int) -> Behind | None:
+    def part_window_anew(self, published: int) -> Segments | None:
         """Do the same, unless little was `published` to the queue since that was tried last."""
         # Another level may be the crowded one, or messages that came back: measuring this one each time would be
         # wasted.
@@ -186,12 +186,12 @@ class Level:
         self.tried_at = published
         return self.part_window()
 
-    def open_behind(self) -> Behind:
+    def open_segments(self) -> Segments:
         """Return what is behind the head window of an empty level, made now."""
-        self.behind = Behind()
-        return self.behind
+        self.segments = Segments()
+        return self.segments
 
-    def count_behind(self, messages: int) -> None:
+    def count_paged(self, messages: int) -> None:
         """Count evicted messages that came behind the head window, or, below zero, that left it unseen."""
         self.count += messages
 

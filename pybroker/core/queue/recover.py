@@ -6,12 +6,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from pybroker.core.queue.paging import eviction
-from pybroker.core.queue.paging.eviction import AWAY_ELEMENTS
-from pybroker.core.queue.paging.segments import Away
+from pybroker.core.queue.paging.eviction import SEGMENT_ELEMENTS
+from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.seq_ranges import SeqRanges, merge
 
 if TYPE_CHECKING:
-    from pybroker.core.queue.paging.segments import Behind
+    from pybroker.core.queue.paging.segments import Segments
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
 
@@ -22,23 +22,23 @@ Deliveries: TypeAlias = int | list[tuple[int, int, int]]
 
 
 def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
-    """Put messages into an empty queue, which then owns the stretches. Parts may interleave, one's seqs ascend.
+    """Put messages into an empty queue, which then owns their seq ranges. Parts may interleave, one's seqs ascend.
 
     A part for each segment keeps that cheap: segments that interleave are sorted together.
     """
     backlog = queue.backlog
     assert not backlog.messages_ready
     by_level: dict[Level, list[SeqRanges]] = {}
-    for priority, timed, stretch in parts:
-        if stretch.count:
-            by_level.setdefault(backlog.level_of(priority), []).append(stretch)
+    for priority, timed, seq_ranges in parts:
+        if seq_ranges.count:
+            by_level.setdefault(backlog.level_of(priority), []).append(seq_ranges)
             queue.timed = queue.timed or timed
-    for level, stretches in by_level.items():
-        behind = level.open_behind()
-        for ordered in _in_order(stretches):
+    for level, unordered in by_level.items():
+        segments = level.open_segments()
+        for ordered in _in_order(unordered):
             backlog.recover(level, ordered.count, ordered.octets)
             for times, part in _by_deliveries(ordered, deliveries):
-                _append(behind, part, times)
+                _append(segments, part, times)
     queue.set_limits(queue.limits)
     if queue.timed:
         for level in backlog.levels:
@@ -46,52 +46,58 @@ def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
     queue.head_came()
 
 
-def _in_order(stretches: list[SeqRanges]) -> Iterator[SeqRanges]:
-    """Yield the same messages in stretches each of which is above the one before."""
-    stretches.sort(key=lambda stretch: stretch.firsts[0])
+def _in_order(unordered: list[SeqRanges]) -> Iterator[SeqRanges]:
+    """Yield the same messages as seq ranges each of which is above the one before."""
+    unordered.sort(key=lambda seq_ranges: seq_ranges.firsts[0])
     clump: list[SeqRanges] = []
     last_seq = 0
-    for stretch in stretches:
-        if clump and stretch.first_seq > last_seq:
+    for seq_ranges in unordered:
+        if clump and seq_ranges.first_seq > last_seq:
             yield merge(clump)
             clump = []
-        clump.append(stretch)
-        last_seq = max(last_seq, stretch.last_seq)
+        clump.append(seq_ranges)
+        last_seq = max(last_seq, seq_ranges.last_seq)
     if clump:
         yield merge(clump)
 
 
-def _by_deliveries(stretch: SeqRanges, deliveries: Deliveries) -> Iterator[tuple[int, SeqRanges]]:
+def _by_deliveries(seq_ranges: SeqRanges, deliveries: Deliveries) -> Iterator[tuple[int, SeqRanges]]:
     """Yield the messages in parts that were delivered equally often."""
     if isinstance(deliveries, int):
-        yield deliveries, stretch
+        yield deliveries, seq_ranges
         return
-    next_seq, last_seq = stretch.first_seq, stretch.last_seq
+    next_seq, last_seq = seq_ranges.first_seq, seq_ranges.last_seq
     for at in range(bisect_left(deliveries, next_seq, key=itemgetter(1)), len(deliveries)):
         first, last, times = deliveries[at]
         if first > last_seq:
             break
         if first > next_seq:
-            yield 0, stretch.between(next_seq, first - 1)
+            yield 0, seq_ranges.between(next_seq, first - 1)
             next_seq = first
-        yield times, stretch.between(next_seq, last)
+        yield times, seq_ranges.between(next_seq, last)
         next_seq = last + 1
     if next_seq <= last_seq:
-        yield 0, stretch.between(next_seq, last_seq)
+        yield 0, seq_ranges.between(next_seq, last_seq)
 
 
-def _append(behind: "Behind", stretch: SeqRanges, deliveries: int) -> None:
+def _append(segments: "Segments", seq_ranges: SeqRanges, deliveries: int) -> None:
     """Append what is above all that is there, in parts that are not too long."""
-    parts = behind.parts
-    if not stretch.count:
+    parts = segments.parts
+    if not seq_ranges.count:
         return
     last = parts[-1] if parts else None
-    if isinstance(last, Away) and last.deliveries == deliveries and len(last.stretch) + len(stretch) <= AWAY_ELEMENTS:
-        last.stretch.extend(stretch)
+    if (
+        isinstance(last, EvictedSegment)
+        and last.deliveries == deliveries
+        and len(last.seq_ranges) + len(seq_ranges) <= SEGMENT_ELEMENTS
+    ):
+        last.seq_ranges.extend(seq_ranges)
         return
-    if len(stretch) <= AWAY_ELEMENTS:
-        parts.append(Away(stretch, deliveries))
+    if len(seq_ranges) <= SEGMENT_ELEMENTS:
+        parts.append(EvictedSegment(seq_ranges, deliveries))
         return
-    columns = stretch.firsts, stretch.counts, stretch.sizes
-    for start in range(0, len(stretch), AWAY_ELEMENTS):
-        parts.append(Away(SeqRanges.of(*[column[start : start + AWAY_ELEMENTS] for column in columns]), deliveries))
+    columns = seq_ranges.firsts, seq_ranges.counts, seq_ranges.sizes
+    for start in range(0, len(seq_ranges), SEGMENT_ELEMENTS):
+        parts.append(
+            EvictedSegment(SeqRanges.of(*[column[start : start + SEGMENT_ELEMENTS] for column in columns]), deliveries)
+        )

@@ -9,7 +9,7 @@ from itertools import islice
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pybroker.core.queue.paging.segments import Away
+from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.run import BYTES_OCTETS, PLAIN_ATTRIBUTES, POINTER_OCTETS, Entry, Names, Run
 
 if TYPE_CHECKING:
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 # Between two pauses: about a millisecond.
 ENTRIES_PER_SLICE: Final = 5_000
 PAUSE_S: Final = 0.000_1
-# Looked at to estimate what is kept of messages that are away: a part has up to 65,536 elements.
-AWAY_PARTS: Final = 1_024
+# Looked at to estimate what is kept of evicted messages: a segment has up to 65,536 elements.
+SEGMENT_PARTS: Final = 1_024
 
 _EMPTY_RUN: Final = Run(Names("", "", b""), PLAIN_ATTRIBUTES, 0, [], 0, 0, 0, 0)
 RUN_OCTETS: Final = getsizeof(_EMPTY_RUN)
 ENTRY_OCTETS: Final = getsizeof(Entry(_EMPTY_RUN, range(0))) + getsizeof(range(0))
-# Of messages that are away: an element of their stretch, and what is around those of one part.
+# Of evicted messages: one of their seq ranges, and what is around those of one part.
 ELEMENT_OCTETS: Final = 16
-AWAY_OCTETS: Final = 450
+SEGMENT_OCTETS: Final = 450
 # An empty queue with what belongs to it: tracemalloc over 3,000 of them.
 QUEUE_OCTETS: Final = 2_211
 
@@ -56,7 +56,7 @@ def measure(broker: "Broker", pause: Callable[[float], object]) -> MemoryUsage:
             contents += run.held_octets
             entries += RUN_OCTETS
     for vhost in list(broker.vhosts.values()):
-        entries += sum(map(_away_octets, list(vhost.queues.values())))
+        entries += sum(map(_evicted_octets, list(vhost.queues.values())))
         entries += sum([schedule.index_octets for schedule in vhost.schedules])
     return MemoryUsage(contents, entries, sum(map(_buffered, list(broker.sessions.values()))))
 
@@ -68,27 +68,29 @@ def of_queue(queue: "Queue") -> int:
     """
     backlog = queue.backlog
     entries = sum(len(level.ready) + len(level.returned) for level in backlog.levels)
-    entries += sum(len(level.behind.fresh) for level in backlog.levels if level.behind is not None)
+    entries += sum(len(level.segments.fresh) for level in backlog.levels if level.segments is not None)
     around = BYTES_OCTETS + POINTER_OCTETS
     head = backlog.head()
     if head is not None:
         around += (head.run.octets - head.run.body_octets) // head.run.count
     bodies = backlog.octets - backlog.octets_evicted
     messages = (queue.messages - backlog.messages_evicted) * around
-    return QUEUE_OCTETS + entries * (ENTRY_OCTETS + RUN_OCTETS) + messages + bodies + _away_octets(queue)
+    return QUEUE_OCTETS + entries * (ENTRY_OCTETS + RUN_OCTETS) + messages + bodies + _evicted_octets(queue)
 
 
-def _away_octets(queue: "Queue") -> int:
+def _evicted_octets(queue: "Queue") -> int:
     """Return the approximate memory of evicted messages, extrapolated from the first parts."""
     if not queue.backlog.messages_evicted:
         return 0
     octets = 0
     for level in queue.backlog.levels:
-        if level.behind is not None:
-            count = len(level.behind.parts) + len(level.behind.paged)
-            some = [part for part in islice(level.behind.all_parts(), AWAY_PARTS) if isinstance(part, Away)]
-            found = sum([AWAY_OCTETS + ELEMENT_OCTETS * len(part.stretch) for part in some])
-            octets += found * count // min(count, AWAY_PARTS) if count else 0
+        if level.segments is not None:
+            count = len(level.segments.parts) + len(level.segments.paged)
+            some = [
+                part for part in islice(level.segments.all_parts(), SEGMENT_PARTS) if isinstance(part, EvictedSegment)
+            ]
+            found = sum([SEGMENT_OCTETS + ELEMENT_OCTETS * len(part.seq_ranges) for part in some])
+            octets += found * count // min(count, SEGMENT_PARTS) if count else 0
     return octets
 
 

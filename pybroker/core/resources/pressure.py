@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.core.background_task import BackgroundTask
 from pybroker.core.channel.throttle import DelayedCause, QueueCause
-from pybroker.core.queue.paging.page_out import Leaving
+from pybroker.core.queue.paging.page_out import PageOut
 from pybroker.core.queue.paging.segments import WINDOW_MESSAGES, WINDOW_OCTETS
 from pybroker.core.resources.alarm import DISK
 
@@ -140,22 +140,22 @@ class Paging(BackgroundTask):
         queue = self._next_queue(now_ms)
         if queue is None:
             return
-        leaving = Leaving(queue, self._budget, pages)
-        leaving.gather()
-        self._given += self._budget - leaving.octets_left
-        if not leaving.moved and not leaving.full:
+        page_out = PageOut(queue, self._budget, pages)
+        page_out.gather()
+        self._given += self._budget - page_out.octets_left
+        if not page_out.moved and not page_out.full:
             self._queues.remove(queue)
-        self._budget = leaving.octets_left - SHARE_OCTETS
+        self._budget = page_out.octets_left - SHARE_OCTETS
 
         def written(error: str) -> None:
             self._busy = False
-            leaving.written(error)
+            page_out.written(error)
             if error:
                 self._failed(error)
             self.wake()
 
         if pages is None:
-            leaving.written("")
+            page_out.written("")
             self.wake()
         else:
             self._busy = True

@@ -41,7 +41,7 @@ def sampled(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 
 
 def _dead_letters(queue: Any) -> tuple[int, int]:
-    held: tuple[int, int] = queue.vhost.broker.departures.held(queue)
+    held: tuple[int, int] = queue.vhost.broker.dead_letters.held(queue)
     return held
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.policy.limits import DROP_HEAD
 from pybroker.core.policy.policy import OPERATOR, USER, Applied, Policy
-from pybroker.core.queue.paging.segments import Away
+from pybroker.core.queue.paging.segments import EvictedSegment
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
@@ -72,13 +72,13 @@ def _sizes(queue: "Queue") -> Iterator[tuple[int, int]]:
     """Yield (messages, octets of each) from the head on."""
     for level in queue.backlog.levels:
         parts: list[Any] = [*reversed(level.returned), *level.ready]
-        if level.behind is not None:
-            parts += [*level.behind.all_parts(), *level.behind.fresh]
+        if level.segments is not None:
+            parts += [*level.segments.all_parts(), *level.segments.fresh]
         for part in parts:
-            if isinstance(part, Away) and part.found is None:
-                yield from ((count, size) for _, count, size in part.stretch.ranges())
+            if isinstance(part, EvictedSegment) and part.found is None:
+                yield from ((count, size) for _, count, size in part.seq_ranges.ranges())
                 continue
-            for entry in part.found or () if isinstance(part, Away) else (part,):
+            for entry in part.found or () if isinstance(part, EvictedSegment) else (part,):
                 if entry.run.body_size >= 0:
                     yield len(entry.indexes), entry.run.body_size
                 else:

@@ -86,7 +86,7 @@ class Monitor(Watch):
         now_ms = broker.clock.now_ms
         if now_ms - self._summed_at_ms >= SUMS_MS:
             self._summed_at_ms = now_ms
-            self._sums = self._buffers() + ELEMENT_OCTETS * self._messages_away() + self._scheduled()
+            self._sums = self._buffers() + ELEMENT_OCTETS * self._messages_evicted() + self._scheduled()
         queues = sum([len(vhost.queues) for vhost in broker.vhosts.values()])
         return held.octets + self._sums + QUEUE_OCTETS * queues + SESSION_OCTETS * len(broker.sessions)
 
@@ -94,7 +94,7 @@ class Monitor(Watch):
         sessions: list[Any] = list(self._broker.sessions.values())
         return sum([len(session.rest) + session.send_pend for session in sessions])
 
-    def _messages_away(self) -> int:
+    def _messages_evicted(self) -> int:
         vhosts = self._broker.vhosts.values()
         return sum([sum([queue.backlog.messages_evicted for queue in vhost.queues.values()]) for vhost in vhosts])
 

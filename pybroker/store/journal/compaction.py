@@ -44,7 +44,7 @@ def compact(
             return Compacted(0, 0)  # for want of room it has none; the next start makes it
         # Here, not on the hub: a queue that settled in scattered order has many of them.
         ordered = {queue_id: whole(parts) for queue_id, parts in settled.items() if queue_id in known}
-        alive = {target: _alive(target, stretch, ordered, known) for target, stretch in footer.stretches.items()}
+        alive = {target: _alive(target, seq_ranges, ordered, known) for target, seq_ranges in footer.by_target.items()}
         writing = _Writing(epoch, number, footer, alive)
         for found in file.scan_all():
             if isinstance(found, Damaged):
@@ -58,14 +58,14 @@ def compact(
     return Compacted(len(octets), sum(len(known.intersection(t.queue_ids)) * s.count for t, s in alive.items()))
 
 
-def _alive(target: "Target", stretch: SeqRanges, settled: "dict[int, array[int]]", known: set[int]) -> SeqRanges:
+def _alive(target: "Target", seq_ranges: SeqRanges, settled: "dict[int, array[int]]", known: set[int]) -> SeqRanges:
     """Return what at least one queue still has."""
     alive = SeqRanges()
     for queue_id in target.queue_ids:
         if queue_id not in known:
             continue
         pairs = settled.get(queue_id)
-        left = stretch if pairs is None else stretch.without(ranges(pairs))
+        left = seq_ranges if pairs is None else seq_ranges.without(ranges(pairs))
         # Messages that another queue has are there already.
         alive = merge([alive, left.without((first, first + n - 1) for first, n, _ in alive.ranges())])
     return alive
@@ -94,7 +94,7 @@ class _Writing:
                     self._targets[named.set_id] = target
             self._add(fmt.record(fmt.TARGETS, record.payload, self._seed))
         elif record.type == fmt.PUBLISH:
-            set_id, messages = fmt.publish_stretch(record.payload)
+            set_id, messages = fmt.publish_messages(record.payload)
             first, last = messages[0][0], messages[-1][0] + messages[-1][1] - 1
             alive = self._alive[self._targets[set_id]].between(first, last)
             if not alive.count:
@@ -114,8 +114,8 @@ class _Writing:
         old = self._footer
         body = b"".join(self._records)
         batch = fmt.batch_header(old.last_ticket, old.newest_ms, len(self._records), len(body), self._seed)
-        stretches = {target: stretch for target, stretch in self._alive.items() if stretch.count}
-        footer = Footer(old.first_ticket, old.last_ticket, old.newest_ms, stretches, self.index)
+        by_target = {target: seq_ranges for target, seq_ranges in self._alive.items() if seq_ranges.count}
+        footer = Footer(old.first_ticket, old.last_ticket, old.newest_ms, by_target, self.index)
         parts = [
             fmt.segment_header(self._number, self._epoch, self._at),
             batch,
@@ -126,10 +126,10 @@ class _Writing:
         return b"".join(parts)
 
 
-def _joined(stretch: SeqRanges) -> list[tuple[int, int]]:
+def _joined(seq_ranges: SeqRanges) -> list[tuple[int, int]]:
     """Return consecutive seqs as (first, count), whatever the sizes of the bodies."""
     joined: list[tuple[int, int]] = []
-    for first, count, _ in stretch.ranges():
+    for first, count, _ in seq_ranges.ranges():
         if joined and sum(joined[-1]) == first:
             joined[-1] = joined[-1][0], joined[-1][1] + count
         else:

@@ -143,7 +143,7 @@ class Maintenance:
         while self._footers and self._footers[0].last_ticket <= ticket:
             segment = self._footers[0]
             tickets = segment.first_ticket, segment.last_ticket
-            footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
+            footer = Footer(*tickets, segment.newest_ms, segment.by_target, segment.index)
             job = partial(seal_segment, self._disk, segment.number, segment.seed, segment.used, footer)
             self._jobs.submit(job, partial(self._footed, segment))
             self._footers.pop(0)
@@ -241,7 +241,7 @@ class Maintenance:
             if not gone:
                 self._trouble(error)
             return
-        segment.stretches = {}
+        segment.by_target = {}
         segment.targets = segment.sets = {}
 
     def unlink(self) -> None:
@@ -291,7 +291,7 @@ class Maintenance:
             if segment.dead:
                 continue
             small = segment.used < COMPACT_OCTETS or segment.live >= COMPACT_PARTS * segment.published
-            if small or segment.stretches or not segment.live:
+            if small or segment.by_target or not segment.live:
                 continue
             settled = {queue_id: ranges.copies() for queue_id, ranges in segment.settled.items()}
             known = set(segment.pairs)

@@ -97,25 +97,25 @@ def read_back(
     """
     found: list[tuple[Run, range]] = []
     complaints: list[str] = []
-    for number, index, stretch in wanted:
+    for number, index, seq_ranges in wanted:
         damages: list[Damaged] = []
         try:
             file = SegmentFile(disk, number, epoch)
         except DiskError as error:
             if not error.missing:
                 raise
-            complaints.append(f"{stretch.count} messages are lost: {error}")
+            complaints.append(f"{seq_ranges.count} messages are lost: {error}")
             continue
         except fmt.FormatError as error:
             complaints.append(f"messages in segment {number:x} cannot be read: {error}")
             continue
         try:
-            runs = file.read_publishes(stretch, index, damages.append)
+            runs = file.read_publishes(seq_ranges, index, damages.append)
         finally:
             file.close()
         for run in {id(run): run for run, _ in runs}.values():
             run.arrived_ms -= steady_ms
-        missing = stretch.count - sum(len(indexes) for _, indexes in runs)
+        missing = seq_ranges.count - sum(len(indexes) for _, indexes in runs)
         if missing:
             where = ", ".join(f"{each.octets} octets at {each.offset}" for each in damages) or "not found"
             complaints.append(f"{missing} messages in segment {number:x} cannot be read: damaged: {where}")

@@ -46,6 +46,7 @@ class SegmentRead:
     """One segment file as it was found."""
 
     __slots__ = (
+        "by_target",
         "end",
         "file",
         "first_ticket",
@@ -56,7 +57,6 @@ class SegmentRead:
         "number",
         "sets",
         "starts",
-        "stretches",
         "tail",
         "targets",
     )
@@ -65,7 +65,7 @@ class SegmentRead:
         self.number = number
         self.file = file
         self.footed = False
-        self.stretches: dict[Target, SeqRanges] = {}
+        self.by_target: dict[Target, SeqRanges] = {}
         # Messages by the number of their set, which may be told behind them, and the offset of the first ones.
         self.sets: dict[int, SeqRanges] = {}
         self.starts: dict[int, int] = {}

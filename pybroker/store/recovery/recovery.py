@@ -141,7 +141,7 @@ class Recovery:
                 file.write_footer_again()
             self._follows(segment, footer.first_ticket)
             segment.footed = True
-            segment.stretches = footer.stretches
+            segment.by_target = footer.by_target
             segment.index = footer.index
             segment.first_ticket, segment.last_ticket = footer.first_ticket, footer.last_ticket
             segment.newest_ms = footer.newest_ms
@@ -188,7 +188,7 @@ class Recovery:
             targets = fmt.decode_targets(payload)
             segment.targets[targets.set_id] = Target(targets.priority, targets.timed, targets.queue_ids)
         elif kind == fmt.PUBLISH and not segment.footed:
-            batch.publishes.append((record.offset, *fmt.publish_stretch(payload)))
+            batch.publishes.append((record.offset, *fmt.publish_messages(payload)))
         elif kind == fmt.SETTLE and batch.ticket > base.ticket:
             batch.settles += fmt.decode_settle(payload)
 
@@ -242,13 +242,13 @@ class Recovery:
         """Let a batch count that is complete, but for what is damaged in it."""
         segment = batch.segment
         for offset, set_id, messages in batch.publishes:
-            stretch = segment.sets.get(set_id)
-            if stretch is None:
-                stretch = segment.sets[set_id] = SeqRanges()
+            seq_ranges = segment.sets.get(set_id)
+            if seq_ranges is None:
+                seq_ranges = segment.sets[set_id] = SeqRanges()
                 segment.starts[set_id] = offset
             segment.index.add(messages[0][0], offset)
             for first, count, size in messages:
-                stretch.add(first, count, size)
+                seq_ranges.add(first, count, size)
         self._settles += batch.settles
         for damaged in batch.damaged:
             self._quarantine(segment, damaged)
@@ -281,15 +281,15 @@ class Recovery:
 
     def _address(self, segment: SegmentRead) -> None:
         """Find out where messages went whose set was named anywhere in the segment."""
-        for set_id, stretch in segment.sets.items():
+        for set_id, seq_ranges in segment.sets.items():
             target = segment.targets.get(set_id)
             if target is None:
                 self._found.reports.append(
-                    f"the log is damaged: segment {segment.number:x}, {stretch.count} messages from offset "
+                    f"the log is damaged: segment {segment.number:x}, {seq_ranges.count} messages from offset "
                     f"{segment.starts[set_id]} on have lost the record of their queues and are lost"
                 )
             else:
-                segment.stretches[target] = stretch
+                segment.by_target[target] = seq_ranges
 
     def _quarantine(self, segment: SegmentRead, damaged: Damaged) -> None:
         self._found.reports.append(quarantine(self._disk, segment.file, damaged))
@@ -314,7 +314,7 @@ class Recovery:
                 continue
             try:
                 tickets = segment.first_ticket, segment.last_ticket
-                footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
+                footer = Footer(*tickets, segment.newest_ms, segment.by_target, segment.index)
                 seal_segment(self._disk, segment.number, segment.file.seed, segment.end, footer)
             except DiskError as error:
                 if not error.full:
@@ -326,7 +326,7 @@ class Recovery:
         found, ledger = self._found, self._found.ledger
         next_seq = 1
         for each in self._segments:
-            firsts = [stretch.first_seq for stretch in each.stretches.values() if stretch.count]
+            firsts = [seq_ranges.first_seq for seq_ranges in each.by_target.values() if seq_ranges.count]
             segment = Segment(each.number, each.file.seed, min(firsts, default=next_seq), each.end, each.end)
             segment.sealed = True
             segment.index = each.index
@@ -339,11 +339,11 @@ class Recovery:
             segment.newest_ms = each.newest_ms
             found.newest_ms = max(found.newest_ms, each.newest_ms)
             segment.last_seq = max(
-                [stretch.last_seq for stretch in each.stretches.values() if stretch.count], default=0
+                [seq_ranges.last_seq for seq_ranges in each.by_target.values() if seq_ranges.count], default=0
             )
             ledger.add(segment)
-            there = (*each.stretches.values(), *each.sets.values())
-            next_seq = max([next_seq, *[stretch.last_seq + 1 for stretch in there if stretch.count]])
+            there = (*each.by_target.values(), *each.sets.values())
+            next_seq = max([next_seq, *[seq_ranges.last_seq + 1 for seq_ranges in there if seq_ranges.count]])
         found.next_seq = max(found.next_seq, next_seq)
         if not (base.clean and base.ticket == found.ticket):
             for queue_id, first, last, deliveries in base.redelivered:
@@ -358,18 +358,18 @@ class Recovery:
                     for segment, start, end in ledger.locate(first, last):
                         segment.settled.setdefault(queue_id, AckRanges()).add(start, end)
         for each, segment in zip(self._segments, ledger.segments, strict=True):
-            self._live(segment, each.stretches)
+            self._live(segment, each.by_target)
 
-    def _live(self, segment: Segment, stretches: dict[Target, SeqRanges]) -> None:
+    def _live(self, segment: Segment, by_target: dict[Target, SeqRanges]) -> None:
         queues: dict[int, dict[int, list[tuple[bool, SeqRanges]]]] = {}
-        for target, stretch in stretches.items():
+        for target, seq_ranges in by_target.items():
             for queue_id in target.queue_ids:
                 self._found.next_queue_id = max(self._found.next_queue_id, queue_id + 1)
                 if queue_id not in self._known:
                     continue
-                segment.published += stretch.count
+                segment.published += seq_ranges.count
                 settled = segment.settled.get(queue_id)
-                left = stretch if settled is None else stretch.without(ranges(settled.normalize()))
+                left = seq_ranges if settled is None else seq_ranges.without(ranges(settled.normalize()))
                 if left.count:
                     queues.setdefault(queue_id, {}).setdefault(target.priority, []).append((target.timed, left))
         for queue_id, by_priority in queues.items():

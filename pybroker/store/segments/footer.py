@@ -21,23 +21,23 @@ _SET: Final = struct.Struct("<BBHIII")
 
 @dataclass(slots=True)
 class Footer:
-    """`stretches` has what was published, by target, `index` a point every few KiB; tickets from first to last."""
+    """`by_target` has what was published, by target, `index` a point every few KiB; tickets from first to last."""
 
     first_ticket: int = 0
     last_ticket: int = 0
     newest_ms: int = 0
-    stretches: dict[Target, SeqRanges] = field(default_factory=dict)
+    by_target: dict[Target, SeqRanges] = field(default_factory=dict)
     index: Index = field(default_factory=Index)
 
     def encode(self) -> bytes:
         """Return the payload of the FOOTER record."""
         index = self.index
-        sizes = len(self.stretches), len(index.seqs)
+        sizes = len(self.by_target), len(index.seqs)
         parts = [_HEAD.pack(self.first_ticket, self.last_ticket, self.newest_ms, *sizes)]
-        for target, stretch in self.stretches.items():
+        for target, seq_ranges in self.by_target.items():
             ids = array("Q", target.queue_ids)
-            parts.append(_SET.pack(target.priority, target.timed, 0, len(ids), len(stretch), 0))
-            parts += map(little, (ids, stretch.firsts, stretch.counts, stretch.sizes))
+            parts.append(_SET.pack(target.priority, target.timed, 0, len(ids), len(seq_ranges), 0))
+            parts += map(little, (ids, seq_ranges.firsts, seq_ranges.counts, seq_ranges.sizes))
         parts += (little(index.seqs), little(index.offsets))
         return b"".join(parts)
 
@@ -63,7 +63,7 @@ class Footer:
             counts = column("I", payload, at + 8 * elements, elements)
             sizes = column("I", payload, at + 12 * elements, elements)
             at += 16 * elements
-            made.stretches[Target(priority, bool(timed), tuple(ids))] = SeqRanges.of(firsts, counts, sizes)
+            made.by_target[Target(priority, bool(timed), tuple(ids))] = SeqRanges.of(firsts, counts, sizes)
         made.index = Index(column("Q", payload, at, points), column("I", payload, at + 8 * points, points))
         if at + 12 * points != len(payload):
             raise FormatError("a footer has not as many octets as it says")

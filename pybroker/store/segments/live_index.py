@@ -63,13 +63,14 @@ class Segment:
     """One segment file as the hub knows it.
 
     Its messages have seqs from `first_seq` to `last_seq`, which is below the next segment's first; 0: it has none.
-    `stretches` says by target what was published; it is kept until the footer is on disk, as are `sets`, the targets'
+    `by_target` says by target what was published; it is kept until the footer is on disk, as are `sets`, the targets'
     numbers, and `targets`, those named lately. `last_ticket` is the last batch in it, of `newest_ms` in steady wall
     time. `used` octets of `size` are written. `seed` is what the crc of each of its records begins from. `kept`: its
     counts are wrong, so it stays; `dead`: the newest checkpoint says that nothing in it is live.
     """
 
     __slots__ = (
+        "by_target",
         "dead",
         "first_seq",
         "first_ticket",
@@ -88,7 +89,6 @@ class Segment:
         "sets",
         "settled",
         "size",
-        "stretches",
         "targets",
         "used",
     )
@@ -110,7 +110,7 @@ class Segment:
         self.sets: dict[Target, int] = {}
         self.targets: dict[Target, int] = {}
         self.name_at = used
-        self.stretches: dict[Target, SeqRanges] = {}
+        self.by_target: dict[Target, SeqRanges] = {}
         self.index = Index()
         self.sealed = self.dead = self.kept = False
 
@@ -128,16 +128,16 @@ class Segment:
     def publish(self, target: Target, run: "Run", indexes: range) -> None:
         """Count consecutive messages of a run."""
         n = len(indexes)
-        stretch = self.stretches.get(target)
-        if stretch is None:
-            stretch = self.stretches[target] = SeqRanges()
+        seq_ranges = self.by_target.get(target)
+        if seq_ranges is None:
+            seq_ranges = self.by_target[target] = SeqRanges()
         first = run.first_seq + indexes.start
         self.last_seq = max(self.last_seq, first + n - 1)
         if run.body_size >= 0:
-            stretch.add(first, n, run.body_size)
+            seq_ranges.add(first, n, run.body_size)
         else:
             for seq, size in enumerate(body_sizes(run.take(indexes)), first):
-                stretch.add(seq, 1, size)
+                seq_ranges.add(seq, 1, size)
         self.count(target.queue_ids, n)
 
     def count(self, queue_ids: tuple[int, ...], n: int) -> None:

@@ -146,7 +146,7 @@ def joined(payloads: list[bytes]) -> Run:
         at = ends[-1]
         sizes.add(body_size)
         if body_size == fmt.DIFFER:
-            body_octets += sum([size for _, _, size in fmt.publish_stretch(payload)[1]])
+            body_octets += sum([size for _, _, size in fmt.publish_messages(payload)[1]])
         else:
             body_octets += count * body_size
     body_size = sizes.pop() if len(sizes) == 1 else fmt.DIFFER

@@ -112,7 +112,7 @@ def _write_anew(disk: Disk, number: int, epoch: int) -> list[str]:
         return told
     disk.write_file(name, segment.encode())
     tickets = segment.first_ticket, segment.last_ticket
-    footer = Footer(*tickets, segment.newest_ms, segment.stretches, segment.index)
+    footer = Footer(*tickets, segment.newest_ms, segment.by_target, segment.index)
     seal_segment(disk, number, segment.seed, segment.used, footer)
     return told
 
@@ -125,7 +125,7 @@ class _Anew:
         self.epoch = epoch
         self.seed = fmt.seed(epoch, number)
         self.first_ticket = self.last_ticket = self.newest_ms = 0
-        self.stretches: dict[Target, SeqRanges] = {}
+        self.by_target: dict[Target, SeqRanges] = {}
         self.index = Index()
         self.used = fmt.HEADER_OCTETS
         self._parts: list[bytes] = []
@@ -145,13 +145,13 @@ class _Anew:
                 said = fmt.decode_targets(found.payload)
                 self._targets[said.set_id] = Target(said.priority, said.timed, said.queue_ids)
             elif found.type == fmt.PUBLISH:
-                set_id, messages = fmt.publish_stretch(found.payload)
+                set_id, messages = fmt.publish_messages(found.payload)
                 if set_id not in self._targets:
                     starts.setdefault(set_id, messages[0][0])
         footer = file.read_footer() or Footer()
         for set_id in starts.keys() - self._targets.keys():
-            for target, stretch in footer.stretches.items():
-                if stretch.between(starts[set_id], starts[set_id]).count:
+            for target, seq_ranges in footer.by_target.items():
+                if seq_ranges.between(starts[set_id], starts[set_id]).count:
                     self._targets[set_id] = target
         self._untold = starts.keys() & self._targets.keys()
 
@@ -204,13 +204,13 @@ class _Anew:
 
     def _counts(self, record: "Record") -> bool:
         """Tell whether a record can be used: messages whose queues are not known cannot."""
-        return record.type != fmt.PUBLISH or fmt.publish_stretch(record.payload)[0] in self._targets
+        return record.type != fmt.PUBLISH or fmt.publish_messages(record.payload)[0] in self._targets
 
     def _publish(self, record: "Record") -> None:
-        set_id, messages = fmt.publish_stretch(record.payload)
-        stretch = self.stretches.setdefault(self._targets[set_id], SeqRanges())
+        set_id, messages = fmt.publish_messages(record.payload)
+        seq_ranges = self.by_target.setdefault(self._targets[set_id], SeqRanges())
         for first, count, size in messages:
-            stretch.add(first, count, size)
+            seq_ranges.add(first, count, size)
         self.index.add(messages[0][0], self.used)
 
     def _add(self, octets: bytes) -> None:

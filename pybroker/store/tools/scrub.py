@@ -80,7 +80,7 @@ class _Reading:
             if kind == fmt.TARGETS:
                 self.sets.add(fmt.decode_targets(payload).set_id)
             elif kind == fmt.PUBLISH:
-                set_id, parts = fmt.publish_stretch(payload)
+                set_id, parts = fmt.publish_messages(payload)
                 self.starts.setdefault(set_id, found.offset)
                 self.messages += sum([count for _, count, _ in parts])
 
@@ -160,7 +160,7 @@ def _compare_footer(file: SegmentFile, reading: _Reading, *, last: bool) -> None
         elif not last:
             reading.survey.notes.append(f"{file.name} has no footer: the next start reads it completely and adds one")
         return
-    said = sum(stretch.count for stretch in footer.stretches.values())
+    said = sum(seq_ranges.count for seq_ranges in footer.by_target.values())
     if said < reading.messages:
         reading.survey.damage.append(f"{file.name}: its footer lists {said} of its {reading.messages} messages")
 

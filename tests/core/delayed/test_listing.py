@@ -3,7 +3,7 @@ from topology import exchange, new_vhost, wired
 
 from pybroker.core.delayed import listing
 from pybroker.core.delayed.index import Waiting
-from pybroker.core.delayed.listing import stretch_of, walk
+from pybroker.core.delayed.listing import seq_ranges_of, walk
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
 from pybroker.wire.properties import Properties, encode_properties
@@ -79,5 +79,5 @@ def test_what_has_left_meanwhile_is_not_read():
     assert [1, 2] == [each.seq for each in in_order]
 
 
-def test_a_stretch_has_its_messages_in_order():
-    assert [(1, 1, 4), (5, 1, 1), (6, 1, 2)] == list(stretch_of({5: 1, 1: 4, 6: 2}).ranges())
+def test_seq_ranges_have_their_messages_in_order():
+    assert [(1, 1, 4), (5, 1, 1), (6, 1, 2)] == list(seq_ranges_of({5: 1, 1: 4, 6: 2}).ranges())

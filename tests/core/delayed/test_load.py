@@ -24,9 +24,9 @@ def found(*delays):
     run = Run(names_of("x", "k"), RunAttributes(persistent=True), log.take(len(delays)), contents, 0, 0, 1, 0)
     log.append(run, range(len(delays)), (schedule.id,))
     log.safe_seq = log.next_seq
-    stretch = SeqRanges()
-    stretch.add(1, len(delays), 1)
-    schedule.restore([(0, False, stretch)], 1)
+    seq_ranges = SeqRanges()
+    seq_ranges.add(1, len(delays), 1)
+    schedule.restore([(0, False, seq_ranges)], 1)
     return schedule, log
 
 
@@ -67,9 +67,9 @@ def test_a_schedule_that_is_deleted_meanwhile_reads_no_more():
 def test_portions_are_limited_by_messages_and_octets(monkeypatch):
     monkeypatch.setattr(delayed_load, "READ_MESSAGES", 4)
     monkeypatch.setattr(delayed_load, "READ_OCTETS", 100)
-    stretch = SeqRanges()
-    stretch.add(1, 6, 10)
-    stretch.add(10, 2, 400)
-    stretch.add(20, 3, 0)
-    parts = [list(part.ranges()) for part in portions(stretch)]
+    seq_ranges = SeqRanges()
+    seq_ranges.add(1, 6, 10)
+    seq_ranges.add(10, 2, 400)
+    seq_ranges.add(20, 3, 0)
+    parts = [list(part.ranges()) for part in portions(seq_ranges)]
     assert [[(1, 4, 10)], [(5, 2, 10)], [(10, 1, 400)], [(11, 1, 400), (20, 3, 0)]] == parts

@@ -10,7 +10,7 @@ from pybroker.seq_ranges import SeqRanges
 from pybroker.store.recovery.recovery import Recovered
 
 
-def stretch_of(first, count):
+def seq_ranges_of(first, count):
     made = SeqRanges()
     made.add(first, count, 3)
     return made
@@ -33,7 +33,7 @@ def test_after_a_kill_all_were_delivered_once_but_for_those_that_are_counted():
     known = queues(world)
     ids = list(known)
     found = Recovered(redelivered=[(ids[1], 4, 4, 2)])
-    found.queues = {ids[0]: [(0, False, stretch_of(1, 2))], ids[1]: [(0, False, stretch_of(3, 3))]}
+    found.queues = {ids[0]: [(0, False, seq_ranges_of(1, 2))], ids[1]: [(0, False, seq_ranges_of(3, 3))]}
     assert 5 == recovery.restore(known, found)
     assert (2, 3) == tuple(queue.messages_ready for queue in known.values())
     expected = [(ids[0], 1, 2, 1), (ids[1], 3, 3, 1), (ids[1], 4, 4, 2), (ids[1], 5, 5, 1)]
@@ -46,7 +46,7 @@ def test_after_a_clean_stop_it_is_as_it_was():
     known = queues(world)
     first = next(iter(known))
     found = Recovered(clean=True, redelivered=[(first, 2, 2, 5)])
-    found.queues = {first: [(0, False, stretch_of(1, 3))]}
+    found.queues = {first: [(0, False, seq_ranges_of(1, 3))]}
     recovery.restore(known, found)
     assert [(first, 2, 2, 5)] == recovery.redelivered(world.broker)
 
@@ -71,11 +71,11 @@ def test_seqs_that_follow_one_another_are_told_of_at_once_whatever_the_sizes_of_
     world = World()
     known = queues(world)
     first = next(iter(known))
-    stretch = SeqRanges()
+    seq_ranges = SeqRanges()
     for seq in range(1, 100):
-        stretch.add(seq, 1, seq % 7)
+        seq_ranges.add(seq, 1, seq % 7)
     found = Recovered()
-    found.queues = {first: [(0, False, stretch)]}
+    found.queues = {first: [(0, False, seq_ranges)]}
     recovery.restore(known, found)
     assert [(first, 1, 99, 1)] == recovery.redelivered(world.broker)
 

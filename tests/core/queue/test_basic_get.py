@@ -1,4 +1,4 @@
-"""Gets at a head that is away: they wait in order, and always hear something."""
+"""Gets at an evicted head: they wait in order, and always hear something."""
 
 import pytest
 from core.disk_log import DiskBench, shrink
@@ -8,12 +8,12 @@ from pybroker.run import RunAttributes
 
 @pytest.fixture
 def bench(monkeypatch):
-    """Return a queue whose first messages are away."""
+    """Return a queue whose first messages are evicted."""
     shrink(monkeypatch)
-    return with_head_away(DiskBench())
+    return with_evicted_head(DiskBench())
 
 
-def with_head_away(bench: DiskBench) -> DiskBench:
+def with_evicted_head(bench: DiskBench) -> DiskBench:
     bench.fill(24)
     while bench.queue.backlog.head() is not None:
         bench.queue.get(no_ack=True)
@@ -104,7 +104,7 @@ def test_gets_hear_of_an_empty_queue_when_nothing_could_be_read(bench):
 
 def test_a_message_of_higher_priority_comes_first_also_for_who_waited_before(monkeypatch):
     shrink(monkeypatch)
-    bench = with_head_away(DiskBench(x_max_priority=2))
+    bench = with_evicted_head(DiskBench(x_max_priority=2))
     told = []
     getter(bench, told)
     bench.fill(1, attributes=RunAttributes(persistent=True, priority=2))
@@ -112,7 +112,7 @@ def test_a_message_of_higher_priority_comes_first_also_for_who_waited_before(mon
     assert [25] == told
 
 
-def test_messages_that_expired_while_away_are_not_got(monkeypatch):
+def test_messages_that_expired_while_evicted_are_not_got(monkeypatch):
     shrink(monkeypatch)
     bench = DiskBench(x_message_ttl=100)
     bench.fill(24)
@@ -127,7 +127,7 @@ def test_messages_that_expired_while_away_are_not_got(monkeypatch):
     assert not bench.log.live[bench.queue.id]
 
 
-def test_get_without_waiting_takes_nothing_that_is_away(bench):
+def test_get_without_waiting_takes_nothing_that_is_evicted(bench):
     before = bench.queue.messages_ready
     assert bench.queue.get(no_ack=True) is None
     assert before == bench.queue.messages_ready

@@ -200,7 +200,7 @@ def live(disk):
 
 
 @pytest.mark.usefixtures("handy")
-class TestBacklogsThatAreAway:
+class TestEvictedBacklogs:
     """Messages on disk alone are dropped unread; they are loaded to become dead letters, or if they may be too old."""
 
     def test_too_much_of_it_is_dropped_unseen_a_share_a_turn(self):

@@ -140,4 +140,4 @@ def test_reject_publish_dlx_sends_the_refused_on(dead_letters):
     receipt = Receipt()
     bench.publish(b"a", b"b", b"c", receipt=receipt)
     assert ([1], {1, 2}) == (bench.ready(), receipt.rejected)
-    assert (2 if dead_letters else 0) == len(bench.broker.departures)
+    assert (2 if dead_letters else 0) == len(bench.broker.dead_letters)

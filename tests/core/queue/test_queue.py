@@ -146,7 +146,7 @@ def test_what_comes_back_to_a_deleted_queue_is_gone():
     assert 1 == reader.told
     give_back(reader, 1)
     give_back(reader, requeue=False)
-    assert (0, 0, 0) == (bench.queue.messages_ready, bench.queue.backlog.octets_ready, len(bench.broker.departures))
+    assert (0, 0, 0) == (bench.queue.messages_ready, bench.queue.backlog.octets_ready, len(bench.broker.dead_letters))
     assert 0 == bench.vhost.delete_queue(bench.queue)
 
 

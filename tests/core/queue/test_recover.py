@@ -1,12 +1,12 @@
 """Messages in the log at a start are in the queue again: in order, counted, and all of them on disk alone."""
 
 import pytest
-from core.disk_log import PERSISTENT, DiskBench, on_disk, shrink, stretch_of
+from core.disk_log import PERSISTENT, DiskBench, on_disk, seq_ranges_of, shrink
 from hypothesis import given, strategies as st
 from readers import run_of
 
 from pybroker.core.queue import recover
-from pybroker.core.queue.paging.eviction import AWAY_ELEMENTS
+from pybroker.core.queue.paging.eviction import SEGMENT_ELEMENTS
 from pybroker.seq_ranges import SeqRanges
 
 BOTH = st.tuples(st.integers(0, 3), st.integers(1, 3))
@@ -50,7 +50,7 @@ def test_new_messages_come_after_the_recovered_ones(bench):
 def test_parts_that_interleave_come_in_the_order_of_seqs(owners):
     with pytest.MonkeyPatch.context() as monkeypatch:
         shrink(monkeypatch)
-        monkeypatch.setattr(recover, "AWAY_ELEMENTS", 3)
+        monkeypatch.setattr(recover, "SEGMENT_ELEMENTS", 3)
         bench = DiskBench()
         parts: dict[int, list[int]] = {}
         for seq, owner in enumerate(owners, 1):
@@ -71,8 +71,8 @@ def test_deliveries_are_what_they_were_message_by_message(gaps, parts):
             deliveries.append((at, at + length - 1, 1))
             at += length
         each = -(-len(seqs) // parts)
-        stretches = [on_disk(bench, seqs[start : start + each]) for start in range(0, len(seqs), each)]
-        bench.queue.restore([(0, False, stretch) for stretch in stretches], deliveries)
+        parts = [on_disk(bench, seqs[start : start + each]) for start in range(0, len(seqs), each)]
+        bench.queue.restore([(0, False, seq_ranges) for seq_ranges in parts], deliveries)
         expected = [(seq, any(first <= seq <= last for first, last, _ in deliveries)) for seq in seqs]
         assert expected == drained(bench)
 
@@ -83,7 +83,7 @@ def test_messages_of_one_record_that_were_delivered_differently_come_back_each_o
     bench = DiskBench()
     bench.log.append(run_of([b"x"] * 10, 1, PERSISTENT), range(10), (bench.queue.id,))
     bench.log.next_seq = bench.log.safe_seq = 11
-    bench.queue.restore([(0, False, stretch_of(range(1, 11)))], [(3, 4, 1), (6, 6, 2)])
+    bench.queue.restore([(0, False, seq_ranges_of(range(1, 11)))], [(3, 4, 1), (6, 6, 2)])
     assert [(seq, seq in (3, 4, 6)) for seq in range(1, 11)] == drained(bench)
     assert 0 == bench.queue.unreadable
 
@@ -130,20 +130,20 @@ def test_a_length_limit_holds_at_once(monkeypatch):
 def test_nothing_recovered_is_an_empty_queue(bench):
     bench.queue.restore([], 0)
     bench.queue.restore([(0, False, SeqRanges())], [])
-    assert (0, None) == (bench.queue.messages, bench.queue.backlog.levels[0].behind)
+    assert (0, None) == (bench.queue.messages, bench.queue.backlog.levels[0].segments)
 
 
 def test_parts_are_not_arbitrarily_long():
     bench = DiskBench()
-    stretch = stretch_of(range(1, 2 * (2 * AWAY_ELEMENTS + 5), 2))
-    bench.queue.restore([(0, False, stretch)], 0)
-    behind = bench.queue.backlog.levels[0].behind
-    assert [AWAY_ELEMENTS, AWAY_ELEMENTS, 5] == [len(part.stretch) for part in behind.parts]
-    assert 2 * AWAY_ELEMENTS + 5 == bench.queue.messages_ready
+    seq_ranges = seq_ranges_of(range(1, 2 * (2 * SEGMENT_ELEMENTS + 5), 2))
+    bench.queue.restore([(0, False, seq_ranges)], 0)
+    segments = bench.queue.backlog.levels[0].segments
+    assert [SEGMENT_ELEMENTS, SEGMENT_ELEMENTS, 5] == [len(part.seq_ranges) for part in segments.parts]
+    assert 2 * SEGMENT_ELEMENTS + 5 == bench.queue.messages_ready
 
 
-def test_short_stretches_join():
+def test_short_seq_ranges_join():
     bench = DiskBench()
-    parts = [(0, False, stretch_of(range(first, first + 10, 2))) for first in range(1, 1_000, 10)]
+    parts = [(0, False, seq_ranges_of(range(first, first + 10, 2))) for first in range(1, 1_000, 10)]
     bench.queue.restore(parts, 1)
-    assert 1 == len(bench.queue.backlog.levels[0].behind.parts)
+    assert 1 == len(bench.queue.backlog.levels[0].segments.parts)

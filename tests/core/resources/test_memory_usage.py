@@ -101,7 +101,7 @@ def test_an_empty_queue_takes_a_little(world, peer):
     assert world.vhost.queues["q"].memory_octets == QUEUE_OCTETS
 
 
-def test_what_is_away_takes_next_to_nothing(monkeypatch):
+def test_what_is_evicted_takes_next_to_nothing(monkeypatch):
     shrink(monkeypatch)
     resident, bench = DiskBench(), DiskBench()
     resident.queue.durable = False

@@ -5,7 +5,7 @@ import errno
 import pytest
 from core.disk_log import DiskLog
 from core.paged import PagedBench, Pages, paged_seqs, shrink
-from core.test_away_model import LIMITS, PATTERNS, AwayMachine
+from core.test_eviction_model import LIMITS, PATTERNS, EvictionMachine
 from core.test_queue_model import QUICK
 from fakes import World
 from hypothesis import settings, strategies as st
@@ -16,7 +16,7 @@ from topology import queue as make_queue
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.channel.throttle import QueueCause
 from pybroker.core.queue.paging import segments
-from pybroker.core.queue.paging.segments import Away
+from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.core.resources import pressure
 from pybroker.core.resources.alarm import DISK
 from pybroker.run import PLAIN_ATTRIBUTES
@@ -46,7 +46,7 @@ class PagedWorld(World):
             super().run()
 
 
-class PagingMachine(AwayMachine):
+class PagingMachine(EvictionMachine):
     """The same stories while memory is short, in a durable queue and in a transient one."""
 
     durable = False
@@ -82,14 +82,14 @@ class PagingMachine(AwayMachine):
         self.turn()
 
     @invariant()
-    def pages_have_what_is_away(self):
+    def pages_have_what_is_evicted(self):
         if not hasattr(self, "queue"):
             return
         live = {}
         for level in self.queue.backlog.levels:
-            for part in level.behind.all_parts() if level.behind is not None else ():
-                if isinstance(part, Away) and part.page is not None:
-                    live[part.page] = live.get(part.page, 0) + part.stretch.count
+            for part in level.segments.all_parts() if level.segments is not None else ():
+                if isinstance(part, EvictedSegment) and part.page is not None:
+                    live[part.page] = live.get(part.page, 0) + part.seq_ranges.count
         log = self.world.pages.log
         if log.writing is None and not self.world.broker.remains:
             assert all(page.live == count for page, count in live.items())

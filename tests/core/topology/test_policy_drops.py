@@ -64,7 +64,7 @@ def test_octets_are_counted_to_the_message(runs, most):
     assert bench.queue.dropped == drops
 
 
-def test_what_is_away_counts(monkeypatch):
+def test_what_is_evicted_counts(monkeypatch):
     shrink(monkeypatch)
     disk = DiskBench()
     disk.fill(50, 3)

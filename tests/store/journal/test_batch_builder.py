@@ -58,7 +58,7 @@ def test_messages_say_which_queues_they_reached_once_a_segment(ledger):
     assert [each.type for each in records] == [2, 3, 3, 2, 3, 2, 3]
     said = [fmt.decode_targets(each.payload) for each in records if each.type == fmt.TARGETS]
     assert said == [(1, 0, False, (1, 2)), (2, 0, False, (1,)), (3, 3, True, (1,))]
-    sets = [fmt.publish_stretch(each.payload)[0] for each in records if each.type == fmt.PUBLISH]
+    sets = [fmt.publish_messages(each.payload)[0] for each in records if each.type == fmt.PUBLISH]
     assert sets == [1, 1, 2, 3]
     assert ledger.segments[0].live == 2 * 3 + 2
 

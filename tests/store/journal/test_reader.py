@@ -30,9 +30,9 @@ def disk():
 
 
 def wanted(number, first, count):
-    stretch = SeqRanges()
-    stretch.add(first, count, 1)
-    return number, Index(), stretch
+    seq_ranges = SeqRanges()
+    seq_ranges.add(first, count, 1)
+    return number, Index(), seq_ranges
 
 
 def bodies(found):
@@ -54,10 +54,10 @@ def test_a_run_with_several_wanted_parts_gets_its_time_once(disk):
     seed = fmt.seed(EPOCH, 3)
     octets = fmt.segment_header(3, EPOCH, 0) + publish(run_of([b"x"] * 9, 50, arrived_ms=ARRIVED_MS), seed=seed)
     disk.write_file(fmt.segment_name(3), octets)
-    stretch = SeqRanges()
+    seq_ranges = SeqRanges()
     for seq in (50, 52, 54):
-        stretch.add(seq, 1, 1)
-    found, _ = read_back(disk, EPOCH, [(3, Index(), stretch)], STEADY_MS)
+        seq_ranges.add(seq, 1, 1)
+    found, _ = read_back(disk, EPOCH, [(3, Index(), seq_ranges)], STEADY_MS)
     assert [(run.arrived_ms, indexes.start) for run, indexes in found] == [(5_000, 0), (5_000, 2), (5_000, 4)]
 
 

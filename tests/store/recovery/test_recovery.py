@@ -30,8 +30,8 @@ def recover(disk, known=(1, 2, 3)):
 def live(found, queue=1):
     return [
         (priority, timed, seq)
-        for priority, timed, stretch in found.queues.get(queue, [])
-        for first, count, _ in stretch.ranges()
+        for priority, timed, seq_ranges in found.queues.get(queue, [])
+        for first, count, _ in seq_ranges.ranges()
         for seq in range(first, first + count)
     ]
 

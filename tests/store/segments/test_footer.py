@@ -15,7 +15,7 @@ U32 = st.integers(0, (1 << 32) - 1)
 
 
 @st.composite
-def stretches(draw):
+def seq_ranges(draw):
     made = SeqRanges()
     seq = 1
     for gap, count, size in draw(
@@ -35,22 +35,22 @@ INDEXES = st.lists(st.tuples(U64, U32)).map(
 def parts(footer):
     return (
         (footer.first_ticket, footer.last_ticket, footer.newest_ms),
-        {target: list(stretch.ranges()) for target, stretch in footer.stretches.items()},
-        {target: (stretch.count, stretch.octets) for target, stretch in footer.stretches.items()},
+        {target: list(seq_ranges.ranges()) for target, seq_ranges in footer.by_target.items()},
+        {target: (seq_ranges.count, seq_ranges.octets) for target, seq_ranges in footer.by_target.items()},
         (footer.index.seqs, footer.index.offsets),
     )
 
 
-@given(U64, U64, U64, st.dictionaries(TARGETS, stretches(), max_size=4), INDEXES)
+@given(U64, U64, U64, st.dictionaries(TARGETS, seq_ranges(), max_size=4), INDEXES)
 def test_a_footer_is_read_as_it_was_written(first, last, newest_ms, by_target, index):
     footer = Footer(first, last, newest_ms, by_target, index)
     assert parts(Footer.decode(footer.encode())) == parts(footer)
 
 
 def test_a_footer_of_another_length_is_refused():
-    stretch = SeqRanges()
-    stretch.add(5, 10, 100)
-    octets = Footer(1, 2, 3, {Target(0, False, (7, 8)): stretch}, Index(array("Q", [5]), array("I", [64]))).encode()
+    seq_ranges = SeqRanges()
+    seq_ranges.add(5, 10, 100)
+    octets = Footer(1, 2, 3, {Target(0, False, (7, 8)): seq_ranges}, Index(array("Q", [5]), array("I", [64]))).encode()
     for end in range(len(octets)):
         with pytest.raises(FormatError):
             Footer.decode(octets[:end])

@@ -54,7 +54,7 @@ def test_messages_are_known_by_their_size():
     segment.publish(TARGET, run_of([b"xx"] * 3, 1), range(1, 3))
     segment.publish(TARGET, run_of([b"x", b"", b"xxx"], 4), range(3))
     segment.publish(Target(1, False, (1,)), run_of([b"x"], 9), range(1))
-    assert {target: list(stretch.ranges()) for target, stretch in segment.stretches.items()} == {
+    assert {target: list(seq_ranges.ranges()) for target, seq_ranges in segment.by_target.items()} == {
         TARGET: [(2, 2, 2), (4, 1, 1), (5, 1, 0), (6, 1, 3)],
         Target(1, False, (1,)): [(9, 1, 1)],
     }

@@ -11,7 +11,7 @@ from pybroker.store.segments.scan import Damaged, Record, scan
 from pybroker.store.segments.search import Search
 
 
-def stretch(*ranges):
+def seq_ranges(*ranges):
     made = SeqRanges()
     for first, last in ranges:
         made.add(first, last - first + 1, 0)
@@ -20,7 +20,7 @@ def stretch(*ranges):
 
 def search(records, *ranges):
     """Look for seq ranges in records (octets), and return what is found."""
-    looking = Search(stretch(*ranges), lambda damage: None)
+    looking = Search(seq_ranges(*ranges), lambda damage: None)
     looking.go_through(scan(b"".join(records), 0, SEED))
     return looking.found()
 
@@ -115,7 +115,7 @@ def test_nothing_is_looked_at_when_all_is_found():
         yield from scan(b"".join(singles(3)), 0, SEED)
         pytest.fail("nothing is missing any more")
 
-    looking = Search(stretch((2, 3)), lambda damage: None)
+    looking = Search(seq_ranges((2, 3)), lambda damage: None)
     looking.go_through(records())
     assert (looking.missing, told(looking.found())) == (0, [(2, 2, range(2))])
 
@@ -123,7 +123,7 @@ def test_nothing_is_looked_at_when_all_is_found():
 def test_a_second_look_finds_nothing_twice():
     records = [Record(offset, 3, octets[12:]) for offset, octets in enumerate(singles(5))]
     damages = []
-    looking = Search(stretch((1, 9)), damages.append)
+    looking = Search(seq_ranges((1, 9)), damages.append)
     for _ in range(2):
         looking.go_through([Damaged(99, 5, 0), *records])
     assert (looking.missing, damages) == (4, [Damaged(99, 5, 0)])

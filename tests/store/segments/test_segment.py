@@ -28,7 +28,7 @@ class Sample:
         rng = random.Random(seed)
         self.disk = FaultyDisk()
         self.contents, self.offsets, self.runs = {}, {}, []
-        self.index, self.stretch = Index(), SeqRanges()
+        self.index, self.seq_ranges = Index(), SeqRanges()
         seq = 1
         parts = [fmt.segment_header(1, EPOCH, size)]
         at = len(parts[0])
@@ -40,7 +40,7 @@ class Sample:
             self.index.add(seq, at)
             for each, content in enumerate(run.take(range(run.count)), seq):
                 self.contents[each] = content
-                self.stretch.add(each, 1, int.from_bytes(content[11:19]))
+                self.seq_ranges.add(each, 1, int.from_bytes(content[11:19]))
             parts.append(publish(run))
             at += len(parts[-1])
             seq += run.count
@@ -51,7 +51,7 @@ class Sample:
         self.damages = []
 
     def seal(self):
-        seal_segment(self.disk, 1, SEED, self.used, Footer(3, 9, 0, {TARGET: self.stretch}, self.index))
+        seal_segment(self.disk, 1, SEED, self.used, Footer(3, 9, 0, {TARGET: self.seq_ranges}, self.index))
         return self
 
     def read(self, seqs, index=None):
@@ -137,7 +137,7 @@ def test_a_sealed_segment_has_its_footer():
     file = SegmentFile(sample.disk, 1, EPOCH)
     footer = file.read_footer()
     assert (footer.first_ticket, footer.last_ticket) == (3, 9)
-    assert list(footer.stretches[TARGET].ranges()) == list(sample.stretch.ranges())
+    assert list(footer.by_target[TARGET].ranges()) == list(sample.seq_ranges.ranges())
     assert (footer.index.seqs, footer.index.offsets) == (sample.index.seqs, sample.index.offsets)
     assert file.size < 500_000
     assert [each for each in file.scan_all() if isinstance(each, Damaged)] == []
@@ -254,7 +254,7 @@ def test_only_what_is_near_is_read(monkeypatch):
     last = seqs[-1]
     far = [seqs[0], seqs[len(seqs) // 2], last]
     assert sample.read(far) == sample.wanted(far)
-    # its header, and about one stretch of the index for each; the last one has no end and is read a little at a time
+    # its header, and about one part of the index for each; the last one has no end and is read a little at a time
     assert sum(octets for _, octets in read) < 64 + 3 * (4_096 + 50 * 2_100) + 2 * segments.FIRST_OCTETS
 
 

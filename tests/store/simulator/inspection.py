@@ -76,9 +76,9 @@ def findings(rows: "Rows", recovered: "Recovered") -> Findings:
     seqs: dict[int, list[int]] = {}
     for queue_id, parts in recovered.queues.items():
         mine = seqs[queue_id] = []
-        for _, _, stretch in parts:
+        for _, _, seq_ranges in parts:
             before = 0
-            for first, count, _ in stretch.ranges():
+            for first, count, _ in seq_ranges.ranges():
                 if first <= before:
                     raise Violation("order", f"queue {queue_id}: message {first} comes after {before}")
                 before = first + count - 1

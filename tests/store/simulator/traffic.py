@@ -274,9 +274,9 @@ class Traffic:
         expected = {run.first_seq + at: body(run.content(at)) for _, run in taken for at in range(run.count)}
         parts = []
         for page, run in taken:
-            stretch = SeqRanges()
-            stretch.add(run.first_seq, run.count, 0)
-            parts.append((page, stretch))
+            seq_ranges = SeqRanges()
+            seq_ranges.add(run.first_seq, run.count, 0)
+            parts.append((page, seq_ranges))
 
         def done(found: Any) -> None:
             self.fetches -= 1

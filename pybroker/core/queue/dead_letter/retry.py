@@ -29,20 +29,20 @@ CROWD_MESSAGES: Final = 10_240
 
 
 class Retry:
-    """Dead letters that stay with one queue, oldest first: `tried` could not be forwarded, others wait `behind`."""
+    """Dead letters that stay with one queue, oldest first: `tried` could not be forwarded, `untried` wait behind."""
 
-    __slots__ = ("_due_ms", "_generation", "_pause_ms", "behind", "messages", "octets", "tried")
+    __slots__ = ("_due_ms", "_generation", "_pause_ms", "messages", "octets", "tried", "untried")
 
     def __init__(self, queue: "Queue") -> None:
         self.tried: deque[Departing] = deque()
-        self.behind: deque[Departing] = deque()
+        self.untried: deque[Departing] = deque()
         self.messages = self.octets = 0  # that have departed and are not gone, these and those in line
         self._pause_ms = RETRY_MS
         self._due_ms = 0
         self._generation = queue.vhost.generation
 
     def __len__(self) -> int:
-        return len(self.tried) + sum(len(entry.indexes) for entry, _ in self.behind)
+        return len(self.tried) + sum(len(entry.indexes) for entry, _ in self.untried)
 
     @property
     def full(self) -> bool:
@@ -60,8 +60,8 @@ class Retry:
             self.messages += len(entry.indexes)
             self.octets += entry.body_octets
 
-    def keep(self, message: "Message", reason: str, now_ms: int) -> None:
-        """Keep a message that cannot go."""
+    def add(self, message: "Message", reason: str, now_ms: int) -> None:
+        """Add a message that cannot go."""
         if not self.tried:
             self._due_ms = now_ms + self._pause_ms
         self.tried.append((Entry(message.run, range(message.index, message.index + 1), message.deliveries), reason))
@@ -74,17 +74,17 @@ class Retry:
         """
         if not self.full:
             return False
-        if self.behind:
-            self.behind.extendleft(reversed(line))  # messages that are tried again, a few
+        if self.untried:
+            self.untried.extendleft(reversed(line))  # messages that are tried again, a few
         else:
-            self.behind = line
+            self.untried = line
         return True
 
     def next_line(self) -> "deque[Departing]":
         """Return the messages that wait behind others, unless too many of these are left."""
         if self.full:
             return deque()
-        line, self.behind = self.behind, deque()
+        line, self.untried = self.untried, deque()
         return line
 
     def gone(self, message: "Message") -> None:
@@ -99,8 +99,8 @@ class Retry:
             return False
         return now_ms >= self._due_ms or self._generation != queue.vhost.generation or queue.deleted
 
-    def take(self, queue: "Queue") -> "deque[Departing]":
-        """Return messages that could not be forwarded, to be tried again; the others wait for the result."""
+    def pop_tried(self, queue: "Queue") -> "deque[Departing]":
+        """Remove and return what could not be forwarded, to be tried again; the others wait for the result."""
         if self._generation != queue.vhost.generation:
             self._generation = queue.vhost.generation
             self._pause_ms = RETRY_MS

@@ -60,61 +60,61 @@ class DeadLetterQueue(BackgroundTask):
     `_letter` is the last one's new properties and targets: those of the next message too, if `_same` is equal.
     """
 
-    __slots__ = ("_letter", "_same", "_staying", "_waiting")
+    __slots__ = ("_letter", "_retries", "_same", "_waiting")
 
     def __init__(self, turn: "Turn") -> None:
         super().__init__(turn)
         self._waiting: dict[Queue, deque[Departing]] = {}
-        self._staying: dict[Queue, Retry] = {}
+        self._retries: dict[Queue, Retry] = {}
         self._same: tuple[object, ...] = ()
         self._letter: Letter | None = None
 
     def __len__(self) -> int:
         waiting = sum(len(entry.indexes) for line in self._waiting.values() for entry, _ in line)
-        return waiting + sum(map(len, self._staying.values()))
+        return waiting + sum(map(len, self._retries.values()))
 
     def add(self, queue: "Queue", entries: "list[Entry]", reason: str) -> None:
         """Take messages that have left `queue`."""
-        staying = self._staying_of(queue)
-        if staying is not None:
-            staying.count(entries)
-            if staying.full or staying.behind:
-                staying.behind.extend((entry, reason) for entry in entries)
+        retry = self._retry_of(queue)
+        if retry is not None:
+            retry.count(entries)
+            if retry.full or retry.untried:
+                retry.untried.extend((entry, reason) for entry in entries)
                 return
         self._waiting.setdefault(queue, deque()).extend((entry, reason) for entry in entries)
         self.wake()
 
-    def _staying_of(self, queue: "Queue") -> Retry | None:
+    def _retry_of(self, queue: "Queue") -> Retry | None:
         """Return what stays with a queue, if anything may: its dead letters go at least once, or did."""
-        staying = self._staying.get(queue)
-        if staying is None and queue.limits.at_least_once and not queue.deleted:
-            staying = Retry(queue)
-            staying.count(self.of(queue))
-            self._staying[queue] = staying
-        return staying
+        retry = self._retries.get(queue)
+        if retry is None and queue.limits.at_least_once and not queue.deleted:
+            retry = Retry(queue)
+            retry.count(self.of(queue))
+            self._retries[queue] = retry
+        return retry
 
     def has(self, queue: "Queue") -> bool:
         """Tell whether messages of `queue` wait here, and will soon be gone."""
-        return queue in self._waiting or (queue in self._staying and self._staying[queue].crowded)
+        return queue in self._waiting or (queue in self._retries and self._retries[queue].crowded)
 
     def of(self, queue: "Queue") -> "Iterator[Entry]":
         """Yield what waits of `queue`."""
-        staying = self._staying.get(queue)
+        retry = self._retries.get(queue)
         waiting = self._waiting.get(queue, ())
-        for entry, _ in waiting if staying is None else (*staying.tried, *staying.behind, *waiting):
+        for entry, _ in waiting if retry is None else (*retry.tried, *retry.untried, *waiting):
             yield entry
 
     def held(self, queue: "Queue") -> tuple[int, int]:
         """Return how many messages and octets count as the queue's still: it forwards them at least once."""
-        staying = self._staying.get(queue)
-        return (0, 0) if staying is None else (staying.messages, staying.octets)
+        retry = self._retries.get(queue)
+        return (0, 0) if retry is None else (retry.messages, retry.octets)
 
     def tick(self, now_ms: int) -> None:
         """Try messages that stay with their queue again, once a second."""
-        for queue, staying in self._staying.items():
-            if staying.is_due(queue, now_ms):
+        for queue, retry in self._retries.items():
+            if retry.is_due(queue, now_ms):
                 line = self._waiting.setdefault(queue, deque())
-                line.extendleft(reversed(staying.take(queue)))
+                line.extendleft(reversed(retry.pop_tried(queue)))
                 self.wake()
 
     def deliver(self, _now_ms: int) -> None:
@@ -130,7 +130,7 @@ class DeadLetterQueue(BackgroundTask):
     def _route_some(self) -> int:
         """Route some of the queue that is first in line, which then goes to the line's end; return what that cost."""
         queue, line = next(iter(self._waiting.items()))
-        staying = self._staying_of(queue)  # which counts what is in line
+        retry = self._retry_of(queue)  # which counts what is in line
         cost = 0
         try:
             while line and cost < QUEUE_COST:
@@ -140,16 +140,16 @@ class DeadLetterQueue(BackgroundTask):
                 if not entry.indexes:
                     line.popleft()
                 cost += self._publish(queue, message, reason)
-                if staying is not None and staying.stops(line):
+                if retry is not None and retry.stops(line):
                     line = deque()  # that one is what waits behind now
-            if staying is not None and not line:
-                line = staying.next_line()
+            if retry is not None and not line:
+                line = retry.next_line()
         finally:
             del self._waiting[queue]
             if line:
                 self._waiting[queue] = line
-            elif staying is not None and not staying.tried and not staying.behind:
-                del self._staying[queue]
+            elif retry is not None and not retry.tried and not retry.untried:
+                del self._retries[queue]
         if not line and queue.backlog.messages_evicted:
             queue.head_came()  # those that are to follow were not read before there was room for them
         return cost
@@ -166,15 +166,15 @@ class DeadLetterQueue(BackgroundTask):
             self._letter = _letter(queue, message, octets, reason)
             self._same = () if self._letter is not None and self._letter.dynamic else same
         letter = self._letter
-        staying = self._staying.get(queue)
-        if staying is not None:
+        retry = self._retries.get(queue)
+        if retry is not None:
             targets = () if letter is None else letter.targets
             fault = obstacle(queue, message, targets) if queue.limits.at_least_once and not queue.deleted else ""
             if fault:
                 broker.warn(f"stays {queue.id}", f"Dead letters stay in {queue!r}: {fault}")
-                staying.keep(message, reason, broker.clock.now_ms)
+                retry.add(message, reason, broker.clock.now_ms)
                 return cost
-            staying.gone(message)
+            retry.gone(message)
         if letter is not None and letter.targets:
             # Copy and original in one call, so in one batch of the log: after a crash there is the one or the other.
             run = single_run(broker, letter.names, message, letter.octets, letter.attributes)
@@ -188,7 +188,7 @@ class DeadLetterQueue(BackgroundTask):
 
 def held(queue: "Queue") -> tuple[int, int]:
     """Return how many messages and octets have left the queue's levels and are its own still."""
-    return queue.vhost.broker.departures.held(queue) if queue.limits.at_least_once else (0, 0)
+    return queue.vhost.broker.dead_letters.held(queue) if queue.limits.at_least_once else (0, 0)
 
 
 def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
@@ -199,7 +199,7 @@ def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
     if queue.vhost.tracing and reason != "rejected":  # that one knows by whom
         queue.vhost.broker.traces.left(queue, entries, reason)
     if queue.limits.dead_letter_exchange is not None:
-        queue.vhost.broker.departures.add(queue, entries, reason)
+        queue.vhost.broker.dead_letters.add(queue, entries, reason)
         return
     for entry in entries:
         queue.forget(entry.run, entry.indexes)

@@ -30,17 +30,17 @@ def fills_window(entries: "Iterable[Entry]", halves: int = 2) -> int:
     return 0
 
 
-class Away:
+class EvictedSegment:
     """Messages of one queue whose contents are on disk: in a `page`, or in the log. `deliveries` as in Entry.
 
     Once `asked` for they stay as they are until they come as `found`, which may lack some, or all, of them; then they
     are in no page any more. While the page is written they are asked for, and found, as well.
     """
 
-    __slots__ = ("asked", "deliveries", "found", "page", "stretch")
+    __slots__ = ("asked", "deliveries", "found", "page", "seq_ranges")
 
-    def __init__(self, stretch: "SeqRanges", deliveries: int = 0, page: "Page | None" = None) -> None:
-        self.stretch = stretch
+    def __init__(self, seq_ranges: "SeqRanges", deliveries: int = 0, page: "Page | None" = None) -> None:
+        self.seq_ranges = seq_ranges
         self.deliveries = deliveries
         self.page = page
         self.asked = False
@@ -49,7 +49,7 @@ class Away:
     def spans(self) -> "Iterator[tuple[int, int]]":
         """Yield its seqs as ranges, first and last, as a log settles them. Sizes do not part them."""
         first = stop = 0
-        for start, count, _ in self.stretch.ranges():
+        for start, count, _ in self.seq_ranges.ranges():
             if start != stop:
                 if stop:
                     yield first, stop - 1
@@ -59,10 +59,10 @@ class Away:
             yield first, stop - 1
 
     def __repr__(self) -> str:
-        return f"Away({self.stretch}, deliveries {self.deliveries})"
+        return f"EvictedSegment({self.seq_ranges}, deliveries {self.deliveries})"
 
 
-class Behind:
+class Segments:
     """`parts` have been looked at: all that could be evicted is. `fresh` may go when the log has it. All ascend by seq.
 
     Paging looks at the parts from the tail to the head, and moves them to `paged`, whose seqs are between the others';
@@ -74,8 +74,8 @@ class Behind:
     __slots__ = ("ahead", "asked_ms", "fetching", "fresh", "low_seq", "paged", "parts")
 
     def __init__(self, fresh: "deque[Entry] | None" = None) -> None:
-        self.parts: deque[Entry | Away] = deque()
-        self.paged: deque[Entry | Away] = deque()
+        self.parts: deque[Entry | EvictedSegment] = deque()
+        self.paged: deque[Entry | EvictedSegment] = deque()
         self.fresh: deque[Entry] = deque() if fresh is None else fresh
         self.asked_ms: int | None = None
         self.ahead = 0
@@ -85,18 +85,18 @@ class Behind:
     def entries(self) -> "Iterator[Entry]":
         """Yield the entries whose contents are in memory."""
         for part in self.all_parts():
-            if not isinstance(part, Away):
+            if not isinstance(part, EvictedSegment):
                 yield part
             elif part.found:
                 yield from part.found
         yield from self.fresh
 
-    def all_parts(self) -> "Iterator[Entry | Away]":
+    def all_parts(self) -> "Iterator[Entry | EvictedSegment]":
         """Yield all but what is fresh."""
         return chain(self.parts, self.paged)
 
     @property
-    def youngest(self) -> "deque[Entry | Away]":
+    def youngest(self) -> "deque[Entry | EvictedSegment]":
         """Return the parts that what is fresh comes behind."""
         return self.paged or self.parts
 
@@ -111,7 +111,7 @@ class Behind:
         self.start_over()
         while self.parts and len(taken) < count:
             part = self.parts[0]
-            if not isinstance(part, Away):
+            if not isinstance(part, EvictedSegment):
                 taken.append(part)
             elif part.found is not None:
                 taken += part.found

@@ -57,10 +57,10 @@ def test_an_exchange_where_nothing_ever_waits_is_refused(operator):
 def test_while_a_start_reads_it_who_asks_is_told_to_wait(operator, peer, world, monkeypatch):
     declare(peer)
     (schedule,) = world.vhost.schedules
-    stretch = SeqRanges()
-    stretch.add(1, 7, 1)
+    seq_ranges = SeqRanges()
+    seq_ranges.add(1, 7, 1)
     monkeypatch.setattr(MemoryLog, "fetch", lambda *_: None)
-    schedule.restore([(0, False, stretch)], 1)
+    schedule.restore([(0, False, seq_ranges)], 1)
     with pytest.raises(Refused) as refused:
         operator.list("list_scheduled")
     text = "the schedule of exchange 'x' in vhost '/' is loading, 7 messages left; try again in a few seconds"

@@ -30,65 +30,65 @@ def message(index: int = 0, count: int = 1) -> Message:
 
 
 def test_nothing_is_due_that_was_not_tried(bench):
-    staying = Retry(bench.queue)
-    staying.count([Entry(run_of([b"xyz"] * 3), range(3))])
-    assert (0, 3, 9) == (len(staying), staying.messages, staying.octets)
-    assert not staying.is_due(bench.queue, 1 << 40)
+    retry = Retry(bench.queue)
+    retry.count([Entry(run_of([b"xyz"] * 3), range(3))])
+    assert (0, 3, 9) == (len(retry), retry.messages, retry.octets)
+    assert not retry.is_due(bench.queue, 1 << 40)
 
 
 def test_each_time_it_is_tried_later_until_something_goes_or_changes(bench):
-    staying, now_ms = Retry(bench.queue), 0
+    retry, now_ms = Retry(bench.queue), 0
     pauses = []
     for _ in range(8):
-        staying.keep(message(), "rejected", now_ms)
-        due = next(ms for ms in range(0, 10**6, 100) if staying.is_due(bench.queue, now_ms + ms))
+        retry.add(message(), "rejected", now_ms)
+        due = next(ms for ms in range(0, 10**6, 100) if retry.is_due(bench.queue, now_ms + ms))
         pauses.append(due)
         now_ms += due
-        assert 1 == len(staying.take(bench.queue))
+        assert 1 == len(retry.pop_tried(bench.queue))
     assert [RETRY_MS, 2_000, 4_000, 8_000, 16_000, *[RETRY_MS_MAX] * 3] == pauses
-    staying.gone(message())
-    staying.keep(message(), "rejected", now_ms)
-    assert staying.is_due(bench.queue, now_ms + RETRY_MS)
-    staying.take(bench.queue)
-    staying.keep(message(), "rejected", now_ms)
-    assert not staying.is_due(bench.queue, now_ms)
+    retry.gone(message())
+    retry.add(message(), "rejected", now_ms)
+    assert retry.is_due(bench.queue, now_ms + RETRY_MS)
+    retry.pop_tried(bench.queue)
+    retry.add(message(), "rejected", now_ms)
+    assert not retry.is_due(bench.queue, now_ms)
     bench.vhost.bump()
-    assert staying.is_due(bench.queue, now_ms)
+    assert retry.is_due(bench.queue, now_ms)
 
 
 def test_with_many_of_them_those_behind_are_not_tried_and_all_keep_their_order(bench):
-    staying = Retry(bench.queue)
+    retry = Retry(bench.queue)
     line = deque([(Entry(run_of([b"xyz"] * 100), range(50, 100)), "rejected")])
     for i in range(TRIED_MESSAGES):
-        assert not staying.stops(line)
-        staying.keep(message(i, 100), "rejected", 0)
-    assert staying.stops(line)
-    assert TRIED_MESSAGES + 50 == len(staying)
-    assert not staying.next_line()
-    again = staying.take(bench.queue)
+        assert not retry.stops(line)
+        retry.add(message(i, 100), "rejected", 0)
+    assert retry.stops(line)
+    assert TRIED_MESSAGES + 50 == len(retry)
+    assert not retry.next_line()
+    again = retry.pop_tried(bench.queue)
     assert [*range(TRIED_MESSAGES)] == [i for entry, _ in again for i in entry.indexes]
-    assert line is staying.next_line()  # as it was: a million of them are not copied at each trial
-    assert 0 == len(staying)
+    assert line is retry.next_line()  # as it was: a million of them are not copied at each trial
+    assert 0 == len(retry)
 
 
 def test_what_is_tried_again_stays_in_front_of_those_behind(bench):
-    staying = Retry(bench.queue)
+    retry = Retry(bench.queue)
     run = run_of([b"xyz"] * 100)
     for i in range(TRIED_MESSAGES - 1):
-        staying.keep(message(i, 100), "rejected", 0)
-    staying.behind.append((Entry(run, range(50, 100)), "rejected"))
-    staying.keep(message(TRIED_MESSAGES - 1, 100), "rejected", 0)
-    assert staying.stops(deque([(Entry(run, range(40, 41)), "rejected"), (Entry(run, range(41, 42)), "rejected")]))
-    assert [40, 41, *range(50, 100)] == [i for entry, _ in staying.behind for i in entry.indexes]
+        retry.add(message(i, 100), "rejected", 0)
+    retry.untried.append((Entry(run, range(50, 100)), "rejected"))
+    retry.add(message(TRIED_MESSAGES - 1, 100), "rejected", 0)
+    assert retry.stops(deque([(Entry(run, range(40, 41)), "rejected"), (Entry(run, range(41, 42)), "rejected")]))
+    assert [40, 41, *range(50, 100)] == [i for entry, _ in retry.untried for i in entry.indexes]
 
 
 def test_very_many_are_a_crowd(bench):
-    staying = Retry(bench.queue)
+    retry = Retry(bench.queue)
     run = run_of([b"x"])
-    staying.count([Entry(run, range(1))] * CROWD_MESSAGES)
-    assert not staying.crowded
-    staying.count([Entry(run, range(1))])
-    assert staying.crowded
+    retry.count([Entry(run, range(1))] * CROWD_MESSAGES)
+    assert not retry.crowded
+    retry.count([Entry(run, range(1))])
+    assert retry.crowded
 
 
 def test_what_stands_in_the_way(bench):

@@ -46,15 +46,15 @@ def benches() -> tuple[Bench, Bench]:
 def test_nothing_is_routed_before_its_turn(benches):
     bench, dead = benches
     bench.publish(b"a", b"b", b"c")
-    assert (1, []) == (len(bench.broker.departures), dead.bodies())
+    assert (1, []) == (len(bench.broker.dead_letters), dead.bodies())
     bench.turn()
-    assert (0, [b"a"]) == (len(bench.broker.departures), dead.bodies())
+    assert (0, [b"a"]) == (len(bench.broker.dead_letters), dead.bodies())
 
 
 def test_one_turn_routes_a_share_of_many(benches):
     bench, dead = benches
     bench.flood(5_002)
-    assert 5_000 == len(bench.broker.departures)
+    assert 5_000 == len(bench.broker.dead_letters)
     bench.broker.pump()
     assert 0 < len(dead.ready()) <= TURN_COST
     bench.turn()
@@ -83,7 +83,7 @@ def test_a_letter_takes_a_new_seq_and_time(benches):
 def test_a_queue_without_an_exchange_for_them_just_loses_them():
     bench = Bench(x_max_length=2)
     bench.flood(5)
-    assert ([4, 5], 0) == (bench.ready(), len(bench.broker.departures))
+    assert ([4, 5], 0) == (bench.ready(), len(bench.broker.dead_letters))
 
 
 def test_a_queue_deleted_meanwhile_still_sends_its_letters(benches):
@@ -99,7 +99,7 @@ def test_a_target_deleted_meanwhile_gets_none(benches):
     bench.flood(5)
     bench.vhost.delete_queue(dead.queue)
     bench.turn()
-    assert (0, 0) == (dead.queue.messages, len(bench.broker.departures))
+    assert (0, 0) == (dead.queue.messages, len(bench.broker.dead_letters))
 
 
 def test_bindings_of_the_moment_count_for_each_letter():
@@ -250,7 +250,7 @@ def test_a_letter_that_fails_does_not_stop_those_behind_it(monkeypatch):
             dead.broker.pump()
         except ZeroDivisionError:
             continue
-    assert ([b"a", b"b"], 0) == (dead.bodies(), len(dead.broker.departures))
+    assert ([b"a", b"b"], 0) == (dead.bodies(), len(dead.broker.dead_letters))
 
 
 @pytest.mark.parametrize(("found", "expected"), [((1 << 63) - 1, (1 << 63) - 1), (-5, -4), ("7", 1), (None, 1)])

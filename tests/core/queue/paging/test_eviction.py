@@ -1,7 +1,7 @@
 """Contents that leave the memory and come back: when, how much, and what happens meanwhile."""
 
 import pytest
-from core.disk_log import PERSISTENT, DiskBench, away_seqs, on_disk, parts_of, shrink
+from core.disk_log import PERSISTENT, DiskBench, evicted_seqs, on_disk, parts_of, shrink
 from readers import seqs
 
 from pybroker.core.queue import queue
@@ -32,8 +32,8 @@ def test_a_window_stays_and_what_lies_behind_it_goes():
     bench.fill(eviction.RESIDENT_MESSAGES + 100)
     queue = bench.queue
     assert WINDOW_MESSAGES == queue.messages_ready - queue.backlog.messages_evicted
-    assert list(range(WINDOW_MESSAGES + 1, eviction.RESIDENT_MESSAGES + 101)) == away_seqs(bench)
-    assert (1, 1) == (len(parts_of(bench)), len(parts_of(bench)[0].stretch))
+    assert list(range(WINDOW_MESSAGES + 1, eviction.RESIDENT_MESSAGES + 101)) == evicted_seqs(bench)
+    assert (1, 1) == (len(parts_of(bench)), len(parts_of(bench)[0].seq_ranges))
     assert queue.backlog.octets_ready == queue.messages_ready
 
 
@@ -47,7 +47,7 @@ def test_large_bodies_go_by_their_octets():
 def test_a_small_backlog_stays():
     bench = DiskBench()
     bench.fill(eviction.RESIDENT_MESSAGES)
-    assert (0, None) == (bench.queue.backlog.messages_evicted, bench.queue.backlog.levels[0].behind)
+    assert (0, None) == (bench.queue.backlog.messages_evicted, bench.queue.backlog.levels[0].segments)
 
 
 def test_nothing_goes_before_the_log_has_it_and_everything_when_it_does(small):
@@ -70,7 +70,7 @@ def test_nothing_goes_from_a_queue_that_is_not_durable_nor_without_a_disk(small)
     bench.log.safe_seq = 0
     for _ in range(20):
         bench.publish(b"x")
-    assert bench.queue.backlog.levels[0].behind is None
+    assert bench.queue.backlog.levels[0].segments is None
 
 
 def test_transient_messages_stay_between_those_that_go(small):
@@ -80,8 +80,8 @@ def test_transient_messages_stay_between_those_that_go(small):
         bench.fill(1, attributes=PLAIN_ATTRIBUTES)
     bench.fill(9)
     reader = bench.reader()
-    assert {4, 8, 12, 16, 20}.isdisjoint(away_seqs(bench))
-    assert len(away_seqs(bench)) > 10
+    assert {4, 8, 12, 16, 20}.isdisjoint(evicted_seqs(bench))
+    assert len(evicted_seqs(bench)) > 10
     bench.settle_down()
     assert list(range(1, 30)) == reader.seqs
 
@@ -102,12 +102,12 @@ def test_messages_of_different_sizes_are_counted_to_the_octet(small):
 
 
 def test_those_of_one_size_are_one_element_and_those_of_any_one_each():
-    stretch = eviction.SeqRanges()
-    eviction._add_sizes(stretch, 1, [5] * 900 + [6] * 100)
-    assert 2 == len(stretch)
-    eviction._add_sizes(stretch, 1_001, [7, 8, 8, 9])
+    seq_ranges = eviction.SeqRanges()
+    eviction._add_sizes(seq_ranges, 1, [5] * 900 + [6] * 100)
+    assert 2 == len(seq_ranges)
+    eviction._add_sizes(seq_ranges, 1_001, [7, 8, 8, 9])
     assert [(1, 900, 5), (901, 100, 6), (1001, 1, 7), (1002, 1, 8), (1003, 1, 8), (1004, 1, 9)] == list(
-        stretch.ranges()
+        seq_ranges.ranges()
     )
 
 
@@ -119,7 +119,7 @@ def test_what_came_back_and_goes_again_keeps_its_deliveries(small):
     reader.channel.give_back(reader.channel.unacked.take_up_to(0) or [], requeue=True)
     # Returned ones stay; what is published then goes.
     bench.fill(9)
-    assert min(away_seqs(bench)) > 30
+    assert min(evicted_seqs(bench)) > 30
     assert 30 == len(seqs(bench.queue.backlog.levels[0].returned))
 
 
@@ -132,7 +132,7 @@ def test_no_level_is_measured_again_and_again_for_nothing(handy):
     level = bench.queue.backlog.levels[0]
     measured_at = level.tried_at
     bench.fill(5, attributes=urgent)
-    assert (measured_at, None) == (level.tried_at, level.behind)
+    assert (measured_at, None) == (level.tried_at, level.segments)
 
 
 # -- and comes back ---------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_a_consumer_gets_everything_in_order(small):
     reader = bench.reader()
     bench.settle_down()
     assert list(range(1, 51)) == reader.seqs
-    assert (0, None, 0) == (bench.queue.messages_ready, bench.queue.backlog.levels[0].behind, len(bench.log.fetches))
+    assert (0, None, 0) == (bench.queue.messages_ready, bench.queue.backlog.levels[0].segments, len(bench.log.fetches))
     assert bench.queue.backlog.levels[0].tail is bench.queue.backlog.levels[0].ready
 
 
@@ -307,7 +307,7 @@ def test_f32_dead_letters_are_read_first(small):
     assert set(range(29, 41)) == bench.log.live[bench.queue.id]
 
 
-def test_f32_messages_expire_although_they_are_away(small):
+def test_f32_messages_expire_although_they_are_evicted(small):
     bench = DiskBench(x_message_ttl=100)
     bench.fill(30)
     bench.advance(50)
@@ -330,7 +330,7 @@ def test_a_backlog_that_dies_is_not_in_memory_all_at_once(handy, arguments):
     bench.queue.wait_for_head(lambda: told.append(1)) or bench.broker.clock.advance(100)
     while bench.log.answer() or bench.broker.turn.queues:
         bench.broker.pump()
-        most = max(most, len(bench.broker.departures))
+        most = max(most, len(bench.broker.dead_letters))
     gone = bench.queue.dropped + bench.queue.expired
     assert (gone, 3_000 - gone, [1]) == (gone, bench.queue.messages_ready, told)
     assert gone == (2_500 if "x_max_length" in arguments else 3_000)
@@ -340,7 +340,7 @@ def test_a_backlog_that_dies_is_not_in_memory_all_at_once(handy, arguments):
 def test_what_cannot_be_read_is_missed_counted_told_and_not_settled(small, caplog):
     bench = DiskBench()
     bench.fill(20, size=3)
-    lost = away_seqs(bench)[2:11:2]
+    lost = evicted_seqs(bench)[2:11:2]
     bench.log.unreadable = set(lost)
     reader = bench.reader()
     bench.settle_down()
@@ -354,7 +354,7 @@ def test_what_cannot_be_read_is_missed_counted_told_and_not_settled(small, caplo
 def test_when_nothing_can_be_read_the_queue_comes_to_its_end(small):
     bench = DiskBench()
     bench.fill(20)
-    bench.log.unreadable = set(away_seqs(bench))
+    bench.log.unreadable = set(evicted_seqs(bench))
     reader = bench.reader()
     bench.settle_down()
     assert ([1, 2], 18, 0) == (reader.seqs, bench.queue.unreadable, bench.queue.messages_ready)

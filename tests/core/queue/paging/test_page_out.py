@@ -10,7 +10,7 @@ from topology import queue as make_queue
 
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.queue.paging import page_out as leaving_module
-from pybroker.core.queue.paging.page_out import Leaving
+from pybroker.core.queue.paging.page_out import PageOut
 from pybroker.run import PLAIN_ATTRIBUTES, RunAttributes
 
 
@@ -56,7 +56,7 @@ def test_persistent_messages_of_a_transient_queue_are_paged_those_of_a_durable_o
     assert all(batch.run.attributes == PERSISTENT for batch in reader.channel.unacked)
 
 
-def test_what_is_taken_while_its_page_is_written_is_not_away(small):
+def test_what_is_taken_while_its_page_is_written_is_not_evicted(small):
     bench = PagedBench(durable=False)
     bench.fill(30, attributes=PLAIN_ATTRIBUTES)
     bench.pages.hold = True
@@ -116,13 +116,13 @@ def test_a_page_that_cannot_be_written_takes_nothing_back_that_was_purged_meanwh
     bench.log.complete(bench.broker)
     bench.pages.hold = True
     bench.page()
-    behind = bench.queue.backlog.levels[0].behind
-    assert behind.parts
-    assert any(away.page is None for away in behind.paged)
+    segments = bench.queue.backlog.levels[0].segments
+    assert segments.parts
+    assert any(away.page is None for away in segments.paged)
     bench.queue.purge()
     bench.broker.pump()
-    assert not behind.parts
-    assert behind.paged
+    assert not segments.parts
+    assert segments.paged
     bench.pages.disk.fail_next("write_at", errno.ENOSPC)
     bench.pages.worker.step()
     bench.rest()
@@ -167,9 +167,9 @@ def test_a_message_that_cannot_be_read_is_counted_and_the_others_come(small):
 
 def leave(bench, queue) -> None:
     """Let all that can leave a queue in one go."""
-    leaving = Leaving(queue, 1 << 30, bench.pages.log)
-    leaving.gather()
-    bench.pages.log.commit(leaving.written)
+    page_out = PageOut(queue, 1 << 30, bench.pages.log)
+    page_out.gather()
+    bench.pages.log.commit(page_out.written)
     bench.rest()
 
 

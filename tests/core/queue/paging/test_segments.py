@@ -3,7 +3,7 @@
 import pytest
 from readers import run_of, seqs
 
-from pybroker.core.queue.paging.segments import WINDOW_MESSAGES, WINDOW_OCTETS, Away, Behind, fills_window
+from pybroker.core.queue.paging.segments import WINDOW_MESSAGES, WINDOW_OCTETS, EvictedSegment, Segments, fills_window
 from pybroker.run import Entry
 from pybroker.seq_ranges import SeqRanges
 
@@ -12,7 +12,7 @@ def entry(first: int, count: int = 1, size: int = 1) -> Entry:
     return Entry(run_of([b"x" * size] * count, first), range(count))
 
 
-def stretch(*ranges: tuple[int, int, int]) -> SeqRanges:
+def seq_ranges(*ranges: tuple[int, int, int]) -> SeqRanges:
     made = SeqRanges()
     for first, count, size in ranges:
         made.add(first, count, size)
@@ -35,43 +35,43 @@ def test_a_window_is_so_many_messages_or_so_many_octets(entries, halves, expecte
     assert expected == fills_window(entries, halves)
 
 
-def test_what_leads_and_is_in_memory_is_taken_until_the_first_that_is_away():
-    behind = Behind()
-    came, missing = Away(stretch((2, 3, 1))), Away(stretch((9, 1, 1)))
+def test_what_leads_and_is_in_memory_is_taken_until_the_first_evicted_one():
+    segments = Segments()
+    came, missing = EvictedSegment(seq_ranges((2, 3, 1))), EvictedSegment(seq_ranges((9, 1, 1)))
     came.found = [entry(2), entry(4)]
-    behind.parts.extend([entry(1), came, missing, entry(10)])
-    behind.fresh.append(entry(11))
-    assert [1, 2, 4, 10, 11] == seqs(behind.entries())
-    assert [1, 2, 4] == seqs(behind.take_front(9))
-    assert [] == behind.take_front(9)
-    assert [missing, 10] == [part if part is missing else part.first_seq for part in behind.parts]
+    segments.parts.extend([entry(1), came, missing, entry(10)])
+    segments.fresh.append(entry(11))
+    assert [1, 2, 4, 10, 11] == seqs(segments.entries())
+    assert [1, 2, 4] == seqs(segments.take_front(9))
+    assert [] == segments.take_front(9)
+    assert [missing, 10] == [part if part is missing else part.first_seq for part in segments.parts]
 
 
 def test_not_much_more_is_taken_than_was_asked_for():
-    behind = Behind()
-    behind.parts.extend([entry(seq) for seq in range(1, 9)])
-    assert [1, 2, 3] == seqs(behind.take_front(3))
+    segments = Segments()
+    segments.parts.extend([entry(seq) for seq in range(1, 9)])
+    assert [1, 2, 3] == seqs(segments.take_front(3))
 
 
 def test_the_mark_is_half_a_window_before_the_end_or_two_where_it_goes_fast():
-    behind = Behind()
+    segments = Segments()
     ready = [entry(1 + 512 * i, 512) for i in range(20)]
-    behind.mark_low(ready)
-    assert ready[18].first_seq == behind.low_seq
-    behind.ahead = 1
-    behind.mark_low(ready)
-    assert ready[12].first_seq == behind.low_seq
+    segments.mark_low(ready)
+    assert ready[18].first_seq == segments.low_seq
+    segments.ahead = 1
+    segments.mark_low(ready)
+    assert ready[12].first_seq == segments.low_seq
 
 
 def test_a_window_that_is_not_full_is_low_at_once():
-    behind = Behind()
-    behind.mark_low([entry(7, 3), entry(10)])
-    assert 7 == behind.low_seq
-    behind.mark_low([])
-    assert 0 == behind.low_seq
+    segments = Segments()
+    segments.mark_low([entry(7, 3), entry(10)])
+    assert 7 == segments.low_seq
+    segments.mark_low([])
+    assert 0 == segments.low_seq
 
 
 def test_spans_are_seqs_without_a_gap_whatever_the_sizes():
-    assert [] == list(Away(SeqRanges()).spans())
-    found = Away(stretch((1, 2, 5), (3, 1, 9), (5, 1, 5), (6, 4, 1), (20, 1, 1))).spans()
+    assert [] == list(EvictedSegment(SeqRanges()).spans())
+    found = EvictedSegment(seq_ranges((1, 2, 5), (3, 1, 9), (5, 1, 5), (6, 4, 1), (20, 1, 1))).spans()
     assert [(1, 3), (5, 9), (20, 20)] == list(found)

@@ -11,7 +11,7 @@ from fakes import World
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
-from pybroker.core.queue.paging.segments import Away
+from pybroker.core.queue.paging.segments import EvictedSegment
 
 LIMITS = st.one_of(
     st.builds(Limits, priority_max=st.sampled_from([0, 0, 3]), single_active=st.booleans()),
@@ -44,7 +44,7 @@ class DiskWorld(World):
             super().run()
 
 
-class AwayMachine(QueueMachine):
+class EvictionMachine(QueueMachine):
     """The same stories."""
 
     durable = True
@@ -79,27 +79,27 @@ class AwayMachine(QueueMachine):
             self.publish(count, padding, priority, None, at_once)
 
     @invariant()
-    def what_is_away_is_counted(self):
+    def what_is_evicted_is_counted(self):
         if not hasattr(self, "queue"):
             return
         count = octets = 0
         for level in self.queue.backlog.levels:
             before = 0
-            for part in level.behind.all_parts() if level.behind is not None else ():
-                if isinstance(part, Away):
+            for part in level.segments.all_parts() if level.segments is not None else ():
+                if isinstance(part, EvictedSegment):
                     if part.found is None:
-                        count += part.stretch.count
-                        octets += part.stretch.octets
-                    assert part.stretch.count
-                    first, last = part.stretch.first_seq, part.stretch.last_seq
+                        count += part.seq_ranges.count
+                        octets += part.seq_ranges.octets
+                    assert part.seq_ranges.count
+                    first, last = part.seq_ranges.first_seq, part.seq_ranges.last_seq
                 else:
                     first, last = part.first_seq, part.last_seq
                 assert before < first
                 before = last
             assert level.count >= 0
-            assert level.tail is (level.ready if level.behind is None else level.behind.fresh)
+            assert level.tail is (level.ready if level.segments is None else level.segments.fresh)
             # Without a head the first ones are away.
-            assert level.ready or level.returned or level.behind is None or level.behind.parts[0].found is None
+            assert level.ready or level.returned or level.segments is None or level.segments.parts[0].found is None
         assert (count, octets) == (self.queue.backlog.messages_evicted, self.queue.backlog.octets_evicted)
 
     @invariant()
@@ -114,7 +114,7 @@ class AwayMachine(QueueMachine):
 
     def teardown(self):
         if hasattr(self, "world"):
-            AwayMachine.seen += self.world.broker.log.asked
+            EvictionMachine.seen += self.world.broker.log.asked
 
 
 # Chance may have it that a round of stories sends too little away to prove something.
@@ -126,16 +126,16 @@ def small(monkeypatch):
     shrink(monkeypatch)
 
 
-def test_a_queue_whose_contents_are_away_does_what_a_list_of_messages_would():
-    AwayMachine.seen = 0
+def test_a_queue_whose_contents_are_evicted_does_what_a_list_of_messages_would():
+    EvictionMachine.seen = 0
     for _ in range(ROUNDS_MAX):
-        run_state_machine_as_test(AwayMachine, settings=settings(QUICK, max_examples=25))
-        if AwayMachine.seen > 50:
+        run_state_machine_as_test(EvictionMachine, settings=settings(QUICK, max_examples=25))
+        if EvictionMachine.seen > 50:
             return
-    pytest.fail(f"the stories had only {AwayMachine.seen} messages read back: they prove little")
+    pytest.fail(f"the stories had only {EvictionMachine.seen} messages read back: they prove little")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
-def test_a_queue_whose_contents_are_away_does_the_same_in_two_thousand_stories():
-    run_state_machine_as_test(AwayMachine, settings=settings(QUICK, max_examples=2_000, stateful_step_count=50))
+def test_a_queue_whose_contents_are_evicted_does_the_same_in_two_thousand_stories():
+    run_state_machine_as_test(EvictionMachine, settings=settings(QUICK, max_examples=2_000, stateful_step_count=50))

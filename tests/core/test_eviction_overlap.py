@@ -1,7 +1,7 @@
 """Contents are read back while everything else goes on: the story of a queue whose disk takes as long as it likes."""
 
 import pytest
-from core.disk_log import DiskBench, away_seqs, shrink
+from core.disk_log import DiskBench, evicted_seqs, shrink
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -124,7 +124,7 @@ class OverlapMachine(RuleBasedStateMachine):
 
     @rule(data=st.data(), really=st.sampled_from([False, False, False, True]))
     def lose(self, data, really):
-        found = away_seqs(self.bench)
+        found = evicted_seqs(self.bench)
         if found and really:
             self.bench.log.unreadable.add(data.draw(st.sampled_from(found)))
 
@@ -134,7 +134,7 @@ class OverlapMachine(RuleBasedStateMachine):
             return
         queue = self.bench.queue
         resident = [entry for level in queue.backlog.levels for entry in level]
-        found = away_seqs(self.bench)
+        found = evicted_seqs(self.bench)
         assert queue.backlog.messages_evicted == len(found)
         assert (
             queue.messages_ready
@@ -146,11 +146,11 @@ class OverlapMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_log_has_what_is_anywhere(self):
-        if not hasattr(self, "bench") or len(self.bench.broker.remains) or len(self.bench.broker.departures):
+        if not hasattr(self, "bench") or len(self.bench.broker.remains) or len(self.bench.broker.dead_letters):
             return
         held = [entry for level in self.bench.queue.backlog.levels for entry in level]
         held += [batch for reader in self.readers + self.gone for batch in reader.channel.unacked]
-        expected = {*seqs([one for one in held if one.run.attributes.persistent]), *away_seqs(self.bench)}
+        expected = {*seqs([one for one in held if one.run.attributes.persistent]), *evicted_seqs(self.bench)}
         live = self.bench.log.live[self.bench.queue.id]
         assert expected <= live <= expected | self.bench.log.unreadable
 
