@@ -11,13 +11,12 @@ import select
 import socket
 import stat
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 from gevent import socket as gsocket
-from gevent.pool import Group
 
 from pybroker import descriptors
 from pybroker.control import codec, commands
@@ -62,7 +61,7 @@ class ControlServer:
         self.path = Path(path)
         self._executor = Executor(broker, controller, gevent.sleep)
         self._callers = Callers()
-        self._greenlets = Group()
+        self._greenlets: set[gevent.Greenlet] = set()
         self._listener: Any = None
         self._reserve = descriptors.Reserve(DESCRIPTORS_KEPT)
         self._inode = 0
@@ -74,7 +73,7 @@ class ControlServer:
         self._reserve.fill()
         for name in commands.IN_NEED:
             commands.load(name)
-        self._greenlets.spawn(self._accept, self._listener)
+        self._spawn(self._accept, self._listener)
 
     def stop(self) -> None:
         """Stop listening, let go of the callers, remove the socket's file if it is still ours."""
@@ -91,6 +90,11 @@ class ControlServer:
                 self.path.unlink()
         except OSError:
             log.debug("the control socket %s was removed by another process", self.path)
+
+    def _spawn(self, life: Callable[..., None], argument: Any) -> None:
+        greenlet = gevent.spawn(life, argument)
+        self._greenlets.add(greenlet)
+        greenlet.rawlink(self._greenlets.discard)
 
     # -- who is let in ------------------------------------------------------------------------------------------------
 
@@ -114,7 +118,7 @@ class ControlServer:
                 self._reserve.release()  # for what the command opens
             caller = Caller(peer, _now_s())
             self._callers.add(caller)
-            self._greenlets.spawn(self._serve, caller)
+            self._spawn(self._serve, caller)
 
     def _displace(self) -> bool:
         """Let go of the caller that was idle longest; return whether there was one."""

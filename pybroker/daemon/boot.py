@@ -7,7 +7,6 @@ import logging
 import os
 import platform
 import resource
-import shutil
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -53,6 +52,7 @@ def boot(config: Config) -> Daemon:
         for warning in config.warnings:
             log.warning(warning)  # an argument would be cut off: two places in a file are long
         total_memory.announce(config.settings.watermarks)
+        gevent.config.format_context = "builtins.repr"  # never called; gevent's own choice loads pprint
         gevent.get_hub().print_exception = _log_failure
         daemon = Daemon(config, folder, log_, Notifier())
         daemon.start()
@@ -112,12 +112,18 @@ def describe_codec() -> str:
 
 def _ctl_command(config: Config) -> str:
     """Return how pybrokerctl is called from here: by its path if PATH lacks it, with the socket unless it is found."""
-    beside = str(Path(sys.argv[0]).resolve().parent / "pybrokerctl")
-    ctl = "pybrokerctl" if shutil.which("pybrokerctl") else shutil.which(beside) or "pybrokerctl"
+    beside = Path(sys.argv[0]).resolve().parent / "pybrokerctl"
+    # Not shutil.which: shutil brings two compressors, half a megabyte.
+    on_path = any(_is_program(Path(folder, "pybrokerctl")) for folder in os.get_exec_path())
+    ctl = str(beside) if not on_path and _is_program(beside) else "pybrokerctl"
     assert config.control_socket is not None
     if config.control_socket.parent not in {paths.runtime_dir(), paths.SYSTEM_RUNTIME_DIR}:
         ctl += f" --socket {config.control_socket}"
     return ctl
+
+
+def _is_program(path: Path) -> bool:
+    return os.access(path, os.X_OK) and path.is_file()
 
 
 def _make_runtime_folder(config: Config) -> None:

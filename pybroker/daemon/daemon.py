@@ -132,6 +132,7 @@ class Daemon:
         if self.telemetry is not None:
             self._greenlets.append(gevent.spawn(self.telemetry.run))
         garbage.begin()
+        self.allocator.trim()  # of what only the start needed
         log.info("Server startup complete; 0 plugins started.")
         self.notifier.ready(f"serving as {self.config.settings.node_name}")
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # RabbitMQ waits as long for a peer to close its socket (rabbit_reader.erl, CLOSING_TIMEOUT).
 DEADLINE_MS: Final = 30_000
 TICK_S: Final = 1.0
-# Input is read into one buffer and forgotten.
+# Input is read this much at a time, and forgotten.
 BUFFER_OCTETS: Final = 65_536
 
 
@@ -26,7 +26,6 @@ class Draining:
     def __init__(self, loop: Any, clock: "Clock") -> None:
         self._clock = clock
         self._due: dict[Transport, int] = {}
-        self._buffer = bytearray(BUFFER_OCTETS)
         self._timer: Any = loop.timer(TICK_S, TICK_S)
 
     def __len__(self) -> int:
@@ -49,7 +48,7 @@ class Draining:
 
     def _on_readable(self, transport: "Transport") -> None:
         try:
-            if transport.discard(self._buffer):
+            if transport.discard(bytearray(BUFFER_OCTETS)):
                 return
         except BlockingIOError:
             return

@@ -119,8 +119,9 @@ class Listener:
 
 def tcp_socket(host: str, port: int, backlog: int = BACKLOG) -> socket.socket:
     """Return a listening TCP socket. Raises OSError."""
+    # As octets: a text is looked up in tables of international names, which stay in memory.
     family, kind, protocol, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
+        host.encode(), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
     )[0]
     sock = socket.socket(family, kind, protocol)
     try:

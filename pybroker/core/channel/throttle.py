@@ -26,7 +26,6 @@ class AlarmCause(ThrottleCause):
         return " & ".join(self.resources)
 
 
-@dataclass(frozen=True, slots=True)
 class JournalCause(ThrottleCause):
     """Octets that were published and are not on disk yet."""
 
@@ -36,7 +35,6 @@ class JournalCause(ThrottleCause):
         return self.kind
 
 
-@dataclass(frozen=True, slots=True)
 class PeerCause(ThrottleCause):
     """Replies that the peer does not read."""
 
