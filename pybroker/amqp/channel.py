@@ -300,9 +300,10 @@ class AmqpChannel(ChannelState):
                 raise PreconditionFailed(f"unknown delivery tag {first}")
             return
         while first <= last:
+            outstanding = self.unacked.count
             taken = self.unacked.take_range(first, last)
+            first += outstanding - self.unacked.count
             self._settle(taken)
-            first += sum(len(batch.indexes) for batch in taken)
             if first <= last:
                 if not self.late(first, first):
                     raise PreconditionFailed(f"unknown delivery tag {first}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.amqp.channel import PUBLISH, AmqpChannel
 from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import WORK_MAX, publish_event, share
-from pybroker.amqp.states import END, ENDING, State, accepts, after
+from pybroker.amqp.states import END, ENDING, HEADER, RUNNING, accepts, after
 from pybroker.core.auth.quota import check_channel
 from pybroker.core.topology.removal import StillLeavingError
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
@@ -81,7 +81,7 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
     frames are still understood: the peer's connection.close-ok.
     """
     end = len(data)
-    if session.state is State.HEADER:
+    if session.state is HEADER:
         if end < 8:
             if not any(header.startswith(data) for header in frame.PROTOCOL_HEADERS):
                 _refuse_header(session)
@@ -98,7 +98,7 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
     if session.events:
         _apply_all(session)
     while position < end and not session.finished and not session.input_pending:
-        if not session.assembling and session.state is State.RUNNING:
+        if not session.assembling and session.state is RUNNING:
             position = scan(data, position, session.routes, session.scan_octets_max, message_max, session.events)
             if session.events:
                 session.whole_at = session.recv_octets - (end - position)
@@ -203,7 +203,7 @@ def _receive_frame(session: "AmqpSession", kind: int, number: int, payload: byte
             raise frame.unexpected_frame(kind, payload)
         _connection_method(session, payload)
         return
-    if session.state is not State.RUNNING:
+    if session.state is not RUNNING:
         if session.state in ENDING:
             return
         raise frame.unexpected_frame(kind, payload)

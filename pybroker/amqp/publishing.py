@@ -139,17 +139,17 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
                 if index:
                     publish(channel, route, contents.part(0, index))
                 raise
-    n = len(contents.contents)
+    n, queues = len(contents.contents), route.queues
+    width = len(queues)
+    out = n * width
     receipt, channel.receipt = channel.receipt or Receipt(), None
-    queues = route.queues
-    out = n * (width := len(queues))
     session.work += width
     if (
         route.dynamic
         or route.immediate
         or attributes.wants & (WANTS_CC | WANTS_REPLY_TO)
         or route.to_reply is not None
-        or (n > 1 and len(queues) > WIDE_QUEUES and _is_slow(queues, attributes))
+        or (width > WIDE_QUEUES and n > 1 and _is_slow(queues, attributes))
     ):
         n, out = _publish_each(channel, route, contents, receipt, patient=patient)
     elif not queues:

@@ -26,6 +26,10 @@ class State(StrEnum):
     CLOSED = "closed"
 
 
+# For those who ask with each read: an attribute of an enumeration is looked up by a call.
+HEADER: Final = State.HEADER
+RUNNING: Final = State.RUNNING
+
 # Not methods.
 PROTOCOL_HEADER: Final = "protocol header"
 LOGIN_VERDICT: Final = "login verdict"

@@ -48,7 +48,8 @@ class Connection:
         if turn.readers > turn.sharers:
             turn.share(turn.readers)
         try:
-            data = transport.receive(min(session.read_octets, turn.large_octets) or turn.read_octets)
+            wanted = session.read_octets
+            data = transport.receive(min(wanted, turn.large_octets) if wanted else turn.read_octets)
         except BlockingIOError:
             return False
         except OSError as error:

@@ -6,6 +6,7 @@ wait for the next event.
 
 import logging
 from collections import deque
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
@@ -33,6 +34,16 @@ ENDS_MAX: Final = 32
 ROUNDS_MAX: Final = 4
 
 log = logging.getLogger("pybroker")
+
+
+@lru_cache(1_024)  # asked whenever their number changes, which may be in each turn
+def _share(readers: int) -> tuple[int, int, int]:
+    """Return the octets that one of so many may read in a turn, those amid a large body, and its milliseconds."""
+    return (
+        min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers)),
+        max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers),
+        max(1, RECEIVE_MS // readers),
+    )
 
 
 class LoopCycle(Turn):
@@ -111,19 +122,11 @@ class LoopCycle(Turn):
 
     def run(self) -> None:
         """End the turn. Even if it fails there is a next one: otherwise no peer would be answered any more."""
-        try:
-            self._run()
-        finally:
-            self.woken = bool(self.queues or self.sessions)
-            if self.woken:
-                self._come_back()
-            self.set_timer()
-
-    def _run(self) -> None:
         broker = self.broker
         assert broker is not None
-        self.clock.refresh()
-        started_ms = self.clock.now_ms
+        clock = self.clock
+        clock.refresh()
+        started_ms = clock.now_ms
         readers = self.readers
         self._ended = 0
         if readers:
@@ -131,33 +134,37 @@ class LoopCycle(Turn):
                 self.share(readers)
             self.readers = 0
         self.woken = True  # what follows needs no call back to be asked for
-        # Before the deliveries: the disk works while they are made.
-        broker.log.turn_ended()
-        # Confirms before deliveries: who waits for one goes on while these are made.
-        if self.sessions:
-            self._flush()
-        for _ in range(ROUNDS_MAX if self.queues else 0):
-            try:
-                broker.pump()
-            except Exception:
-                # A bug in one queue must not end the loop: the others, and the log, go on.
-                log.exception("internal error in delivering")
+        try:
+            # Before the deliveries: the disk works while they are made.
+            broker.log.turn_ended()
+            # Confirms before deliveries: who waits for one goes on while these are made.
             if self.sessions:
                 self._flush()
-            if not self.queues:
-                break
-            self.clock.refresh()
-            if self.clock.now_ms - started_ms >= PUMP_MS:
-                break
-        if self._held:
-            self._release()
+            for _ in range(ROUNDS_MAX if self.queues else 0):
+                try:
+                    broker.pump()
+                except Exception:
+                    # A bug in one queue must not end the loop: the others, and the log, go on.
+                    log.exception("internal error in delivering")
+                if self.sessions:
+                    self._flush()
+                if not self.queues:
+                    break
+                clock.refresh()
+                if clock.now_ms - started_ms >= PUMP_MS:
+                    break
+            if self._held:
+                self._release()
+        finally:
+            self.woken = bool(self.queues or self.sessions)
+            if self.woken:
+                self._come_back()
+            self.set_timer()
 
     def share(self, readers: int) -> None:
         """Give each of so many connections an equal share of a turn."""
         self.sharers = readers
-        self.read_octets = min(READ_OCTETS_MAX, max(READ_OCTETS_MIN, TURN_READ_OCTETS // readers))
-        self.large_octets = max(READ_OCTETS_MAX, LARGE_READ_OCTETS // readers)
-        self.receive_ms = max(1, RECEIVE_MS // readers)
+        self.read_octets, self.large_octets, self.receive_ms = _share(readers)
 
     def _come_back(self) -> None:
         """Go on with what is left, when the sockets have had their turn: gevent runs fifty call backs before that."""

@@ -117,14 +117,12 @@ class Backlog:
     ) -> tuple[list[Entry], int, int]:
         """Remove what leads a level: up to so many messages and entries, until these have so many octets with frames.
 
-        They are unacknowledged then, or gone where `no_ack`. Return them, how many messages these are, and how many of
-        those were delivered before.
+        At least one entry, which there is, goes. They are unacknowledged then, or gone where `no_ack`. Return them, how
+        many messages these are, and how many of those were delivered before.
         """
         count = redelivered = octets = frames = 0
         entries: list[Entry] = []
-        while count < messages_max and (level.ready or level.returned) and frames < octets_max:
-            if len(entries) == entries_max:
-                break
+        for _ in range(entries_max):
             entry = level.take(messages_max - count)
             entries.append(entry)
             run, n = entry.run, len(entry.indexes)
@@ -137,6 +135,8 @@ class Backlog:
                 frames += run.octets * n // run.count
             if entry.deliveries:
                 redelivered += n
+            if count == messages_max or frames >= octets_max or not (level.ready or level.returned):
+                break
         self.messages_ready -= count
         self.octets_ready -= octets
         if not no_ack:

@@ -266,7 +266,8 @@ class Queue(Destination):
     def settled(self, run: "Run", indexes: range) -> None:
         """Forget unacknowledged messages for good."""
         self.backlog.settle(run, indexes)
-        self.forget(run, indexes)
+        if self.durable:
+            self.forget(run, indexes)
 
     def forget(self, run: "Run", indexes: range) -> None:
         """Tell the log that these messages are done with: acknowledged, dropped or sent on."""
