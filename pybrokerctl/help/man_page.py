@@ -253,12 +253,6 @@ An unknown log level is a usage error, 64.
 and
 .B consumer_utilisation
 report whether a consumer can accept a message now, not the share of past time.
-.PP
-The columns
-.B messages_persistent
-and
-.B message_bytes_persistent
-do not exist, because counting persistent messages would slow down every message.
 .SH SEE ALSO
 .BR pybroker (8),
 .BR pybroker.conf (5),

@@ -70,7 +70,7 @@ class PagedBench(DiskBench):
 
     def __init__(self, *, durable=True, **arguments) -> None:
         super().__init__(**arguments)
-        self.queue.durable = durable
+        self.queue.durable = self.queue.backlog.durable = durable
         self.pages = Pages(self.broker)
 
     def page(self) -> None:

@@ -318,6 +318,9 @@ class QueueMachine(RuleBasedStateMachine):
         assert queue.backlog.octets_ready == model.octets
         held = [message for held in model.unacked.values() for message, _ in held.values()]
         assert queue.backlog.octets_unacknowledged == sum(message.size for message in held)
+        last = [message for message in (*model.ready, *held) if self.attributes_of(message.number)] * queue.durable
+        assert queue.backlog.messages_persistent == len(last)
+        assert queue.backlog.octets_persistent == sum(message.size for message in last)
         assert queue.consumer_count == len(model.readers)
 
     @invariant()

@@ -19,11 +19,14 @@ class Backlog:
     `messages_ready` is the sum of what the levels count; `messages_evicted` of these have their contents on disk only.
     `messages_unacknowledged` are with consumers. `disk_writes` counts messages that were written to disk, as they
     are to last or because memory was short; `disk_reads` those that were read back. Nobody else changes these figures.
+
+    Of a `durable` queue the messages that are not persistent are counted: they are few, and most often none.
     """
 
     __slots__ = (
         "disk_reads",
         "disk_writes",
+        "durable",
         "levels",
         "messages_evicted",
         "messages_ready",
@@ -32,14 +35,21 @@ class Backlog:
         "octets_ready",
         "octets_unacknowledged",
         "priority_max",
+        "transient_octets_ready",
+        "transient_octets_unacknowledged",
+        "transient_ready",
+        "transient_unacknowledged",
     )
 
-    def __init__(self, priority_max: int = 0) -> None:
+    def __init__(self, priority_max: int = 0, *, durable: bool = False) -> None:
         self.priority_max = priority_max  # 0: without priorities
+        self.durable = durable
         self.levels: list[Level] = [Level()]
         self.messages_ready = self.octets_ready = 0
         self.messages_evicted = self.octets_evicted = 0
         self.messages_unacknowledged = self.octets_unacknowledged = 0
+        self.transient_ready = self.transient_octets_ready = 0
+        self.transient_unacknowledged = self.transient_octets_unacknowledged = 0
         self.disk_reads = self.disk_writes = 0
 
     # -- what others ask ----------------------------------------------------------------------------------------------
@@ -53,6 +63,17 @@ class Backlog:
     def octets(self) -> int:
         """Return the octets of these messages' bodies."""
         return self.octets_ready + self.octets_unacknowledged
+
+    @property
+    def messages_persistent(self) -> int:
+        """Return how many of these messages survive a restart: of a queue that is not durable, none."""
+        return self.messages - self.transient_ready - self.transient_unacknowledged if self.durable else 0
+
+    @property
+    def octets_persistent(self) -> int:
+        """Return the octets of the bodies of those that survive a restart."""
+        transient = self.transient_octets_ready + self.transient_octets_unacknowledged
+        return self.octets - transient if self.durable else 0
 
     @property
     def messages_resident(self) -> int:
@@ -92,15 +113,20 @@ class Backlog:
 
     # -- in -----------------------------------------------------------------------------------------------------------
 
-    def enqueue(self, run: Run, indexes: range, *, durable: bool = False) -> Level:
+    def enqueue(self, run: Run, indexes: range) -> Level:
         """Append new messages, which are written to disk if they and the queue are to last; return their level."""
         level = self.levels[0] if not self.priority_max else self.level_of(run.attributes.priority)
         level.push(run, indexes)
         n = len(indexes)
         self.messages_ready += n
-        self.octets_ready += run.body_octets if n == run.count else run.body_octets_of(indexes)
-        if durable and run.attributes.persistent:
-            self.disk_writes += n
+        octets = run.body_octets if n == run.count else run.body_octets_of(indexes)
+        self.octets_ready += octets
+        if self.durable:
+            if run.attributes.persistent:
+                self.disk_writes += n
+            else:
+                self.transient_ready += n
+                self.transient_octets_ready += octets
         return level
 
     def recover(self, level: Level, messages: int, octets: int) -> None:
@@ -142,6 +168,8 @@ class Backlog:
         if not no_ack:
             self.messages_unacknowledged += count
             self.octets_unacknowledged += octets
+        if self.durable:
+            self._transient_left(entries, gone=no_ack)
         return entries, count, redelivered
 
     def dispatch_head(self, level: Level, count: int) -> Entry:
@@ -152,6 +180,8 @@ class Backlog:
         self.octets_ready -= octets
         self.messages_unacknowledged += n
         self.octets_unacknowledged += octets
+        if self.durable:
+            self._transient_left([entry], gone=False)
         return entry
 
     def settle(self, run: Run, indexes: range) -> None:
@@ -159,11 +189,16 @@ class Backlog:
         n, size = len(indexes), run.body_size
         self.messages_unacknowledged -= n
         # Each acknowledgement comes here: a call less for bodies of equal size is a fortieth of it.
-        self.octets_unacknowledged -= n * size if size >= 0 else run.body_octets_of(indexes)
+        octets = n * size if size >= 0 else run.body_octets_of(indexes)
+        self.octets_unacknowledged -= octets
+        if self.durable and not run.attributes.persistent:
+            self.transient_unacknowledged -= n
+            self.transient_octets_unacknowledged -= octets
 
     def settle_all(self) -> None:
         """Forget every unacknowledged message: the queue is deleted."""
         self.messages_unacknowledged = self.octets_unacknowledged = 0
+        self.transient_unacknowledged = self.transient_octets_unacknowledged = 0
 
     def requeue(self, entries: list[Entry]) -> None:
         """Put unacknowledged messages back to their original place (F15)."""
@@ -179,6 +214,12 @@ class Backlog:
         self.octets_unacknowledged -= octets
         self.messages_ready += messages
         self.octets_ready += octets
+        if self.durable:
+            messages, octets = _transient(entries)
+            self.transient_unacknowledged -= messages
+            self.transient_octets_unacknowledged -= octets
+            self.transient_ready += messages
+            self.transient_octets_ready += octets
         by_level: dict[Level, list[Entry]] = {}
         for priority, returned in by_priority.items():
             by_level.setdefault(self.level_of(priority), []).extend(returned)
@@ -190,22 +231,20 @@ class Backlog:
     def remove_head(self, level: Level, count: int) -> Entry:
         """Remove up to `count` messages of a level's head entry, which there is."""
         entry = level.take(count)
-        self.messages_ready -= len(entry.indexes)
-        self.octets_ready -= entry.body_octets
+        self._remove([entry])
         return entry
 
     def remove_tail(self, level: Level, count: int) -> list[Entry]:
         """Remove the `count` youngest messages of a level (a publish that is rejected), oldest first."""
         entries = level.take_tail(count)
-        for entry in entries:
-            self.messages_ready -= len(entry.indexes)
-            self.octets_ready -= entry.body_octets
+        self._remove(entries)
         return entries
 
     def clear(self) -> "list[Removed]":
         """Remove everything that is ready and return it."""
         self.messages_ready = self.octets_ready = 0
         self.messages_evicted = self.octets_evicted = 0
+        self.transient_ready = self.transient_octets_ready = 0
         return [removed for level in self.levels for removed in level.clear()]
 
     # -- contents that leave the memory -------------------------------------------------------------------------------
@@ -228,13 +267,41 @@ class Backlog:
         self.messages_evicted -= messages
         self.octets_evicted -= octets
 
-    def count_lost(self, level: Level, messages: int, octets: int) -> None:
+    def count_lost(self, level: Level, messages: int, octets: int, *, transient: bool) -> None:
         """Count messages of a level that could not be read as gone."""
         level.count_paged(-messages)
         self.messages_ready -= messages
         self.octets_ready -= octets
+        if self.durable and transient:
+            self.transient_ready -= messages
+            self.transient_octets_ready -= octets
 
-    def count_dropped(self, level: Level, messages: int, octets: int) -> None:
+    def count_dropped(self, level: Level, messages: int, octets: int, *, transient: bool) -> None:
         """Count evicted messages of a level that were dropped unseen."""
-        self.count_lost(level, messages, octets)
+        self.count_lost(level, messages, octets, transient=transient)
         self.count_loaded(messages, octets)
+
+    # -- messages that a restart would forget -------------------------------------------------------------------------
+
+    def _transient_left(self, entries: list[Entry], *, gone: bool) -> None:
+        messages, octets = _transient(entries)
+        self.transient_ready -= messages
+        self.transient_octets_ready -= octets
+        if not gone:
+            self.transient_unacknowledged += messages
+            self.transient_octets_unacknowledged += octets
+
+    def _remove(self, entries: list[Entry]) -> None:
+        for entry in entries:
+            self.messages_ready -= len(entry.indexes)
+            self.octets_ready -= entry.body_octets
+        if self.durable:
+            self._transient_left(entries, gone=True)
+
+
+def _transient(entries: list[Entry]) -> tuple[int, int]:
+    """Return how many messages of these are not persistent, and the octets of their bodies."""
+    transient = [entry for entry in entries if not entry.run.attributes.persistent]
+    if not transient:
+        return 0, 0
+    return sum([len(entry.indexes) for entry in transient]), sum([entry.body_octets for entry in transient])

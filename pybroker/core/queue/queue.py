@@ -96,7 +96,7 @@ class Queue(Destination):
         self.arguments = arguments
         self.type = limits.queue_type
         self.user = user
-        self.backlog = Backlog(limits.priority_max)
+        self.backlog = Backlog(limits.priority_max, durable=durable)
         self.consumers = Consumers(single_active=limits.single_active_consumer)
         self.applied = UNRULED  # policies
         self.waiting: deque[Callable[[], None]] | None = None  # gets, until an evicted head is back
@@ -224,7 +224,7 @@ class Queue(Destination):
             if self.rejecting and overflow.refused(self, run, indexes, receipt):
                 return
         self.published += n
-        level = backlog.enqueue(run, indexes, durable=self.durable)
+        level = backlog.enqueue(run, indexes)
         if bounded:
             self._keep_limits(level, n, receipt)
         elif self.consumers:

@@ -150,6 +150,18 @@ QUEUE: Final = _by_name(
     _gauge(
         "message_bytes_paged_out", "octets of the bodies on disk only", "octets", lambda q: q.backlog.octets_evicted
     ),
+    _gauge(
+        "messages_persistent",
+        "ready and unacknowledged messages that survive a restart; 0 if the queue is not durable",
+        "messages",
+        lambda q: q.backlog.messages_persistent,
+    ),
+    _gauge(
+        "message_bytes_persistent",
+        "octets of the bodies of messages that survive a restart",
+        "octets",
+        lambda q: q.backlog.octets_persistent,
+    ),
     _counter("disk_reads", "messages read back from disk", "messages", lambda q: q.backlog.disk_reads),
     _counter("disk_writes", "messages written to disk", "messages", lambda q: q.backlog.disk_writes),
 )

@@ -17,6 +17,15 @@ def figures(backlog):
     )
 
 
+def transient(backlog):
+    return (
+        backlog.transient_ready,
+        backlog.transient_octets_ready,
+        backlog.transient_unacknowledged,
+        backlog.transient_octets_unacknowledged,
+    )
+
+
 def filled(*sizes, priority_max=0):
     """Return a backlog with one run of bodies of these sizes, and its level."""
     backlog = Backlog(priority_max)
@@ -68,9 +77,9 @@ def test_what_is_evicted_stays_ready():
     assert (3, 1, 1) == (backlog.messages_ready, backlog.messages_resident, backlog.octets_resident)
     backlog.count_loaded(1, 2)
     assert (1, 3) == (backlog.messages_evicted, backlog.octets_evicted)
-    backlog.count_dropped(level, 1, 3)
+    backlog.count_dropped(level, 1, 3, transient=False)
     assert (2, 2, 2) == (backlog.messages_ready, backlog.messages_resident, level.count)
-    backlog.count_lost(level, 1, 1)
+    backlog.count_lost(level, 1, 1, transient=False)
     assert (1, 2, 1) == (backlog.messages_ready, backlog.octets_ready, level.count)
 
 
@@ -107,16 +116,15 @@ def test_levels_descend_by_priority():
 
 def test_figures_agree_with_the_messages_whatever_happens():
     rng = random.Random(7)
-    backlog, out = Backlog(2), []
+    backlog, out = Backlog(2, durable=True), []
     next_seq = 1
     for _ in range(2_000):
         level = backlog.first_level()
         n = rng.randint(1, 4)
-        match rng.randrange(6):
-            case 0 | 1:
-                run = run_of(
-                    [b"x" * rng.randint(0, 9) for _ in range(n)], next_seq, RunAttributes(priority=rng.randrange(4))
-                )
+        match rng.randrange(10):
+            case 0 | 1 | 8 | 9:
+                attributes = RunAttributes(persistent=rng.random() < 0.5, priority=rng.randrange(4))
+                run = run_of([b"x" * rng.randint(0, 9) for _ in range(n)], next_seq, attributes)
                 next_seq += n
                 backlog.enqueue(run, range(n))
             case 2 if level is not None:
@@ -131,6 +139,10 @@ def test_figures_agree_with_the_messages_whatever_happens():
                     backlog.requeue([Entry(entry.run, entry.indexes, entry.deliveries + 1)])
             case 5 if level is not None:
                 backlog.remove_head(level, n)
+            case 6 if level is not None:
+                backlog.dispatch(level, n, 9, 50, no_ack=True)
+            case 7 if level is not None and level.ready:
+                backlog.remove_tail(level, n)
         ready = [entry for level in backlog.levels for entry in level]
         assert figures(backlog) == (
             sum(map(len, ready)),
@@ -139,3 +151,32 @@ def test_figures_agree_with_the_messages_whatever_happens():
             sum(entry.body_octets for entry in out),
         )
         assert backlog.messages_ready == sum(level.count for level in backlog.levels)
+        last = [entry for entry in (*ready, *out) if entry.run.attributes.persistent]
+        assert backlog.messages_persistent == sum(map(len, last))
+        assert backlog.octets_persistent == sum(entry.body_octets for entry in last)
+    before = backlog.messages_persistent, transient(backlog)
+    assert all((*before[1], before[0]))
+    backlog.clear()
+    assert backlog.messages_persistent == sum(len(entry) for entry in out if entry.run.attributes.persistent)
+    backlog.settle_all()
+    assert (0, 0, (0, 0, 0, 0)) == (backlog.messages_persistent, backlog.octets_persistent, transient(backlog))
+
+
+def test_nothing_in_a_queue_that_is_not_durable_is_persistent():
+    backlog = Backlog()
+    backlog.enqueue(run_of([b"x"], 1, RunAttributes(persistent=True)), range(1))
+    assert (1, 0, 0) == (backlog.messages, backlog.messages_persistent, backlog.octets_persistent)
+
+
+def test_transient_messages_that_a_page_has_and_nobody_sees_are_counted_as_gone():
+    backlog = Backlog(durable=True)
+    for seq, persistent in enumerate((True, False, False), 1):
+        level = backlog.enqueue(run_of([b"x" * seq], seq, RunAttributes(persistent=persistent)), range(1))
+    backlog.count_evicted(3, 6)
+    backlog.count_dropped(level, 1, 1, transient=False)
+    assert (0, 2, 5) == (backlog.messages_persistent, backlog.messages, backlog.octets)
+    backlog.count_dropped(level, 1, 2, transient=True)
+    assert (0, 1, 1) == (backlog.messages_persistent, backlog.messages, backlog.transient_ready)
+    backlog.count_loaded(1, 3)
+    backlog.count_lost(level, 1, 3, transient=True)
+    assert (0, 0, 0, 0) == transient(backlog)

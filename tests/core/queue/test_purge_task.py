@@ -58,7 +58,7 @@ def test_a_purged_queue_is_usable_meanwhile():
 
 def test_each_message_is_settled_in_the_log_once():
     bench = filled(MANY, RunAttributes(persistent=True))
-    bench.queue.durable = True
+    bench.queue.durable = bench.queue.backlog.durable = True
     bench.broker.log = log = SettlingLog()
     bench.queue.purge()
     bench.turn()

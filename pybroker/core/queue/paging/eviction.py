@@ -263,6 +263,7 @@ def _came(
     queue: "Queue", level: "Level", segments: "Segments", group: list[EvictedSegment], found: list[tuple[Run, range]]
 ) -> None:
     """Put messages that were read in their place; unreadable ones are not in the queue any more."""
+    paged = group[0].page is not None  # then all are
     for segment in group:
         if segment.page is not None:
             segment.page.release(segment.seq_ranges.count)
@@ -281,7 +282,8 @@ def _came(
         missing = count - read
         if missing:
             octets -= sum([run.body_octets_of(indexes) for run, indexes in found])
-            _miss(queue, level, missing, octets)
+            queue.backlog.count_lost(level, missing, octets, transient=paged)
+            _miss(queue, missing)
         level.advance()
     queue.head_came()
 
@@ -303,9 +305,8 @@ def _share_out(group: list[EvictedSegment], found: list[tuple[Run, range]]) -> N
             segment.found.append(Entry(run, indexes, segment.deliveries))
 
 
-def _miss(queue: "Queue", level: "Level", count: int, octets: int) -> None:
+def _miss(queue: "Queue", count: int) -> None:
     """Go on without messages that could not be read. They are not settled: the log keeps what there is of them."""
-    queue.backlog.count_lost(level, count, octets)
     queue.unreadable += count
     queue.vhost.broker.warn(f"unreadable {queue.id}", f"{queue!r} continues without {count} unreadable messages")
 
@@ -329,6 +330,7 @@ def drop_front(queue: "Queue", level: "Level", count: int) -> int:
     else:
         for first, last in gone.spans():
             queue.log.settle_seqs(queue.id, first, last)
-    queue.backlog.count_dropped(level, gone.seq_ranges.count, gone.seq_ranges.octets)
+    count = gone.seq_ranges.count
+    queue.backlog.count_dropped(level, count, gone.seq_ranges.octets, transient=segment.page is not None)
     level.advance()
-    return gone.seq_ranges.count
+    return count

@@ -33,6 +33,16 @@ def test_what_lies_on_disk_alone_is_not_counted_as_held_in_memory(operator, peer
     assert operator.list("list_queues", *octets) == [[12, 4, 8]]
 
 
+def test_persistent_messages_are_those_that_a_restart_brings_back(operator, peer):
+    peer.declare("a", durable=True)
+    peer.declare("b")
+    for queue in ("a", "b"):
+        peer.publish("", queue, b"four", delivery_mode=2)
+        peer.publish("", queue, b"twelve", delivery_mode=1)
+    columns = ("name", "messages", "messages_persistent", "message_bytes", "message_bytes_persistent")
+    assert operator.list("list_queues", *columns) == [["a", 2, 1, 10, 4], ["b", 2, 0, 10, 0]]
+
+
 def test_columns_come_in_the_order_asked_for_also_by_commas(operator, peer):
     peer.declare("q", durable=True)
     assert operator.list("list_queues", "durable,name", "type") == [[True, "q", "classic"]]

@@ -63,7 +63,7 @@ def test_nothing_goes_before_the_log_has_it_and_everything_when_it_does(small):
 
 def test_nothing_goes_from_a_queue_that_is_not_durable_nor_without_a_disk(small):
     bench = DiskBench()
-    bench.queue.durable = False
+    bench.queue.durable = bench.queue.backlog.durable = False
     bench.fill(20)
     assert 0 == bench.queue.backlog.messages_evicted
     bench = DiskBench()
