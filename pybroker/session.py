@@ -29,7 +29,7 @@ class Turn:
 
     def __init__(self) -> None:
         self.sessions: list[Session] = []
-        self.queues: deque[Any] = deque()  # and chores (core/background_task.py)
+        self.queues: deque[Any] = deque()  # and tasks (core/background_task.py)
         self.receive_ms = RECEIVE_MS
         self.large_octets = LARGE_READ_OCTETS
         self.woken = False
@@ -38,9 +38,9 @@ class Turn:
         """Ask for one call at the end of this loop turn."""
         self.woken = True
 
-    def serve_next(self, chore: Any) -> None:
-        """Have a chore that has done its share of this turn served in the next one."""
-        self.queues.append(chore)
+    def serve_next(self, task: Any) -> None:
+        """Have a task that has done its share of this turn served in the next one."""
+        self.queues.append(task)
         if not self.woken:
             self.wake()
 

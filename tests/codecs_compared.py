@@ -61,7 +61,7 @@ def check_sharing(pure: list[bytes], contents: list[bytes]) -> None:
         return
     for i in range(1, len(contents)):
         assert contents[i] is contents[i - 1] or pure[i] is not pure[i - 1]
-    # Run.pack and footprint take the first and the last for all.
+    # Run.pack and memory_usage take the first and the last for all.
     if contents[0] is contents[-1]:
         assert all(content is contents[0] for content in contents)
 

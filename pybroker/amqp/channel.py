@@ -287,7 +287,7 @@ class AmqpChannel(ChannelState):
     def ack(self, first: int, last: int, *, multiple: bool) -> None:
         """Acknowledge tags `first .. last`, or all up to `last`. Raises PreconditionFailed (406) for an unknown tag."""
         if multiple:
-            taken = self.unacked.take_up_to(last) if self.lapsed is None else self._take_up_to(self.lapsed, last)
+            taken = self.unacked.take_up_to(last) if self.timed_out is None else self._take_up_to(self.timed_out, last)
             if taken is None:
                 raise PreconditionFailed(f"unknown delivery tag {last}")
             self._settle(taken)
@@ -296,7 +296,7 @@ class AmqpChannel(ChannelState):
             batch = self.unacked.take(first)
             if batch is not None:
                 self._settle([batch])
-            elif not self.late(first, first):
+            elif not self.answer_timed_out(first, first):
                 raise PreconditionFailed(f"unknown delivery tag {first}")
             return
         while first <= last:
@@ -305,17 +305,17 @@ class AmqpChannel(ChannelState):
             first += outstanding - self.unacked.count
             self._settle(taken)
             if first <= last:
-                if not self.late(first, first):
+                if not self.answer_timed_out(first, first):
                     raise PreconditionFailed(f"unknown delivery tag {first}")
                 first += 1
 
-    def _take_up_to(self, lapsed: "TimedOutTags", tag: int) -> "list[Batch] | None":
+    def _take_up_to(self, timed_out: "TimedOutTags", tag: int) -> "list[Batch] | None":
         """Take what is outstanding up to `tag`, 0: all; None if that tag itself is not, nor has timed out."""
         taken = self.unacked.take_up_to(tag)
-        if taken is None and tag in lapsed:
+        if taken is None and tag in timed_out:
             taken = self.unacked.take_below(tag)
         if taken is not None:
-            self.late(1, tag or TAG_MAX)
+            self.answer_timed_out(1, tag or TAG_MAX)
         return taken
 
     def _settle(self, batches: "list") -> None:  # type: ignore[type-arg]
@@ -329,10 +329,10 @@ class AmqpChannel(ChannelState):
     def nack(self, tag: int, *, multiple: bool, requeue: bool) -> None:
         """Reject one tag, or all up to it. Raises PreconditionFailed (406) for an unknown tag."""
         if multiple:
-            taken = self.unacked.take_up_to(tag) if self.lapsed is None else self._take_up_to(self.lapsed, tag)
+            taken = self.unacked.take_up_to(tag) if self.timed_out is None else self._take_up_to(self.timed_out, tag)
         else:
             batch = self.unacked.take(tag)
-            taken = [batch] if batch is not None else [] if self.late(tag, tag) else None
+            taken = [batch] if batch is not None else [] if self.answer_timed_out(tag, tag) else None
         if taken is None:
             raise PreconditionFailed(f"unknown delivery tag {tag}")
         if self.transaction is not None:
@@ -390,7 +390,7 @@ class AmqpChannel(ChannelState):
             self.transaction = None
         batches = list(self.unacked)
         self.unacked.clear()
-        self.lapsed, self.last_served, self.unacked_consumed = None, None, 0
+        self.timed_out, self.last_served, self.unacked_consumed = None, None, 0
         if self.routes_open:
             session.routes = {octets: route for octets, route in session.routes.items() if route.owner is not self}
             self.routes_open = 0

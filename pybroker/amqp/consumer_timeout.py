@@ -82,10 +82,10 @@ def _lapse(channel: "AmqpChannel", due: "list[Batch]") -> None:
             f"delivery acknowledgement on channel {channel.number} timed out. Timeout value used: {timeout_ms} ms. "
             "This timeout value can be configured, see consumers doc guide to learn more"
         )
-    lapsed = channel.lapsed
-    if lapsed is None:
-        lapsed = channel.lapsed = TimedOutTags()
-    left = lapsed.next_pace(channel.next_tag - 1 - unacked.count - lapsed.count)
+    timed_out = channel.timed_out
+    if timed_out is None:
+        timed_out = channel.timed_out = TimedOutTags()
+    left = timed_out.next_pace(channel.next_tag - 1 - unacked.count - timed_out.count)
     broker.warn(key, f"{text}. The message is requeued, and the channel stays open")
     back: list[Batch] = []
     for batch in due:
@@ -93,7 +93,7 @@ def _lapse(channel: "AmqpChannel", due: "list[Batch]") -> None:
             break
         back += unacked.take_range(batch.first_tag, min(batch.last_tag, batch.first_tag + left - 1))
         left -= len(back[-1].indexes)
-        lapsed.add(back[-1])
+        timed_out.add(back[-1])
     give_back(back, requeue=True)
 
 

@@ -91,7 +91,7 @@ class Controller(Protocol):
     def watch_disk(self, *, on: bool) -> None:
         """Watch the free disk space from now on, or no longer (D10)."""
 
-    def resident(self) -> tuple[int, int, int]:
+    def resident_set(self) -> tuple[int, int, int]:
         """Return octets of memory: resident, of these code, of these unused by malloc."""
 
     def log_status(self) -> dict[str, Any]:

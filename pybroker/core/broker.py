@@ -25,8 +25,8 @@ from pybroker.core.queue.limit_reapply import LimitReapply
 from pybroker.core.queue.paging.eviction import EvictionTask
 from pybroker.core.queue.purge_task import PurgeTask
 from pybroker.core.queue.timers import Timers
-from pybroker.core.resources import memory_usage
 from pybroker.core.resources.alarm import Alarms
+from pybroker.core.resources.memory_usage import MemoryUsage, measure as measure_memory
 from pybroker.core.resources.pressure import Paging
 from pybroker.core.stats.message_sizes import MessageSizes
 from pybroker.core.topology.exchange_declare import BROKER_USER, declare_default_exchanges
@@ -91,11 +91,11 @@ class Broker:
         self.alarms.change_observers.append(self._alarms_changed)
         self.notices: list[str] = []  # what an operator must know and the log said
         self.dead_letters = DeadLetterQueue(turn)
-        self.remains = PurgeTask(turn)
+        self.purge_task = PurgeTask(turn)
         self.removals = Removals(self)
         self.leaving: set[str] = set()  # virtual hosts that are not gone yet with all they had
         self.eviction = EvictionTask(turn)
-        self.reviews = LimitReapply(turn)
+        self.limit_reapply = LimitReapply(turn)
         self.policies = Policies(self)
         self.ticks = SessionSweeper(turn, methodcaller("tick"))
         self.heeds = SessionSweeper(turn, methodcaller("heed_alarms"))  # of alarms that changed
@@ -314,9 +314,9 @@ class Broker:
             self.waiting.pop(channel, None)
             channel.session.break_off()
 
-    def footprint(self, pause: "Callable[[float], object]") -> memory_usage.MemoryUsage:
+    def memory_usage(self, pause: "Callable[[float], object]") -> MemoryUsage:
         """Count what messages and buffers take in memory; `pause` lets others go on meanwhile."""
-        return memory_usage.measure(self, pause)
+        return measure_memory(self, pause)
 
     def notice(self, text: str) -> None:
         """Keep a notice of the log for operators, once; too many are only counted."""

@@ -225,7 +225,7 @@ class Daemon:
         else:
             self.disk.disable()
 
-    def resident(self) -> rss.Resident:
+    def resident_set(self) -> rss.ResidentSet:
         """Return what of the process is in memory."""
         return rss.measure(self.allocator)
 

@@ -23,14 +23,14 @@ def hold(
     journal: "Journal", node: str, folder: "Path", pause: Callable[[float], object]
 ) -> Generator[Progress | Early, None, None]:
     """Say what is held as soon as it is all on disk; hold it until the generator is closed. Raises Refused."""
-    upkeep = journal.upkeep
-    while (held := upkeep.hold()) is None:
+    maintenance = journal.maintenance
+    while (held := maintenance.hold()) is None:
         _check(journal)
         pause(POLL_S)
         yield Progress(0, 0)
     ticket, segments = held
     try:
-        while not (written := upkeep.is_held(ticket)):
+        while not (written := maintenance.is_held(ticket)):
             _check(journal)
             if written is None:
                 raise Refused("cannot hold the log: its checkpoint could not be written; try again", os.EX_TEMPFAIL)
@@ -42,7 +42,7 @@ def hold(
             pause(HOLD_S)
             yield Progress(0, 0)
     finally:
-        upkeep.release(ticket)
+        maintenance.release(ticket)
 
 
 def _check(journal: "Journal") -> None:

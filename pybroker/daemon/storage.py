@@ -168,7 +168,7 @@ class Storage:
         if journal is not None and not journal.failed:
             ended = Event()
             self._broker.removals.finish()
-            self._broker.remains.finish()
+            self._broker.purge_task.finish()
             journal.close(recovery.redelivered(self._broker), lambda _: ended.set())
             if not ended.wait(CLOSE_S_MAX) or journal.failed or journal.completed < journal.last_ticket:
                 reason = (

@@ -52,7 +52,7 @@ class ThreadWorker(Worker):
     def submit(self, job: Job, done: Done) -> None:
         """Have `job` run in the thread."""
         self._jobs.put((job, done))
-        self._turn.linger.working += 1
+        self._turn.busy_poll.working += 1
 
     def step_back(self) -> None:
         """Have the thread run when others leave it time: a flood of passwords must not take a core from the loop."""
@@ -102,7 +102,7 @@ class ThreadWorker(Worker):
         try:
             while results:
                 done, result = results.popleft()
-                turn.linger.working -= 1
+                turn.busy_poll.working -= 1
                 try:
                     done(result)
                 except Exception as error:

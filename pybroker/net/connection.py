@@ -39,7 +39,7 @@ class Connection:
         elif self._read(transport):
             turn = self._server.turn
             turn.after_reading()
-            turn.linger.after_event()
+            turn.busy_poll.after_event()
 
     def _read(self, transport: "Transport") -> bool:
         """Have the session do what the peer sent, this turn's share at most; tell whether there was anything."""
@@ -143,7 +143,7 @@ class Connection:
         if self._transport is None:
             return
         if self.session.answer_at_ms and self.session.finished and not self.session.close_now:
-            self._answer_late(b"".join(map(bytes, (*self._pending, *self.session.take_output()))))
+            self._answer_delayed(b"".join(map(bytes, (*self._pending, *self.session.take_output()))))
             return
         if not self._pending:
             parts = self.session.take_output()
@@ -190,10 +190,10 @@ class Connection:
         else:
             self.session.output_sent(0)
 
-    def _answer_late(self, octets: bytes) -> None:
+    def _answer_delayed(self, octets: bytes) -> None:
         """Hand the transport over with what is to be said in the end; nothing else remains of the peer."""
         transport = self._let_go("turned away")
-        self._server.late.add(transport, octets, self.session.answer_at_ms)
+        self._server.delayed_close.add(transport, octets, self.session.answer_at_ms)
 
     def _cut(self) -> None:
         """Close the socket at once; reset it if the peer does not read, or it would not learn of that."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pybroker.net.transport import Transport
 
 # A thousand wrong passwords a second, two seconds each.
-LATE_MAX: Final = 2_048
+SOCKETS_MAX: Final = 2_048
 # How often is looked whether one is due: few in a turn.
 TICK_S: Final = 0.02
 # After the answer the peer has so long to read it: a socket closed with something unread in it takes the answer along.
@@ -40,7 +40,7 @@ class DelayedClose:
 
     def add(self, transport: "Transport", octets: bytes, at_ms: int) -> None:
         """Take a transport over, and send `octets` when it is time; without any it is only closed then."""
-        if len(self._entries) >= late_max():
+        if len(self._entries) >= delayed_close_max():
             self._answer(heapq.heappop(self._entries), None)
         heapq.heappush(self._entries, (at_ms, next(self._numbers), transport, octets or None))
         if not self._timer.active:
@@ -79,6 +79,6 @@ class DelayedClose:
         self._entries.clear()
 
 
-def late_max() -> int:
+def delayed_close_max() -> int:
     """Return how many sockets may wait: they must leave file descriptors for accepted peers."""
-    return min(LATE_MAX, descriptors.limit() // 8)
+    return min(SOCKETS_MAX, descriptors.limit() // 8)

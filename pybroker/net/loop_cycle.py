@@ -62,8 +62,8 @@ class LoopCycle(Turn):
         "_soon",
         "_timer",
         "broker",
+        "busy_poll",
         "clock",
-        "linger",
         "read_octets",
         "readers",
         "reading",
@@ -82,11 +82,11 @@ class LoopCycle(Turn):
         self._due_ms = 0
         self._held: list[Connection] = []
         self._pause: Any = None
-        self._again: list[Any] = []  # chores that go on in the next turn
+        self._again: list[Any] = []  # tasks that go on in the next turn
         self._behind: list[Connection] = []
         self._ended = 0  # connections that were closed in this turn because their peers had gone
         self._ending: deque[tuple[Connection, str]] = deque()  # those that are closed in the next ones
-        self.linger = BusyPoll(self._loop)
+        self.busy_poll = BusyPoll(self._loop)
         self._soon: Any = self._loop.timer(0)
         self._scheduled = False
         self.reading = False  # a connection's event is being handled: the turn does not end before
@@ -189,9 +189,9 @@ class LoopCycle(Turn):
         self.reading = False
         self.run()
 
-    def serve_next(self, chore: Any) -> None:
-        """Have a chore served when the sockets have had their turn, and not by each call of `run` before that."""
-        self._again.append(chore)
+    def serve_next(self, task: Any) -> None:
+        """Have a task served when the sockets have had their turn, and not by each call of `run` before that."""
+        self._again.append(task)
         self._come_back()
 
     def peer_left(self, connection: "Connection", reason: str) -> None:

@@ -56,7 +56,7 @@ class Server:
         self.turn.broker = broker
         self.connections: dict[Connection, None] = {}
         self._loop: Any = gevent.get_hub().loop
-        self.late = DelayedClose(self._loop, self.turn.clock)
+        self.delayed_close = DelayedClose(self._loop, self.turn.clock)
         self.draining = Draining(self._loop, self.turn.clock)
         self._handshakes = 0
         self._paused = False
@@ -133,7 +133,7 @@ class Server:
     def stop(self, text: str, timeout_s: float) -> None:
         """Close the listeners, say 320 to every client, and wait for their answers, `timeout_s` at most."""
         self.close_listeners()
-        self.late.close()
+        self.delayed_close.close()
         for connection in list(self.connections):
             connection.session.close(320, text)
         waited_s = 0.0

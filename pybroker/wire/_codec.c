@@ -370,7 +370,7 @@ static int scan_publishes(State *state, const uint8_t *data, size_t end, size_t 
         PyObject *content = PyBytes_FromStringAndSize((const char *)header, (Py_ssize_t)each);
         if (!content)
             return -1;
-        /* A flood of equal messages is one object: Run.pack and footprint count on it. */
+        /* A flood of equal messages is one object: Run.pack and memory_usage count on it. */
         do {
             if (add(event, content)) {
                 Py_DECREF(content);

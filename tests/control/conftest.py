@@ -106,7 +106,7 @@ class FakeDaemon:
         self.world.broker.settings.watermarks.measured.disk_free = self.disk_free if on else None
         self.check_alarms()
 
-    def resident(self) -> tuple[int, int, int]:
+    def resident_set(self) -> tuple[int, int, int]:
         return self.memory
 
     def telemetry_figures(self) -> dict[str, Any]:

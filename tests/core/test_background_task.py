@@ -1,4 +1,4 @@
-"""A chore stands in the pump's line once, however often it is woken."""
+"""A task stands in the pump's line once, however often it is woken."""
 
 from topology import new_vhost
 
@@ -17,24 +17,24 @@ class Counting(BackgroundTask):
 
 def test_a_chore_is_served_once_a_turn_until_it_is_done():
     broker = new_vhost().broker
-    chore = Counting(broker.turn)
-    chore.left, chore.times = 3, 0
-    chore.wake()
-    chore.wake()
+    task = Counting(broker.turn)
+    task.left, task.times = 3, 0
+    task.wake()
+    task.wake()
     for times in (1, 2, 3, 3):
         broker.pump()
-        assert times == chore.times
-    assert ([], False) == (list(broker.turn.queues), chore.awake)
+        assert times == task.times
+    assert ([], False) == (list(broker.turn.queues), task.awake)
 
 
 def test_one_that_goes_on_asks_for_the_next_turn_once():
     broker = new_vhost().broker
-    chore = BackgroundTask(broker.turn)
+    task = BackgroundTask(broker.turn)
     broker.turn.woken = False
-    chore.wake_again()
-    chore.wake_again()
-    chore.wake()
-    assert ([chore], True) == (list(broker.turn.queues), broker.turn.woken)
+    task.wake_again()
+    task.wake_again()
+    task.wake()
+    assert ([task], True) == (list(broker.turn.queues), broker.turn.woken)
 
 
 def test_the_first_to_wake_asks_for_the_turn():

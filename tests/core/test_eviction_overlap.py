@@ -146,7 +146,7 @@ class OverlapMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_log_has_what_is_anywhere(self):
-        if not hasattr(self, "bench") or len(self.bench.broker.remains) or len(self.bench.broker.dead_letters):
+        if not hasattr(self, "bench") or len(self.bench.broker.purge_task) or len(self.bench.broker.dead_letters):
             return
         held = [entry for level in self.bench.queue.backlog.levels for entry in level]
         held += [batch for reader in self.readers + self.gone for batch in reader.channel.unacked]

@@ -253,7 +253,7 @@ class Loop:
     def __init__(self):
         self.clock = FakeClock()
         self.reading = False
-        self.linger = SimpleNamespace(working=0)
+        self.busy_poll = SimpleNamespace(working=0)
 
     def after_reading(self):
         pass

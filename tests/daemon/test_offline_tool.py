@@ -56,7 +56,7 @@ def refusal_of(lines):
 
 
 def held_by(data, template):
-    segments = [[segment.number, 0] for segment in template.node.log.ledger.segments]
+    segments = [[segment.number, 0] for segment in template.node.log.live_index.segments]
     ticket = max(int(path.name[5:], 16) for path in data.glob("groups/local/ckpt.*"))
     return {"node": "pybroker@test", "data_dir": str(data), "ticket": ticket, "segments": segments}
 

@@ -29,10 +29,10 @@ def test_it_is_told_when_all_of_it_is_on_disk(data):
     data.node.work()
     early = next(work)
     assert isinstance(early, Early)
-    assert early.value["ticket"] == log.upkeep.checkpoints[0] == log.last_ticket
+    assert early.value["ticket"] == log.maintenance.checkpoints[0] == log.last_ticket
     assert early.value["node"] == "pybroker@test"
     assert early.value["data_dir"] == str(data.path)
-    last = log.ledger.segments[-1]
+    last = log.live_index.segments[-1]
     assert early.value["segments"][-1] == (last.number, last.used)
     assert all(octets == 0 for _, octets in early.value["segments"][:-1])
 
@@ -42,9 +42,9 @@ def test_it_is_let_go_when_the_caller_goes(data):
     next(work)
     data.node.work()
     next(work)
-    assert data.node.log.upkeep._held
+    assert data.node.log.maintenance._held
     work.close()
-    assert not data.node.log.upkeep._held
+    assert not data.node.log.maintenance._held
 
 
 def test_a_checkpoint_that_is_being_written_is_waited_for(data):
@@ -66,7 +66,7 @@ def test_a_log_that_fails_is_not_waited_for(data):
         next(work)
     assert refused.value.text == "cannot hold the log: cannot sync it: Input/output error"
     assert refused.value.exit_code == 69
-    assert not data.node.log.upkeep._held
+    assert not data.node.log.maintenance._held
 
 
 def test_two_callers_of_a_log_that_has_failed_are_both_refused(data):
@@ -74,7 +74,7 @@ def test_two_callers_of_a_log_that_has_failed_are_both_refused(data):
     for work in (held_by(data), held_by(data)):
         with pytest.raises(Refused, match="cannot hold the log: MemoryError"):
             next(work)
-    assert not data.node.log.upkeep._held
+    assert not data.node.log.maintenance._held
 
 
 def test_a_log_that_fails_as_it_is_to_be_held_is_held_by_nobody(data, monkeypatch):
@@ -87,11 +87,11 @@ def test_a_log_that_fails_as_it_is_to_be_held_is_held_by_nobody(data, monkeypatc
     with pytest.raises(Refused, match="cannot hold the log"):
         next(second)
     first.close()
-    assert not data.node.log.upkeep._held
+    assert not data.node.log.maintenance._held
 
 
 def test_of_a_segment_in_which_nothing_lives_the_file_may_be_going(data):
-    upkeep, dead = data.node.log.upkeep, data.node.log.ledger.segments[0]
+    maintenance, dead = data.node.log.maintenance, data.node.log.live_index.segments[0]
     dead.dead = True
-    _, segments = upkeep.hold()
+    _, segments = maintenance.hold()
     assert dead.number not in dict(segments)

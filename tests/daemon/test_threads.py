@@ -28,7 +28,7 @@ def test_jobs_run_elsewhere_and_their_results_come_back_in_order():
     with gevent.Timeout(10):
         ended.wait()
     assert [True, ZeroDivisionError, True, 4] == seen
-    assert 0 == turn.linger.working
+    assert 0 == turn.busy_poll.working
     worker.stop()
 
 

@@ -35,7 +35,7 @@ class Life:
         found = Recovery(disk, set(queues), lambda done, of: None).run()
         self.workers = InlineWorker(), InlineWorker()
         self.log = Journal(disk, *self.workers, broker.clock, broker.turn, broker.definitions, found)
-        self.log.upkeep.largest_octets = self.log.upkeep.segment_octets = 65_536
+        self.log.maintenance.largest_octets = self.log.maintenance.segment_octets = 65_536
         self.log.on_completed = broker.log_completed
         self.log.on_failed = broker.log_failed
         broker.log = self.log
@@ -184,7 +184,7 @@ def test_what_the_log_has_leaves_the_memory_and_is_back_in_time(life, monkeypatc
     assert [b"%d" % number for number in range(12)] == life.bodies()
     assert (0, 0, 0) == (schedule.messages, schedule.messages_evicted, schedule.cache.octets)
     life.on_disk()
-    assert 0 == sum(segment.live for segment in life.log.ledger.segments)
+    assert 0 == sum(segment.live for segment in life.log.live_index.segments)
 
 
 def test_what_is_cancelled_stays_cancelled(life):
@@ -223,7 +223,7 @@ def test_a_deleted_exchange_takes_its_messages_out_of_the_log(life):
     life.on_disk()
     life.peer.call(Exchange.Delete(exchange="x"))
     life.on_disk()
-    assert 0 == sum(segment.live for segment in life.log.ledger.segments)
+    assert 0 == sum(segment.live for segment in life.log.live_index.segments)
 
 
 def test_what_cannot_be_read_is_told_of_and_the_others_go_on(life, monkeypatch):

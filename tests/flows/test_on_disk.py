@@ -33,7 +33,7 @@ class Life:
         found = Recovery(disk, set(queues), lambda done, of: None).run()
         self.workers = InlineWorker(), InlineWorker()
         self.log = Journal(disk, *self.workers, broker.clock, broker.turn, broker.definitions, found)
-        self.log.upkeep.largest_octets = self.log.upkeep.segment_octets = 65_536
+        self.log.maintenance.largest_octets = self.log.maintenance.segment_octets = 65_536
         self.log.on_completed = broker.log_completed
         self.log.on_failed = broker.log_failed
         broker.log = self.log
@@ -307,8 +307,8 @@ def test_a_purge_that_a_clean_stop_interrupts_is_finished_first(life, monkeypatc
     life.answer()
     broker = life.world.broker
     assert 5 == broker.vhosts["/"].queues["q"].purge()
-    assert len(broker.remains)
-    broker.remains.finish()
+    assert len(broker.purge_task)
+    broker.purge_task.finish()
     ended: list[object] = []
     life.log.close([], ended.append)
     while not ended:

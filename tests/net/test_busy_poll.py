@@ -37,26 +37,26 @@ def idle():
 
 
 def test_it_looks_so_often_and_then_the_loop_sleeps(idle):
-    linger = BusyPoll(idle)
-    linger.after_event()
+    busy_poll = BusyPoll(idle)
+    busy_poll.after_event()
     assert idle.active
     assert idle.starve() == LOOKS_MAX
 
 
 def test_an_event_makes_it_look_as_often_again(idle):
-    linger = BusyPoll(idle)
-    linger.after_event()
+    busy_poll = BusyPoll(idle)
+    busy_poll.after_event()
     for _ in range(LOOKS_MAX - 1):
         idle.call()
-    linger.after_event()
+    busy_poll.after_event()
     assert idle.starve() == LOOKS_MAX
 
 
 def test_what_finds_nothing_is_given_up_for_a_while_and_tried_again(idle):
-    linger = BusyPoll(idle)
+    busy_poll = BusyPoll(idle)
     looked = []
     for _ in range(1_000):
-        linger.after_event()
+        busy_poll.after_event()
         looked.append(idle.starve())
     first = looked.index(0)
     assert first <= CREDIT_MAX // (MISS - 1) + 1
@@ -64,38 +64,38 @@ def test_what_finds_nothing_is_given_up_for_a_while_and_tried_again(idle):
 
 
 def test_three_finds_in_four_are_enough(idle):
-    linger = BusyPoll(idle)
+    busy_poll = BusyPoll(idle)
     for turn in range(1_000):
-        linger.after_event()
+        busy_poll.after_event()
         assert idle.active
         if turn % 4 == 3:
             idle.starve()
 
 
 def test_one_find_in_two_is_not(idle):
-    linger = BusyPoll(idle)
+    busy_poll = BusyPoll(idle)
     for turn in range(100):
-        linger.after_event()
+        busy_poll.after_event()
         if turn % 2:
             idle.starve()
     assert not idle.active
 
 
 def test_while_a_thread_works_the_loop_sleeps(idle):
-    linger = BusyPoll(idle)
-    linger.after_event()
-    linger.working += 1
+    busy_poll = BusyPoll(idle)
+    busy_poll.after_event()
+    busy_poll.working += 1
     assert idle.starve() == 1
-    linger.after_event()
+    busy_poll.after_event()
     assert not idle.active
-    linger.working -= 1
-    linger.after_event()
+    busy_poll.working -= 1
+    busy_poll.after_event()
     assert idle.starve() == LOOKS_MAX
 
 
 def test_a_loop_with_nothing_to_do_sleeps():
-    linger = BusyPoll(gevent.get_hub().loop)
+    busy_poll = BusyPoll(gevent.get_hub().loop)
     for _ in range(3):
-        linger.after_event()
+        busy_poll.after_event()
         gevent.sleep(0.01)
-        assert not linger._watcher.active
+        assert not busy_poll._watcher.active

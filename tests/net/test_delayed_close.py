@@ -50,17 +50,17 @@ def clock():
 
 
 @pytest.fixture
-def late(timer, clock):
-    late = DelayedClose(timer, clock)
-    yield late
-    late.close()
+def delayed_close(timer, clock):
+    delayed_close = DelayedClose(timer, clock)
+    yield delayed_close
+    delayed_close.close()
 
 
-def pair(late, octets: bytes, at_ms: int):
+def pair(delayed_close, octets: bytes, at_ms: int):
     """Hand a socket over; return its other end."""
     ours, theirs = socket.socketpair()
     theirs.settimeout(0.01)
-    late.add(Transport(ours, None), octets, at_ms)
+    delayed_close.add(Transport(ours, None), octets, at_ms)
     return theirs
 
 
@@ -72,8 +72,11 @@ def heard(theirs) -> bytes | None:
         return None
 
 
-def test_each_is_answered_at_its_time_and_closed_after_it_could_read(late, timer, clock):
-    second, first = pair(late, b"no", clock.now_ms + 2_000), pair(late, b"never", clock.now_ms + 1_000)
+def test_each_is_answered_at_its_time_and_closed_after_it_could_read(delayed_close, timer, clock):
+    second, first = (
+        pair(delayed_close, b"no", clock.now_ms + 2_000),
+        pair(delayed_close, b"never", clock.now_ms + 1_000),
+    )
     timer.tick()
     assert (heard(first), heard(second)) == (None, None)
     clock.advance(1_000)
@@ -83,54 +86,54 @@ def test_each_is_answered_at_its_time_and_closed_after_it_could_read(late, timer
     first.send(b"a farewell that nobody reads")
     clock.advance(module.READING_MS)
     timer.tick()
-    assert (heard(first), len(late)) == (b"", 2)
+    assert (heard(first), len(delayed_close)) == (b"", 2)
     clock.advance(1_000)
     timer.tick()
     for _ in range(2):
         clock.advance(module.READING_MS)
         timer.tick()
-    assert (heard(second), len(late), timer.active) == (b"no", 0, False)
+    assert (heard(second), len(delayed_close), timer.active) == (b"no", 0, False)
     for each in (first, second):
         each.close()
 
 
-def test_without_an_answer_the_socket_is_only_closed(late, timer, clock):
-    theirs = pair(late, b"", clock.now_ms + 1_000)
+def test_without_an_answer_the_socket_is_only_closed(delayed_close, timer, clock):
+    theirs = pair(delayed_close, b"", clock.now_ms + 1_000)
     clock.advance(1_000)
     timer.tick()
-    assert (heard(theirs), len(late)) == (b"", 0)
+    assert (heard(theirs), len(delayed_close)) == (b"", 0)
 
 
-def test_who_has_gone_costs_nothing(late, timer, clock):
-    pair(late, b"no", clock.now_ms + 1_000).close()
+def test_who_has_gone_costs_nothing(delayed_close, timer, clock):
+    pair(delayed_close, b"no", clock.now_ms + 1_000).close()
     clock.advance(1_000)
     timer.tick()
-    assert len(late) == 0
+    assert len(delayed_close) == 0
 
 
-def test_there_are_so_many_and_the_next_due_is_answered_sooner(late, timer, clock, monkeypatch):
-    monkeypatch.setattr(module, "LATE_MAX", 2)
-    ends = [pair(late, b"no", clock.now_ms + 1_000 + n) for n in range(3)]
+def test_there_are_so_many_and_the_next_due_is_answered_sooner(delayed_close, timer, clock, monkeypatch):
+    monkeypatch.setattr(module, "SOCKETS_MAX", 2)
+    ends = [pair(delayed_close, b"no", clock.now_ms + 1_000 + n) for n in range(3)]
     assert [heard(each) for each in ends] == [b"no", None, None]
-    assert len(late) == 2
+    assert len(delayed_close) == 2
 
 
 def test_they_leave_files_to_those_who_are_let_in(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (800, 800))
-    assert module.late_max() == 100
+    assert module.delayed_close_max() == 100
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
-    assert module.late_max() == module.LATE_MAX
+    assert module.delayed_close_max() == module.SOCKETS_MAX
 
 
 def test_nothing_is_left_of_a_refused_peer_but_its_socket(server, connect, monkeypatch):
-    monkeypatch.setattr(connection, "LATE_MS_MIN", 200)
-    monkeypatch.setattr(connection, "LATE_MS_MAX", 201)
+    monkeypatch.setattr(connection, "DELAY_MS_MIN", 200)
+    monkeypatch.setattr(connection, "DELAY_MS_MAX", 201)
     clients = [connect() for _ in range(3)]
     for client in clients:
         client.sock.sendall(PROTOCOL_HEADER)
         assert isinstance(client.receive(), commands.Connection.Start)
         client.send(commands.Connection.StartOk(CAPABLE, "PLAIN", "\0guest\0wrong"), channel=0)
-    while len(server.late) < 3:
+    while len(server.delayed_close) < 3:
         gevent.sleep(0.005)
     assert (len(server.connections), len(server.broker.sessions)) == (0, 0)
     # New peers are let in meanwhile.

@@ -151,7 +151,7 @@ def test_the_sockets_have_their_turn_however_much_is_left_to_deliver(connect, se
 
 
 class Busy(BackgroundTask):
-    """A chore that always has more to do."""
+    """A task that always has more to do."""
 
     __slots__ = ("times",)
 
@@ -163,14 +163,14 @@ class Busy(BackgroundTask):
 
 def test_a_chore_goes_on_when_the_sockets_have_had_their_turn(server):
     turn = server.turn
-    chore = Busy(turn)
-    chore.times = 0
-    chore.wake()
+    task = Busy(turn)
+    task.times = 0
+    task.wake()
     for _ in range(5):
         turn.run()  # as after each of five connections that were read
-        assert chore.times == 1
-    until(lambda: chore.times > 1)
-    until(lambda: chore.times == 1_000)
+        assert task.times == 1
+    until(lambda: task.times > 1)
+    until(lambda: task.times == 1_000)
 
 
 def test_connections_that_vanish_at_once_are_closed_some_in_each_turn(connect, server, monkeypatch):

@@ -167,14 +167,14 @@ def test_much_goes_through_both_ways(server, veiled_client):
 
 
 def test_a_peer_that_was_turned_away_is_told_through_the_filter(server, veiled_client, monkeypatch):
-    monkeypatch.setattr(methods, "LATE_MS_MIN", 20)
-    monkeypatch.setattr(methods, "LATE_MS_MAX", 21)
+    monkeypatch.setattr(methods, "DELAY_MS_MIN", 20)
+    monkeypatch.setattr(methods, "DELAY_MS_MAX", 21)
     client = veiled_client()
     client.sock.sendall(PROTOCOL_HEADER)
     assert isinstance(client.receive(), Connection.Start)
     capable = {"capabilities": {"authentication_failure_close": True}}
     client.send(Connection.StartOk(capable, "PLAIN", "\0guest\0wrong"), channel=0)
-    until(lambda: len(server.late))
+    until(lambda: len(server.delayed_close))
     assert client.receive().reply_code == 403
     assert client.receive() is None
 

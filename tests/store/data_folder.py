@@ -53,9 +53,9 @@ class DataFolder:
 
     def hold(self) -> Moment:
         """Have the log held, and its checkpoint written."""
-        ticket, segments = self.node.log.upkeep.hold()
+        ticket, segments = self.node.log.maintenance.hold()
         self.node.work()
-        assert self.node.log.upkeep.checkpoints[0] == ticket
+        assert self.node.log.maintenance.checkpoints[0] == ticket
         return Moment("pybroker@test", ticket, tuple(segments))
 
     def snapshot(self) -> dict[int, dict[int, bytes]]:

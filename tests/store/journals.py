@@ -51,7 +51,7 @@ class Node:
             self.recovered,
         )
         if largest:
-            self.log.upkeep.largest_octets = self.log.upkeep.segment_octets = largest
+            self.log.maintenance.largest_octets = self.log.maintenance.segment_octets = largest
         self.completed, self.failed, self.full, self.unreadable = [], [], [], []
         self.log.on_completed = self.completed.append
         self.log.on_failed = self.failed.append

@@ -171,7 +171,7 @@ def test_files_that_find_no_descriptor_are_kept_in_order_later(disk, monkeypatch
     for _ in range(5):
         node.tick(1_000)
     assert ([], node.log.last_ticket) == (node.failed, node.log.completed)
-    assert 2 >= len(node.log.ledger.segments)
+    assert 2 >= len(node.log.live_index.segments)
 
 
 def test_a_batch_waits_for_the_definitions_before_it_is_written(disk):
@@ -211,7 +211,7 @@ def test_a_segment_that_begins_while_a_batch_waits_for_definitions_has_its_own_m
         assert {run.first_seq: bytes(body(run.content(0)))} == node.bodies([run.first_seq])
         node.settle(run)
     node.commit()
-    assert [1] * 8 == [segment.live for segment in node.log.ledger.segments if segment.live]
+    assert [1] * 8 == [segment.live for segment in node.log.live_index.segments if segment.live]
     assert [] == node.unreadable
 
 

@@ -172,7 +172,7 @@ def _requeue_all(channel: "AmqpChannel", method: Any) -> "Removal | None":
         raise MethodNotImplemented("requeue=false")
     batches = list(channel.unacked)
     channel.unacked.clear()
-    channel.late(1, TAG_MAX)
+    channel.answer_timed_out(1, TAG_MAX)
     return channel.give_back(batches, requeue=True)
 
 

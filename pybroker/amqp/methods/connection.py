@@ -49,8 +49,8 @@ CAPABILITIES: Final = (
 FRAME_OCTETS_MIN: Final = 4_096
 # A refused login is answered so much later, counted from the attempt: guessing is slow, and takes a socket a guess.
 # Differs from RabbitMQ: it answers at once, and keeps the socket for 3 seconds.
-LATE_MS_MIN: Final = 1_000
-LATE_MS_MAX: Final = 3_000
+DELAY_MS_MIN: Final = 1_000
+DELAY_MS_MAX: Final = 3_000
 
 log = logging.getLogger("pybroker.connection")
 
@@ -104,10 +104,10 @@ def connection_start_ok(session: "AmqpSession", method: Any) -> None:
     name, password = _credentials(mechanism, method.response)
     session.state = after(session.state, "Connection.StartOk")
     # The time of the answer to a wrong password tells nothing about the cost of checking it.
-    late_ms = session.broker.clock.now_ms + LATE_MS_MIN + randbelow(LATE_MS_MAX - LATE_MS_MIN)
+    answer_at_ms = session.broker.clock.now_ms + DELAY_MS_MIN + randbelow(DELAY_MS_MAX - DELAY_MS_MIN)
     session.readable = False
     session.broker.logins.check(
-        name, password, session.peer_host, partial(_is_waiting, session), partial(_checked, session, name, late_ms)
+        name, password, session.peer_host, partial(_is_waiting, session), partial(_checked, session, name, answer_at_ms)
     )
 
 
@@ -116,7 +116,7 @@ def _is_waiting(session: "AmqpSession") -> bool:
     return session.state is State.SECURING
 
 
-def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) -> None:
+def _checked(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verdict) -> None:
     """Go on with whose password was right, turn away all others."""
     if not _is_waiting(session):
         return
@@ -125,7 +125,7 @@ def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) 
     if verdict.user is not None and name in settings.loopback_users and not session.peer_is_local:
         verdict = Verdict(None, LOCAL_ONLY)
     if verdict.user is None:
-        _turn_away(session, name, late_ms, verdict)
+        _turn_away(session, name, answer_at_ms, verdict)
         return
     session.broker.logins.succeeded += 1
     session.user = verdict.user
@@ -143,7 +143,7 @@ def _checked(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) 
     )
 
 
-def _turn_away(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict) -> None:
+def _turn_away(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verdict) -> None:
     """Refuse: 403, or 506 if nobody had the time to look at the password."""
     mechanism = session.auth_mechanism
     text = f"{mechanism} login refused: user {name!r:.256} - {verdict.reason}"
@@ -157,7 +157,7 @@ def _turn_away(session: "AmqpSession", name: str, late_ms: int, verdict: Verdict
         error = AccessRefused(
             f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
         )
-    session.refuse(error, late_ms)
+    session.refuse(error, answer_at_ms)
 
 
 def _credentials(mechanism: str, response: str) -> tuple[str, str]:

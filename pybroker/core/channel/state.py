@@ -156,12 +156,12 @@ class ChannelState:
 
     __slots__ = (
         "consumers",
-        "lapsed",
         "last_served",
         "may_deliver",
         "next_tag",
         "prefetch_global",
         "session",
+        "timed_out",
         "unacked",
         "unacked_consumed",
     )
@@ -171,7 +171,7 @@ class ChannelState:
         self.next_tag = 1
         self.unacked = Unacked()
         self.unacked_consumed = 0
-        self.lapsed: TimedOutTags | None = None  # deliveries that timed out, since there was one
+        self.timed_out: TimedOutTags | None = None  # deliveries that timed out, since there was one
         self.prefetch_global = 0
         self.last_served: Consumer | None = None
         self.may_deliver = True
@@ -226,9 +226,9 @@ class ChannelState:
         if self.prefetch_global:
             self.resume_consumers()
 
-    def late(self, first: int, last: int) -> bool:
+    def answer_timed_out(self, first: int, last: int) -> bool:
         """Take the answer to deliveries that timed out: their consumers get credit for it. False if it is to none."""
-        spans = [] if self.lapsed is None else self.lapsed.answered(first, last)
+        spans = [] if self.timed_out is None else self.timed_out.answered(first, last)
         if not spans:
             return False
         broker = self.session.broker

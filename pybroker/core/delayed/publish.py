@@ -139,8 +139,8 @@ class DelayedPublisher:
         queues = self._ways.get(keys)
         if queues is not None:
             return queues
-        arrival = InboundMessage(run.names, letter.attributes, content, run.channel, run.frame_octets_max)
-        routed = route(vhost, exchange, keys, headers_of(content), arrival=arrival)
+        inbound = InboundMessage(run.names, letter.attributes, content, run.channel, run.frame_octets_max)
+        routed = route(vhost, exchange, keys, headers_of(content), inbound=inbound)
         plain = not exchange.inner.dynamic and not exchange.exchanges_bound and exchange.alternate is None
         if plain and len(self._ways) < WAYS_MAX:
             self._ways[keys] = routed.queues

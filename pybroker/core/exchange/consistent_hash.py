@@ -66,7 +66,7 @@ class ConsistentHashExchange(Exchange):
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,
-        arrival: "InboundMessage | None",
+        inbound: "InboundMessage | None",
         out: Destinations,
     ) -> None:
         """Add one destination, that of the message's bucket; of several keys the first one counts."""
@@ -75,7 +75,7 @@ class ConsistentHashExchange(Exchange):
         if self._header is not None:
             hashed = _hash_of_header(headers, self._header)
         elif self._property is not None:
-            hashed = _hash_of_property(arrival, self._property)
+            hashed = _hash_of_property(inbound, self._property)
         else:
             hashed = hash_of_key(routing_keys[0])
         bucket = jump(hashed, self._ends[-1])
@@ -138,7 +138,7 @@ def _hash_of_header(headers: Mapping[str, Any] | None, name: str) -> int:
     return phash2((field_type(table, name), term))
 
 
-def _hash_of_property(arrival: "InboundMessage | None", name: str) -> int:
+def _hash_of_property(inbound: "InboundMessage | None", name: str) -> int:
     """Return the hash of a property's text; one that is not there is a value as well."""
-    value = None if arrival is None else getattr(properties.decode_properties(arrival.property_octets), name)
+    value = None if inbound is None else getattr(properties.decode_properties(inbound.property_octets), name)
     return phash2(None if value is None else str(value).encode())

@@ -67,14 +67,14 @@ class DelayedExchange(Exchange):
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,
-        arrival: "InboundMessage | None",
+        inbound: "InboundMessage | None",
         out: Destinations,
     ) -> None:
         """Add the schedule, or every destination of a message that is due."""
         if headers and self._is_early(due_of(headers)):
             out[self.schedule] = 1
             return
-        self.inner.find(routing_keys, headers, arrival, out)
+        self.inner.find(routing_keys, headers, inbound, out)
 
     def welcome(self, binding: "Binding") -> None:
         """Have the inner type learn it."""

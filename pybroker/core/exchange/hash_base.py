@@ -27,7 +27,7 @@ class PickingExchange(Exchange):
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,  # noqa: ARG002 - one signature for all types
-        arrival: "InboundMessage | None",  # noqa: ARG002 - likewise
+        inbound: "InboundMessage | None",  # noqa: ARG002 - likewise
         out: Destinations,
     ) -> None:
         """Add the destination of the binding that is picked, once for a message with several keys."""

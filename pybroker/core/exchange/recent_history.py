@@ -57,13 +57,13 @@ class RecentHistoryExchange(FanoutExchange):
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,
-        arrival: "InboundMessage | None",
+        inbound: "InboundMessage | None",
         out: Destinations,
     ) -> None:
         """Add all destinations, and keep the message."""
-        if arrival is not None and (headers is None or headers.get(NO_STORE) is not True):
-            self._recent.append(arrival)
-        super().find(routing_keys, headers, arrival, out)
+        if inbound is not None and (headers is None or headers.get(NO_STORE) is not True):
+            self._recent.append(inbound)
+        super().find(routing_keys, headers, inbound, out)
 
     def welcome(self, binding: "Binding") -> None:
         """Give the last messages, the oldest first, to a queue that was bound, or to the queues of an exchange."""
@@ -82,44 +82,44 @@ class RecentHistoryExchange(FanoutExchange):
 class _Welcome(BackgroundTask):
     """Messages for a new binding: a few at once, more of them a share in each turn."""
 
-    __slots__ = ("_arrivals", "_binding", "_exchange")
+    __slots__ = ("_binding", "_exchange", "_inbound")
 
-    def __init__(self, exchange: RecentHistoryExchange, binding: "Binding", arrivals: "deque[InboundMessage]") -> None:
+    def __init__(self, exchange: RecentHistoryExchange, binding: "Binding", inbound: "deque[InboundMessage]") -> None:
         super().__init__(exchange.vhost.broker.turn)
         self._exchange = exchange
         self._binding = binding
-        self._arrivals = arrivals
+        self._inbound = inbound
 
     def deliver(self, _now_ms: int) -> None:
         """Give a share, unless the binding is gone."""
         if not self._exchange.has(self._binding):
             return
         vhost, destination = self._exchange.vhost, self._binding.destination
-        for _ in range(min(SHARE_MESSAGES, len(self._arrivals))):
-            arrival = self._arrivals.popleft()
+        for _ in range(min(SHARE_MESSAGES, len(self._inbound))):
+            inbound = self._inbound.popleft()
             if isinstance(destination, Exchange):
-                keys = [arrival.names.routing_key]
-                queues = route(vhost, destination, keys, headers_of(arrival.content), arrival=arrival).queues
+                keys = [inbound.names.routing_key]
+                queues = route(vhost, destination, keys, headers_of(inbound.content), inbound=inbound).queues
             else:
                 queues = (destination,)
             if queues:
-                enqueue(vhost.broker.log, self._copy(arrival), range(1), queues, NO_RECEIPT)
-        if self._arrivals:
+                enqueue(vhost.broker.log, self._copy(inbound), range(1), queues, NO_RECEIPT)
+        if self._inbound:
             self.wake_again()
 
-    def _copy(self, arrival: "InboundMessage") -> Run:
-        content = arrival.content
+    def _copy(self, inbound: "InboundMessage") -> Run:
+        content = inbound.content
         body = body_size(content)
         broker = self._exchange.vhost.broker
         return Run(
-            arrival.names,
-            arrival.attributes,
+            inbound.names,
+            inbound.attributes,
             broker.log.take(1),
             [content],
             len(content),
             body,
             body,
             broker.clock.now_ms,
-            arrival.channel,
-            arrival.frame_octets_max,
+            inbound.channel,
+            inbound.frame_octets_max,
         )

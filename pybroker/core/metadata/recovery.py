@@ -44,7 +44,7 @@ def restore(queues: "dict[int, Destination]", found: "Recovered") -> int:
         delivered = sorted(deliveries.get(queue_id, []))
         if queue.counts_deliveries:
             for first, last, times in delivered:
-                found.ledger.give_back(queue_id, times, array("Q", (first, last)))
+                found.live_index.give_back(queue_id, times, array("Q", (first, last)))
         if not found.clean:
             queue.restore(parts, _with_all_others(delivered) if delivered else ONCE)
         else:

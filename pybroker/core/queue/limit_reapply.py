@@ -51,7 +51,7 @@ class LimitReapply(BackgroundTask):
             del self._waiting[queue]
             if not queue.deleted:
                 before = queue.backlog.messages_ready
-                review(queue)
+                reapply(queue)
                 budget -= LOOK_COST + before - queue.backlog.messages_ready
         if self._waiting:
             self.wake_again()
@@ -71,10 +71,10 @@ def relimit(queue: "Queue", limits: "QueueLimits") -> None:
     if queue.bounded != bounded:
         queue.vhost.bump()  # messages of one run may be of different age, where nobody minds
     if queue.backlog.messages_ready and queue.bounded:
-        broker.reviews.add(queue)
+        broker.limit_reapply.add(queue)
 
 
-def review(queue: "Queue") -> None:
+def reapply(queue: "Queue") -> None:
     """Drop what is too much, and let expire what is too old, as far as a share goes."""
     if queue.bounded:
         overflow.drop_heads(queue)

@@ -82,7 +82,7 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
     share = DROP_COST
     while (excess := _excess(queue)) > 0:
         if share <= 0:
-            queue.vhost.broker.reviews.add(queue)
+            queue.vhost.broker.limit_reapply.add(queue)
             return
         if late and queue.timed:
             excess = 1

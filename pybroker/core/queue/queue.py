@@ -330,7 +330,7 @@ class Queue(Destination):
     def purge(self) -> int:
         """Drop what is ready; return how many messages that were."""
         count = self.backlog.messages_ready
-        self.vhost.broker.remains.add(self, self.backlog.clear())
+        self.vhost.broker.purge_task.add(self, self.backlog.clear())
         if self.waiting:
             basic_get.answer(self)
         return count

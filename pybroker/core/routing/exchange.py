@@ -147,10 +147,10 @@ class Exchange:
         self,
         routing_keys: "Sequence[str]",
         headers: Mapping[str, Any] | None,
-        arrival: "InboundMessage | None",  # noqa: ARG002 - for types that look at more than these
+        inbound: "InboundMessage | None",  # noqa: ARG002 - for types that look at more than these
         out: Destinations,
     ) -> None:
-        """Add every destination of a message with these keys to `out`; a probe, for no message, has no `arrival`."""
+        """Add every destination of a message with these keys to `out`; a probe, for no message, has no `inbound`."""
         for routing_key in routing_keys:
             self.match(routing_key, headers, out)
 

@@ -225,8 +225,8 @@ class Publisher:
                 if isinstance(value, list):
                     keys += [key for key in value if isinstance(key, str)]
         shown = without_header(content, b"BCC") if headers is not None and "BCC" in headers else content
-        arrival = InboundMessage(route.names, attributes, shown, route.channel, self.frame_octets_max)
-        queues = find_queues(self.vhost, exchange, keys, headers, arrival=arrival).queues
+        inbound = InboundMessage(route.names, attributes, shown, route.channel, self.frame_octets_max)
+        queues = find_queues(self.vhost, exchange, keys, headers, inbound=inbound).queues
         # Until it is due nobody sees it, and BCC is needed then.
         return queues, content if queues and all(queue.republishes for queue in queues) else shown
 

@@ -30,23 +30,23 @@ def route(
     headers: Mapping[str, Any] | None,
     *,
     probe: bool = False,
-    arrival: "InboundMessage | None" = None,
+    inbound: "InboundMessage | None" = None,
 ) -> Routed:
     """Return the queues of one message: each once, in no promised order.
 
     `routing_keys` are the message's own and those of CC and BCC; `headers` is asked for only by exchanges that need it,
-    and `arrival` by those that look at the message itself, or keep it.
+    and `inbound` by those that look at the message itself, or keep it.
     A `probe` asks for a route to keep, before any message takes it: nothing is counted.
     """
     found: Destinations = {}
-    exchange.find(routing_keys, headers, arrival, found)
+    exchange.find(routing_keys, headers, inbound, found)
     if vhost.leaving:
         found = _staying(vhost, found)
     if found and not exchange.exchanges_bound:
         return Routed(tuple(found), exchange.dynamic)  # type: ignore[arg-type]  # no binding leads to an exchange
     if not found and exchange.alternate is None:
         return Routed((), exchange.dynamic)
-    return _walk(vhost, exchange, found, routing_keys, headers, arrival, probe=probe)
+    return _walk(vhost, exchange, found, routing_keys, headers, inbound, probe=probe)
 
 
 def _walk(
@@ -55,7 +55,7 @@ def _walk(
     found: Destinations,
     routing_keys: Sequence[str],
     headers: Mapping[str, Any] | None,
-    arrival: "InboundMessage | None",
+    inbound: "InboundMessage | None",
     *,
     probe: bool,
 ) -> Routed:
@@ -88,7 +88,7 @@ def _walk(
             return Routed(tuple(queues), dynamic)
         exchange = waiting.pop()
         found = {}
-        exchange.find(routing_keys, headers, arrival, found)
+        exchange.find(routing_keys, headers, inbound, found)
         if vhost.leaving:
             found = _staying(vhost, found)
 

@@ -36,7 +36,7 @@ NONE: Final[tuple[Policy, ...]] = ()
 
 
 class Policies(BackgroundTask):
-    """As a chore it goes over what there is in virtual hosts whose policies changed, a share in each turn."""
+    """As a task it goes over what there is in virtual hosts whose policies changed, a share in each turn."""
 
     __slots__ = ("_applied", "_broker", "_drops", "_lists", "_told", "_waiting")
 
@@ -143,7 +143,7 @@ class Policies(BackgroundTask):
         self._waiting.pop(vhost.name, None)
         self._waiting[vhost.name] = deque([*vhost.exchanges.values(), *vhost.queues.values()])
         self.deliver(0)
-        self._broker.reviews.begin()
+        self._broker.limit_reapply.begin()
 
     def deliver(self, _now_ms: int) -> None:
         """Go over a turn's share."""

@@ -10,7 +10,7 @@ from pybroker.daemon.resources.allocator import Allocator
 PROCESS: Final = psutil.Process()
 
 
-class Resident(NamedTuple):
+class ResidentSet(NamedTuple):
     """Octets: `total` is the resident set, `code` its pages of files (libraries), `unused` what malloc holds free."""
 
     total: int
@@ -30,16 +30,16 @@ def used_octets() -> int:
     return octets
 
 
-def measure(allocator: Allocator) -> Resident:
+def measure(allocator: Allocator) -> ResidentSet:
     """Read what is resident now; all zero where the system does not tell."""
     try:
         found = PROCESS.memory_info()
     except (OSError, psutil.Error):
-        return Resident(0, 0, 0)
+        return ResidentSet(0, 0, 0)
     # On Linux `shared` is RssFile and RssShmem of /proc/self/status.
     total, code = found.rss, getattr(found, "shared", 0)
     # Spare memory that was handed back to the kernel is still counted by malloc, but not resident.
-    return Resident(total, code, min(allocator.free_octets(), total - code))
+    return ResidentSet(total, code, min(allocator.free_octets(), total - code))
 
 
 def open_files() -> int | None:

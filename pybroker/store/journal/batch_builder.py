@@ -104,8 +104,8 @@ class BatchBuilder:
             room += 16 + 8 * len(pairs)
         return room
 
-    def encode(self, ticket: int, segment: "Segment", ledger: "LiveIndex", steady_ms: int) -> bytes:
-        """Return the batch's octets, to be written at the segment's end. The ledger counts what is in them, last."""
+    def encode(self, ticket: int, segment: "Segment", live_index: "LiveIndex", steady_ms: int) -> bytes:
+        """Return the batch's octets, to be written at the segment's end. The live index  what is in them, last."""
         seed = segment.seed
         published: list[tuple[Target, Run, range]] = []
         groups: list[tuple[int, int, array[int]]] = []
@@ -140,9 +140,9 @@ class BatchBuilder:
             segment.publish(target, run, indexes)
         for queue_id, deliveries, pairs in groups:
             if deliveries:
-                ledger.give_back(queue_id, deliveries, pairs)
+                live_index.give_back(queue_id, deliveries, pairs)
             else:
-                ledger.settle(queue_id, pairs)
+                live_index.settle(queue_id, pairs)
         return octets
 
 

@@ -64,11 +64,11 @@ class Journal(Log):
     """
 
     __slots__ = (
+        "_builder",
         "_disk",
         "_files",
         "_forgotten",
         "_full_since_ms",
-        "_gathered",
         "_journal",
         "_proven",
         "_quiet_ms",
@@ -84,7 +84,8 @@ class Journal(Log):
         "epoch",
         "full",
         "last_ticket",
-        "ledger",
+        "live_index",
+        "maintenance",
         "on_completed",
         "on_failed",
         "on_full",
@@ -92,7 +93,6 @@ class Journal(Log):
         "on_unreadable",
         "reader",
         "turn",
-        "upkeep",
     )
 
     def __init__(
@@ -119,8 +119,8 @@ class Journal(Log):
         self.on_full: Callable[[str], None] = _nobody
         self.on_stalled: Callable[[str], None] = _nobody
         self.on_unreadable: Callable[[str], None] = _nobody
-        self.ledger: LiveIndex = recovered.ledger
-        self.ledger.on_broken = self._unreadable
+        self.live_index: LiveIndex = recovered.live_index
+        self.live_index.on_broken = self._unreadable
         self.epoch = recovered.epoch
         self.next_seq = self.safe_seq = recovered.next_seq
         self._sealed_seq = recovered.next_seq  # all below are in batches that were closed
@@ -130,7 +130,7 @@ class Journal(Log):
         self.full = ""
         self._full_since_ms = 0
         self._told = False  # that it failed
-        self._gathered = BatchBuilder()
+        self._builder = BatchBuilder()
         self._wanted = False
         self._quiet_ms = 0
         self._sealed: deque[Batch] = deque()
@@ -140,22 +140,22 @@ class Journal(Log):
         self.reader = Reader(files, disk, self.epoch)
         self.reader.on_unreadable = self._unreadable
         segment_octets = min(SEGMENT_OCTETS_MAX, max(SEGMENT_OCTETS_MIN, disk.free_octets() // SEGMENT_PARTS))
-        self.upkeep = Maintenance(self, disk, files, segment_octets, recovered)
-        self.uncommitted_octets_max = self.upkeep.reserve_octets // 2
+        self.maintenance = Maintenance(self, disk, files, segment_octets, recovered)
+        self.uncommitted_octets_max = self.maintenance.reserve_octets // 2
 
     # -- what the core does --------------------------------------------------------------------------------------------
 
     @property
     def ticket(self) -> int:
         """Return the ticket of what is being gathered; 0 when nothing is."""
-        return self.last_ticket + 1 if self._gathered else 0
+        return self.last_ticket + 1 if self._builder else 0
 
     def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
         """Gather messages for the next batch; return its ticket."""
         try:
-            gathered = self._gathered
-            self.uncommitted_octets += gathered.append(run, indexes, queue_ids)
-            if gathered.octets >= EAGER_OCTETS and not self._wanted:
+            builder = self._builder
+            self.uncommitted_octets += builder.append(run, indexes, queue_ids)
+            if builder.octets >= EAGER_OCTETS and not self._wanted:
                 self.want(self.last_ticket + 1)
         except Exception as error:
             self.fail(error)
@@ -172,7 +172,7 @@ class Journal(Log):
     def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
         """Gather what a queue has done with."""
         try:
-            self._gathered.settle(queue_id, run, indexes)
+            self._builder.settle(queue_id, run, indexes)
         except Exception as error:
             self.fail(error)
             raise
@@ -180,7 +180,7 @@ class Journal(Log):
     def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int) -> None:
         """Gather how often messages were delivered that came back."""
         try:
-            self._gathered.give_back(queue_id, run, indexes, deliveries)
+            self._builder.give_back(queue_id, run, indexes, deliveries)
         except Exception as error:
             self.fail(error)
             raise
@@ -188,7 +188,7 @@ class Journal(Log):
     def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
         """Gather what a queue has done with, by seqs."""
         try:
-            self._gathered.settle_seqs(queue_id, first, last)
+            self._builder.settle_seqs(queue_id, first, last)
         except Exception as error:
             self.fail(error)
             raise
@@ -208,7 +208,7 @@ class Journal(Log):
 
     def _located(self, queue_id: int, part: "SeqRanges", *, again: bool) -> "Wanted":
         wanted = []
-        for segment, first, last in self.ledger.locate(part.first_seq, part.last_seq):
+        for segment, first, last in self.live_index.locate(part.first_seq, part.last_seq):
             mine = part.between(first, last)
             if again and mine.count:
                 mine = segment.live_of(queue_id, mine)
@@ -223,31 +223,31 @@ class Journal(Log):
 
     def turn_ended(self) -> None:
         """Hand what is wanted to the disk."""
-        if self._wanted and (not self._sealed or self._gathered.octets >= BATCH_OCTETS):
+        if self._wanted and (not self._sealed or self._builder.octets >= BATCH_OCTETS):
             self.commit()
 
     @ends_the_log
     def commit(self) -> None:
         """Close the batch that gathers, if there is anything in it, and have it written."""
-        if self._gathered and not self.failed:
+        if self._builder and not self.failed:
             self._seal()
         self._write_next()
 
     def _seal(self) -> None:
-        gathered, self._gathered = self._gathered, self._gathered.following()
+        builder, self._builder = self._builder, self._builder.following()
         self._wanted = False
-        segment, creates = self.upkeep.segment_for(gathered.room, self._sealed_seq)
+        segment, creates = self.maintenance.segment_for(builder.room, self._sealed_seq)
         self.last_ticket += 1
         segment.newest_ms = self.clock.now_ms + self._steady_ms
-        octets = gathered.encode(self.last_ticket, segment, self.ledger, self._steady_ms)
+        octets = builder.encode(self.last_ticket, segment, self.live_index, self._steady_ms)
         batch = Batch(segment.number, segment.size if creates else 0, segment.used, octets)
-        batch.promise(self.last_ticket, self.next_seq, gathered.octets, self.definitions.ticket)
+        batch.promise(self.last_ticket, self.next_seq, builder.octets, self.definitions.ticket)
         segment.used += len(octets)
         segment.first_ticket = segment.first_ticket or batch.ticket
         segment.last_ticket = batch.ticket
         self._sealed_seq = batch.next_seq
         self._sealed.append(batch)
-        self.upkeep.sealed(batch)
+        self.maintenance.sealed(batch)
 
     @ends_the_log
     def commit_nothing(self) -> None:
@@ -286,7 +286,7 @@ class Journal(Log):
             self.full = str(error)
             self._full_since_ms = self.clock.now_ms
             self._shrink(batch)
-            self.upkeep.disk_is_full(self.full)
+            self.maintenance.disk_is_full(self.full)
             return
         if error is not None:
             self.fail(error)
@@ -297,9 +297,9 @@ class Journal(Log):
         self.uncommitted_octets -= batch.content_octets
         if batch.ticket > self.completed:
             self.completed = batch.ticket
-            self.upkeep.completed(batch.ticket)
+            self.maintenance.completed(batch.ticket)
             self.on_completed(batch.ticket)
-        if self._wanted or self._gathered.octets >= EAGER_OCTETS:
+        if self._wanted or self._builder.octets >= EAGER_OCTETS:
             self.commit()
         else:
             self._write_next()
@@ -313,7 +313,7 @@ class Journal(Log):
     def _shrink(self, batch: Batch) -> None:
         """Have a segment for which there was no room made no larger than what goes into it."""
         if batch.create:
-            (segment,) = (each for each in self.ledger.segments if each.number == batch.number)
+            (segment,) = (each for each in self.live_index.segments if each.number == batch.number)
             segment.size = batch.create = segment.used
 
     @ends_the_log
@@ -325,7 +325,7 @@ class Journal(Log):
     def _forget_queues(self) -> None:
         on_disk = self.definitions.completed
         while self._forgotten and self._forgotten[0][0] <= on_disk and self._forgotten[0][1] <= self.last_ticket:
-            self.ledger.forget_queue(self._forgotten.popleft()[2])
+            self.live_index.forget_queue(self._forgotten.popleft()[2])
 
     @ends_the_log
     def tick(self) -> None:
@@ -342,11 +342,11 @@ class Journal(Log):
             return
         if self._sealed:
             self._write_next()
-        elif self._gathered:
+        elif self._builder:
             self.commit()
         elif self._proven < self.last_ticket == self.completed and now_ms - self._quiet_ms >= QUIET_MS:
             self._prove()
-        self.upkeep.tick(now_ms)
+        self.maintenance.tick(now_ms)
 
     def _try_again(self) -> None:
         """Look whether there is room again: if not, the batch comes back."""
@@ -355,7 +355,7 @@ class Journal(Log):
 
     def _prove(self) -> None:
         """Write down that the last batch is on disk: a torn tail and a damaged one can be told apart from then on."""
-        segment, self._proven = self.ledger.segments[-1], self.last_ticket
+        segment, self._proven = self.live_index.segments[-1], self.last_ticket
         if segment.sealed or segment.used + fmt.PROVEN_RECORD_OCTETS > segment.size:
             return
         octets = fmt.proven(self.last_ticket, segment.seed)
@@ -393,7 +393,7 @@ class Journal(Log):
             # The definitions' thread may be the one that is waited for.
             self._journal.submit(lambda: None, lambda _: self.close(redelivered, done))
             return
-        self.upkeep.close(redelivered, lambda error: self._journal.submit(self._writer.close, lambda _: done(error)))
+        self.maintenance.close(redelivered, lambda why: self._journal.submit(self._writer.close, lambda _: done(why)))
 
 
 def _nobody(_: object) -> None:

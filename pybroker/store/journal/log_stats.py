@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 def figures(journal: "Journal") -> dict[str, Any]:
     """Return them as a document. Messages count once for each queue that they are in."""
-    segments = [_of(segment) for segment in journal.ledger.segments]
+    segments = [_of(segment) for segment in journal.live_index.segments]
     published = sum(segment["published"] for segment in segments)
     live = sum(segment["live"] for segment in segments)
     written_ms = journal._quiet_ms
@@ -32,7 +32,7 @@ def figures(journal: "Journal") -> dict[str, Any]:
         "last_batch_on_disk": journal.completed,
         "uncommitted_octets": journal.uncommitted_octets,
         "last_sync_ms_ago": journal.clock.now_ms - written_ms if written_ms else None,
-        **journal.upkeep.status(),
+        **journal.maintenance.status(),
     }
 
 

@@ -105,8 +105,8 @@ class Maintenance:
 
     def segment_for(self, room: int, first_seq: int) -> tuple[Segment, bool]:
         """Return the segment that takes a batch of up to `room` octets, and whether it is new: from `first_seq` on."""
-        ledger = self._journal.ledger
-        last = ledger.segments[-1] if ledger.segments else None
+        live_index = self._journal.live_index
+        last = live_index.segments[-1] if live_index.segments else None
         if last is not None and not last.sealed and last.used + room <= last.size:
             return last, False
         number = self.next_number
@@ -114,7 +114,7 @@ class Maintenance:
         segment = Segment(number, fmt.seed(self._journal.epoch, number), first_seq, size, fmt.HEADER_OCTETS)
         if last is not None and not last.sealed:
             self.rolled(last)
-        ledger.add(segment)
+        live_index.add(segment)
         self.next_number = number + 1
         self._begun()
         return segment, True
@@ -134,7 +134,7 @@ class Maintenance:
         self._due = True
 
     def sealed(self, batch: "Batch") -> None:
-        """Learn that a batch was closed: nothing is gathered, so what the ledger says is exact as of its ticket."""
+        """Learn that a batch was closed: nothing is gathered, so what the live index says is exact as of its ticket."""
         if self._due and not self._closed and self._pending is None and not self._writing:
             self._take(batch.ticket, batch.next_seq)
 
@@ -158,7 +158,7 @@ class Maintenance:
             return  # of what failed half-way no checkpoint may speak
         self._jobs.tick()
         self._presence.tick(now_ms)
-        segments = journal.ledger.segments
+        segments = journal.live_index.segments
         waiting = any(segment.sealed and not segment.live and not segment.kept for segment in segments)
         since_ms = now_ms - self._checkpoint_ms
         newest = self.checkpoints[0] if self.checkpoints else 0
@@ -179,7 +179,7 @@ class Maintenance:
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def _take(self, ticket: int, next_seq: int) -> None:
-        redelivered = self._journal.ledger.redelivered()
+        redelivered = self._journal.live_index.redelivered()
         self._pending = self._checkpoint(ticket, next_seq, redelivered, clean=False)
         self._due = False
         self._checkpoint_ms = self._journal.clock.now_ms
@@ -187,17 +187,17 @@ class Maintenance:
     def _checkpoint(
         self, ticket: int, next_seq: int, redelivered: list[tuple[int, int, int, int]], *, clean: bool
     ) -> Checkpoint:
-        """Return what the ledger says now."""
-        ledger = self._journal.ledger
+        """Return what the live index says now."""
+        live_index = self._journal.live_index
         return Checkpoint(
             self._journal.epoch,
             ticket,
             next_seq,
             clean,
-            ledger.settled(),
+            live_index.settled(),
             redelivered,
             self.next_number,
-            ledger.listed(),
+            live_index.listed(),
         )
 
     def _write(self, checkpoint: Checkpoint) -> None:
@@ -214,7 +214,7 @@ class Maintenance:
             self._trouble(error)
             return
         self.checkpoints = [checkpoint.ticket, *self.checkpoints[: CHECKPOINTS - 1]]
-        for segment in self._journal.ledger.segments:
+        for segment in self._journal.live_index.segments:
             listed = checkpoint.listed.get(segment.number)
             segment.dead = listed is not None and listed.sealed and not listed.live
         self.unlink()
@@ -225,7 +225,7 @@ class Maintenance:
         """Write the footer of the open segment, and the checkpoint of a clean stop: nothing comes after it."""
         self._closed = True
         journal = self._journal
-        segments = journal.ledger.segments
+        segments = journal.live_index.segments
         if segments and not segments[-1].sealed:
             self.rolled(segments[-1])
             self.completed(journal.completed)
@@ -237,7 +237,7 @@ class Maintenance:
 
     def _footed(self, segment: "Segment", error: "BaseException | None") -> None:
         if error is not None:
-            gone = isinstance(error, DiskError) and error.missing and segment not in self._journal.ledger.segments
+            gone = isinstance(error, DiskError) and error.missing and segment not in self._journal.live_index.segments
             if not gone:
                 self._trouble(error)
             return
@@ -251,7 +251,7 @@ class Maintenance:
         journal = self._journal
         behind = self.checkpoints[CHECKPOINTS - 1]
         segments = [
-            each for each in journal.ledger.segments if each.sealed and each.last_ticket <= behind and not each.kept
+            each for each in journal.live_index.segments if each.sealed and each.last_ticket <= behind and not each.kept
         ]
         self._unlink([segment for segment in segments if segment.dead])
         # The settles of the rest may be in a batch that is being written: without that batch the rest would have to
@@ -280,7 +280,7 @@ class Maintenance:
             self._trouble(error)
             return
         for segment in dead:
-            self._journal.ledger.remove(segment)
+            self._journal.live_index.remove(segment)
         self.unlinked += len(dead)
 
     def _compact(self, segments: "list[Segment]") -> "Iterator[Callable[[], None]]":
@@ -334,7 +334,7 @@ class Maintenance:
         ticket = self._journal.last_ticket
         self._held[ticket] = False
         # Of one in which nothing lives the file may just be going.
-        there = (each for each in self._journal.ledger.segments if not each.dead)
+        there = (each for each in self._journal.live_index.segments if not each.dead)
         return ticket, [(each.number, 0 if each.sealed else each.used) for each in there]
 
     def is_held(self, ticket: int) -> bool | None:

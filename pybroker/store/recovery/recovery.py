@@ -104,15 +104,19 @@ class Recovery:
         if not valid:
             self._begin_log()
         found.clean = base.clean and base.ticket == found.ticket
-        found.redelivered = base.redelivered if found.clean else found.ledger.redelivered()
+        found.redelivered = base.redelivered if found.clean else found.live_index.redelivered()
         self._progress(len(names), len(names))
         return found
 
     def _begin_log(self) -> None:
         """Write a first checkpoint, so that not only segments know the epoch, and a start that there were some."""
-        found, ledger = self._found, self._found.ledger
-        begun = Checkpoint(found.epoch, found.ticket, found.next_seq, settled=ledger.settled())
-        begun.redelivered, begun.next_number, begun.listed = ledger.redelivered(), found.next_number, ledger.listed()
+        found, live_index = self._found, self._found.live_index
+        begun = Checkpoint(found.epoch, found.ticket, found.next_seq, settled=live_index.settled())
+        begun.redelivered, begun.next_number, begun.listed = (
+            live_index.redelivered(),
+            found.next_number,
+            live_index.listed(),
+        )
         try:
             self._disk.write_file(checkpoint_name(begun.ticket), begun.encode())
         except DiskError as error:
@@ -323,7 +327,7 @@ class Recovery:
 
     def _count(self, base: "Checkpoint") -> None:
         """Work out the live messages: published and not settled."""
-        found, ledger = self._found, self._found.ledger
+        found, live_index = self._found, self._found.live_index
         next_seq = 1
         for each in self._segments:
             firsts = [seq_ranges.first_seq for seq_ranges in each.by_target.values() if seq_ranges.count]
@@ -341,23 +345,23 @@ class Recovery:
             segment.last_seq = max(
                 [seq_ranges.last_seq for seq_ranges in each.by_target.values() if seq_ranges.count], default=0
             )
-            ledger.add(segment)
+            live_index.add(segment)
             there = (*each.by_target.values(), *each.sets.values())
             next_seq = max([next_seq, *[seq_ranges.last_seq + 1 for seq_ranges in there if seq_ranges.count]])
         found.next_seq = max(found.next_seq, next_seq)
         if not (base.clean and base.ticket == found.ticket):
             for queue_id, first, last, deliveries in base.redelivered:
-                ledger.give_back(queue_id, deliveries, array("Q", (first, last)))
+                live_index.give_back(queue_id, deliveries, array("Q", (first, last)))
         for queue_id, deliveries, pairs in self._settles:
             # Also of messages whose own record is damaged: one that took such a seq anew would be settled already.
             found.next_seq = max(found.next_seq, max(pairs, default=0) + 1)
             if deliveries:
-                ledger.give_back(queue_id, deliveries, pairs)
+                live_index.give_back(queue_id, deliveries, pairs)
             elif queue_id in self._known:
                 for first, last in ranges(pairs):
-                    for segment, start, end in ledger.locate(first, last):
+                    for segment, start, end in live_index.locate(first, last):
                         segment.settled.setdefault(queue_id, AckRanges()).add(start, end)
-        for each, segment in zip(self._segments, ledger.segments, strict=True):
+        for each, segment in zip(self._segments, live_index.segments, strict=True):
             self._live(segment, each.by_target)
 
     def _live(self, segment: Segment, by_target: dict[Target, SeqRanges]) -> None:

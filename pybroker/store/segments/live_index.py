@@ -326,7 +326,7 @@ class Recovered:
     segments that should be there.
     """
 
-    ledger: LiveIndex = field(default_factory=LiveIndex)
+    live_index: LiveIndex = field(default_factory=LiveIndex)
     epoch: int = -1  # not looked for yet
     next_seq: int = 1
     next_queue_id: int = 1

@@ -63,9 +63,9 @@ def test_what_waits_is_counted_in_memory(schedule):
     assert 0 == schedule.index_octets
     put(schedule, 5, 5, 5)
     assert 3 * 120 == schedule.index_octets
-    footprint = schedule.vhost.broker.footprint(lambda _: None)
-    assert footprint.contents > 3 * 40
-    assert footprint.entries > 3 * 120
+    memory_usage = schedule.vhost.broker.memory_usage(lambda _: None)
+    assert memory_usage.contents > 3 * 40
+    assert memory_usage.entries > 3 * 120
 
 
 def test_a_deleted_one_is_forgotten_a_share_at_a_time(schedule, monkeypatch):

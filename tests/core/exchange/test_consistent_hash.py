@@ -124,8 +124,8 @@ def test_a_property_has_the_hash_it_has_in_rabbitmq(kind, value, name):
     vhost = ring(*((each, "10") for each in "abcd"), arguments=wired(hash_property=kind))
     octets = encode_properties(Properties(**{kind: value}))
     content = b"\2\0\1" + (12 + len(octets)).to_bytes(4) + bytes(12) + octets + b"\xce"
-    arrival = InboundMessage(names_of("x", "k"), PLAIN_ATTRIBUTES, content, 1, 0)
-    assert names(route(vhost, vhost.exchanges["x"], ["k"], None, arrival=arrival).queues) == [name]
+    inbound = InboundMessage(names_of("x", "k"), PLAIN_ATTRIBUTES, content, 1, 0)
+    assert names(route(vhost, vhost.exchanges["x"], ["k"], None, inbound=inbound).queues) == [name]
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def send(vhost, body, headers=None):
     size = len(body)
     content = b"\2\0\1" + (14).to_bytes(4) + bytes(4) + size.to_bytes(8) + b"\0\0\xce"
     content += b"\3\0\1" + size.to_bytes(4) + body + b"\xce"
-    arrival = InboundMessage(names_of("x", "k"), PLAIN_ATTRIBUTES, content, 1, 0)
-    return route(vhost, vhost.exchanges["x"], ["k"], headers, arrival=arrival)
+    inbound = InboundMessage(names_of("x", "k"), PLAIN_ATTRIBUTES, content, 1, 0)
+    return route(vhost, vhost.exchanges["x"], ["k"], headers, inbound=inbound)
 
 
 def bodies(q):

@@ -38,7 +38,7 @@ def test_after_a_kill_all_were_delivered_once_but_for_those_that_are_counted():
     assert (2, 3) == tuple(queue.messages_ready for queue in known.values())
     expected = [(ids[0], 1, 2, 1), (ids[1], 3, 3, 1), (ids[1], 4, 4, 2), (ids[1], 5, 5, 1)]
     assert expected == recovery.redelivered(world.broker)
-    assert {ids[1]: {(4, 4): 2}} == found.ledger.returned
+    assert {ids[1]: {(4, 4): 2}} == found.live_index.returned
 
 
 def test_after_a_clean_stop_it_is_as_it_was():

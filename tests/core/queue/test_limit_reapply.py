@@ -160,7 +160,7 @@ def test_very_many_queues_are_looked_at_in_shares(bench, monkeypatch):
     monkeypatch.setattr(overflow, "drop_heads", lambda queue: (looked.append(queue), real(queue)))
     bench.broker.parameters.set("/", "policy", "p", {"pattern": "", "definition": {"max-length": 1}, "priority": 0})
     assert 0 < len(looked) < 600
-    while bench.broker.reviews or bench.broker.policies.left("/"):
+    while bench.broker.limit_reapply or bench.broker.policies.left("/"):
         before = len(looked)
         bench.broker.pump()
         assert len(looked) - before < 600
@@ -172,7 +172,7 @@ def test_a_deleted_queue_is_not_looked_at(bench):
     put(bench, {"max-length": 2})
     bench.vhost.delete_queue(bench.queue)
     bench.turn()
-    assert 0 == len(bench.broker.reviews)
+    assert 0 == len(bench.broker.limit_reapply)
 
 
 @pytest.fixture

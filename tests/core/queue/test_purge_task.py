@@ -32,7 +32,7 @@ def filled(count: int, attributes: RunAttributes = PLAIN_ATTRIBUTES) -> Bench:
 def test_few_are_forgotten_at_once():
     bench = filled(TURN_ENTRIES_MAX)
     assert TURN_ENTRIES_MAX == bench.queue.purge()
-    assert (0, []) == (len(bench.broker.remains), list(bench.broker.turn.queues))
+    assert (0, []) == (len(bench.broker.purge_task), list(bench.broker.turn.queues))
 
 
 @pytest.mark.parametrize("how", ["purge", "delete"])
@@ -40,10 +40,10 @@ def test_very_many_are_gone_at_once_and_forgotten_in_shares(how):
     bench = filled(MANY)
     count = bench.queue.purge() if how == "purge" else bench.vhost.delete_queue(bench.queue)
     assert (MANY, [], 0) == (count, bench.ready(), bench.queue.messages)
-    left = [len(bench.broker.remains)]
+    left = [len(bench.broker.purge_task)]
     while bench.broker.turn.queues:
         bench.broker.pump()
-        left.append(len(bench.broker.remains))
+        left.append(len(bench.broker.purge_task))
     assert [MANY - 3, MANY - 3 - TURN_ENTRIES_MAX, MANY - 3 - 2 * TURN_ENTRIES_MAX, 0][: len(left)] == left
 
 
@@ -67,6 +67,6 @@ def test_each_message_is_settled_in_the_log_once():
 
 def test_nothing_removed_is_nothing_to_do():
     bench = Bench()
-    remains = PurgeTask(bench.broker.turn)
-    remains.add(bench.queue, ([], []))
-    assert (0, False) == (len(remains), remains.awake)
+    purge_task = PurgeTask(bench.broker.turn)
+    purge_task.add(bench.queue, ([], []))
+    assert (0, False) == (len(purge_task), purge_task.awake)

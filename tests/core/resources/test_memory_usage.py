@@ -19,17 +19,17 @@ def peer(world):
     return peer
 
 
-def footprint(world, pauses=None):
+def memory_usage(world, pauses=None):
     return measure(world.broker, (pauses if pauses is not None else []).append)
 
 
 def test_an_empty_broker_has_none(world, peer):
-    assert footprint(world) == (0, 0, 0)
+    assert memory_usage(world) == (0, 0, 0)
 
 
 def test_contents_are_counted_with_their_frames_and_pythons_overhead(world, peer):
     peer.publish("", "q", b"x" * 1_000)
-    contents, entries, buffers = footprint(world)
+    contents, entries, buffers = memory_usage(world)
     run = world.vhost.queues["q"].backlog.head().run
     # Header frame and body frame, and what a bytes object and its place in a list take.
     assert len(run.content(0)) + 41 <= contents <= len(run.content(0)) + 60
@@ -39,19 +39,19 @@ def test_contents_are_counted_with_their_frames_and_pythons_overhead(world, peer
 
 def test_what_several_queues_share_is_counted_once(world, peer):
     peer.publish("", "q", b"x" * 1_000)
-    alone = footprint(world)
+    alone = memory_usage(world)
     peer.declare("r")
     peer.publish("", "q", b"x" * 1_000, headers={"CC": ["r"]})
-    both = footprint(world)
+    both = memory_usage(world)
     assert both.contents < 2 * alone.contents + 100
     assert both.entries == 3 * ENTRY_OCTETS + 2 * RUN_OCTETS
 
 
 def test_what_is_delivered_and_not_acknowledged_is_still_there(world, peer):
     peer.publish("", "q", b"x" * 1_000)
-    before = footprint(world)
+    before = memory_usage(world)
     peer.get("q", no_ack=False)
-    assert footprint(world) == before
+    assert memory_usage(world) == before
 
 
 def test_a_packed_run_is_one_block(world, peer):
@@ -75,7 +75,7 @@ def test_buffers_are_what_waits_to_be_read_or_sent(world, peer):
     # The beginning of a frame.
     peer.send_octets(b"\x01\x00\x01")
     peer.session.send(b"y" * 500)
-    assert footprint(world).buffers == 503
+    assert memory_usage(world).buffers == 503
 
 
 def test_others_go_on_meanwhile(world, peer, monkeypatch):
@@ -83,7 +83,7 @@ def test_others_go_on_meanwhile(world, peer, monkeypatch):
     for i in range(5):
         peer.publish("", "q", b"", message_id=str(i), priority=i)
     pauses = []
-    footprint(world, pauses)
+    memory_usage(world, pauses)
     assert len(pauses) == (1 + 5) // 2  # a queue counts, also an empty one
     assert ENTRIES_PER_SLICE > 1_000
 
@@ -93,7 +93,7 @@ def test_a_queues_own_figure_comes_near_what_is_counted(world, peer):
         peer.publish("", "q", b"x" * 300, message_id=str(i))
     peer.get("q", no_ack=False)
     queue = world.vhost.queues["q"]
-    counted = footprint(world)
+    counted = memory_usage(world)
     assert abs(queue.memory_octets - QUEUE_OCTETS - counted.contents - counted.entries) < 0.1 * counted.contents
 
 

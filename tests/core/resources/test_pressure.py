@@ -91,7 +91,7 @@ class PagingMachine(EvictionMachine):
                 if isinstance(part, EvictedSegment) and part.page is not None:
                     live[part.page] = live.get(part.page, 0) + part.seq_ranges.count
         log = self.world.pages.log
-        if log.writing is None and not self.world.broker.remains:
+        if log.writing is None and not self.world.broker.purge_task:
             assert all(page.live == count for page, count in live.items())
             assert log.pages == len(live) == len(self.world.pages.disk.files)
             assert log.octets == sum(page.octets for page in live)

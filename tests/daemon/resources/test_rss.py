@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from pybroker.daemon.resources import rss
-from pybroker.daemon.resources.rss import Resident
+from pybroker.daemon.resources.rss import ResidentSet
 
 
 class Spare:
@@ -35,7 +35,7 @@ PAGE = resource.getpagesize()
 
 
 def test_files_and_shared_memory_are_code(proc):
-    assert rss.measure(Spare(5)) == Resident(12_500 * PAGE, 5_000 * PAGE, 5)
+    assert rss.measure(Spare(5)) == ResidentSet(12_500 * PAGE, 5_000 * PAGE, 5)
 
 
 def test_more_spare_memory_than_there_is_lies_not_in_memory(proc):
@@ -44,7 +44,7 @@ def test_more_spare_memory_than_there_is_lies_not_in_memory(proc):
 
 def test_without_proc_nothing_is_known(proc):
     (proc / "statm").unlink()
-    assert (rss.measure(Spare(5)), rss.used_octets(), rss.open_files()) == (Resident(0, 0, 0), 0, None)
+    assert (rss.measure(Spare(5)), rss.used_octets(), rss.open_files()) == (ResidentSet(0, 0, 0), 0, None)
 
 
 def test_this_process_has_code():

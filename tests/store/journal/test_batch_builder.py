@@ -16,22 +16,22 @@ from pybroker.store.segments.scan import Record, scan
 
 
 @pytest.fixture
-def ledger():
+def live_index():
     made = LiveIndex()
     made.add(Segment(1, SEED, 1, 1 << 20, fmt.HEADER_OCTETS))
     return made
 
 
-def encode(gathered, ledger, ticket=7, steady_ms=1_000):
+def encode(builder, live_index, ticket=7, steady_ms=1_000):
     """Return the batch's records, its head apart; the segment grows by them."""
-    segment = ledger.segments[-1]
+    segment = live_index.segments[-1]
     segment.newest_ms = 5
-    octets = gathered.encode(ticket, segment, ledger, steady_ms)
+    octets = builder.encode(ticket, segment, live_index, steady_ms)
     found = list(scan(octets, 0, SEED))
     assert all(isinstance(each, Record) for each in found)
     head = fmt.decode_batch(found[0].payload)
     assert head == (ticket, 5, len(found) - 1, len(octets) - fmt.BATCH_RECORD_OCTETS)
-    assert len(octets) <= gathered.room + fmt.BATCH_RECORD_OCTETS
+    assert len(octets) <= builder.room + fmt.BATCH_RECORD_OCTETS
     segment.used += len(octets)
     return found[1:]
 
@@ -48,28 +48,28 @@ def test_nothing_is_nothing():
     assert made
 
 
-def test_messages_say_which_queues_they_reached_once_a_segment(ledger):
+def test_messages_say_which_queues_they_reached_once_a_segment(live_index):
     made = BatchBuilder()
     made.append(run_of([b"a", b"b"], 1), range(2), (1, 2))
     made.append(run_of([b"c"], 3), range(1), (1, 2))
     made.append(run_of([b"d"], 4), range(1), (1,))
     made.append(run_of([b"e"], 5, attributes=RunAttributes(persistent=True, priority=3, ttl_ms=9)), range(1), (1,))
-    records = encode(made, ledger)
+    records = encode(made, live_index)
     assert [each.type for each in records] == [2, 3, 3, 2, 3, 2, 3]
     said = [fmt.decode_targets(each.payload) for each in records if each.type == fmt.TARGETS]
     assert said == [(1, 0, False, (1, 2)), (2, 0, False, (1,)), (3, 3, True, (1,))]
     sets = [fmt.publish_messages(each.payload)[0] for each in records if each.type == fmt.PUBLISH]
     assert sets == [1, 1, 2, 3]
-    assert ledger.segments[0].live == 2 * 3 + 2
+    assert live_index.segments[0].live == 2 * 3 + 2
 
 
-def test_they_say_it_again_now_and_then_under_the_same_number(ledger):
-    segment = ledger.segments[0]
+def test_they_say_it_again_now_and_then_under_the_same_number(live_index):
+    segment = live_index.segments[0]
     named = []
     for seq in range(1, 3_000):
         made = BatchBuilder()
         made.append(run_of([b"x" * 2_000], seq), range(1), (1, 2) if seq % 50 else (2,))
-        records = encode(made, ledger, seq)
+        records = encode(made, live_index, seq)
         said = [fmt.decode_targets(each.payload) for each in records if each.type == fmt.TARGETS]
         assert {(each.set_id, each.queue_ids) for each in said} <= {(1, (1, 2)), (2, (2,))}
         if said and said[0].set_id == 1:
@@ -80,25 +80,25 @@ def test_they_say_it_again_now_and_then_under_the_same_number(ledger):
     assert segment.used - named[-1] <= NAME_EVERY_OCTETS + 5_000
 
 
-def test_messages_keep_their_time_in_steady_wall_time(ledger):
+def test_messages_keep_their_time_in_steady_wall_time(live_index):
     made = BatchBuilder()
     made.append(run_of([b"a"], 1, arrived_ms=77), range(1), (1,))
-    assert fmt.decode_publish(encode(made, ledger)[1].payload).arrived_ms == 1_077
+    assert fmt.decode_publish(encode(made, live_index)[1].payload).arrived_ms == 1_077
 
 
-def test_a_run_that_grows_is_one_record_a_batch(ledger):
+def test_a_run_that_grows_is_one_record_a_batch(live_index):
     run = run_of([b"a"], 1)
     made = BatchBuilder()
     octets = made.append(run, range(1), (1,))
     extend(run, [b"bb", b"ccc"])
     octets += made.append(run, range(1, 3), (1,))
     assert octets == made.octets == run.octets
-    records = encode(made, ledger)
+    records = encode(made, live_index)
     assert [fmt.publish_range(each.payload) for each in records[1:]] == [(1, 3)]
     more = made.following()
     extend(run, [b"dddd"])
     assert more.append(run, range(3, 4), (1,)) == len(content(b"dddd"))
-    assert [fmt.publish_range(each.payload) for each in encode(more, ledger, 8)[1:]] == [(4, 1)]
+    assert [fmt.publish_range(each.payload) for each in encode(more, live_index, 8)[1:]] == [(4, 1)]
 
 
 def test_parts_of_a_run_count_as_what_they_are():
@@ -115,48 +115,48 @@ def test_parts_of_a_run_count_as_what_they_are():
     assert made.append(run, range(2, 4), (1,)) == sizes[2] + len(content(b"d" * 10_000))
 
 
-def test_settles_are_joined_and_counted(ledger):
+def test_settles_are_joined_and_counted(live_index):
     first = BatchBuilder()
     run = run_of([b"x"] * 20, 1)
     first.append(run, range(20), (1, 2))
-    encode(first, ledger)
+    encode(first, live_index)
     made = first.following()
     made.settle(1, run, range(3))
     made.settle(1, run, range(3, 5))
     made.settle(1, run, range(10, 16, 2))
     made.settle(1, run, range(6, 7))
     made.settle_seqs(2, 1, 20)
-    (record,) = encode(made, ledger, 8)
+    (record,) = encode(made, live_index, 8)
     assert fmt.decode_settle(record.payload) == [
         (1, 0, array("Q", [1, 5, 7, 7, 11, 11, 13, 13, 15, 15])),
         (2, 0, array("Q", [1, 20])),
     ]
-    assert ledger.segments[0].pairs == {1: 20 - 9, 2: 0}
+    assert live_index.segments[0].pairs == {1: 20 - 9, 2: 0}
 
 
-def test_what_came_back_is_no_settle(ledger):
+def test_what_came_back_is_no_settle(live_index):
     run = run_of([b"x"] * 9, 1)
     made = BatchBuilder()
     made.append(run, range(9), (1,))
     made.give_back(1, run, range(2, 4), 2)
     made.give_back(1, run, range(4, 9, 2), 1)
-    records = encode(made, ledger)
+    records = encode(made, live_index)
     assert sorted(fmt.decode_settle(records[-1].payload)) == [
         (1, 1, array("Q", [5, 5, 7, 7, 9, 9])),
         (1, 2, array("Q", [3, 4])),
     ]
-    assert ledger.segments[0].live == 9
-    assert ledger.redelivered() == [(1, 3, 4, 2), (1, 5, 5, 1), (1, 7, 7, 1), (1, 9, 9, 1)]
+    assert live_index.segments[0].live == 9
+    assert live_index.redelivered() == [(1, 3, 4, 2), (1, 5, 5, 1), (1, 7, 7, 1), (1, 9, 9, 1)]
 
 
-def test_the_index_leads_to_a_record_every_few_octets(ledger):
+def test_the_index_leads_to_a_record_every_few_octets(live_index):
     made = BatchBuilder()
     for seq in range(1, 201):
         made.append(run_of([b"x" * 100], seq), range(1), (1,))
-    segment = ledger.segments[0]
+    segment = live_index.segments[0]
     segment.used = 5_000
     segment.newest_ms = 5
-    octets = made.encode(1, segment, ledger, 0)
+    octets = made.encode(1, segment, live_index, 0)
     at = {fmt.publish_range(e.payload)[0]: 5_000 + e.offset for e in scan(octets, 0, SEED) if e.type == fmt.PUBLISH}
     index = segment.index
     assert [at[seq] for seq in index.seqs] == list(index.offsets)
@@ -167,8 +167,8 @@ def test_the_index_leads_to_a_record_every_few_octets(ledger):
 @given(st.integers(0, 1 << 32))
 def test_what_it_becomes_fits_in_the_room_it_asks_for(seed):
     rng = random.Random(seed)
-    ledger = LiveIndex()
-    ledger.add(Segment(1, SEED, 1, 1 << 20, fmt.HEADER_OCTETS))
+    live_index = LiveIndex()
+    live_index.add(Segment(1, SEED, 1, 1 << 20, fmt.HEADER_OCTETS))
     made, seq, run = BatchBuilder(), 1, None
     for ticket in range(1, 4):
         for _ in range(rng.randint(0, 8)):
@@ -185,7 +185,7 @@ def test_what_it_becomes_fits_in_the_room_it_asks_for(seed):
             seq += len(bodies)
             if rng.random() < 0.5:
                 made.settle(rng.choice(ids), run, range(start, run.count, rng.choice((1, 2))))
-        encode(made, ledger, ticket)
+        encode(made, live_index, ticket)
         made = made.following()
-    told = {Target(0, False, (1,)), *ledger.segments[0].targets}
+    told = {Target(0, False, (1,)), *live_index.segments[0].targets}
     assert all(isinstance(target, Target) for target in told)

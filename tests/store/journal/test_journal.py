@@ -140,7 +140,7 @@ def test_a_torn_last_batch_is_cut_without_alarm(disk, tmp_path):
     node = Node(disk)
     node.publish([b"safe"])
     node.commit()
-    used = node.log.ledger.segments[-1].used
+    used = node.log.live_index.segments[-1].used
     node.publish([b"torn" * 100])
     node.commit()
     (name,) = segments(disk)
@@ -298,7 +298,7 @@ def test_a_queue_that_goes_before_its_batch_is_closed_leaves_nothing_live(tmp_pa
     node.publish([b"a" * 100])
     node.log.forget_queue(1)
     node.commit()
-    assert [0] == [segment.live for segment in node.log.ledger.segments]
+    assert [0] == [segment.live for segment in node.log.live_index.segments]
 
 
 def test_a_queue_that_goes_takes_nothing_of_another_along(tmp_path):
@@ -355,4 +355,4 @@ def test_the_highest_count_of_a_batch_stays(disk):
     for index, deliveries in ((0, 2), (2, 1), (2, 2)):
         node.log.give_back(1, run, range(index, index + 1), deliveries)
     node.commit()
-    assert [(1, 1, 1, 2), (1, 3, 3, 2)] == node.log.ledger.redelivered() == Node(disk).recovered.redelivered
+    assert [(1, 1, 1, 2), (1, 3, 3, 2)] == node.log.live_index.redelivered() == Node(disk).recovered.redelivered

@@ -35,7 +35,7 @@ def test_what_lives_is_counted_by_segment_and_in_all(data):
     assert found["last_batch"] == found["last_batch_on_disk"] == data.node.log.last_ticket
     assert found["uncommitted_octets"] == 0
     assert found["last_sync_ms_ago"] == 2_500
-    assert found["checkpoints"] == data.node.log.upkeep.checkpoints
+    assert found["checkpoints"] == data.node.log.maintenance.checkpoints
 
 
 def test_a_log_that_failed_says_why(data):

@@ -67,7 +67,7 @@ def test_an_old_segment_goes_when_a_checkpoint_says_that_all_of_it_is_settled(di
     first = segments(disk)[0]
     node.settle(old)
     node.commit()
-    node.log.upkeep.unlink()
+    node.log.maintenance.unlink()
     node.work()
     assert first in segments(disk)
     node.tick(1_000)
@@ -103,7 +103,7 @@ def test_a_next_segment_that_cannot_be_made_ahead_is_an_alarm_that_passes_too(di
     # The write finds its place; only the segment made ahead of it does not.
     disk.unlink(PREPARED)
     disk.fail_next("create", errno.ENOSPC, 3)
-    node.log.upkeep._reserve.prepare(node.log.upkeep.segment_octets)
+    node.log.maintenance._reserve.prepare(node.log.maintenance.segment_octets)
     node.work()
     assert node.full[0]
     node.tick(1_000)
@@ -121,7 +121,7 @@ def test_who_fills_the_disk_and_drains_it_all_goes_on(mib, more):
     """Batches in flight stand before the settles that make room; the reserve has to have room for them."""
     disk = FaultyDisk(Power(capacity=mib << 20))
     node = Node(disk)
-    upkeep = node.log.upkeep
+    maintenance = node.log.maintenance
     octets = min(PEER_OCTETS_MAX, node.log.uncommitted_octets_max) + more
     runs = []
     while not any(node.full):
@@ -133,7 +133,7 @@ def test_who_fills_the_disk_and_drains_it_all_goes_on(mib, more):
         node.tick(1_000)
     assert (node.log.last_ticket, "", []) == (node.log.completed, node.full[-1], node.failed)
     # The reserve, what is prepared, and the segment that is written.
-    assert disk.free_octets() > (mib << 20) - upkeep.reserve_octets - 3 * upkeep.largest_octets
+    assert disk.free_octets() > (mib << 20) - maintenance.reserve_octets - 3 * maintenance.largest_octets
     again = node.publish([bytes(1_000)] * 900)
     node.commit()
     assert node.log.completed == node.log.last_ticket

@@ -41,15 +41,15 @@ def test_a_sealed_segment_is_missed_once(disk):
 def test_a_listing_that_comes_late_misses_nothing_that_was_unlinked_meanwhile(disk):
     """Without a descriptor it is done again, and then comes behind jobs that were behind it."""
     node = Node(disk)
-    upkeep = node.log.upkeep
+    maintenance = node.log.maintenance
     node.log.settle_seqs(1, 1, 1)
     node.commit()
-    dead = node.log.ledger.segments[0]
+    dead = node.log.live_index.segments[0]
     disk.fail_next("names", errno.EMFILE)
-    upkeep._presence.tick(node.clock.now_ms + LOOK_MS)
+    maintenance._presence.tick(node.clock.now_ms + LOOK_MS)
     node.work()
     dead.dead = True
-    upkeep._unlink([dead])
+    maintenance._unlink([dead])
     node.tick(LOOK_MS)
     assert ([], []) == (node.unreadable, node.failed)
 

@@ -125,7 +125,7 @@ def test_all_checkpoints_are_missed_also_if_all_segments_are_there(monkeypatch):
     node.commit()
     for _ in range(6):
         node.tick(61_000)
-    assert node.log.upkeep.compacted
+    assert node.log.maintenance.compacted
     assert [1, 2, 3] == [segment_number(name) for name in segments(disk)]
     for name in disk.names():
         if checkpoint_ticket(name) is not None:
@@ -191,18 +191,18 @@ def test_an_empty_file_is_as_good_as_none_and_kept(disk):
 def test_a_segment_that_cannot_be_unlinked_yet_is_not_given_up(disk):
     """Some file systems want room to remove a file: it is tried again, and no start takes it for one that came back."""
     node = Node(disk)
-    for each in list(node.log.ledger.segments):
+    for each in list(node.log.live_index.segments):
         node.log.settle_seqs(1, each.first_seq, each.first_seq)
     node.publish([b"last"])
     node.commit()
-    before = len(node.log.ledger.segments)
+    before = len(node.log.live_index.segments)
     disk.fail_next("unlink", errno.ENOSPC, 3)
     for _ in range(4):
         node.tick(1_000)
     assert ([], []) == (node.failed, Node(disk.crash(random.Random(1))).recovered.reports)
     for _ in range(8):
         node.tick(1_000)
-    assert len(node.log.ledger.segments) < before
+    assert len(node.log.live_index.segments) < before
     assert ([], []) == (node.failed, Node(disk.crash(random.Random(1))).recovered.reports)
 
 
@@ -216,4 +216,4 @@ def test_a_settle_that_cannot_be_is_told_and_takes_nothing(disk, first):
     node.commit()
     assert 1 == len(node.unreadable)
     assert "internal error in the log" in node.unreadable[0]
-    assert 0 <= min(segment.live for segment in node.log.ledger.segments)
+    assert 0 <= min(segment.live for segment in node.log.live_index.segments)

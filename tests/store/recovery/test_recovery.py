@@ -47,7 +47,7 @@ def batches(disk, count, octets=10, largest=None):
     for number in range(1, count + 1):
         node.publish([bytes([number]) * octets])
         node.commit()
-        segment = node.log.ledger.segments[-1]
+        segment = node.log.live_index.segments[-1]
         places.append((fmt.segment_name(segment.number), segment.used))
     return places
 
@@ -95,7 +95,7 @@ def test_messages_of_a_queue_that_is_gone_are_gone(disk):
     batches(disk, 3)
     found = recover(disk, known=(2,))
     assert found.queues == {}
-    assert found.ledger.segments[0].live == 0
+    assert found.live_index.segments[0].live == 0
     assert found.next_seq == 4
 
 

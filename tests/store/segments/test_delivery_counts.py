@@ -34,26 +34,26 @@ def test_ranges_that_touch_are_one():
 
 @given(RANGES, st.lists(st.integers(1, 40), unique=True))
 def test_what_is_settled_is_not_told(returned, settled):
-    ledger = LiveIndex()
+    live_index = LiveIndex()
     for number, first in enumerate((1, 12, 25), 1):
         segment = Segment(number, 0, first, 1 << 26, 64)
         segment.pairs[1] = segment.live = 100
         segment.last_seq = (11, 24, 40)[number - 1]
-        ledger.add(segment)
+        live_index.add(segment)
     for pair, times in returned.items():
-        ledger.give_back(1, times, array("Q", pair))
+        live_index.give_back(1, times, array("Q", pair))
     for seq in settled:
-        ledger.settle(1, array("Q", (seq, seq)))
-    expected = {seq: times for seq, times in one_by_one(ledger.returned.get(1, {})).items() if seq not in settled}
-    told = ledger.redelivered()
+        live_index.settle(1, array("Q", (seq, seq)))
+    expected = {seq: times for seq, times in one_by_one(live_index.returned.get(1, {})).items() if seq not in settled}
+    told = live_index.redelivered()
     assert expected == {seq: times for _, first, last, times in told for seq in range(first, last + 1)}
-    assert told == ledger.redelivered()
+    assert told == live_index.redelivered()
 
 
 def test_a_backlog_that_came_back_whole_is_one_range():
-    ledger = LiveIndex()
+    live_index = LiveIndex()
     segment = Segment(1, 0, 1, 1 << 26, 64)
     segment.pairs[1] = segment.live = 1 << 40
-    ledger.add(segment)
-    ledger.give_back(1, 1, array("Q", (1, 1 << 40)))
-    assert [(1, 1, 1 << 40, 1)] == ledger.redelivered()
+    live_index.add(segment)
+    live_index.give_back(1, 1, array("Q", (1, 1 << 40)))
+    assert [(1, 1, 1 << 40, 1)] == live_index.redelivered()

@@ -30,7 +30,7 @@ def test_an_index_has_a_point_every_few_octets_and_says_where_the_next_may_be():
 
 
 def segments(*first_seqs):
-    """Return a ledger with segments that begin with these seqs, ten messages for queues 1 and 2 in each."""
+    """Return a live_index with segments that begin with these seqs, ten messages for queues 1 and 2 in each."""
     made = LiveIndex()
     for number, first in enumerate(first_seqs, 1):
         segment = Segment(number, SEED, first, 1_000, 64)
@@ -39,14 +39,14 @@ def segments(*first_seqs):
     return made
 
 
-def live(ledger):
-    return [(segment.live, dict(segment.pairs)) for segment in ledger.segments]
+def live(live_index):
+    return [(segment.live, dict(segment.pairs)) for segment in live_index.segments]
 
 
 def test_messages_count_once_for_each_queue():
-    ledger = segments(1)
-    assert live(ledger) == [(20, {1: 10, 2: 10})]
-    assert ledger.segments[0].published == 20
+    live_index = segments(1)
+    assert live(live_index) == [(20, {1: 10, 2: 10})]
+    assert live_index.segments[0].published == 20
 
 
 def test_messages_are_known_by_their_size():
@@ -61,11 +61,11 @@ def test_messages_are_known_by_their_size():
 
 
 def test_what_is_settled_is_not_live():
-    ledger = segments(1, 11, 21)
-    ledger.settle(1, pairs_of((1, 4), (8, 12)))
-    ledger.settle(2, pairs_of((25, 25)))
-    assert live(ledger) == [(13, {1: 3, 2: 10}), (18, {1: 8, 2: 10}), (19, {1: 10, 2: 9})]
-    assert ledger.settled() == {
+    live_index = segments(1, 11, 21)
+    live_index.settle(1, pairs_of((1, 4), (8, 12)))
+    live_index.settle(2, pairs_of((25, 25)))
+    assert live(live_index) == [(13, {1: 3, 2: 10}), (18, {1: 8, 2: 10}), (19, {1: 10, 2: 9})]
+    assert live_index.settled() == {
         1: {1: pairs_of((1, 4), (8, 10))},
         2: {1: pairs_of((11, 12))},
         3: {2: pairs_of((25, 25))},
@@ -74,42 +74,42 @@ def test_what_is_settled_is_not_live():
 
 def test_what_is_all_settled_keeps_its_ranges():
     # else a start would bring the messages back
-    ledger = segments(1)
-    ledger.settle(1, pairs_of((1, 10)))
-    assert live(ledger) == [(10, {1: 0, 2: 10})]
-    assert ledger.settled() == {1: {1: pairs_of((1, 10))}}
+    live_index = segments(1)
+    live_index.settle(1, pairs_of((1, 10)))
+    assert live(live_index) == [(10, {1: 0, 2: 10})]
+    assert live_index.settled() == {1: {1: pairs_of((1, 10))}}
 
 
 def test_a_checkpoint_has_copies():
-    ledger = segments(1)
-    ledger.settle(1, pairs_of((1, 4)))
-    taken = ledger.settled()
-    ledger.settle(1, pairs_of((5, 6)))
+    live_index = segments(1)
+    live_index.settle(1, pairs_of((1, 4)))
+    taken = live_index.settled()
+    live_index.settle(1, pairs_of((5, 6)))
     assert taken == {1: {1: pairs_of((1, 4))}}
 
 
 def test_of_a_queue_that_is_gone_nothing_is_live_and_nothing_is_kept():
-    ledger = segments(1, 11)
-    ledger.settle(1, pairs_of((1, 4)))
-    ledger.forget_queue(1)
-    ledger.forget_queue(7)
-    ledger.settle(1, pairs_of((5, 12)))
-    assert live(ledger) == [(10, {2: 10}), (10, {2: 10})]
-    assert ledger.settled() == {}
+    live_index = segments(1, 11)
+    live_index.settle(1, pairs_of((1, 4)))
+    live_index.forget_queue(1)
+    live_index.forget_queue(7)
+    live_index.settle(1, pairs_of((5, 12)))
+    assert live(live_index) == [(10, {2: 10}), (10, {2: 10})]
+    assert live_index.settled() == {}
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(0, 60), st.integers(0, 60))
 def test_seqs_are_located_in_the_segment_that_has_them(sizes, first, last):
-    ledger = LiveIndex()
+    live_index = LiveIndex()
     seq = 5
     owner = {}
     for number, size in enumerate(sizes, 1):
-        ledger.add(Segment(number, SEED, seq, 1_000, 64))
+        live_index.add(Segment(number, SEED, seq, 1_000, 64))
         owner.update(dict.fromkeys(range(seq, seq + size), number))
         seq += size
     # The last segment is still growing: what is above is in it.
     owner.update(dict.fromkeys(range(seq, 100), len(sizes)))
-    found = [(s.number, each) for s, low, high in ledger.locate(first, last) for each in range(low, high + 1)]
+    found = [(s.number, each) for s, low, high in live_index.locate(first, last) for each in range(low, high + 1)]
     assert found == [(owner[each], each) for each in range(max(first, 5), last + 1)]
 
 
@@ -139,22 +139,22 @@ def test_nothing_is_located_in_an_empty_ledger():
 
 
 def test_a_segment_that_goes_leaves_the_others():
-    ledger = segments(1, 11, 21)
-    ledger.remove(ledger.segments[1])
-    assert [segment.number for segment in ledger.segments] == [1, 3]
-    ledger.settle(1, pairs_of((21, 22)))
-    assert live(ledger) == [(20, {1: 10, 2: 10}), (18, {1: 8, 2: 10})]
+    live_index = segments(1, 11, 21)
+    live_index.remove(live_index.segments[1])
+    assert [segment.number for segment in live_index.segments] == [1, 3]
+    live_index.settle(1, pairs_of((21, 22)))
+    assert live(live_index) == [(20, {1: 10, 2: 10}), (18, {1: 8, 2: 10})]
 
 
 def test_what_came_back_is_told_while_it_is_live():
-    ledger = segments(1, 11)
-    ledger.give_back(1, 1, pairs_of((3, 5), (12, 12)))
-    ledger.give_back(1, 2, pairs_of((4, 4)))
-    ledger.give_back(2, 1, pairs_of((4, 4)))
-    assert ledger.redelivered() == [(1, 3, 3, 1), (1, 4, 4, 2), (1, 5, 5, 1), (1, 12, 12, 1), (2, 4, 4, 1)]
-    ledger.settle(1, pairs_of((4, 5)))
-    assert ledger.redelivered() == [(1, 3, 3, 1), (1, 12, 12, 1), (2, 4, 4, 1)]
-    ledger.settle(2, pairs_of((1, 20)))
-    ledger.forget_queue(1)
-    assert ledger.redelivered() == []
-    assert ledger.returned == {}
+    live_index = segments(1, 11)
+    live_index.give_back(1, 1, pairs_of((3, 5), (12, 12)))
+    live_index.give_back(1, 2, pairs_of((4, 4)))
+    live_index.give_back(2, 1, pairs_of((4, 4)))
+    assert live_index.redelivered() == [(1, 3, 3, 1), (1, 4, 4, 2), (1, 5, 5, 1), (1, 12, 12, 1), (2, 4, 4, 1)]
+    live_index.settle(1, pairs_of((4, 5)))
+    assert live_index.redelivered() == [(1, 3, 3, 1), (1, 12, 12, 1), (2, 4, 4, 1)]
+    live_index.settle(2, pairs_of((1, 20)))
+    live_index.forget_queue(1)
+    assert live_index.redelivered() == []
+    assert live_index.returned == {}

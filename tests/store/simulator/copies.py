@@ -86,19 +86,19 @@ class Copy:
         self.checked = False
         assert node.log is not None
         self._log = node.log
-        self.held = self._log.upkeep.hold()
+        self.held = self._log.maintenance.hold()
         self._expected = {queue_id: set(model.live(queue_id)) for queue_id in model.queues}
 
     def step(self) -> bool:
         if self.held is None:
             return True
         ticket, segments = self.held
-        upkeep = self._log.upkeep
+        maintenance = self._log.maintenance
         if self._work is None:
             if self._log.failed or self._log.full:
                 self.release()
                 return True
-            written = upkeep.is_held(ticket)
+            written = maintenance.is_held(ticket)
             if written is None:
                 self.release()  # the disk was full: the operator tries again
                 return True
@@ -129,7 +129,7 @@ class Copy:
         if self.held is not None:
             ticket, _ = self.held
             self.held = None
-            self._log.upkeep.release(ticket)
+            self._log.maintenance.release(ticket)
 
     @contextmanager
     def _simulated(self) -> "Iterator[None]":

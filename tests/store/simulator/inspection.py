@@ -93,7 +93,7 @@ def findings(rows: "Rows", recovered: "Recovered") -> Findings:
 def check_ledger(found: Findings) -> None:
     """See whether the segments' counts are what lives."""
     counts: dict[int, int] = {}
-    for segment in found.recovered.ledger.segments:
+    for segment in found.recovered.live_index.segments:
         if (
             segment.live < 0
             or segment.live != sum(segment.pairs.values())

@@ -40,7 +40,7 @@ def check_running(node: "Node", model: "Model", traffic: "Traffic | None") -> No
 def _counted(log: "Journal") -> dict[int, int]:
     """Return how many messages the log counts as live, by queue."""
     counts: dict[int, int] = {}
-    for segment in log.ledger.segments:
+    for segment in log.live_index.segments:
         live = 0
         for queue_id, count in segment.pairs.items():
             live += count

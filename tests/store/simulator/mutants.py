@@ -31,8 +31,8 @@ class Mutant(NamedTuple):
 MUTANTS = {
     "stale_first_seq": Mutant(
         "journal.journal",
-        "self.upkeep.segment_for(gathered.room, self._sealed_seq)",
-        "self.upkeep.segment_for(gathered.room, self.safe_seq)",
+        "self.maintenance.segment_for(builder.room, self._sealed_seq)",
+        "self.maintenance.segment_for(builder.room, self.safe_seq)",
         "a segment that begins while batches wait for definitions or the disk takes over seqs of the one before",
     ),
     "thrown_away": Mutant(
@@ -151,7 +151,9 @@ MUTANTS = {
     ),
     "counts_forgotten": Mutant(
         "journal.batch_builder",
-        "            if deliveries:\n                ledger.give_back(queue_id, deliveries, pairs)\n            else:",
+        "            if deliveries:\n"
+        "                live_index.give_back(queue_id, deliveries, pairs)\n"
+        "            else:",
         "            if not deliveries:",
         "a checkpoint does not know how often messages were delivered",
     ),

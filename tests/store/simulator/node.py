@@ -110,7 +110,7 @@ class Node:
         self.pages = PageLog(pages, self.files_thread, self.unreadable.append)
         for queue_id, first, last, times in recovered.redelivered:
             if limited(queue_id):
-                recovered.ledger.give_back(queue_id, times, array("Q", (first, last)))
+                recovered.live_index.give_back(queue_id, times, array("Q", (first, last)))
         self.journal_thread.on_error = log.fail
         self.files_thread.on_error = self._files_failed
         self.log = log

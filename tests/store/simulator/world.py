@@ -237,7 +237,7 @@ class World:
         closely, read = (all_of_it or self.rng.random() < share for share in (0.1, 0.35))
         rows = self.node.rows.durable
         log = self.node.log
-        self._checkpointed = self._checkpointed or (log is not None and bool(log.upkeep.checkpoints))
+        self._checkpointed = self._checkpointed or (log is not None and bool(log.maintenance.checkpoints))
         told = "" if self._checkpointed else NO_CHECKPOINT
         return inspect(self.model, disk, rows, completed, defined, closely=closely, read=read, told=told)
 

@@ -51,7 +51,7 @@ def test_what_was_there_at_that_moment_comes_back_whatever_is_done_while_it_is_c
     work = backup.create(data.path, tmp_path / "backup", moment, NOW_MS)
     for _ in work:
         data.busy(rng, rng.randint(0, 20))
-    data.node.log.upkeep.release(moment.ticket)
+    data.node.log.maintenance.release(moment.ticket)
     data.busy(rng, 20)
     done(backup.check(tmp_path / "backup"))
     folder = restored(tmp_path / "backup", tmp_path)
@@ -69,14 +69,14 @@ def test_nothing_goes_that_is_held_and_it_goes_afterwards(data):
     for _ in range(10):
         data.node.commit()
         data.node.tick(2_000)
-    assert held <= {segment.number for segment in data.node.log.ledger.segments}
+    assert held <= {segment.number for segment in data.node.log.live_index.segments}
     assert f"ckpt.{moment.ticket:016x}" in data.log.names()
-    data.node.log.upkeep.release(moment.ticket)
+    data.node.log.maintenance.release(moment.ticket)
     for _ in range(5):
         data.node.publish([b"x"])
         data.node.commit()
         data.node.tick(61_000)
-    assert not held & {segment.number for segment in data.node.log.ledger.segments[:-1]}
+    assert not held & {segment.number for segment in data.node.log.live_index.segments[:-1]}
     assert f"ckpt.{moment.ticket:016x}" not in data.log.names()
 
 

@@ -41,7 +41,7 @@ def test_a_sound_log_is_counted_and_not_changed(data):
     assert survey.segments == len([name for name in before if segment_number(name) is not None])
     assert (
         survey.batches
-        == data.node.log.last_ticket - min(segment.first_ticket for segment in data.node.log.ledger.segments) + 1
+        == data.node.log.last_ticket - min(segment.first_ticket for segment in data.node.log.live_index.segments) + 1
     )
     assert survey.messages >= max(len(messages) for messages in data.expected.values())
     assert steps[-1] == (survey.octets, survey.octets)
@@ -62,7 +62,7 @@ def test_what_a_kill_leaves_is_no_damage(tmp_path):
     data = DataFolder(tmp_path / "data")
     data.node.publish([b"whole"])
     data.node.commit()
-    used = data.node.log.ledger.segments[-1].used
+    used = data.node.log.live_index.segments[-1].used
     data.node.publish([b"x" * 300])
     data.node.commit()
     name = next(name for name in data.log.names() if segment_number(name) is not None)

@@ -24,8 +24,8 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     is Python's: the program's objects, connections, definitions. Raises Refused without /proc.
     """
     del args
-    contents, entries, buffers = node.broker.footprint(node.pause)
-    total, code, unused = node.daemon.resident()
+    contents, entries, buffers = node.broker.memory_usage(node.pause)
+    total, code, unused = node.daemon.resident_set()
     if not total:
         raise Refused("this operating system does not report the memory use of a process", EX_UNAVAILABLE)
     reusable = node.broker.settings.watermarks.measured.reusable

@@ -257,8 +257,8 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
         return None
     names = names_of(limits.dead_letter_exchange, routing_keys[0])
     content = with_properties(message.content, octets)
-    arrival = InboundMessage(names, attributes, content, message.run.channel, message.run.frame_octets_max)
-    routed = route(vhost, exchange, routing_keys, headers, arrival=arrival)
+    inbound = InboundMessage(names, attributes, content, message.run.channel, message.run.frame_octets_max)
+    routed = route(vhost, exchange, routing_keys, headers, inbound=inbound)
     targets = tuple(target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, headers))
     if len(targets) < len(routed.queues):
         cycle = [death.get("queue") for death in _deaths(headers)]

@@ -253,7 +253,7 @@ def test_a_deleted_queue_is_forgotten_by_the_log_once(small):
     queue = bench.queue
     bench.vhost.delete_queue(queue)
     bench.settle_down()
-    assert ([queue.id], 0) == (bench.log.forgotten, len(bench.broker.remains))
+    assert ([queue.id], 0) == (bench.log.forgotten, len(bench.broker.purge_task))
 
 
 def test_a_purged_backlog_is_settled_to_the_last(small, monkeypatch):

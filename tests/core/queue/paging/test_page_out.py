@@ -126,7 +126,7 @@ def test_a_page_that_cannot_be_written_takes_nothing_back_that_was_purged_meanwh
     bench.pages.disk.fail_next("write_at", errno.ENOSPC)
     bench.pages.worker.step()
     bench.rest()
-    assert (set(), 0, 0) == (bench.log.live[bench.queue.id], len(bench.broker.remains), bench.queue.messages)
+    assert (set(), 0, 0) == (bench.log.live[bench.queue.id], len(bench.broker.purge_task), bench.queue.messages)
 
 
 def test_heads_that_are_dropped_unseen_give_the_disk_back(small):
