@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from operation import (
+from pamqp import commands
+
+from tests.operation import (
     OK,
     USER,
     Basic,
@@ -36,7 +38,6 @@ from operation import (
     unless_impersonator,
     write,
 )
-from pamqp import commands
 
 NOT_DEFAULT = refused("operation not permitted on the default exchange")
 TOPIC_READ = "read access to topic 'other' in exchange '<t>' in vhost '/' refused for user 'U'"

@@ -7,8 +7,8 @@ import struct
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import wire_grammar
-from streams import ack, content_frames, frame, props, publish_frame
+from tests import wire_grammar
+from tests.streams import ack, content_frames, frame, props, publish_frame
 
 OCTETS_MAX = 4_096
 MESSAGE_MAX = 60_000

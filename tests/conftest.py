@@ -17,8 +17,9 @@ from typing import Any
 
 import greenlet
 import pytest
-import searches
 from hypothesis import HealthCheck, settings
+
+from tests import searches
 
 TEMPORARY_MAX = 24
 # Of a shell's job in the background: Ctrl-C would be ignored by the programs under test, too.
@@ -56,7 +57,7 @@ def scope_of(path: str) -> str:
     text = (TESTS.parent / path).read_text()
     if "pytest.mark.spark" in text:
         return "spark"
-    return "sources" if "from sources import" in text and "/" not in path.partition("tests/")[2] else path
+    return "sources" if "from tests.sources import" in text and "/" not in path.partition("tests/")[2] else path
 
 
 @pytest.hookimpl(optionalhook=True)

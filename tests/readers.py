@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from contents import run
-from topology import new_vhost, queue as make_queue, wired
-
 from pybroker.core.channel.consumer import Consumer
 from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
 from pybroker.core.channel.state import ChannelState, SessionState
@@ -13,6 +10,8 @@ from pybroker.core.queue.queue import Queue
 from pybroker.core.topology.vhost import VHost
 from pybroker.message import Message
 from pybroker.run import PLAIN_ATTRIBUTES, Entry, Run, RunAttributes
+from tests.contents import run
+from tests.topology import new_vhost, queue as make_queue, wired
 
 
 def run_of(

@@ -2,7 +2,8 @@ import json
 import time
 
 import pytest
-from checker import BODY_OCTETS_MIN, History, Key, body, compare, read_body
+
+from tests.checker import BODY_OCTETS_MIN, History, Key, body, compare, read_body
 
 A, B, C = (Key("q", 1, number) for number in (1, 2, 3))
 

@@ -3,10 +3,10 @@
 import pickle
 
 import pytest
-from test_layers import loaded_by
 
 import pybroker.client
 from pybroker.client import Address, Options, Tls, connect, parse_uri
+from tests.test_layers import loaded_by
 
 
 def test_it_loads_neither_gevent_nor_anything_of_the_daemon():

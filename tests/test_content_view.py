@@ -1,11 +1,11 @@
 """A content's octets, against what built them."""
 
 import pytest
-from contents import content
 from hypothesis import given, strategies as st
 
 from pybroker import content_view
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
+from tests.contents import content
 
 BODIES = st.binary(max_size=9_000)
 

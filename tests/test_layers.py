@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from sources import ROOT, Source, imported_modules, report, sources
+
+from tests.sources import ROOT, Source, imported_modules, report, sources
 
 NOUNS = (
     "run",

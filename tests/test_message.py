@@ -1,8 +1,8 @@
 import pytest
-from contents import content, run
 
 from pybroker.message import Message
 from pybroker.run import Run
+from tests.contents import content, run
 
 
 def test_a_message_is_one_of_a_run():

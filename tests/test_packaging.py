@@ -1,6 +1,5 @@
 """The installation and the words to type: entry points, versions, the README's commands, the files it points to."""
 
-import ast
 import importlib
 import importlib.metadata
 import os
@@ -13,7 +12,8 @@ import tomllib
 import zipfile
 
 import pytest
-from sources import PACKAGES, ROOT, Source, report, sources
+
+from tests.sources import PACKAGES, ROOT, report, sources, sources_of_tests
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = (ROOT / "README.md").read_text()
@@ -116,18 +116,15 @@ def test_what_tests_import_comes_with_the_extra():
     # greenlet comes with gevent, which is built on it
     # and those of the connector are skipped where its extra is missing, as are those of Celery where that is
     known = declared("test", "spark", "spark-jdk") | set(PACKAGES) | set(sys.stdlib_module_names) | {"greenlet"}
-    known |= {"celery", "kombu"} | COMES_WITH_SPARK
-    known |= {path.stem for path in (ROOT / "tests").rglob("*") if path.is_dir() or path.suffix == ".py"}
-    findings = []
-    for path in sorted((ROOT / "tests").rglob("*.py")):
-        text = path.read_text()
-        source = Source(path.stem, path, text, ast.parse(text))
-        findings += [
+    known |= {"tests", "celery", "kombu"} | COMES_WITH_SPARK
+    report(
+        [
             f"{source.where}:{item.line} imports {item.target}, which the extra `test` does not bring along."
+            for source in sources_of_tests()
             for item in source.imports()
             if item.target.split(".")[0] not in known
         ]
-    report(findings)
+    )
 
 
 def test_no_dependency_is_unused():

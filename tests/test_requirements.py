@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from sources import report
+from tests.sources import report
 
 TESTS = Path(__file__).resolve().parent
 NUMBER = re.compile(r"\b([A-G][1-9][0-9]?)\b")

@@ -1,10 +1,10 @@
 import tracemalloc
 
 import pytest
-from contents import content, run
 from hypothesis import given, strategies as st
 
 from pybroker.run import PLAIN_ATTRIBUTES, RUN_OCTETS, Entry, Names, Run, held, octets_held
+from tests.contents import content, run
 
 NAMES = Names("", "q", b"")
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from sources import PACKAGES, ROOT, Source, imported_modules, report, sources, sources_of_tests
 
 from pybroker.core.settings import Settings
+from tests.sources import PACKAGES, ROOT, Source, imported_modules, report, sources, sources_of_tests
 
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60

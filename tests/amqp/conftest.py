@@ -1,5 +1,6 @@
 import pytest
-from fakes import FakePeer, World
+
+from tests.fakes import FakePeer, World
 
 
 @pytest.fixture

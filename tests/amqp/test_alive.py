@@ -1,9 +1,9 @@
 """Heartbeats both ways, and the deadlines of a session: its handshake, its close, its last output."""
 
 import pytest
-from fakes import Basic, Connection, World
 
 from pybroker.core.channel.throttle import PEER
+from tests.fakes import Basic, Connection, World
 
 # -- heartbeats -------------------------------------------------------------------------------------------------------
 

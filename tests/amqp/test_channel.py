@@ -1,8 +1,9 @@
 """Contents that come frame by frame, and what a channel does with acks."""
 
 import pytest
-from fakes import Basic, Channel, Connection, Queue
 from pamqp import body, frame, header
+
+from tests.fakes import Basic, Channel, Connection, Queue
 
 EXPECTED_HEADER = "UNEXPECTED_FRAME - expected content header for class 60, got non content header frame instead"
 EXPECTED_BODY = "UNEXPECTED_FRAME - expected content body, got non content body frame instead"

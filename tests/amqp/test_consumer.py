@@ -4,19 +4,19 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from fakes import Basic, Content, Queue
-from streams import content_frames, props
 
 from pybroker.amqp.consumer import HEADS_MAX, with_delivery_count
 from pybroker.content_view import property_octets, with_properties
 from pybroker.wire import properties
 from pybroker.wire.table import Table, encode_table
+from tests.fakes import Basic, Content, Queue
+from tests.streams import content_frames, props
 
 
 @pytest.mark.parametrize("tag", ["t", "x" * 255, "é" * 100])
 @pytest.mark.parametrize("key", ["q", "k" * 255])
 def test_every_delivery_says_who_and_from_where(world, peer, tag, key):
-    from fakes import Queue
+    from tests.fakes import Queue
 
     peer.declare("q")
     peer.call(Queue.Bind(queue="q", exchange="amq.fanout"))
@@ -34,7 +34,7 @@ def test_every_delivery_says_who_and_from_where(world, peer, tag, key):
 def test_names_of_different_length_in_turn(peer):
     peer.declare("q")
     peer.consume("q", no_ack=True)
-    from fakes import Queue
+    from tests.fakes import Queue
 
     peer.call(Queue.Bind(queue="q", exchange="amq.topic", routing_key="#"))
     keys = ["a", "longer.key", "a", "", "x" * 200]

@@ -4,9 +4,9 @@ import logging
 from dataclasses import replace
 
 import pytest
-from fakes import Basic, Channel, FakePeer, Tx, World
 
 from pybroker.core.channel.throttle import JOURNAL
+from tests.fakes import Basic, Channel, FakePeer, Tx, World
 
 TIMEOUT_MS = 60_000
 

@@ -1,11 +1,11 @@
 """A content that arrives frame by frame: whole at the end, bounded meanwhile."""
 
-from fakes import Basic
 from pamqp import body, header
 
 from pybroker.amqp.content_assembler import PARTS_MAX, ContentAssembler
 from pybroker.core.routing.publish import Route, names_of
 from pybroker.wire.frame import BODY, HEADER, frame
+from tests.fakes import Basic
 
 PUBLISH = Basic.Publish(0, "", "q")
 

@@ -1,9 +1,9 @@
 """Answers without a queue: whose outbox they end in, and when they do not."""
 
-from fakes import Basic, Content, FakePeer, World
 from pamqp import frame
 
 from pybroker.amqp.direct_reply import REPLIES_OCTETS_MAX, REPLY_TO
+from tests.fakes import Basic, Content, FakePeer, World
 
 MEBIBYTE = 1_048_576
 

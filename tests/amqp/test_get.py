@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from fakes import Basic, Channel, Content, FakePeer, Queue, Tx, World
-from slow import GatheringLog
 
 from pybroker.core.queue.queue import Queue as CoreQueue
+from tests.fakes import Basic, Channel, Content, FakePeer, Queue, Tx, World
+from tests.slow import GatheringLog
 
 
 class Heads:

@@ -3,9 +3,10 @@
 import random
 
 import pytest
-from fakes import PROTOCOL_HEADER, Channel, Connection, FakePeer, World
 from pamqp import frame as pamqp_frame
-from streams import BODY, HEADER, METHOD, ack, content_frames, frame, publish, publish_frame
+
+from tests.fakes import PROTOCOL_HEADER, Channel, Connection, FakePeer, World
+from tests.streams import BODY, HEADER, METHOD, ack, content_frames, frame, publish, publish_frame
 
 CLOSE_OK = frame(METHOD, 0, b"\0\x0a\0\x33")
 START_OK = pamqp_frame.marshal(Connection.StartOk({"capabilities": {}}, "PLAIN", "\0guest\0guest"), 0)

@@ -1,10 +1,10 @@
 """Routes of a connection: remembered, void when something changes, bounded; and runs that grow."""
 
 import pytest
-from fakes import Basic, Confirm, Exchange, Queue, World
 from pamqp import frame
 
 from pybroker.amqp.publishing import ROUTES_MAX
+from tests.fakes import Basic, Confirm, Exchange, Queue, World
 
 
 def runs(world: World, queue: str = "q") -> list[int]:

@@ -3,12 +3,12 @@
 from types import SimpleNamespace
 
 import pytest
-from fakes import Basic, Channel, FakePeer, Queue, World
 from pamqp import frame
 
 from pybroker.amqp.session import OUTBOX_OCTETS_MAX, REPLY_OCTETS_MAX
 from pybroker.core.queue.dispatch import POUR_OCTETS_MAX
 from pybroker.run import RUN_OCTETS_MAX
+from tests.fakes import Basic, Channel, FakePeer, Queue, World
 
 # -- who it is --------------------------------------------------------------------------------------------------------
 

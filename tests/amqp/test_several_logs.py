@@ -1,11 +1,11 @@
 """A publish that reaches destinations with logs of their own, as streams have them: it is answered when all have it."""
 
 import pytest
-from fakes import Confirm, FakePeer, Tx, World
 from pamqp import commands
-from slow import GatheringLog
 
 from pybroker.core.queue.queue import Queue
+from tests.fakes import Confirm, FakePeer, Tx, World
+from tests.slow import GatheringLog
 
 TEXT = "cannot sync: Input/output error"
 

@@ -1,13 +1,13 @@
 """How much of one peer is read, and how much of it is done in a turn: shares, so that no peer holds up the others."""
 
 import pytest
-from fakes import Basic, Confirm, Queue
 from pamqp import frame as pamqp_frame
-from streams import publish
 
 from pybroker.amqp.publishing import SLOW_MESSAGES
 from pybroker.amqp.session import REPLY_OCTETS_MAX
 from pybroker.session import RECEIVE_MS
+from tests.fakes import Basic, Confirm, Queue
+from tests.streams import publish
 
 # -- flow -------------------------------------------------------------------------------------------------------------
 

@@ -4,10 +4,11 @@ import random
 from typing import Any
 
 import pytest
-from fakes import Basic, Confirm, FakePeer, Queue, Tx, World
 from hypothesis import example, given, strategies as st
-from searches import searched, share
-from streams import ack, any_streams, cut, props, publish
+
+from tests.fakes import Basic, Confirm, FakePeer, Queue, Tx, World
+from tests.searches import searched, share
+from tests.streams import ack, any_streams, cut, props, publish
 
 # Most of an example's time goes into building the rig, twice.
 thorough = searched(20, 200)

@@ -2,8 +2,9 @@
 
 import time
 
-from bench_abuse import abuse, bind, octets, publish
 from pamqp import commands
+
+from tests.bench.bench_abuse import abuse, bind, octets, publish
 
 Basic, Exchange, Queue = commands.Basic, commands.Exchange, commands.Queue
 

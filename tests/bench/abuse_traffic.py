@@ -5,8 +5,9 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench_abuse import Client, abuse, bind, octets, publish
 from pamqp import commands
+
+from tests.bench.bench_abuse import Client, abuse, bind, octets, publish
 
 Basic, Channel, Queue, Tx = commands.Basic, commands.Channel, commands.Queue, commands.Tx
 

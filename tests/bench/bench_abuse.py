@@ -1,8 +1,7 @@
-#!/usr/bin/env python3
 """The worst delay that a bystander sees while somebody else abuses the broker, abuse by abuse.
 
-usage: bench_abuse.py --port N [--pid N] [--ctl "COMMAND"] [--scale X] [--json FILE] [NAME ...]
-       bench_abuse.py --table FILE FILE ...        (--list names the abuses)
+usage: python -m tests.bench.bench_abuse --port N [--pid N] [--ctl "COMMAND"] [--scale X] [--json FILE] [NAME ...]
+       python -m tests.bench.bench_abuse --table FILE FILE ...        (--list names the abuses)
 
 The broker runs already, with user guest and no limits in the way. The bystander is a process of its own with one
 connection: it publishes and consumes 200 messages a second, from a second before the abuse to a second after it, and
@@ -248,8 +247,10 @@ def table(paths):
 
 
 def main():
-    import abuse_topology  # noqa: F401 - they fill ABUSES
-    import abuse_traffic  # noqa: F401
+    from tests.bench import (
+        abuse_topology,  # noqa: F401 - they fill ABUSES
+        abuse_traffic,  # noqa: F401
+    )
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*")
@@ -279,6 +280,6 @@ def main():
 
 
 if __name__ == "__main__":
-    import bench_abuse  # the abuses import it by that name
+    from tests.bench import bench_abuse  # noqa: PLW0406 - the abuses import it by that name
 
     bench_abuse.main()

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """The cost of pybrokerctl to its caller, and of a listing of 100,000 queues to the messages that pass meanwhile.
 
-usage: bench_control.py [--queues N] [--rate N] [--secs N]
+usage: python -m tests.bench.bench_control [--queues N] [--rate N] [--secs N]
 
 Starts a daemon of its own. amqpload publishes at a fixed rate for the whole time in which list_queues runs again and
 again, so every listing's slices are in its percentiles; a run of the same length without listings stands beside it.
@@ -19,9 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from ctl.live_node import CTL, LiveNode
+from tests.ctl.live_node import CTL, LiveNode
 
 AMQPLOAD = Path(__file__).with_name("amqpload")
 LISTING_S_MAX = 5.0

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """The hot path without sockets: octets in, octets out, in microseconds of CPU a message. For comparing two commits.
 
-usage: bench_hot_path.py [name ...]        (--list names them)
+usage: python -m tests.bench.bench_hot_path [name ...]        (--list names them)
 
 Each bench feeds 128-KiB chunks of publishes to one session and takes the deliveries out of another, auto-ack, as
 amqpload's workload of that name does. No kernel, no event loop: what is left is ours.
@@ -11,12 +10,10 @@ import logging
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from fakes import Exchange, Queue, World
 from pamqp import commands, frame as frames, header
+
+from tests.fakes import Exchange, Queue, World
 
 CHUNK_OCTETS = 131_072
 SECONDS = 1.0

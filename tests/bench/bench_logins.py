@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
 """The effect of a flood of wrong passwords on clients that are connected, and on those that log in with the right one.
 
-usage: bench_logins.py [--rate N] [--secs N] [--quiet]
+usage: python -m tests.bench.bench_logins [--rate N] [--secs N] [--quiet]
 
 Starts a daemon of its own with users of both kinds of hashes. A process of its own tries so many wrong passwords a
 second: a third each for a user with a SHA-256 hash, for one with an Argon2id hash, for names that do not exist. Beside
@@ -29,11 +28,8 @@ from pathlib import Path
 import psutil
 from pamqp import commands, frame
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from ctl.live_node import LiveNode
-
 from pybroker.control import codec
+from tests.ctl.live_node import LiveNode
 
 STALL_P99_MS_MAX = 20.0
 HEADER = b"AMQP\0\0\x09\x01"

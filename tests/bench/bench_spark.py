@@ -1,6 +1,6 @@
 """The cost of a million messages on their way from a queue into Parquet: through Spark, and by the usual script.
 
-    .venv/bin/python tests/bench/bench_spark.py [--rows 1000000] [--long 10000000] [--broker HOST:PORT:PID]
+    .venv/bin/python -m tests.bench.bench_spark [--rows 1000000] [--long 10000000] [--broker HOST:PORT:PID]
 
 It starts a broker of its own unless one is given, fills a queue (messages of 60 octets with ids of their own), and runs
 one after the other: the connector's streaming read, its batch read, a script of pika, pandas and pyarrow; then the
@@ -30,14 +30,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import psutil
-from interop.broker_process import BrokerProcess
 
 from pybroker.client import connect, parse_uri
 from pybroker.client.channel.content import Encoder
 from pybroker.spark.session import Session
+from tests.interop.broker_process import BrokerProcess
 
 QUEUE = "bench-spark"
 BODY_OCTETS = 60
@@ -75,7 +73,7 @@ def load(uri: str, rows: int) -> None:
 
 def fill(uri: str, rows: int) -> None:
     """Let another process publish, whose CPU is nobody's here."""
-    command = [sys.executable, __file__, "--child", "load", "--uri", uri, "--rows", str(rows)]
+    command = [sys.executable, "-m", "tests.bench.bench_spark", "--child", "load", "--uri", uri, "--rows", str(rows)]
     output = Path(tempfile.mkstemp()[1])
     subprocess.run(["sh", "-c", '("$@"; echo done) >"$0" 2>&1 &', str(output), *command], check=True)
     while not (text := output.read_text()).endswith("done\n"):
@@ -136,7 +134,7 @@ class Peak(threading.Thread):
 
 
 def by_spark(uri: str, rows: int, how: str, folder: str, each: int) -> dict[str, object]:
-    from spark.conftest import CONFIG, spark_environment
+    from tests.spark.conftest import CONFIG, spark_environment
 
     os.environ.update(spark_environment())
     from pyspark.sql import SparkSession
@@ -240,7 +238,19 @@ def run(
     """Run one in a process of its own and print what it took."""
     pandas = given.pandas if what == "script" else None
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, __file__, "--child", what, "--how", how, "--uri", uri, "--rows", str(rows)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.bench.bench_spark",
+            "--child",
+            what,
+            "--how",
+            how,
+            "--uri",
+            uri,
+            "--rows",
+            str(rows),
+        ]
         command += ["--round", str(given.round)]
         environment = os.environ | ({"PYTHONPATH": pandas} if pandas else {})
         process = psutil.Process(broker.pid)

@@ -1,21 +1,17 @@
 """The cost of telemetry: CPU of a broker whose queues and connections all have something to report each time.
 
-    python tests/bench/bench_telemetry.py [--queues 500] [--connections 50] [--samples 50]
+    python -m tests.bench.bench_telemetry [--queues 500] [--connections 50] [--samples 50]
 
 The process's own CPU time, of rows, thread and files together, as a part of one core at an interval of ten seconds.
 """
 
 import argparse
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from fakes import World
-
 from pybroker.daemon.telemetry.telemetry import Telemetry
+from tests.fakes import World
 
 INTERVAL_S = 10
 

@@ -1,6 +1,6 @@
 """Publishes with confirms a second, ours and pika's against the same broker in one run, interleaved; ratios of medians.
 
-    python tests/client/bench_confirms.py [amqp://...] [messages]     without a URI a daemon of our own is started
+    python -m tests.client.bench_confirms [amqp://...] [messages]     without a URI a daemon of our own is started
 
 One by one: each publish waits for its answer. All at once: publish all, then wait once; pika's fastest way to do that
 is its SelectConnection with a confirm callback.
@@ -14,11 +14,8 @@ from pathlib import Path
 
 import pika
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from interop.broker_process import BrokerProcess
-
 from pybroker.client import connect
+from tests.interop.broker_process import BrokerProcess
 
 BODY = b"x" * 100
 ROUNDS = 3

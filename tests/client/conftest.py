@@ -5,10 +5,10 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from client.scripted import ScriptedBroker
-from interop.broker_process import BrokerProcess
 
 from pybroker.client import Address, Connection, Options
+from tests.client.scripted import ScriptedBroker
+from tests.interop.broker_process import BrokerProcess
 
 WAIT_S = 15.0
 

@@ -6,9 +6,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 
 import pybroker.client
+from tests.client.scripted import WAIT_S, in_thread
 
 ADDRESS = "amqp://guest:guest@localhost/"
 

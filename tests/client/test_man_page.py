@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from client.scripted import WAIT_S
-from client.test_examples import run
 
 from pybroker.client import Options, Tls, errors, uri
+from tests.client.scripted import WAIT_S
+from tests.client.test_examples import run
 
 PAGE = (Path(__file__).parents[2] / "man/pybroker-client.7").read_text().replace(r"\-", "-")
 OPTIONS = PAGE.partition('\n.SH "OPTIONS"\n')[2].partition("\n.SH ERRORS")[0]

@@ -3,11 +3,11 @@
 import queue as queues
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 from pamqp import commands
 
 from pybroker.client.errors import CallTimeout, ChannelClosed, NotFound, PreconditionFailed
 from pybroker.wire.frame import BODY, HEADER, frame
+from tests.client.scripted import WAIT_S, in_thread
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ import time
 
 import psutil
 import pytest
-from client.scripted import WAIT_S, in_thread
 
 from pybroker.client import Address, Connection, Options, Properties
 from pybroker.client.errors import AmqpError, ClientError
+from tests.client.scripted import WAIT_S, in_thread
 
 SOAK_S = float(os.environ.get("CLIENT_SOAK_S", "600"))
 KILLS = 6

@@ -13,11 +13,11 @@ from contextlib import ExitStack
 from functools import partial
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 
 from pybroker.client import Address, Connection, Options, Properties
 from pybroker.client.errors import ConnectionBlocked, ConnectionLost, PublishUnconfirmed
 from pybroker.client.transport.stream import READ_OCTETS
+from tests.client.scripted import WAIT_S, in_thread
 
 needs_own_broker = pytest.mark.skipif("INTEROP_BROKER" in os.environ, reason="it restarts the broker or blocks it")
 PERSISTENT = Properties(delivery_mode=2)

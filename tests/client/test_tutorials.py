@@ -5,9 +5,9 @@ import threading
 import uuid
 
 import pytest
-from client.scripted import WAIT_S
 
 from pybroker.client import Properties
+from tests.client.scripted import WAIT_S
 
 PERSISTENT = Properties(delivery_mode=2)
 

@@ -7,9 +7,8 @@ import threading
 from concurrent.futures import Future
 from pathlib import Path
 
-from client.scripted import WAIT_S
-
 from pybroker.client import Address
+from tests.client.scripted import WAIT_S
 
 _PIECE_OCTETS = 1 << 16
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import World
 
 from pybroker.control import codec, commands
 from pybroker.control.humanize import size
@@ -13,6 +12,7 @@ from pybroker.control.server import ControlServer
 from pybroker.control.spec import Command, Node, Progress
 from pybroker.core.resources.alarm import DISK, MEMORY
 from pybroker.net.listener import Listener
+from tests.fakes import World
 
 
 class OpenListener(Listener):

@@ -4,10 +4,10 @@ import ast
 from typing import get_args
 
 import pytest
-from sources import ROOT
 
 from pybroker.control import commands
 from pybroker.control.access import Access, ActingUser, refusal
+from tests.sources import ROOT
 
 OPEN = {"ping", "is_running", "is_booting", "check_running", "server_version", "has_reached_target_cluster_size"}
 

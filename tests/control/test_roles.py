@@ -1,10 +1,9 @@
 """The fakes of these tests, and the daemon, have all that commands may ask for."""
 
-from control.conftest import FakeDaemon
-
 from pybroker.control.roles import Controller, Tool
 from pybroker.daemon import offline_tool
 from pybroker.daemon.daemon import Daemon
+from tests.control.conftest import FakeDaemon
 
 
 def names(role: type) -> set[str]:

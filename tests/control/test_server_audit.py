@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pytest
-from control.test_server import Caller
 from pamqp import commands as amqp
 
 from pybroker.control import commands
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Arg, Command, NoArgs, Refused
 from pybroker.core.events.cause import ASKED, BROKER
+from tests.control.test_server import Caller
 
 SECRET = "hunter2-planted"
 

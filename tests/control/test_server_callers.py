@@ -3,12 +3,12 @@
 import errno
 
 import gevent
-from control.test_server import Caller, listing
 from gevent.event import Event
 
 from pybroker.control import codec, server as server_module
 from pybroker.control.callers import CALLERS_MAX
 from pybroker.control.spec import Command, NoArgs, Progress
+from tests.control.test_server import Caller, listing
 
 
 def test_idle_callers_do_not_lock_the_operator_out(server, monkeypatch):

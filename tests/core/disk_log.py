@@ -5,8 +5,6 @@ It detects a caller that settles twice, reads a message that is not safe yet or 
 
 from collections import defaultdict, deque
 
-from readers import Bench, run_of
-
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.queue import queue, ready
 from pybroker.core.queue.paging import eviction, segments
@@ -15,6 +13,7 @@ from pybroker.core.routing.publish import enqueue
 from pybroker.run import Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.log import Log
+from tests.readers import Bench, run_of
 
 PERSISTENT = RunAttributes(persistent=True)
 SMALL = {

@@ -1,14 +1,13 @@
 """A broker whose memory is always short, and whose pages lie on a disk in memory: for tests of paging."""
 
-from core.disk_log import DiskBench, shrink as shrink_memory
-from store.faulty_disk import FaultyDisk
-
 from pybroker.core.queue.paging import page_out
 from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.core.resources import pressure
 from pybroker.core.routing import publish
 from pybroker.store.page_log import PageLog
 from pybroker.store.worker import InlineWorker
+from tests.core.disk_log import DiskBench, shrink as shrink_memory
+from tests.store.faulty_disk import FaultyDisk
 
 SMALL = {
     publish: {"RUN_MESSAGES_MAX": 3},

@@ -5,7 +5,6 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import pytest
-from topology import exchange, new_vhost, queue, refusal, wired
 
 from pybroker.core.auth.access import find_accessible_queue
 from pybroker.core.auth.users import User
@@ -14,6 +13,7 @@ from pybroker.core.topology.queue_declare import QueueProperties, check_queue_de
 from pybroker.core.topology.vhost import VHost
 from pybroker.errors import AccessRefused
 from pybroker.wire.table import Table
+from tests.topology import exchange, new_vhost, queue, refusal, wired
 
 Need = tuple[str, str, str]  # permission, kind, name
 

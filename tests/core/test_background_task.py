@@ -1,8 +1,7 @@
 """A task stands in the pump's line once, however often it is woken."""
 
-from topology import new_vhost
-
 from pybroker.core.background_task import BackgroundTask
+from tests.topology import new_vhost
 
 
 class Counting(BackgroundTask):

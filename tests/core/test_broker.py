@@ -3,14 +3,14 @@
 import logging
 
 import pytest
-from fakes import Connection, World
-from readers import Bench
-from topology import new_vhost
 
 from pybroker.clock import FakeClock
 from pybroker.core.broker import PUMP_MS, WARN_INTERVAL_MS, WARN_KEYS_MAX, Broker
 from pybroker.core.settings import Settings
 from pybroker.session import Turn
+from tests.fakes import Connection, World
+from tests.readers import Bench
+from tests.topology import new_vhost
 
 
 def new_broker(**settings) -> Broker:

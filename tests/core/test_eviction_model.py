@@ -4,14 +4,14 @@ The windows are tiny, so that almost everything is away at some time; what is re
 """
 
 import pytest
-from core.disk_log import DiskLog, shrink
-from core.queue_model import Limits
-from core.test_queue_model import QUICK, READERS, QueueMachine
-from fakes import World
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
 
 from pybroker.core.queue.paging.segments import EvictedSegment
+from tests.core.disk_log import DiskLog, shrink
+from tests.core.queue_model import Limits
+from tests.core.test_queue_model import QUICK, READERS, QueueMachine
+from tests.fakes import World
 
 LIMITS = st.one_of(
     st.builds(Limits, priority_max=st.sampled_from([0, 0, 3]), single_active=st.booleans()),

@@ -1,7 +1,6 @@
 """Contents are read back while everything else goes on: the story of a queue whose disk takes as long as it likes."""
 
 import pytest
-from core.disk_log import DiskBench, evicted_seqs, shrink
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -11,10 +10,11 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from readers import seqs
 
 from pybroker.core.events.cause import BROKER
 from pybroker.run import RunAttributes
+from tests.core.disk_log import DiskBench, evicted_seqs, shrink
+from tests.readers import seqs
 
 
 @pytest.fixture(autouse=True)

@@ -6,12 +6,12 @@ The stories are those of test_queue_model.py, with one event more.
 from dataclasses import replace
 
 import pytest
-from core.queue_model import NaiveQueue
-from core.test_queue_model import LIMITS, QUICK, QueueMachine, quiet  # noqa: F401 - a fixture
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, rule, run_state_machine_as_test
 
 from pybroker.core.routing import publish
+from tests.core.queue_model import NaiveQueue
+from tests.core.test_queue_model import LIMITS, QUICK, QueueMachine, quiet  # noqa: F401 - a fixture
 
 DEFINITIONS = st.fixed_dictionaries(
     {},

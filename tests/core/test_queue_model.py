@@ -8,8 +8,6 @@ import logging
 from itertools import chain, pairwise
 
 import pytest
-from core.queue_model import Held, Limits, NaiveQueue, Reader
-from fakes import Basic, Channel, Confirm, Content, Queue, World
 from hypothesis import HealthCheck, Phase, settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,6 +21,8 @@ from pamqp import frame
 
 from pybroker.core.channel import requeue
 from pybroker.core.topology import removal
+from tests.core.queue_model import Held, Limits, NaiveQueue, Reader
+from tests.fakes import Basic, Channel, Confirm, Content, Queue, World
 
 ADMIN, PUBLISHER = 1, 2
 READERS = (3, 4, 5)

@@ -2,10 +2,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-from topology import typed, wired
 
 from pybroker.core.reply_text import FIELD_TYPES, describe, field_type, printed, printed_json, printed_text, quoted
 from pybroker.wire.table import Table
+from tests.topology import typed, wired
 
 
 def test_resources_are_described_as_rabbitmq_does():

@@ -2,12 +2,10 @@
 
 import signal
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from interop.peer import Peer
 from pamqp import commands
+
+from tests.interop.peer import Peer
 
 BATCH = 50
 

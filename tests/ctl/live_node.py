@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from daemon.running import Running
-from interop.peer import Peer, frame
+from tests.daemon.running import Running
+from tests.interop.peer import Peer, frame
 
 CTL = (sys.executable, "-m", "pybrokerctl")
 NODE_NAME = "pybroker@test"

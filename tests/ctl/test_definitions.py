@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from ctl.live_node import LiveNode
 
 from pybrokerctl.definitions import HASH_ADVICE
+from tests.ctl.live_node import LiveNode
 
 QUEUE = {"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}
 HASHED = {"hashing_algorithm": "rabbit_password_hashing_sha256"}

@@ -7,7 +7,8 @@ import sys
 import time
 
 import pytest
-from ctl.typist import Typist, plain
+
+from tests.ctl.typist import Typist, plain
 
 RUNNING = [{"columns": ["name", "state"]}, ["a", "running"], {"end": 1}]
 

@@ -12,8 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
-from ctl.live_node import CTL, LiveNode, run
 from pamqp import commands
+
+from tests.ctl.live_node import CTL, LiveNode, run
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from ctl.live_node import CTL, LiveNode
 from pamqp import commands as methods
+
+from tests.ctl.live_node import CTL, LiveNode
+from tests.sources import ROOT
 
 
 @pytest.fixture
@@ -41,8 +43,8 @@ def said(done: subprocess.CompletedProcess) -> str:
 
 def test_a_backup_under_load_has_all_that_was_confirmed_before_it_began(node):
     fill(node, 300, "before")
-    words = [sys.executable, str(Path(__file__).with_name("flood.py")), str(node.port), "meanwhile"]
-    flood = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    words = [sys.executable, "-m", "tests.ctl.flood", str(node.port), "meanwhile"]
+    flood = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         confirmed_at_the_start = int(flood.stdout.readline())
         backup = node.folder / "backup"

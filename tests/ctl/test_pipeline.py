@@ -6,9 +6,9 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from ctl.reports.sample import REPORT
 
 from pybrokerctl import pipeline
+from tests.ctl.reports.sample import REPORT
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """The comparison itself: what it lets pass and what it does not."""
 
 import pytest
-from ctl.sample import Answer, Excuse, Sample, differences, load_samples
+
+from tests.ctl.sample import Answer, Excuse, Sample, differences, load_samples
 
 PLACES = {"node": "pybroker@test", "port": "5672"}
 LISTING = Sample("l", "list_users", out=("Listing users ...", "user\ttags"), rows=("a\t[]", "b\t[$name]"))

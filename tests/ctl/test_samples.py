@@ -5,9 +5,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from ctl.live_node import NODE_NAME, LiveNode
-from ctl.sample import Answer, Excuse, differences, load_excuses, load_samples
 from pamqp import commands
+
+from tests.ctl.live_node import NODE_NAME, LiveNode
+from tests.ctl.sample import Answer, Excuse, differences, load_excuses, load_samples
 
 SAMPLES = load_samples()
 EXCUSES = load_excuses()

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import pika
 import pytest
-from ctl.live_node import LiveNode, run
 from pamqp import commands as methods
 
 from pybroker.control import commands
 from pybrokerctl import render
+from tests.ctl.live_node import LiveNode, run
 
 ROOT = Path(__file__).resolve().parents[2]
 # Four scripts of eighty calls on a machine that does other things as well.

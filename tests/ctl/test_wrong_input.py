@@ -11,11 +11,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from ctl.live_node import CTL, LiveNode, run
 
 from pybroker.control import commands
 from pybrokerctl import exit_codes
 from pybrokerctl.main import main
+from tests.ctl.live_node import CTL, LiveNode, run
 
 # Enough words to get past the parser of every command that has a virtual host, a user or a queue.
 WORDS = {

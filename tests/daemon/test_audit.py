@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pika
 import pytest
-from daemon.running import Running
 from pika.exceptions import AMQPError
 
 from pybrokerctl.main import main
+from tests.daemon.running import Running
 
 SECRET = "hunter2-planted"
 HOSTILE = 'q\x1b[31m"\u202e{"event":"forged"}'

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from daemon.running import WAIT_S, Running
+
+from tests.daemon.running import WAIT_S, Running
 
 
 @pytest.fixture(scope="module")

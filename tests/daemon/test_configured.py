@@ -4,7 +4,8 @@ import json
 
 import pika
 import pytest
-from daemon.running import Running
+
+from tests.daemon.running import Running
 
 BOTH = "Both {0}.absolute and {0}.relative are configured. {0}.absolute has precedence ({1}:{2}, {1}:{3})"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pika
 import pytest
-from daemon.running import WAIT_S, Running
 
 from pybroker.daemon import boot
+from tests.daemon.running import WAIT_S, Running
 
 # Root may do everything; as root the daemon's code is loaded first, for nobody may not read it everywhere.
 AS_NOBODY = """

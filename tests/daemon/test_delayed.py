@@ -6,7 +6,8 @@ import time
 
 import pika
 import pytest
-from daemon.running import Running
+
+from tests.daemon.running import Running
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from daemon.running import Running
-from golden.make import HERE, OPTIONS, look
+
+from tests.daemon.running import Running
+from tests.golden.make import HERE, OPTIONS, look
 
 FOLDERS = sorted(path for path in HERE.glob("*/*") if path.is_dir())
 

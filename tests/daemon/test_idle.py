@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from daemon.running import Running
+from tests.daemon.running import Running
 
 
 def test_an_idle_node_has_loaded_nothing_that_nobody_asked_for(tmp_path):

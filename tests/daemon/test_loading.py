@@ -4,13 +4,13 @@ import json
 import logging
 
 import pytest
-from daemon.running import Running
-from fakes import World
 
 from pybroker.daemon import loading
 from pybroker.daemon.config.conf_file import parse_conf
 from pybroker.daemon.config.config import Config, configure
 from pybroker.daemon.start_error import StartError
+from tests.daemon.running import Running
+from tests.fakes import World
 
 QUEUE = {"vhost": "/", "name": "q"}
 USER = {"name": "u", "password": "p", "tags": ["administrator"]}

@@ -7,8 +7,9 @@ from hashlib import md5, sha512
 
 import pika
 import pytest
-from daemon.running import Running
 from pika.exceptions import AMQPConnectionError
+
+from tests.daemon.running import Running
 
 
 @pytest.fixture

@@ -5,9 +5,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from daemon.running import WAIT_S, Running
-from interop.peer import Peer, publish
 from pamqp import commands
+
+from tests.daemon.running import WAIT_S, Running
+from tests.interop.peer import Peer, publish
 
 MESSAGE_OCTETS = 40
 ROOM_OCTETS = 10_000_000

@@ -9,13 +9,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from store.data_folder import QUEUES, DataFolder, contents, flip
 
 from pybroker.control import codec
 from pybroker.daemon import offline_tool as tool_module
 from pybroker.daemon.data_folder import claim_data_folder
 from pybroker.daemon.offline_tool import serve
 from pybroker.version import VERSION
+from tests.store.data_folder import QUEUES, DataFolder, contents, flip
 
 
 @pytest.fixture(scope="module")

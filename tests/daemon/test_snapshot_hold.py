@@ -4,10 +4,10 @@ import random
 from itertools import islice
 
 import pytest
-from store.data_folder import DataFolder
 
 from pybroker.control.spec import Early, Progress, Refused
 from pybroker.daemon.snapshot_hold import hold
+from tests.store.data_folder import DataFolder
 
 
 @pytest.fixture

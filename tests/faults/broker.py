@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from daemon.running import BASE, Running
+from tests.daemon.running import BASE, Running
 
 
 class Broker:

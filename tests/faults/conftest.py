@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from checker import Verdict
-from faults.broker import Broker
+
+from tests.checker import Verdict
+from tests.faults.broker import Broker
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from checker import History, Verdict
-from faults.broker import Broker
-from faults.disks import loop, make_image
-from faults.kills import FREE_OCTETS, IMAGE_OCTETS, ballast, drain_all, options, prepare, segments
-from faults.load import wait_until
-from faults.storm import Facts, Storm
+from tests.checker import History, Verdict
+from tests.faults.broker import Broker
+from tests.faults.disks import loop, make_image
+from tests.faults.kills import FREE_OCTETS, IMAGE_OCTETS, ballast, drain_all, options, prepare, segments
+from tests.faults.load import wait_until
+from tests.faults.storm import Facts, Storm
 
 LIFE = 10  # cuts of one broker
 BETWEEN_S = 0.5  # at most

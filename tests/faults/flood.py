@@ -6,8 +6,9 @@ Both count in messages, and neither decodes what it can count: a test is about t
 import threading
 import time
 
-from interop.peer import NO_PROPERTIES, Peer, publish
 from pamqp import commands
+
+from tests.interop.peer import NO_PROPERTIES, Peer, publish
 
 WAIT_S = 30.0
 BATCH = 64

@@ -11,13 +11,14 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from checker import History, Verdict
-from faults.broker import Broker
-from faults.disks import loop, make_image
-from faults.load import FANOUT, FANOUT_QUEUES, declare, drain
-from faults.storm import QUEUES, Facts, Storm
-from interop.peer import Peer
 from pamqp import commands
+
+from tests.checker import History, Verdict
+from tests.faults.broker import Broker
+from tests.faults.disks import loop, make_image
+from tests.faults.load import FANOUT, FANOUT_QUEUES, declare, drain
+from tests.faults.storm import QUEUES, Facts, Storm
+from tests.interop.peer import Peer
 
 BLOCK = 10  # lifetimes between two drains
 IMAGE_OCTETS = 160 << 20

@@ -14,9 +14,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from checker import History, Key, body, read_body
-from interop.peer import PERSISTENT, ClosedError, Peer, publish
 from pamqp import commands
+
+from tests.checker import History, Key, body, read_body
+from tests.interop.peer import PERSISTENT, ClosedError, Peer, publish
 
 WAIT_S = 30.0
 TICK_S = 0.05

@@ -1,6 +1,6 @@
 """The long run: many kills and power cuts under a storm, in pieces, so that one that was interrupted can go on.
 
-    python tests/faults/long_run.py --kills 200 --cuts 60 --seed 1 --results run.jsonl
+    python -m tests.faults.long_run --kills 200 --cuts 60 --seed 1 --results run.jsonl
 
 Each piece (ten kills, ten cuts) has a seed of its own, a line of its figures on standard output and in the file; what
 the file has already is not done again. The sum comes last. The exit code is 1 if a promise was broken. With --until-bad
@@ -18,11 +18,9 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from checker import Verdict
-from faults.cuts import LIFE, life
-from faults.kills import BLOCK, block, small_disk
+from tests.checker import Verdict
+from tests.faults.cuts import LIFE, life
+from tests.faults.kills import BLOCK, block, small_disk
 
 
 def kill_piece(folder: Path, number: int, seed: int, starts_s: list[float], keep: Path | None) -> Verdict:

@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from checker import History, Key, body
-from faults.control import GoneError, RefusedError, ask, document
-from faults.load import FANOUT, FANOUT_QUEUES, TICK_S, WAIT_S, Client, Consumer, Publisher, Receiver
-from interop.peer import PERSISTENT, ClosedError, publish
 from pamqp import base, commands, frame as codec
+
+from tests.checker import History, Key, body
+from tests.faults.control import GoneError, RefusedError, ask, document
+from tests.faults.load import FANOUT, FANOUT_QUEUES, TICK_S, WAIT_S, Client, Consumer, Publisher, Receiver
+from tests.interop.peer import PERSISTENT, ClosedError, publish
 
 COMMIT_OK, ROLLBACK_OK, DELETE_OK = b"\0\x5a\0\x15", b"\0\x5a\0\x1f", b"\0\x32\0\x29"
 SOURCE, TARGET = "t0", "t1"  # a transaction acks in the one and publishes to the other

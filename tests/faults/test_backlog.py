@@ -9,8 +9,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from checker import Verdict
-from faults.load import declare, ready, wait_until
+
+from tests.checker import Verdict
+from tests.faults.load import declare, ready, wait_until
 
 SOURCE = Path(__file__).parent.parent / "bench" / "amqpload.c"
 QUEUE = "backlog"

@@ -10,11 +10,12 @@ import subprocess
 import time
 
 import pytest
-from checker import History, Verdict, compare
-from faults.broker import Broker
-from faults.load import Consumer, Publisher, declare, drain, wait_until
-from interop.peer import Peer
 from pamqp import commands
+
+from tests.checker import History, Verdict, compare
+from tests.faults.broker import Broker
+from tests.faults.load import Consumer, Publisher, declare, drain, wait_until
+from tests.interop.peer import Peer
 
 QUEUES = ("f0", "f1")
 MESSAGES = 3_000

@@ -10,12 +10,13 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
-from checker import History
-from faults.disks import need_root, strace, tmpfs
-from faults.flood import Flood, Reader
-from faults.load import Consumer, Publisher, declare, drain, wait_until
-from interop.peer import PERSISTENT, Peer, publish
 from pamqp import commands
+
+from tests.checker import History
+from tests.faults.disks import need_root, strace, tmpfs
+from tests.faults.flood import Flood, Reader
+from tests.faults.load import Consumer, Publisher, declare, drain, wait_until
+from tests.interop.peer import PERSISTENT, Peer, publish
 
 MB = 1_000_000
 LIMIT_MB = 250

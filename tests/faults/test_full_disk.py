@@ -4,9 +4,10 @@ import resource
 import time
 
 import pytest
-from checker import History
-from faults.disks import fill, need_root, tmpfs
-from faults.load import Consumer, Publisher, declare, drain, wait_until
+
+from tests.checker import History
+from tests.faults.disks import fill, need_root, tmpfs
+from tests.faults.load import Consumer, Publisher, declare, drain, wait_until
 
 QUEUES = ("full",)
 DISK_OCTETS = 64 << 20

@@ -8,10 +8,11 @@ import sqlite3
 import time
 
 import pytest
-from checker import body, read_body
-from faults.load import declare
-from interop.peer import PERSISTENT, Peer
 from pamqp import commands
+
+from tests.checker import body, read_body
+from tests.faults.load import declare
+from tests.interop.peer import PERSISTENT, Peer
 
 WRITTEN_S = 1.0  # what may be written is written long before
 NEW = "new"

@@ -1,8 +1,9 @@
 """Test 3: signal 9, and orderly stops, under publishers, transactions, declares, deletes and imports (`storm.py`)."""
 
 import pytest
-from checker import Verdict
-from faults.kills import BLOCK, block, small_disk
+
+from tests.checker import Verdict
+from tests.faults.kills import BLOCK, block, small_disk
 
 
 def kills(folder, number, seed):

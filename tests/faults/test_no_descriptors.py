@@ -3,8 +3,8 @@
 import resource
 from pathlib import Path
 
-from checker import History
-from faults.load import Publisher, declare, drain, wait_until
+from tests.checker import History
+from tests.faults.load import Publisher, declare, drain, wait_until
 
 QUEUES = ("few",)
 WAIT_S = 20.0

@@ -4,10 +4,11 @@ import struct
 from itertools import pairwise
 
 import psutil
-from checker import Verdict
-from faults.load import wait_until
-from interop.peer import METHOD, PERSISTENT, Peer, publish
 from pamqp import commands
+
+from tests.checker import Verdict
+from tests.faults.load import wait_until
+from tests.interop.peer import METHOD, PERSISTENT, Peer, publish
 
 # Paging begins at half of it.
 WATERMARK_MB = 120

@@ -5,9 +5,10 @@ import time
 from pathlib import Path
 
 import pytest
-from checker import Verdict
-from faults.cuts import LIFE, life
-from faults.disks import need_root
+
+from tests.checker import Verdict
+from tests.faults.cuts import LIFE, life
+from tests.faults.disks import need_root
 
 FULL_S = 540
 

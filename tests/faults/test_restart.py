@@ -4,10 +4,11 @@ import time
 from collections import Counter
 
 import pytest
-from checker import History, Key, body, read_body
-from faults.load import Publisher, drain, ready, wait_until
-from interop.peer import NO_PROPERTIES, PERSISTENT, Peer
 from pamqp import commands
+
+from tests.checker import History, Key, body, read_body
+from tests.faults.load import Publisher, drain, ready, wait_until
+from tests.interop.peer import NO_PROPERTIES, PERSISTENT, Peer
 
 SYNCED_S = 0.3  # persistent messages without confirms are on disk within 200 ms
 ENDS = ("stop", "kill")

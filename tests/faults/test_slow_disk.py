@@ -5,11 +5,12 @@ import time
 
 import pika
 import pytest
-from checker import History
-from faults.disks import strace
-from faults.load import Publisher, declare, drain, ready, wait_until
-from interop.peer import PERSISTENT, Peer
 from pamqp import commands
+
+from tests.checker import History
+from tests.faults.disks import strace
+from tests.faults.load import Publisher, declare, drain, ready, wait_until
+from tests.interop.peer import PERSISTENT, Peer
 
 
 def transient_round_trips(address, seconds):

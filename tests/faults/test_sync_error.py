@@ -4,9 +4,10 @@ import random
 import time
 
 import pytest
-from checker import History, Verdict
-from faults.disks import strace
-from faults.load import Publisher, declare, drain, wait_until
+
+from tests.checker import History, Verdict
+from tests.faults.disks import strace
+from tests.faults.load import Publisher, declare, drain, wait_until
 
 QUEUES = ("s0", "s1")
 IO_ERROR = 74

@@ -2,10 +2,11 @@
 
 import pika
 import pytest
-from faults.load import wait_until
-from faults.test_restart import ENDS, again, client, everything, exists, get, queue
-from interop.peer import PERSISTENT
 from pamqp import commands
+
+from tests.faults.load import wait_until
+from tests.faults.test_restart import ENDS, again, client, everything, exists, get, queue
+from tests.interop.peer import PERSISTENT
 
 
 def test_contents_and_properties_are_kept_to_the_octet(broker):

@@ -1,11 +1,11 @@
 """The effect of alarms on connections: a publisher is blocked and told so, everybody else goes on (B3-B5, E2-E11)."""
 
 import pytest
-from fakes import Basic, Channel, Connection, Queue, Tx, World
 
 from pybroker.core.channel.state import ALARM_READ_OCTETS, PUBLISHING_MS
 from pybroker.core.channel.throttle import JOURNAL
 from pybroker.core.resources.alarm import DISK, FILES, MEMORY
+from tests.fakes import Basic, Channel, Connection, Queue, Tx, World
 
 
 @pytest.fixture

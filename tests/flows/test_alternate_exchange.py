@@ -3,7 +3,8 @@
 import logging
 
 import pytest
-from fakes import Basic, Content, Exchange, FakePeer, Queue, Tx
+
+from tests.fakes import Basic, Content, Exchange, FakePeer, Queue, Tx
 
 
 def exchange(peer: FakePeer, name: str, alternate: str | None = None, kind: str = "direct") -> None:

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from fakes import Basic, Exchange, FakePeer, Queue
 from pamqp import frame
 
 from pybroker.core.policy.limits import REJECT_PUBLISH
 from pybroker.core.queue import expiry
 from pybroker.core.queue.dead_letter import route
 from pybroker.core.queue.dead_letter.retry import CROWD_MESSAGES, RETRY_MS_MAX, TRIED_MESSAGES
+from tests.fakes import Basic, Exchange, FakePeer, Queue
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
 """Every cell of {operation x permissions x tags x virtual host}, through the protocol; hostile names included."""
 
 import pytest
-from authorization import OPERATIONS, Cell, cells, expected, normal, pattern
-from fakes import Basic, Channel, Connection, Queue, World
-from operation import ENDINGS, OK, TAGS, TOPIC_PATTERN, USER, Names, made, prepare, subsets
+
+from tests.authorization import OPERATIONS, Cell, cells, expected, normal, pattern
+from tests.fakes import Basic, Channel, Connection, Queue, World
+from tests.operation import ENDINGS, OK, TAGS, TOPIC_PATTERN, USER, Names, made, prepare, subsets
 
 EVERYTHING = (".*", ".*", ".*")
 

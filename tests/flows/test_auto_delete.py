@@ -1,7 +1,8 @@
 """Queues and exchanges that go by themselves: auto-delete, x-expires; and what consumers are told (F24, F25)."""
 
 import pytest
-from fakes import CAPABILITIES, Basic, Channel, Connection, Exchange, Queue
+
+from tests.fakes import CAPABILITIES, Basic, Channel, Connection, Exchange, Queue
 
 
 @pytest.mark.parametrize("end", ["cancel", "channel", "connection", "socket"])

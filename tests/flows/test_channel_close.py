@@ -1,6 +1,6 @@
 """Closing channels from both sides ([channel.close], [channel.close-ok])."""
 
-from fakes import Basic, Channel, FakePeer, Queue
+from tests.fakes import Basic, Channel, FakePeer, Queue
 
 
 def fail_channel(peer: FakePeer) -> None:

@@ -1,7 +1,8 @@
 """Deliver, acknowledge, reject; push and pull (AMQP §1.8.3)."""
 
 import pytest
-from fakes import Basic, Channel, Content, FakePeer, Queue, World
+
+from tests.fakes import Basic, Channel, Content, FakePeer, Queue, World
 
 
 def fill(peer: FakePeer, count: int, queue: str = "q") -> None:

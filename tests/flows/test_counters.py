@@ -1,8 +1,9 @@
 """Counters of the node, its exchanges and queues: each message counts once, in every way that it may take."""
 
 import pytest
-from fakes import Basic, Confirm, Exchange, Queue, Tx, World
 from hypothesis import given, settings, strategies as st
+
+from tests.fakes import Basic, Confirm, Exchange, Queue, Tx, World
 
 
 @pytest.fixture

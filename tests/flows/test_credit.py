@@ -1,12 +1,12 @@
 """A publisher that is ahead of the disk is not read until half of what it is ahead by is on disk (`flow`)."""
 
 import pytest
-from fakes import Confirm, FakePeer, Tx, World
-from slow import GatheringLog
 
 from pybroker.amqp.session import REPLY_OCTETS_MAX
 from pybroker.core.channel.throttle import FLOW_SHOWN_MS, JOURNAL, PEER
 from pybroker.wire.frame import HEARTBEAT_FRAME
+from tests.fakes import Confirm, FakePeer, Tx, World
+from tests.slow import GatheringLog
 
 BODY = bytes(100_000)
 

@@ -1,7 +1,8 @@
 """Dead letters ([rmq dlx]): why a message left, where it goes, and what its headers tell."""
 
 import pytest
-from fakes import Basic, Exchange, FakePeer, Queue, Tx
+
+from tests.fakes import Basic, Exchange, FakePeer, Queue, Tx
 
 FIRST_LAST = ("first", "last")
 

@@ -3,11 +3,11 @@
 from datetime import UTC, datetime
 
 import pytest
-from fakes import Basic, Confirm, Exchange, Queue, Tx
 from pamqp import encode
 
 from pybroker.core.delayed import cache, schedule as schedules
 from pybroker.core.delayed.due import FAR_MS
+from tests.fakes import Basic, Confirm, Exchange, Queue, Tx
 
 TYPE = "x-delayed-message"
 

@@ -1,7 +1,8 @@
 """x-delayed-message against a list that is sorted: delays, times, clocks that are set."""
 
-from fakes import Exchange, Queue, World
 from hypothesis import given, settings, strategies as st
+
+from tests.fakes import Exchange, Queue, World
 
 
 def world_with_delays():

@@ -6,7 +6,8 @@ As quorum queues of RabbitMQ 3.10 to 3.13 have it: requeued by the consumer or g
 from dataclasses import replace
 
 import pytest
-from fakes import Basic, Channel, Connection, Queue, Tx
+
+from tests.fakes import Basic, Channel, Connection, Queue, Tx
 
 LIMIT = 2
 

@@ -1,8 +1,7 @@
 """Direct reply-to ([rmq direct reply-to]): answers without a queue."""
 
-from fakes import Basic, Queue
-
 from pybroker.wire.methods import encode_method, make_method
+from tests.fakes import Basic, Queue
 
 PSEUDO = "amq.rabbitmq.reply-to"
 

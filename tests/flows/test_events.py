@@ -1,12 +1,12 @@
 """amq.rabbitmq.event: what is published, when, and that it costs nothing otherwise; E13."""
 
 import pytest
-from fakes import Content, World
 from pamqp import commands
 
 from pybroker.core.exchange.event_exchange import EXCHANGE, TURN_EVENTS_MAX, WAITING_MAX
 from pybroker.core.resources.alarm import MEMORY
 from pybroker.wire.properties import decode_properties
+from tests.fakes import Content, World
 
 Basic, Exchange, Queue = commands.Basic, commands.Exchange, commands.Queue
 

@@ -1,6 +1,6 @@
 """Exclusive queues and exclusive consumers: two different things (G23)."""
 
-from fakes import Basic, Channel, Connection, Queue
+from tests.fakes import Basic, Channel, Connection, Queue
 
 LOCKED = (
     "RESOURCE_LOCKED - cannot obtain exclusive access to locked queue 'q' in vhost '/'. It could be originally "

@@ -4,8 +4,9 @@
 """
 
 import pytest
-from fakes import Basic
 from pamqp import body, commands, header
+
+from tests.fakes import Basic
 
 SMALL = 4_096
 

@@ -1,8 +1,9 @@
 """From the protocol header to connection.open-ok, and back to the close (AMQP §2.2.4)."""
 
 import pytest
-from fakes import PROTOCOL_HEADER, Basic, Channel, Connection, FakePeer, World
 from pamqp import frame
+
+from tests.fakes import PROTOCOL_HEADER, Basic, Channel, Connection, FakePeer, World
 
 SERVER_CAPABILITIES = {
     "publisher_confirms",

@@ -1,7 +1,8 @@
 """Changes of users and virtual hosts take effect at once on connections that are open."""
 
 import pytest
-from fakes import Basic, Channel, Connection, Exchange, Queue, World
+
+from tests.fakes import Basic, Channel, Connection, Exchange, Queue, World
 
 EVERYTHING = (".*", ".*", ".*")
 

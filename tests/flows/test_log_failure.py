@@ -1,10 +1,10 @@
 """A log that fails: nobody is told that something is safe which is not, and nobody waits for ever."""
 
 import pytest
-from fakes import Confirm, Connection, FakePeer, Tx, World
-from slow import GatheringLog
 
 from pybroker.amqp.channel import AmqpChannel
+from tests.fakes import Confirm, Connection, FakePeer, Tx, World
+from tests.slow import GatheringLog
 
 TEXT = "cannot sync seg.01: Input/output error"
 

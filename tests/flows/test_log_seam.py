@@ -1,10 +1,10 @@
 """The group seam: confirms wait for the log's tickets, in publish order; what a queue has done with is settled."""
 
 import pytest
-from fakes import Basic, Confirm
-from slow import GatheringLog
 
 from pybroker.store.log import Log
+from tests.fakes import Basic, Confirm
+from tests.slow import GatheringLog
 
 
 class SlowLog(Log):

@@ -1,7 +1,8 @@
 """Length limits and their three overflows (F32)."""
 
 import pytest
-from fakes import Basic, Confirm, FakePeer
+
+from tests.fakes import Basic, Confirm, FakePeer
 
 
 def publish(peer: FakePeer, *contents: bytes) -> None:

@@ -5,9 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from fakes import Basic, Confirm, Content, FakePeer, Queue, Tx, World
 from pamqp import frame
-from store.faulty_disk import FaultyDisk
 
 from pybroker.amqp.session import OUTBOX_OCTETS_MAX
 from pybroker.core.metadata.recovery import durable_queues, restore
@@ -15,6 +13,8 @@ from pybroker.core.policy.limits import REJECT_PUBLISH
 from pybroker.store.journal.journal import Journal
 from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.worker import InlineWorker
+from tests.fakes import Basic, Confirm, Content, FakePeer, Queue, Tx, World
+from tests.store.faulty_disk import FaultyDisk
 
 
 class Life:

@@ -1,6 +1,6 @@
 """Methods of one peer take effect in order, also when they come in one chunk with publishes before them."""
 
-from fakes import Basic, Content, Queue
+from tests.fakes import Basic, Content, Queue
 
 
 def test_what_was_published_before_a_cancel_is_delivered_before_it(peer):

@@ -1,7 +1,8 @@
 """Policies as clients see them: F9 to F13, F43, A15 to A17, through channels."""
 
 import pytest
-from fakes import Basic, Exchange, Queue
+
+from tests.fakes import Basic, Exchange, Queue
 
 
 def rule(world, definition, *, name="p", pattern="", component="policy", **more):

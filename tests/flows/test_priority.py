@@ -1,6 +1,6 @@
 """x-max-priority: levels, each first in first out (F14, F35)."""
 
-from fakes import Basic, FakePeer
+from tests.fakes import Basic, FakePeer
 
 
 def bodies(peer: FakePeer) -> list[bytes]:

@@ -1,6 +1,6 @@
 """Publisher confirms ([rmq confirms]): in publish order, coalesced, after what the broker did with the message."""
 
-from fakes import Basic, Channel, Confirm, Content, Exchange, FakePeer, Queue, Tx
+from tests.fakes import Basic, Channel, Confirm, Content, Exchange, FakePeer, Queue, Tx
 
 
 def confirms(peer: FakePeer, channel: int = 1) -> tuple[set[int], set[int]]:

@@ -1,7 +1,8 @@
 """A publish with several faults is refused for the one that RabbitMQ looks at first, and always as basic.publish."""
 
 import pytest
-from fakes import Exchange
+
+from tests.fakes import Exchange
 
 REPLY_TO = "amq.rabbitmq.reply-to"
 

@@ -1,6 +1,6 @@
 """basic.qos as RabbitMQ reads it: a limit for each new consumer, or one for the channel (G15)."""
 
-from fakes import Basic, FakePeer
+from tests.fakes import Basic, FakePeer
 
 
 def fill(peer: FakePeer, count: int, queue: str = "q") -> None:

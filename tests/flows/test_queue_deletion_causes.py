@@ -1,11 +1,11 @@
 """Why a queue vanished, as the audit log is told: each way a queue can go."""
 
 import pytest
-from fakes import World
 from pamqp import commands
 
 from pybroker.core.events.audit import Entry, document, is_logged
 from pybroker.core.events.cause import ASKED, Cause
+from tests.fakes import World
 
 Basic, Channel, Queue = commands.Basic, commands.Channel, commands.Queue
 

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from fakes import Basic, Connection, FakePeer, Queue
 from pamqp import frame
+
+from tests.fakes import Basic, Connection, FakePeer, Queue
 
 IN = "for queue 'q' in vhost '/'"
 TTL = f"inequivalent arg 'x-message-ttl' {IN}: received"

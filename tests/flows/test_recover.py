@@ -1,7 +1,8 @@
 """basic.recover: everything unacknowledged on the channel goes back and comes again."""
 
 import pytest
-from fakes import Basic, FakePeer
+
+from tests.fakes import Basic, FakePeer
 
 
 def fill(peer: FakePeer, count: int) -> None:

@@ -1,10 +1,10 @@
 """Replies that wait for the disk: in the order of their channel, and nobody else's time."""
 
 import pytest
-from fakes import Basic, Channel, Confirm, Connection, Content, Exchange, FakePeer, Queue, Tx, World
-from slow import GatheringLog, SlowDefinitions
 
 from pybroker.amqp.reply_queue import REPLIES_MAX
+from tests.fakes import Basic, Channel, Confirm, Connection, Content, Exchange, FakePeer, Queue, Tx, World
+from tests.slow import GatheringLog, SlowDefinitions
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """A requeued message returns to its original place (F15), with the redelivered flag (G1)."""
 
 import pytest
-from fakes import Basic, Channel, Connection, FakePeer
+
+from tests.fakes import Basic, Channel, Connection, FakePeer
 
 
 def fill(peer: FakePeer, count: int) -> None:

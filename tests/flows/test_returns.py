@@ -1,6 +1,6 @@
 """basic.return: what a mandatory or immediate message meets when nobody can have it."""
 
-from fakes import Basic, Content, Exchange, Queue, World
+from tests.fakes import Basic, Content, Exchange, Queue, World
 
 
 def returned(peer, channel: int = 1) -> tuple:

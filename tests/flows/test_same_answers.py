@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from fakes import Basic, Content, Exchange, FakePeer, Queue, Tx, World
 from hypothesis import given, strategies as st
-from searches import searched
-from slow import GatheringLog, SlowDefinitions
+
+from tests.fakes import Basic, Content, Exchange, FakePeer, Queue, Tx, World
+from tests.searches import searched
+from tests.slow import GatheringLog, SlowDefinitions
 
 queues = st.sampled_from(["d", "t"])
 keys = st.sampled_from("abcd")

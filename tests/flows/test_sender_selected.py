@@ -1,6 +1,6 @@
 """Headers and properties by which a publisher decides: CC, BCC, user-id; and the reasons to refuse a publish."""
 
-from fakes import Exchange, FakePeer, Queue
+from tests.fakes import Exchange, FakePeer, Queue
 
 
 def bodies(peer: FakePeer, queue: str) -> list[bytes]:

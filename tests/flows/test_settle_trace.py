@@ -1,8 +1,9 @@
 """The firehose's third side: what became of a message, and who did it. RabbitMQ's tells of two."""
 
 import pytest
-from fakes import Content, World
 from pamqp import commands
+
+from tests.fakes import Content, World
 
 TRACE = "amq.rabbitmq.trace"
 Basic, Queue = commands.Basic, commands.Queue

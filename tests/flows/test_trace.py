@@ -1,8 +1,9 @@
 """The firehose: copies of what is published and delivered, as RabbitMQ makes them (rabbit_trace.erl)."""
 
 import pytest
-from fakes import Content, World
 from pamqp import commands
+
+from tests.fakes import Content, World
 
 TRACE = "amq.rabbitmq.trace"
 Basic, Exchange, Queue, Tx = commands.Basic, commands.Exchange, commands.Queue, commands.Tx

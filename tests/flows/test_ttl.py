@@ -1,7 +1,8 @@
 """Message TTL, of the queue and of the message; the lower one counts (F32)."""
 
 import pytest
-from fakes import Basic, FakePeer
+
+from tests.fakes import Basic, FakePeer
 
 
 def bodies(peer: FakePeer, queue: str = "q") -> list[bytes]:

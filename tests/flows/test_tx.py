@@ -1,6 +1,6 @@
 """Transactions ([tx]): publishes and acknowledgements together, at commit, or not at all."""
 
-from fakes import Basic, Channel, Content, FakePeer, Queue, Tx
+from tests.fakes import Basic, Channel, Content, FakePeer, Queue, Tx
 
 
 def in_tx(peer: FakePeer) -> FakePeer:

@@ -8,8 +8,9 @@ import random
 import struct
 from typing import Final
 
-from interop.peer import FRAME_END, NO_PROPERTIES, PROTOCOL_HEADER, frame
 from pamqp import commands
+
+from tests.interop.peer import FRAME_END, NO_PROPERTIES, PROTOCOL_HEADER, frame
 
 METHODS: Final = sorted(commands.INDEX_MAPPING.items())
 NAMES: Final = ("", "f1", "f2", "f3", "amq.direct", "amq.fanout", "amq.topic", "amq.headers", "amq.x", "ü", "x" * 255)

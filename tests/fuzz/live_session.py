@@ -9,10 +9,11 @@ import socket
 import struct
 from typing import Final
 
-from fuzz.live_grammar import Grammar
-from interop.peer import BODY, HEADER, HEARTBEAT, METHOD, PROTOCOL_HEADER, ClosedError, Frame, Peer, frame
 from pamqp import base, commands, frame as codec
 from pamqp.exceptions import PAMQPException
+
+from tests.fuzz.live_grammar import Grammar
+from tests.interop.peer import BODY, HEADER, HEARTBEAT, METHOD, PROTOCOL_HEADER, ClosedError, Frame, Peer, frame
 
 # The end of the honest part of a session.
 STATES: Final = ("connected", "header", "started", "tuned", "opened", "channel", "busy", "content", "closing")

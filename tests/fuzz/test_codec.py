@@ -16,8 +16,9 @@ import time
 from collections import Counter
 
 import pytest
-from codec_grammar import MESSAGE_MAX, OCTETS_MAX, Grammar, routes
-from codecs_compared import needs_c, same_encode, same_on_channel, same_scan
+
+from tests.codec_grammar import MESSAGE_MAX, OCTETS_MAX, Grammar, routes
+from tests.codecs_compared import needs_c, same_encode, same_on_channel, same_scan
 
 pytestmark = needs_c
 

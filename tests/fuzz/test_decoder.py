@@ -12,8 +12,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
-import strategies
-import wire_grammar
 from hypothesis import given, settings, strategies as st
 
 from pybroker.errors import AmqpError
@@ -31,6 +29,7 @@ from pybroker.wire.properties import (
 )
 from pybroker.wire.table import decode_table, encode_table, join_table, split_table
 from pybroker.wire.validate import Limits
+from tests import strategies, wire_grammar
 
 SEED = int(os.environ.get("PYBROKER_FUZZ_SEED", "20240901"))
 N = int(os.environ.get("PYBROKER_FUZZ_N", "1000000"))

@@ -2,7 +2,7 @@
 
 Each ends in a reply code or a close; the daemon's log shows no traceback, its memory stays flat, no session costs it
 more than a blink.
-To see one again: `PYTHONPATH=tests python tests/fuzz/test_live.py HOST:PORT NUMBER`.
+To see one again: `python -m tests.fuzz.test_live HOST:PORT NUMBER`.
 """
 
 import os
@@ -11,11 +11,12 @@ from collections import Counter
 
 import psutil
 import pytest
-from fuzz.live_grammar import QUEUES, short
-from fuzz.live_session import run_session
-from interop.broker_process import BrokerProcess
-from interop.peer import frame
 from pamqp import commands
+
+from tests.fuzz.live_grammar import QUEUES, short
+from tests.fuzz.live_session import run_session
+from tests.interop.broker_process import BrokerProcess
+from tests.interop.peer import frame
 
 QUICK, FULL = 300, 20_000
 GROWTH_OCTETS_MAX = 8 << 20

@@ -1,6 +1,6 @@
 """Make a golden data folder: what this version writes, to be opened by every later one (tests/daemon/test_golden.py).
 
-    python tests/golden/make.py 1        makes tests/golden/1/{clean,killed}, and .json files that say what is in them
+    python -m tests.golden.make 1        makes tests/golden/1/{clean,killed}, and .json files that say what is in them
 
 Made once for each version of what lies on disk, and never again: what is in it is what somebody's disk has.
 """
@@ -14,12 +14,9 @@ from pathlib import Path
 
 import pika
 
-TESTS = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TESTS.parent), str(TESTS)]
+from tests.daemon.running import Running
 
-from daemon.running import Running  # noqa: E402 - found by the line above
-
-HERE = TESTS / "golden"
+HERE = Path(__file__).resolve().parent
 OPTIONS = ("--port", "0", "--bind", "127.0.0.1", "--node", "golden@here")
 # A start makes these anew if they are missing.
 NOT_KEPT = {"log", "pages", "telemetry", ".lock", "prepared", "reserve", "definitions.sqlite-shm"}

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pika
 import psutil
-from daemon.running import Running
-from interop.peer import Peer
+
+from tests.daemon.running import Running
+from tests.interop.peer import Peer
 
 
 class BrokerProcess(Running):

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from interop.broker_process import BrokerProcess
+
+from tests.interop.broker_process import BrokerProcess
 
 
 @pytest.fixture(scope="module")

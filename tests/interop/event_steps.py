@@ -2,8 +2,8 @@
 them.
 
 `record` does all steps and returns what was told: by event the headers' names and AMQP types. The file
-`event_headers.json` is what RabbitMQ 3.10.8 with rabbitmq_event_exchange tells; `python -m interop.event_steps PORT
-RABBITMQCTL` prints it again.
+`event_headers.json` is what RabbitMQ 3.10.8 with rabbitmq_event_exchange tells; `python -m tests.interop.event_steps
+PORT RABBITMQCTL` prints it again.
 """
 
 import contextlib

@@ -10,11 +10,12 @@ import subprocess
 from contextlib import nullcontext, suppress
 
 import pytest
-from authorization import OPERATIONS, expected, normal, pattern
-from interop.broker_process import BrokerProcess
-from interop.peer import Peer
-from operation import OK, TOPIC_PATTERN, USER, Names, prepare, subsets
 from pamqp import base, commands
+
+from tests.authorization import OPERATIONS, expected, normal, pattern
+from tests.interop.broker_process import BrokerProcess
+from tests.interop.peer import Peer
+from tests.operation import OK, TOPIC_PATTERN, USER, Names, prepare, subsets
 
 pytestmark = pytest.mark.slow
 

@@ -1,6 +1,7 @@
 """Celery's workers and kombu's consumers with the installed daemon: what most Python applications do with a broker."""
 
 import contextlib
+import importlib
 import os
 import signal
 import socket
@@ -13,11 +14,13 @@ from typing import Any
 
 import pytest
 
+from tests.sources import ROOT
+
 celery = pytest.importorskip("celery", reason="no Celery: pip install celery")
 kombu = pytest.importorskip("kombu", reason="no kombu: pip install kombu")
 pytest.importorskip("kombu.pools")
 
-HERE = Path(__file__).parent
+TASKS = "tests.interop.celery_tasks"
 START_S = 30.0
 WAIT_S = 30.0
 
@@ -36,12 +39,12 @@ class Worker:
 
     def __init__(self, folder: Path, environment: dict[str, str], *options: str, name: str = "w") -> None:
         self.log = folder / f"{name}.log"
-        command = [sys.executable, "-m", "celery", "-A", "celery_tasks", "worker", "-n", f"{name}@test"]
+        command = [sys.executable, "-m", "celery", "-A", TASKS, "worker", "-n", f"{name}@test"]
         command += ["--loglevel", "INFO", "--without-gossip", "--without-mingle", *options]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command,
-                cwd=HERE,
+                cwd=ROOT,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -82,12 +85,9 @@ class Bench:
             "CELERY_QUEUE_TYPE": queue_type,
         }
         os.environ |= {key: value for key, value in self.environment.items() if key.startswith("CELERY_")}
-        sys.path.insert(0, str(HERE))
-        sys.modules.pop("celery_tasks", None)
-        import celery_tasks
-
-        sys.path.remove(str(HERE))
-        self.tasks = celery_tasks
+        # It reads them again.
+        sys.modules.pop(TASKS, None)
+        self.tasks = importlib.import_module(TASKS)
         self.workers: list[Worker] = []
 
     def worker(self, *options: str, **names: str) -> Worker:

@@ -1,8 +1,9 @@
 """Channels by the thousand (requirement G9)."""
 
 import pytest
-from interop.broker_process import BrokerProcess
 from pamqp import commands, frame as codec
+
+from tests.interop.broker_process import BrokerProcess
 
 CHANNELS = 65_535
 

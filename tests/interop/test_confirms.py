@@ -4,8 +4,9 @@ RabbitMQ confirms an unroutable message before the routed ones in front of it; p
 """
 
 import pytest
-from interop.peer import PERSISTENT, publish
 from pamqp import commands
+
+from tests.interop.peer import PERSISTENT, publish
 
 
 def read_confirms(peer, count):

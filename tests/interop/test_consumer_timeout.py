@@ -1,7 +1,8 @@
 """A consumer that does not acknowledge in time, by a real client: its message goes on, or its channel is closed."""
 
 import pytest
-from interop.broker_process import BrokerProcess
+
+from tests.interop.broker_process import BrokerProcess
 
 TEXT = (
     "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out. Timeout value used: 1000 ms. "

@@ -5,8 +5,9 @@ import struct
 
 import psutil
 import pytest
-from interop.peer import publish
 from pamqp import commands
+
+from tests.interop.peer import publish
 
 QUEUE = "cut"
 OCTETS = publish("", QUEUE, bytes(range(80)), b"\x90\x00\x0atext/plain\x01", piece_octets=40)

@@ -13,7 +13,8 @@ from typing import Any
 
 import pika
 import pytest
-from daemon.running import Running
+
+from tests.daemon.running import Running
 
 CTL, PORT = os.environ.get("INTEROP_CTL"), os.environ.get("INTEROP_PORT")
 HASHING = "password_hashing_module = rabbit_password_hashing_sha256"

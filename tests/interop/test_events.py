@@ -9,9 +9,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from interop.event_steps import header_types, record
 
 from pybrokerctl.main import main
+from tests.interop.event_steps import header_types, record
 
 Kinds = dict[str, list[dict[str, str]]]
 

@@ -7,8 +7,9 @@ import socket
 import threading
 
 import pytest
-from interop.peer import publish
 from pamqp import commands, frame as codec
+
+from tests.interop.peer import publish
 
 ROUND_TRIPS = 200
 OCTETS_PER_ROUND_TRIP_MAX = 8 << 20  # a turn reads at most 1 MiB over all connections; a round trip needs a few turns

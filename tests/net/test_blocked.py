@@ -1,7 +1,8 @@
 """An alarm, seen from the sockets: who publishes is not read, who consumes is."""
 
-from loop import until
 from pamqp import commands, header
+
+from tests.loop import until
 
 Basic, Queue = commands.Basic, commands.Queue
 

@@ -7,14 +7,14 @@ import gevent
 import pytest
 from gevent import get_hub
 from hypothesis import given, strategies as st
-from loop import until
 from pamqp import body, commands, header
-from slow import SlowDefinitions
 
 from pybroker.core.channel.throttle import PEER
 from pybroker.net.connection import Connection as Link
 from pybroker.net.transport import PARTS_MAX, Transport, _without
 from pybroker.session import Session, Turn
+from tests.loop import until
+from tests.slow import SlowDefinitions
 
 Basic, Queue, Connection = commands.Basic, commands.Queue, commands.Connection
 

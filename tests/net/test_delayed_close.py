@@ -5,7 +5,6 @@ import resource
 import gevent
 import pytest
 from gevent import socket
-from net.conftest import PROTOCOL_HEADER
 from pamqp import commands
 
 from pybroker.amqp.methods import connection
@@ -13,6 +12,7 @@ from pybroker.clock import FakeClock
 from pybroker.net import delayed_close as module
 from pybroker.net.delayed_close import DelayedClose
 from pybroker.net.transport import Transport
+from tests.net.conftest import PROTOCOL_HEADER
 
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}
 

@@ -3,13 +3,13 @@
 import gevent
 import pytest
 from gevent import get_hub, socket
-from loop import until
 from pamqp import commands, frame, header
 
 from pybroker.clock import FakeClock
 from pybroker.net import draining as module
 from pybroker.net.draining import Draining
 from pybroker.net.transport import Transport
+from tests.loop import until
 
 Basic, Connection = commands.Basic, commands.Connection
 CLOSE = frame.marshal(Connection.Close(200, "", 0, 0), 0)

@@ -8,10 +8,10 @@ import stat
 import gevent
 import pytest
 from gevent import get_hub
-from loop import until
 from pamqp import commands
 
 from pybroker.net.listener import Listener, tcp_socket, unix_socket
+from tests.loop import until
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import logging
 from types import SimpleNamespace
 
 import gevent
-from loop import until
 from pamqp import body, commands, header
 
 from pybroker.core.background_task import BackgroundTask
 from pybroker.net.loop_cycle import ENDS_MAX, READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
 from pybroker.session import RECEIVE_MS
+from tests.loop import until
 
 Basic, Queue = commands.Basic, commands.Queue
 

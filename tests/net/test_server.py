@@ -5,11 +5,11 @@ import resource
 
 import gevent
 import pytest
-from loop import until
 from pamqp import commands
 
 from pybroker.core.resources.alarm import FILES
 from pybroker.net.server import HANDSHAKES_MAX, _handshakes_max, _lowest_free_file, files_max
+from tests.loop import until
 
 Connection = commands.Connection
 

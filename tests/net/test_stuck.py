@@ -2,10 +2,10 @@
 
 import gevent
 import pytest
-from loop import until
 from pamqp import body, commands, header
 
 from pybroker.core.channel.throttle import JOURNAL
+from tests.loop import until
 
 Basic, Queue, Connection = commands.Basic, commands.Queue, commands.Connection
 

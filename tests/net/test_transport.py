@@ -3,14 +3,14 @@
 import gevent
 import pytest
 from gevent import get_hub, socket
-from loop import until
-from net.conftest import Client
 from pamqp import body as bodies, commands, frame, header
 
 from pybroker.amqp.methods import connection as methods
 from pybroker.amqp.session import AmqpSession
 from pybroker.net.server import AMQP
 from pybroker.net.transport import READ, WRITE, Transport
+from tests.loop import until
+from tests.net.conftest import Client
 
 Basic, Connection, Queue = commands.Basic, commands.Connection, commands.Queue
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from interop.broker_process import BrokerProcess
 
 from pybroker.client import Address, Connection, Options
 from pybroker.spark.pipeline import java
 from pybroker.spark.pipeline.failure import FailureError
+from tests.interop.broker_process import BrokerProcess
 
 WAIT_S = 30.0
 TIMEOUT_S = 300

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from spark.conftest import CONFIG, spark_environment
+from tests.spark.conftest import CONFIG, spark_environment
 
 
 def main() -> None:

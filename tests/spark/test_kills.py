@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import pytest
-from interop.broker_process import BrokerProcess
 
 from pybroker.client import Properties, connect
+from tests.interop.broker_process import BrokerProcess
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -1,11 +1,10 @@
 """The manual knows every option and column, and no other default than the code has."""
 
-from sources import ROOT
-
 from pybroker.client import Options
 from pybroker.spark import options
 from pybroker.spark.credentials import CONNECTION
 from pybroker.spark.options import SinkOptions, SourceOptions
+from tests.sources import ROOT
 
 PAGE = (ROOT / "man/pybroker-spark.7").read_text().replace(r"\-", "-")
 

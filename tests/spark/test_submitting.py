@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from spark.conftest import CONFIG, spark_environment
-from spark.pipeline.day import Day
 
 from pybroker.spark.pipeline import package
+from tests.spark.conftest import CONFIG, spark_environment
+from tests.spark.pipeline.day import Day
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(300)]
 

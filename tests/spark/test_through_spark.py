@@ -5,9 +5,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from spark.conftest import WAIT_S
 
 from pybroker.client import Properties, Table
+from tests.spark.conftest import WAIT_S
 
 pytestmark = pytest.mark.spark
 

@@ -3,12 +3,11 @@
 import random
 from pathlib import Path
 
-from store.definitions_folder import Folder
-from store.journals import Node
-
 from pybroker.store.disk import Disk
 from pybroker.store.log_path import log_folder, open_log
 from pybroker.store.tools.backup import Moment
+from tests.store.definitions_folder import Folder
+from tests.store.journals import Node
 
 QUEUES = (1, 2, 3)
 

@@ -6,9 +6,9 @@ import random
 from itertools import pairwise
 
 import pytest
-from store.faulty_disk import PAGE, FaultyDisk, PowerLoss
 
 from pybroker.store.disk import Disk, DiskError
+from tests.store.faulty_disk import PAGE, FaultyDisk, PowerLoss
 
 
 @pytest.fixture(params=["real", "faulty"])

@@ -5,14 +5,14 @@ import os
 import random
 
 import pytest
-from store.faulty_disk import FaultyDisk
-from store.journals import Node, body
 
 from pybroker.store.journal import journal as journals, maintenance
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.journal.maintenance import Maintenance
 from pybroker.store.journal.writer import Writer
 from pybroker.store.segments.live_index import LiveIndex, Segment
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.journals import Node, body
 
 
 @pytest.fixture

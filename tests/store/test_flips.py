@@ -8,13 +8,13 @@ import random
 import time
 
 import pytest
-from checker import Key, Verdict, compare
-from searches import share
-from store.faulty_disk import FaultyDisk, File
-from store.journals import Node
 
 from pybroker.store import format as fmt
 from pybroker.store.segments import scan
+from tests.checker import Key, Verdict, compare
+from tests.searches import share
+from tests.store.faulty_disk import FaultyDisk, File
+from tests.store.journals import Node
 
 QUEUES = (1, 2)
 SEGMENT_OCTETS = 6_000

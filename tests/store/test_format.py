@@ -5,12 +5,12 @@ from array import array
 
 import pytest
 from hypothesis import given, strategies as st
-from store.records import PERSISTENT, SEED, content, one_of_each, publish, run_of
 
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
 from pybroker.store import format as fmt
 from pybroker.store.segments.scan import Record, scan
+from tests.store.records import PERSISTENT, SEED, content, one_of_each, publish, run_of
 
 U64 = st.integers(0, (1 << 64) - 1)
 U32 = st.integers(0, (1 << 32) - 1)

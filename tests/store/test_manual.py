@@ -4,13 +4,13 @@ import re
 from array import array
 
 import pytest
-from sources import ROOT
-from store.records import SEED, run_of
 
 from pybroker.store import format as fmt
 from pybroker.store.segments import checkpoint, footer
 from pybroker.store.segments.checkpoint import Checkpoint
 from pybroker.store.segments.footer import Footer
+from tests.sources import ROOT
+from tests.store.records import SEED, run_of
 
 PAGE = (ROOT / "man/pybroker-store.5").read_text().replace(r"\-", "-")
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}

@@ -3,8 +3,6 @@
 import errno
 
 import pytest
-from store.faulty_disk import FaultyDisk
-from store.records import content, run_of
 
 from pybroker.run import RunAttributes
 from pybroker.seq_ranges import SeqRanges
@@ -12,6 +10,8 @@ from pybroker.store import format as fmt, page_log
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.page_log import PageLog
 from pybroker.store.worker import InlineWorker
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.records import content, run_of
 
 
 class Bench:

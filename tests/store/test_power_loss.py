@@ -8,15 +8,15 @@ import random
 import time
 
 import pytest
-from checker import Key, Verdict, compare
-from store.faulty_disk import FaultyDisk, PowerLoss
-from store.journals import Node
 
 from pybroker.store.journal import maintenance
 from pybroker.store.journal.journal import Journal
 from pybroker.store.journal.maintenance import Maintenance
 from pybroker.store.segments import scan
 from pybroker.store.segments.checkpoint import checkpoint_ticket
+from tests.checker import Key, Verdict, compare
+from tests.store.faulty_disk import FaultyDisk, PowerLoss
+from tests.store.journals import Node
 
 QUEUES = (1, 2)
 # The first of those that are there for a while only: what goes with one must take nothing of the others along.

@@ -1,6 +1,6 @@
 """The whole store in one deterministic schedule, cut and tripped anywhere (simulator/), and faults planted into it.
 
-`PYBROKER_SIMULATOR_SEED` repeats a sample. One world: `cd tests && python -m store.simulator --world SEED:NUMBER`.
+`PYBROKER_SIMULATOR_SEED` repeats a sample. One world: `python -m tests.store.simulator --world SEED:NUMBER`.
 """
 
 import os
@@ -12,8 +12,9 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from store.simulator.__main__ import DIMENSIONS, live
-from store.simulator.mutants import MUTANTS
+
+from tests.store.simulator.__main__ import DIMENSIONS, live
+from tests.store.simulator.mutants import MUTANTS
 
 FOLDER = Path(__file__).parent
 SAMPLE_POINTS = 1_000

@@ -6,17 +6,16 @@ import sys
 from typing import Any
 
 import pytest
-import strategies
-import wire_grammar
-from codecs_compared import C, check_sharing, needs_c, same_encode, same_on_channel, same_scan
 from hypothesis import given, settings, strategies as st
-from streams import ack, content_frames, frame, good_streams, props, publish, publish_frame, split
 
 from pybroker.errors import AmqpError
 from pybroker.run import Run
 from pybroker.wire import content
 from pybroker.wire.content import JOIN_OCTETS_MAX, attributes_for
 from pybroker.wire.properties import encode_properties
+from tests import strategies, wire_grammar
+from tests.codecs_compared import C, check_sharing, needs_c, same_encode, same_on_channel, same_scan
+from tests.streams import ack, content_frames, frame, good_streams, props, publish, publish_frame, split
 
 pytestmark = needs_c
 

@@ -5,11 +5,11 @@ import sys
 from typing import Any
 
 import pytest
-from codecs_compared import C, needs_c, same_scan
-from streams import ack, content_frames, props, publish, publish_frame
 
 from pybroker.errors import AmqpError
 from pybroker.wire.content import attributes_for
+from tests.codecs_compared import C, needs_c, same_scan
+from tests.streams import ack, content_frames, props, publish, publish_frame
 
 pytestmark = needs_c
 

@@ -5,9 +5,15 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from searches import share
-from strategies import few, properties
-from streams import (
+
+from pybroker.errors import AmqpError
+from pybroker.run import RunAttributes
+from pybroker.wire import content
+from pybroker.wire.content import ATTRIBUTES_CACHE_MAX, attributes_for, encode, on_channel, pure_scan, reframe, scan
+from pybroker.wire.properties import attributes_of, encode_properties
+from tests.searches import share
+from tests.strategies import few, properties
+from tests.streams import (
     ack,
     content_frames,
     frame,
@@ -17,12 +23,6 @@ from streams import (
     publish_frame,
     split,
 )
-
-from pybroker.errors import AmqpError
-from pybroker.run import RunAttributes
-from pybroker.wire import content
-from pybroker.wire.content import ATTRIBUTES_CACHE_MAX, attributes_for, encode, on_channel, pure_scan, reframe, scan
-from pybroker.wire.properties import attributes_of, encode_properties
 
 # -- scan alone -------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 import struct
 
 import pytest
-import strategies
 from hypothesis import given, strategies as st
 from pamqp import commands, frame as pamqp_frame
 
@@ -9,6 +8,7 @@ from pybroker.errors import AmqpError, FrameError, ProtocolSyntaxError
 from pybroker.wire.frame import METHOD, split_frame
 from pybroker.wire.methods import decode_method, encode_method, make_method
 from pybroker.wire.table import Table
+from tests import strategies
 
 # Payloads of method frames, checked against RabbitMQ's rabbit_framing_amqp_0_9_1.
 VECTORS = [

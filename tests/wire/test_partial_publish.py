@@ -2,10 +2,10 @@
 
 import pytest
 from hypothesis import given, settings
-from streams import ack, content_frames, frame, good_streams, props, publish, publish_frame, split
 
 from pybroker.wire.content import scan
 from pybroker.wire.partial_publish import UNFINISHED_OCTETS_MAX, is_unfinished
+from tests.streams import ack, content_frames, frame, good_streams, props, publish, publish_frame, split
 
 OCTETS_MAX, MESSAGE_MAX = 4_096, 60_000
 METHOD = publish_frame(1, "", "k")

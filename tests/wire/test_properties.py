@@ -1,7 +1,6 @@
 from contextlib import suppress
 
 import pytest
-import strategies
 from hypothesis import given, strategies as st
 from pamqp import commands
 
@@ -29,6 +28,7 @@ from pybroker.wire.properties import (
 )
 from pybroker.wire.table import Array, Table, encode_table
 from pybroker.wire.validate import GROWN
+from tests import strategies
 
 EVERYTHING = Properties(
     content_type="text/plain",

@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
-import strategies
 from hypothesis import given, strategies as st
 from pamqp import decode as pamqp_decode, encode as pamqp_encode
 
@@ -21,6 +20,7 @@ from pybroker.wire.table import (
     split_table,
 )
 from pybroker.wire.validate import GROWN
+from tests import strategies
 
 
 def plain(value):

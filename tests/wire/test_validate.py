@@ -1,13 +1,13 @@
 import struct
 
 import pytest
-import strategies
 from hypothesis import given, strategies as st
 from pamqp import commands
 
 from pybroker.errors import AmqpError, CommandInvalid, FrameError, MethodNotImplemented, ProtocolSyntaxError
 from pybroker.wire.table import encode_table
 from pybroker.wire.validate import GROWN, MALFORMED_UTF8, PEER, Limits, check_table, check_utf8, guard_method, value_end
+from tests import strategies
 
 QUEUE_DECLARE = bytes.fromhex("0032 000a 0000 01 71 00 00000000")
 

@@ -2,10 +2,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
-import strategies
 from hypothesis import given
 
 from pybroker.wire.value import FIELD_TYPES, decode_scalar, encode_scalar, letter_of
+from tests import strategies
 
 # The octets of each type as RabbitMQ writes them (rabbit_binary_generator).
 VECTORS = [

@@ -1,7 +1,8 @@
 """Class basic: what flows do not tell."""
 
 import pytest
-from fakes import Basic, Channel, Queue, World
+
+from tests.fakes import Basic, Channel, Queue, World
 
 
 def test_cancel_comes_after_the_last_delivery(peer):

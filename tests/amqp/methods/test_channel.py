@@ -1,7 +1,8 @@
 """Class channel."""
 
 import pytest
-from fakes import Basic, Channel, World
+
+from tests.fakes import Basic, Channel, World
 
 
 def test_flow_answers_with_what_it_does(peer):

@@ -1,6 +1,6 @@
 """Class confirm: what flows do not tell."""
 
-from fakes import Basic, Confirm
+from tests.fakes import Basic, Confirm
 
 
 def test_select_without_an_answer(peer):

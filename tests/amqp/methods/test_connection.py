@@ -1,7 +1,8 @@
 """Class connection: what the handshake refuses, and how."""
 
 import pytest
-from fakes import PROTOCOL_HEADER, Connection, World
+
+from tests.fakes import PROTOCOL_HEADER, Connection, World
 
 
 def started(world: World):

@@ -1,7 +1,8 @@
 """Class exchange, and RabbitMQ's bindings between exchanges."""
 
 import pytest
-from fakes import Exchange, Queue
+
+from tests.fakes import Exchange, Queue
 
 OTHER_TYPE = (
     "PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'amq.direct' in vhost '/': "

@@ -1,7 +1,8 @@
 """Class queue: what flows do not tell."""
 
 import pytest
-from fakes import Basic, Queue
+
+from tests.fakes import Basic, Queue
 
 
 def test_bind_twice_is_once(peer):

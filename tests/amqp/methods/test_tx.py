@@ -1,9 +1,9 @@
 """Class tx: what flows do not tell."""
 
 import pytest
-from fakes import Basic, Channel, Tx
 
 from pybroker.core.channel.transaction import TX_OCTETS_MAX
+from tests.fakes import Basic, Channel, Tx
 
 
 def test_selecting_twice_keeps_what_is_open(world, peer):

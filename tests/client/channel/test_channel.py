@@ -3,10 +3,10 @@
 import queue as queues
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 from pamqp import commands
 
 from pybroker.client.errors import CallTimeout, ChannelClosed, ChannelsExhausted, ConnectionClosed
+from tests.client.scripted import WAIT_S, in_thread
 
 
 def test_g10_channels_have_numbers_of_their_own_and_closed_ones_are_used_again(connection):

@@ -1,7 +1,6 @@
 """Confirms against a model, and who is woken by them."""
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 from hypothesis import given, strategies as st
 
 from pybroker.client.channel.confirms import Confirmation, Confirms
@@ -15,6 +14,7 @@ from pybroker.client.errors import (
 )
 from pybroker.client.message import ReturnedMessage
 from pybroker.client.transport.backpressure import Pressure
+from tests.client.scripted import WAIT_S, in_thread
 
 
 @pytest.fixture

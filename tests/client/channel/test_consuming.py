@@ -3,9 +3,9 @@
 import queue as queues
 
 import pytest
-from client.scripted import WAIT_S
 
 from pybroker.client.errors import AccessRefused, ConnectionClosed, MethodNotImplemented, NotFound, PreconditionFailed
+from tests.client.scripted import WAIT_S
 
 
 def publish(channel, queue, *bodies):

@@ -3,12 +3,12 @@
 import pytest
 from hypothesis import given, strategies as st
 from pamqp import commands, frame as oracle
-from strategies import few, texts
 
 from pybroker.client.channel import content
 from pybroker.client.channel.content import ContentAssembler, Encoder, decode_deliver, decode_settle, encode_ack
 from pybroker.errors import FrameError, ProtocolSyntaxError, UnexpectedFrame
 from pybroker.wire.methods import encode_method, make_method
+from tests.strategies import few, texts
 
 
 def split(octets):

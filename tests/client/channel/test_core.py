@@ -3,7 +3,6 @@
 import queue as queues
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 from pamqp import commands
 
 from pybroker.client.errors import (
@@ -13,6 +12,7 @@ from pybroker.client.errors import (
     PublishUnconfirmed,
 )
 from pybroker.wire.frame import BODY, HEADER, frame
+from tests.client.scripted import WAIT_S, in_thread
 
 
 def content(body, channel=1, pieces=1):

@@ -3,7 +3,6 @@
 import threading
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 from pamqp import commands
 
 from pybroker.client import Properties, Table
@@ -16,6 +15,7 @@ from pybroker.client.errors import (
     PreconditionFailed,
     PublishUnconfirmed,
 )
+from tests.client.scripted import WAIT_S, in_thread
 
 
 def test_ten_thousand_publishes_are_answered_by_one_wait(channel, queue):

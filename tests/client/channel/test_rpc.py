@@ -3,11 +3,11 @@
 import threading
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 
 from pybroker.client.channel.rpc import Rpc
 from pybroker.client.errors import CallTimeout, ChannelClosed
 from pybroker.client.transport.backpressure import Pressure
+from tests.client.scripted import WAIT_S, in_thread
 
 
 class Ok:

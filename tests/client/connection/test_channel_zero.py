@@ -3,13 +3,13 @@
 import queue as queues
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 from pamqp import commands
 
 from pybroker.client.connection.channel_zero import Control
 from pybroker.client.errors import CallTimeout, ConnectionForced, ConnectionLost, UnexpectedFrame
 from pybroker.client.transport.backpressure import Pressure
 from pybroker.wire.methods import decode_method, encode_method, make_method
+from tests.client.scripted import WAIT_S, in_thread
 
 
 class FakeLink:

@@ -6,7 +6,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from client.scripted import WAIT_S, ScriptedBroker, in_thread
 from pamqp import commands
 
 import pybroker.client
@@ -19,6 +18,7 @@ from pybroker.client.errors import (
     ConnectionLost,
     NotAllowed,
 )
+from tests.client.scripted import WAIT_S, ScriptedBroker, in_thread
 
 
 def test_a_uri_is_enough(broker):

@@ -4,10 +4,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from client.scripted import WAIT_S
 
 from pybroker.client.connection.dispatch import SHARE, Lane
 from pybroker.client.transport.backpressure import Pressure
+from tests.client.scripted import WAIT_S
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import logging
 import queue as queues
 import threading
 
-from client.scripted import WAIT_S
+from tests.client.scripted import WAIT_S
 
 
 def test_handlers_are_called_in_order_on_the_executor(connect):

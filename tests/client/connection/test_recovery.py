@@ -9,12 +9,12 @@ import threading
 from contextlib import suppress
 
 import pytest
-from client.scripted import WAIT_S, ScriptedBroker, in_thread
 from pamqp import commands
 
 from pybroker.client import Properties
 from pybroker.client.errors import ClientError, ConnectionClosed, ConnectionLost, NotFound, PublishUnconfirmed
 from pybroker.wire.frame import BODY, HEADER, frame
+from tests.client.scripted import WAIT_S, ScriptedBroker, in_thread
 
 
 @pytest.fixture

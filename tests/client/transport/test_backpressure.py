@@ -3,10 +3,10 @@
 import threading
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 
 from pybroker.client.transport import backpressure as module
 from pybroker.client.transport.backpressure import Pressure
+from tests.client.scripted import WAIT_S, in_thread
 
 
 @pytest.fixture

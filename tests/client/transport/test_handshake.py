@@ -3,13 +3,13 @@
 import socket
 
 import pytest
-from client.scripted import WAIT_S, Peer, in_thread
 from pamqp import commands
 
 from pybroker.client.errors import AuthenticationFailed, ConnectionForced, ConnectionLost, NotAllowed
 from pybroker.client.options import Options
 from pybroker.client.transport.handshake import CAPABILITIES, client_properties, shake_hands
 from pybroker.client.transport.stream import Stream
+from tests.client.scripted import WAIT_S, Peer, in_thread
 
 
 @pytest.fixture

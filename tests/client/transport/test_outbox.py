@@ -4,11 +4,11 @@ import threading
 import time
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 
 from pybroker.client.errors import ConnectionLost
 from pybroker.client.transport import outbox as module
 from pybroker.client.transport.outbox import GATHER_OCTETS, OCTETS_MAX, Outbox
+from tests.client.scripted import WAIT_S, in_thread
 
 
 class FakeStream:

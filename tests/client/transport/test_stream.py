@@ -3,10 +3,10 @@
 import socket
 
 import pytest
-from client.scripted import WAIT_S, in_thread
 
 from pybroker.client.options import Address
 from pybroker.client.transport.stream import Stream, dial
+from tests.client.scripted import WAIT_S, in_thread
 
 
 @pytest.fixture

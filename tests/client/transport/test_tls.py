@@ -7,13 +7,13 @@ import threading
 from dataclasses import replace
 
 import pytest
-from client.scripted import WAIT_S, ScriptedBroker, in_thread
-from client.tls_front import Authority, TlsFront
 from pamqp import commands
 
 from pybroker.client import Address, Connection, Options, Properties, Tls
 from pybroker.client.errors import AuthenticationFailed, ConnectFailed
 from pybroker.client.transport.tls import make_context
+from tests.client.scripted import WAIT_S, ScriptedBroker, in_thread
+from tests.client.tls_front import Authority, TlsFront
 
 pytestmark = pytest.mark.skipif(not shutil.which("openssl"), reason="openssl is not installed")
 

@@ -3,11 +3,11 @@
 import threading
 
 import pytest
-from client.scripted import WAIT_S
 
 from pybroker.client.errors import ConnectionLost
 from pybroker.client.transport.backpressure import Pressure
 from pybroker.client.transport.transport import Link
+from tests.client.scripted import WAIT_S
 
 
 @pytest.fixture

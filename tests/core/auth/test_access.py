@@ -1,5 +1,4 @@
 import pytest
-from topology import new_vhost, queue, refused, session, typed, wired
 
 from pybroker.core.auth.access import (
     check_exclusive_access,
@@ -13,6 +12,7 @@ from pybroker.core.auth.access import (
 )
 from pybroker.errors import NotFound, ResourceLocked
 from pybroker.wire.table import Table
+from tests.topology import new_vhost, queue, refused, session, typed, wired
 
 
 # F2

@@ -1,12 +1,12 @@
 """Passwords checked in turn: lines, bounds, what is remembered, and what a change in between does."""
 
 import pytest
-from fakes import World
 
 from pybroker.core.auth import login as module
 from pybroker.core.auth.login import BLANK, BUSY, INVALID, KNOWN_MS, WAITING_MAX, Verdict
 from pybroker.core.auth.password import ARGON2ID, SHA256, SHA512
 from pybroker.store.worker import InlineWorker
+from tests.fakes import World
 
 
 class Thread(InlineWorker):

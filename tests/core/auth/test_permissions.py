@@ -2,7 +2,6 @@ import re
 
 import pytest
 from hypothesis import example, given, strategies as st
-from topology import refusal
 
 from pybroker.core.auth import permissions
 from pybroker.core.auth.permissions import (
@@ -19,6 +18,7 @@ from pybroker.core.auth.permissions import (
 )
 from pybroker.core.auth.users import Users
 from pybroker.errors import AccessRefused, NotAllowed
+from tests.topology import refusal
 
 
 def user_with(configure: str = "", write: str = "", read: str = ""):

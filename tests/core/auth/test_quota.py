@@ -1,11 +1,11 @@
 """Limits of users, virtual hosts and the node, through the protocol, with RabbitMQ's texts."""
 
 import pytest
-from core.kept import again, new_broker
-from fakes import Channel, Connection, Queue, World
 
 from pybroker.core.auth.quota import checked_user_limits, checked_vhost_limits
 from pybroker.core.policy.parameters import ValidationError
+from tests.core.kept import again, new_broker
+from tests.fakes import Channel, Connection, Queue, World
 
 EVERYTHING = (".*", ".*", ".*")
 

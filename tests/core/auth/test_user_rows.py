@@ -1,8 +1,8 @@
 import pytest
-from core.kept import KeptDefinitions, new_broker
 
 from pybroker.core.auth.password import SHA256, hash_password
 from pybroker.core.broker import Broker
+from tests.core.kept import KeptDefinitions, new_broker
 
 
 @pytest.fixture

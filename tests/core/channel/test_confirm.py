@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-from searches import share
 
 from pybroker.core.channel.confirm import ConfirmLine
 from pybroker.core.channel.receipt import Receipt
 from pybroker.store.log import Log
+from tests.searches import share
 
 LOGS = 3
 

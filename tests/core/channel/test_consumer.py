@@ -2,10 +2,10 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from readers import Bench, run_of, seqs
 
 from pybroker.core.channel.consumer import UNLIMITED
 from pybroker.run import Entry
+from tests.readers import Bench, run_of, seqs
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Messages accepted from a peer and not yet on disk, against a plain list."""
 
 from hypothesis import given, strategies as st
-from readers import Peer
-from topology import new_vhost
 
 from pybroker.core.channel import credit as module
 from pybroker.core.channel.credit import PEER_OCTETS_MAX
@@ -10,6 +8,8 @@ from pybroker.core.channel.receipt import Receipt
 from pybroker.core.channel.throttle import JOURNAL
 from pybroker.store.log import Log
 from pybroker.store.memory import MemoryLog
+from tests.readers import Peer
+from tests.topology import new_vhost
 
 steps = st.lists(
     st.tuples(st.booleans(), st.integers(0, 3), st.integers(1, PEER_OCTETS_MAX // 2), st.integers(1, 3)), max_size=30

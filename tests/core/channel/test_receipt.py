@@ -1,9 +1,9 @@
 """A receipt waits for every log that the publish reached, each to its own position."""
 
 from hypothesis import given, strategies as st
-from slow import GatheringLog
 
 from pybroker.core.channel.receipt import Receipt
+from tests.slow import GatheringLog
 
 logs = st.integers(0, 2)
 waits = st.lists(st.tuples(logs, st.integers(0, 4)), max_size=5)

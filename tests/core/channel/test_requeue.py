@@ -1,10 +1,8 @@
 """Requeue in shares: the result is that of a requeue in one go, and no consumer gets a message out of turn."""
 
 import pytest
-from fakes import Basic, Channel, Connection, Queue, World
 from hypothesis import given, settings, strategies as st
 from pamqp import frame
-from readers import Bench, seqs
 
 from pybroker.amqp import channel
 from pybroker.core.channel import requeue
@@ -12,6 +10,8 @@ from pybroker.core.channel.requeue import AT_ONCE_BATCHES, STEP_COST, give_back
 from pybroker.core.topology import removal
 from pybroker.core.topology.removal import FIRST_STEPS, TURN_STEPS
 from pybroker.run import RunAttributes
+from tests.fakes import Basic, Channel, Connection, Queue, World
+from tests.readers import Bench, seqs
 
 MANY = STEP_COST * (FIRST_STEPS + 2 * TURN_STEPS) + 1
 FIRST = STEP_COST * FIRST_STEPS

@@ -1,8 +1,7 @@
 """Every session has its tick, but not all in one turn; a fault of one is its own."""
 
-from topology import new_vhost
-
 from pybroker.core.channel.session_sweeper import TURN_SESSIONS_MAX
+from tests.topology import new_vhost
 
 
 class Ticking:

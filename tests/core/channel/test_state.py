@@ -1,12 +1,12 @@
 """State that deliveries and settles of a channel share: credit returns to its consumer, messages to their queues."""
 
 import pytest
-from readers import Bench, Peer
-from topology import new_vhost
 
 from pybroker.core.channel.state import ChannelState, SessionState
 from pybroker.core.channel.throttle import JOURNAL, PEER
 from pybroker.core.channel.unacked import Batch
+from tests.readers import Bench, Peer
+from tests.topology import new_vhost
 
 
 def test_an_ack_gives_credit_back_and_the_next_message_comes():

@@ -3,11 +3,11 @@
 from typing import Any
 
 from hypothesis import given, strategies as st
-from readers import run_of
-from topology import new_vhost, queue
 
 from pybroker.core.channel.timed_out import Span, TimedOutTags
 from pybroker.core.channel.unacked import Batch
+from tests.readers import run_of
+from tests.topology import new_vhost, queue
 
 QUEUE = queue(new_vhost(), "q")
 CONSUMERS: Any = ("a", "b", None)

@@ -1,12 +1,12 @@
 """The contents of a transaction, and their limit."""
 
 import pytest
-from readers import Bench, seqs
 
 from pybroker.core.channel.transaction import TX_OCTETS_MAX, Transaction
 from pybroker.core.routing.publish import Contents, Route, names_of
 from pybroker.errors import PreconditionFailed
 from pybroker.run import PLAIN_ATTRIBUTES
+from tests.readers import Bench, seqs
 
 ROUTE = Route(1, names_of("", "q"), mandatory=False, immediate=False)
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-from readers import run_of, seqs
-from searches import share
-from topology import new_vhost, queue
 
 from pybroker.core.channel.unacked import COMPACT_AT, Batch, Unacked
 from pybroker.run import PLAIN_ATTRIBUTES, Names, Run
+from tests.readers import run_of, seqs
+from tests.searches import share
+from tests.topology import new_vhost, queue
 
 QUEUE = queue(new_vhost(), "q")
 

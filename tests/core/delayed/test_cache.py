@@ -1,9 +1,8 @@
-from core.disk_log import DiskLog
-from topology import exchange, new_vhost, wired
-
 from pybroker.core.delayed import cache as delayed_cache
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
+from tests.core.disk_log import DiskLog
+from tests.topology import exchange, new_vhost, wired
 
 
 def made():

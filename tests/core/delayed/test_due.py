@@ -3,11 +3,11 @@ from decimal import Decimal
 
 import pytest
 from hypothesis import given, strategies as st
-from topology import typed, wired
 
 from pybroker.core.delayed.due import FAR_MS, Due, due_in, due_of, waited
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
 from pybroker.wire.table import Table
+from tests.topology import typed, wired
 
 
 def octets_of(headers, **properties):

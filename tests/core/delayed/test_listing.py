@@ -1,12 +1,11 @@
-from core.disk_log import DiskLog
-from topology import exchange, new_vhost, wired
-
 from pybroker.core.delayed import listing
 from pybroker.core.delayed.index import Waiting
 from pybroker.core.delayed.listing import seq_ranges_of, walk
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
 from pybroker.wire.properties import Properties, encode_properties
+from tests.core.disk_log import DiskLog
+from tests.topology import exchange, new_vhost, wired
 
 
 def made(*delays, times=()):

@@ -1,12 +1,11 @@
-from core.disk_log import DiskLog
-from topology import exchange, new_vhost, wired
-
 from pybroker.core.delayed import load as delayed_load
 from pybroker.core.delayed.load import portions
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.wire.properties import Properties, encode_properties
+from tests.core.disk_log import DiskLog
+from tests.topology import exchange, new_vhost, wired
 
 
 def content_of(delay):

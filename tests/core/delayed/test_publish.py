@@ -1,9 +1,8 @@
-from topology import exchange, link, new_vhost, queue, wired
-
 from pybroker.core.delayed.publish import DelayedPublisher
 from pybroker.core.routing.publish import names_of
 from pybroker.run import PLAIN_ATTRIBUTES, Run
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
+from tests.topology import exchange, link, new_vhost, queue, wired
 
 
 def world(inner="direct"):

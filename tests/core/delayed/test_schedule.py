@@ -1,13 +1,13 @@
 """The parts of a schedule that no client sees; what clients see is in flows/test_delayed.py and on disk beside it."""
 
 import pytest
-from topology import exchange, new_vhost, wired
 
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.delayed import schedule as schedules
 from pybroker.core.routing.publish import enqueue, names_of
 from pybroker.run import PLAIN_ATTRIBUTES, Run
 from pybroker.wire.properties import Properties, encode_properties
+from tests.topology import exchange, new_vhost, wired
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 from types import SimpleNamespace
 
-from fakes import World
-
 from pybroker.core.events.cause import ASKED, BROKER, Cause, because, by_client
+from tests.fakes import World
 
 
 def test_a_client_is_known_by_its_user_and_its_connection():

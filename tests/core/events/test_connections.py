@@ -1,9 +1,9 @@
 import pytest
-from fakes import PROTOCOL_HEADER, World
 from pamqp import commands
 
 from pybroker.core.auth.login import LINES_MAX
 from pybroker.core.events import connections as connection_events
+from tests.fakes import PROTOCOL_HEADER, World
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-from fakes import World
 from pamqp import commands
 
 from pybroker.core.events.cause import because
+from tests.fakes import World
 
 
 def test_an_exclusive_queue_is_told_of_with_its_owner():

@@ -1,7 +1,6 @@
 """x-consistent-hash: the buckets of each test were read off RabbitMQ 3.10.8."""
 
 import pytest
-from topology import exchange, link, names, new_vhost, queue, reached, refused, typed, unlink, wired
 
 from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import names_of
@@ -9,6 +8,7 @@ from pybroker.core.routing.router import route
 from pybroker.run import PLAIN_ATTRIBUTES
 from pybroker.wire.properties import Properties, encode_properties
 from pybroker.wire.table import Table, decode_table, encode_table
+from tests.topology import exchange, link, names, new_vhost, queue, reached, refused, typed, unlink, wired
 
 TYPE = "x-consistent-hash"
 KEYS = [f"k{number}" for number in range(24)]

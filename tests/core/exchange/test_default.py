@@ -1,6 +1,5 @@
-from topology import names, new_vhost, queue, reached
-
 from pybroker.core.topology.exchange_declare import binding_count
+from tests.topology import names, new_vhost, queue, reached
 
 
 def test_every_queue_is_reached_by_its_name():

@@ -1,11 +1,10 @@
 """A delayed exchange as the router and definitions see it; flows/test_delayed.py tests how it delays."""
 
-from core.kept import again, new_broker
-from topology import exchange, link, names, new_vhost, queue, reached, wired
-
 from pybroker.core.metadata.recovery import durable_queues
 from pybroker.core.metadata.store import keep_queue
 from pybroker.core.routing.router import route
+from tests.core.kept import again, new_broker
+from tests.topology import exchange, link, names, new_vhost, queue, reached, wired
 
 
 def made(inner="direct"):

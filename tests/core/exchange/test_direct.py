@@ -1,5 +1,6 @@
 from hypothesis import given, strategies as st
-from topology import exchange, link, new_vhost, queue, reached
+
+from tests.topology import exchange, link, new_vhost, queue, reached
 
 KEYS = st.sampled_from(["", "a", "A", "a.b", "*", "#", "é"])
 

@@ -1,11 +1,11 @@
 """core/exchange/event_exchange.py by itself; what clients see of it stands in flows/test_events.py."""
 
-from fakes import World
 from pamqp import commands
 
 from pybroker.core.events.cause import BROKER, because
 from pybroker.core.exchange.event_exchange import EXCHANGE, as_table
 from pybroker.wire.table import Table
+from tests.fakes import World
 
 
 def test_facts_are_typed_as_rabbitmqs_plugin_does():

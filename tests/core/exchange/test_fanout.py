@@ -1,4 +1,4 @@
-from topology import exchange, link, new_vhost, queue, reached
+from tests.topology import exchange, link, new_vhost, queue, reached
 
 
 def test_every_binding_matches_whatever_the_key():

@@ -1,8 +1,8 @@
 import pytest
-from topology import exchange, link, new_vhost, queue, reached, unlink
 
 from pybroker.core.exchange.hash_base import PickingExchange
 from pybroker.wire.table import Table
+from tests.topology import exchange, link, new_vhost, queue, reached, unlink
 
 
 def bound(type_name, *bindings):

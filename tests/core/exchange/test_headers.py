@@ -2,13 +2,13 @@ from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, strategies as st
-from topology import exchange, link, new_vhost, queue, reached, refusal, typed, wired
 
 from pybroker.core.exchange.headers import Pattern, same
 from pybroker.core.routing.binding import Binding
 from pybroker.core.routing.router import route
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.table import Table, decode_table, encode_table
+from tests.topology import exchange, link, new_vhost, queue, reached, refusal, typed, wired
 
 VALUES = st.sampled_from([1, 2, "a", "b", True, None, 1.0])
 FIELDS = st.dictionaries(st.sampled_from(["a", "b", "c", "x-a", "x-b"]), VALUES, max_size=4)

@@ -1,9 +1,9 @@
 """x-modulus-hash: which queue a key picks was read off RabbitMQ 3.10.8."""
 
 import pytest
-from topology import exchange, link, new_vhost, queue, reached
 
 from pybroker.core.routing.router import route
+from tests.topology import exchange, link, new_vhost, queue, reached
 
 FIRST = [1, 2, 3, 5, 9, 10, 21]
 SECOND = [4, 11, 13, 14, 17, 22, 23]

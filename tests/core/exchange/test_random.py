@@ -1,6 +1,5 @@
-from topology import exchange, link, new_vhost, queue
-
 from pybroker.core.routing.router import route
+from tests.topology import exchange, link, new_vhost, queue
 
 
 def test_its_routes_are_not_kept():

@@ -2,7 +2,6 @@ from collections import deque
 
 import pytest
 from hypothesis import given, strategies as st
-from topology import exchange, link, new_vhost, queue, reached, refused, typed, unlink, wired
 
 from pybroker.core.exchange import recent_history
 from pybroker.core.routing.inbound_message import InboundMessage
@@ -11,6 +10,7 @@ from pybroker.core.routing.router import route
 from pybroker.message import Message
 from pybroker.run import PLAIN_ATTRIBUTES
 from pybroker.wire.table import Table
+from tests.topology import exchange, link, new_vhost, queue, reached, refused, typed, unlink, wired
 
 TYPE = "x-recent-history"
 

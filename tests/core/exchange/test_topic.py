@@ -3,11 +3,11 @@ import sys
 
 import pytest
 from hypothesis import example, given, strategies as st
-from searches import searched, share
-from topology import exchange, link, names, new_vhost, queue, reached, unlink
 
 from pybroker.core.exchange import topic
 from pybroker.core.exchange.topic import Between, cut, split_words
+from tests.searches import searched, share
+from tests.topology import exchange, link, names, new_vhost, queue, reached, unlink
 
 KEY_WORDS = ["a", "b", "", "*", "#"]
 PATTERN = st.lists(st.sampled_from(["a", "b", "", "*", "#", "#"]), max_size=7).map(".".join)

@@ -1,7 +1,6 @@
 """core/exchange/trace.py by itself; what clients see of it stands in flows/test_trace.py."""
 
 import pytest
-from fakes import World
 
 from pybroker.core.exchange.trace import EXCHANGE, TURN_TRACES_MAX, Frames, Party, publish_trace
 from pybroker.core.routing.binding import Binding
@@ -9,6 +8,7 @@ from pybroker.core.routing.publish import names_of
 from pybroker.run import PLAIN_ATTRIBUTES, Run
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
 from pybroker.wire.table import Table
+from tests.fakes import World
 
 PARTY = Party("127.0.0.1:1 -> 127.0.0.1:5672", 7, "guest")
 

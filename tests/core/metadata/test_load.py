@@ -4,11 +4,7 @@ import json
 import time
 
 import pytest
-from core.kept import again, new_broker, queue
 from hypothesis import given
-from store.definitions_folder import Folder
-from strategies import few, tables
-from topology import exchange, link, reached, typed, wired
 
 from pybroker.core.broker import Broker
 from pybroker.core.metadata.load import restore
@@ -17,6 +13,10 @@ from pybroker.core.settings import Settings
 from pybroker.core.topology.equivalence import assert_equivalent
 from pybroker.session import Turn
 from pybroker.wire.table import Table, encode_table
+from tests.core.kept import again, new_broker, queue
+from tests.store.definitions_folder import Folder
+from tests.strategies import few, tables
+from tests.topology import exchange, link, reached, typed, wired
 
 
 @pytest.fixture

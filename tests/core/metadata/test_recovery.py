@@ -2,12 +2,11 @@
 
 from array import array
 
-from fakes import Basic, World
-
 from pybroker.core.channel.unacked import Batch
 from pybroker.core.metadata import recovery
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.recovery.recovery import Recovered
+from tests.fakes import Basic, World
 
 
 def seq_ranges_of(first, count):

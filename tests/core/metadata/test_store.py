@@ -1,14 +1,14 @@
 """Each durable object has a row while it exists, and nothing else has one (F19, F20)."""
 
 import pytest
-from core.kept import KeptDefinitions, new_broker, queue
-from fakes import World
-from topology import exchange, link, typed, unlink, wired
 
 from pybroker.core.broker import Broker
 from pybroker.core.topology.exchange_declare import bind, delete_exchange
 from pybroker.store.definitions.definitions import KINDS
 from pybroker.wire.table import Table
+from tests.core.kept import KeptDefinitions, new_broker, queue
+from tests.fakes import World
+from tests.topology import exchange, link, typed, unlink, wired
 
 
 @pytest.fixture

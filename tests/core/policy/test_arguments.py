@@ -3,7 +3,6 @@ from decimal import Decimal
 
 import pytest
 from hypothesis import given, strategies as st
-from topology import new_vhost, queue, refusal, typed, wired
 
 from pybroker.core.policy.arguments import (
     CONSUME_ARGUMENTS,
@@ -21,6 +20,7 @@ from pybroker.core.policy.arguments import (
 from pybroker.core.policy.limits import DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX, UNLIMITED, QueueLimits
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.table import Table
+from tests.topology import new_vhost, queue, refusal, typed, wired
 
 QUORUM = {"x_queue_type": "quorum"}
 

@@ -1,9 +1,9 @@
 """Parameters are kept and come back; what a component refuses is not, and what it is told of it does."""
 
 import pytest
-from core.kept import again, new_broker
 
 from pybroker.core.policy.parameters import Component, ValidationError
+from tests.core.kept import again, new_broker
 
 
 class Told:

@@ -4,9 +4,9 @@ import re
 
 import pytest
 from hypothesis import given, strategies as st
-from strategies import few
 
 from pybroker.core.policy.pattern import PATTERN_CHARS_MAX, NamePattern, PatternError
+from tests.strategies import few
 
 
 @pytest.mark.parametrize(

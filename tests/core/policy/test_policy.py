@@ -2,13 +2,13 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from strategies import few
-from topology import wired
 
 from pybroker.core.policy.arguments import queue_limits
 from pybroker.core.policy.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, REJECT_PUBLISH_DLX
 from pybroker.core.policy.parameters import ValidationError
 from pybroker.core.policy.policy import APPLY_TO, UNRULED, Applied, Policy, check
+from tests.strategies import few
+from tests.topology import wired
 
 APPLY_TO_FAULT = (
     "apply-to '1' unrecognised; should be one of: 'queues', 'classic_queues',  'quorum_queues', 'streams', "

@@ -2,10 +2,9 @@
 
 import random
 
-from readers import run_of, seqs
-
 from pybroker.core.queue.backlog import Backlog
 from pybroker.run import Entry, RunAttributes
+from tests.readers import run_of, seqs
 
 
 def figures(backlog):

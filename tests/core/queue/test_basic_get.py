@@ -1,9 +1,9 @@
 """Gets at an evicted head: they wait in order, and always hear something."""
 
 import pytest
-from core.disk_log import DiskBench, shrink
 
 from pybroker.run import RunAttributes
+from tests.core.disk_log import DiskBench, shrink
 
 
 @pytest.fixture

@@ -1,13 +1,12 @@
 """All destinations of a route have an id of their own, a log, and a place in the turn's line."""
 
-from contents import run
-from topology import exchange, new_vhost, queue as make_queue, wired
-
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.delayed.schedule import Schedule
 from pybroker.core.queue.destination import Destination
 from pybroker.core.queue.queue import Queue
 from pybroker.store.memory import MemoryLog
+from tests.contents import run
+from tests.topology import exchange, new_vhost, queue as make_queue, wired
 
 
 def both_kinds():

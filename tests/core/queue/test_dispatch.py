@@ -2,7 +2,6 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from readers import Bench, Reader
 
 from pybroker.core.queue.dispatch import (
     ALONE_COST,
@@ -12,6 +11,7 @@ from pybroker.core.queue.dispatch import (
     TURN_MESSAGES_MAX,
 )
 from pybroker.run import RunAttributes
+from tests.readers import Bench, Reader
 
 
 def deliver(bench: Bench) -> None:

@@ -1,12 +1,12 @@
 """When a message is due: computed from its run's arrival, looked at in the head of each level only."""
 
 import pytest
-from readers import Bench, run_of
-from topology import new_vhost
 
 from pybroker.core.events.cause import BROKER
 from pybroker.core.queue.expiry import TURN_ENTRIES_MAX, ttl_ms
 from pybroker.run import RunAttributes
+from tests.readers import Bench, run_of
+from tests.topology import new_vhost
 
 
 def with_ttl(ttl: int, **values) -> RunAttributes:

@@ -1,14 +1,14 @@
 """New limits count at once for what waits, a share of it in each turn where it is very much."""
 
 import pytest
-from core.disk_log import DiskBench
-from readers import Bench
 
 from pybroker.core.policy.limits import REJECT_PUBLISH
 from pybroker.core.queue import overflow, queue
 from pybroker.core.queue.overflow import DROP_COST, ENTRY_COST
 from pybroker.core.queue.paging import eviction, segments
 from pybroker.run import RunAttributes
+from tests.core.disk_log import DiskBench
+from tests.readers import Bench
 
 
 def put(bench, definition, component="policy"):

@@ -2,10 +2,10 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from readers import Bench, run_of
 
 from pybroker.core.channel.receipt import Receipt
 from pybroker.run import RunAttributes
+from tests.readers import Bench, run_of
 
 
 def sizes_of(bench: Bench) -> list[int]:

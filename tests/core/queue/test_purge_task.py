@@ -1,11 +1,11 @@
 """A purged backlog is forgotten in shares; a small one at once."""
 
 import pytest
-from readers import Bench, run_of
 
 from pybroker.core.queue.purge_task import TURN_ENTRIES_MAX, PurgeTask
 from pybroker.run import PLAIN_ATTRIBUTES, Entry, RunAttributes
 from pybroker.store.memory import MemoryLog
+from tests.readers import Bench, run_of
 
 MANY = 2 * TURN_ENTRIES_MAX + 5
 

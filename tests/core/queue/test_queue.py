@@ -2,12 +2,12 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from readers import Bench, Reader
 
 from pybroker.core.events.cause import BROKER
 from pybroker.core.policy.limits import QueueLimits
 from pybroker.core.queue.queue import BUSY_MS, PACK_BEHIND_MESSAGES
 from pybroker.run import Entry, RunAttributes
+from tests.readers import Bench, Reader
 
 
 def counts(bench: Bench) -> tuple[int, int]:

@@ -5,11 +5,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-from readers import run_of, seqs
-from searches import share
 
 from pybroker.core.queue.ready import Level
 from pybroker.run import Entry, Run
+from tests.readers import run_of, seqs
+from tests.searches import share
 
 
 class LevelMachine(RuleBasedStateMachine):

@@ -1,13 +1,13 @@
 """Messages in the log at a start are in the queue again: in order, counted, and all of them on disk alone."""
 
 import pytest
-from core.disk_log import PERSISTENT, DiskBench, on_disk, seq_ranges_of, shrink
 from hypothesis import given, strategies as st
-from readers import run_of
 
 from pybroker.core.queue import recover
 from pybroker.core.queue.paging.eviction import SEGMENT_ELEMENTS
 from pybroker.seq_ranges import SeqRanges
+from tests.core.disk_log import PERSISTENT, DiskBench, on_disk, seq_ranges_of, shrink
+from tests.readers import run_of
 
 BOTH = st.tuples(st.integers(0, 3), st.integers(1, 3))
 

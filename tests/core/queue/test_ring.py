@@ -2,7 +2,8 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from readers import Bench, Reader
+
+from tests.readers import Bench, Reader
 
 
 def seqs(*readers: Reader) -> list[list[int]]:

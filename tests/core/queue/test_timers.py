@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from readers import Bench
-from topology import new_vhost
 
 from pybroker.core.queue.expiry import DELETION_COST
 from pybroker.core.queue.timers import SWEEP_ABOVE, TURN_COST
+from tests.readers import Bench
+from tests.topology import new_vhost
 
 
 def test_nothing_is_due_where_nothing_has_a_time():

@@ -1,10 +1,10 @@
 """Memory that messages take: contents once, however many queues have them."""
 
 import pytest
-from core.disk_log import DiskBench, shrink
-from fakes import World
 
 from pybroker.core.resources.memory_usage import ENTRIES_PER_SLICE, ENTRY_OCTETS, QUEUE_OCTETS, RUN_OCTETS, measure
+from tests.core.disk_log import DiskBench, shrink
+from tests.fakes import World
 
 
 @pytest.fixture

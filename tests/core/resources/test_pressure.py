@@ -3,15 +3,8 @@
 import errno
 
 import pytest
-from core.disk_log import DiskLog
-from core.paged import PagedBench, Pages, paged_seqs, shrink
-from core.test_eviction_model import LIMITS, PATTERNS, EvictionMachine
-from core.test_queue_model import QUICK
-from fakes import World
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import initialize, invariant, rule, run_state_machine_as_test
-from readers import Peer, run_of
-from topology import queue as make_queue
 
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.channel.throttle import QueueCause
@@ -20,6 +13,13 @@ from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.core.resources import pressure
 from pybroker.core.resources.alarm import DISK
 from pybroker.run import PLAIN_ATTRIBUTES
+from tests.core.disk_log import DiskLog
+from tests.core.paged import PagedBench, Pages, paged_seqs, shrink
+from tests.core.test_eviction_model import LIMITS, PATTERNS, EvictionMachine
+from tests.core.test_queue_model import QUICK
+from tests.fakes import World
+from tests.readers import Peer, run_of
+from tests.topology import queue as make_queue
 
 # -- against the naive twin -------------------------------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
-from topology import exchange, new_vhost, queue, typed, wired
-
 from pybroker.core.routing.binding import Binding, argument_octets
 from pybroker.wire.table import Table
+from tests.topology import exchange, new_vhost, queue, typed, wired
 
 
 def test_a_bindings_identity_is_source_destination_key_and_arguments():

@@ -1,10 +1,10 @@
 import pytest
-from topology import exchange, link, names, new_vhost, queue, reached, unlink, wired
 
 from pybroker.core.exchange import EXCHANGE_TYPES
 from pybroker.core.routing.binding import Binding
 from pybroker.core.routing.exchange import Exchange, count_down, count_up
 from pybroker.wire.table import Table
+from tests.topology import exchange, link, names, new_vhost, queue, reached, unlink, wired
 
 TYPES = sorted(EXCHANGE_TYPES)
 

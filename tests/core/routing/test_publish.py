@@ -2,9 +2,6 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from readers import Bench, Reader
-from streams import content_frames, props
-from topology import link, new_vhost, queue
 
 from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
 from pybroker.core.routing.publish import (
@@ -24,6 +21,9 @@ from pybroker.message import Message
 from pybroker.run import PLAIN_ATTRIBUTES, RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run, RunAttributes
 from pybroker.store.memory import MemoryLog
 from pybroker.wire.properties import decode_properties
+from tests.readers import Bench, Reader
+from tests.streams import content_frames, props
+from tests.topology import link, new_vhost, queue
 
 
 def content(body: bytes = b"x", properties: bytes = b"\0\0") -> bytes:

@@ -2,10 +2,10 @@ import logging
 
 import pytest
 from hypothesis import given, strategies as st
-from topology import exchange, link, names, new_vhost, queue, reached, wired
 
 from pybroker.core.routing.router import route
 from pybroker.core.topology.exchange_declare import delete_exchange
+from tests.topology import exchange, link, names, new_vhost, queue, reached, wired
 
 AE = "alternate_exchange"
 

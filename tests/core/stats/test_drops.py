@@ -1,11 +1,11 @@
 """Messages that left without being consumed, counted by origin and cause."""
 
 import pytest
-from fakes import World
 
 from pybroker.core.routing.publish import names_of
 from pybroker.core.stats import drops
 from pybroker.core.stats.drops import DropCounts
+from tests.fakes import World
 
 
 class FakeLimits:

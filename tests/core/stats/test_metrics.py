@@ -1,9 +1,9 @@
 """The table of metrics: every figure can be read, counters only grow, and all say what they are."""
 
 import pytest
-from fakes import Basic, Confirm, World
 
 from pybroker.core.stats import metrics
+from tests.fakes import Basic, Confirm, World
 
 TABLES = {
     "queue": metrics.QUEUE,

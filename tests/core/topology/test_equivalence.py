@@ -1,12 +1,12 @@
 from types import SimpleNamespace
 
 import pytest
-from topology import new_vhost, queue, refusal, typed, wired
 
 from pybroker.core.policy.arguments import DECLARE_ARGUMENTS
 from pybroker.core.topology.equivalence import assert_equivalent, assert_same_arguments
 from pybroker.errors import PreconditionFailed, ResourceLocked
 from pybroker.wire.table import Table
+from tests.topology import new_vhost, queue, refusal, typed, wired
 
 
 # F8

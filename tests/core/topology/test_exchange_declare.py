@@ -1,5 +1,4 @@
 import pytest
-from topology import exchange, link, names, new_vhost, queue, reached, refusal, refused, session, typed, unlink, wired
 
 from pybroker.core.routing.binding import Binding
 from pybroker.core.topology.exchange_declare import (
@@ -12,6 +11,20 @@ from pybroker.core.topology.exchange_declare import (
 )
 from pybroker.errors import AccessRefused, CommandInvalid, PreconditionFailed
 from pybroker.wire.table import Table
+from tests.topology import (
+    exchange,
+    link,
+    names,
+    new_vhost,
+    queue,
+    reached,
+    refusal,
+    refused,
+    session,
+    typed,
+    unlink,
+    wired,
+)
 
 # -- what a virtual host has ------------------------------------------------------------------------------------------
 

@@ -1,13 +1,13 @@
 """Policies reach everything at once, or in shares where that is very much; they outlive a restart, not their vhost."""
 
 import pytest
-from core.kept import again, new_broker
-from topology import exchange, link, queue, reached, wired
 
 from pybroker.core.policy.parameters import ValidationError
 from pybroker.core.topology.policies import LOOK_NOUNS, TURN_COST, TURN_MS
 from pybroker.core.topology.queue_declare import QueueProperties, create_queue
 from pybroker.wire.table import Table
+from tests.core.kept import again, new_broker
+from tests.topology import exchange, link, queue, reached, wired
 
 
 @pytest.fixture

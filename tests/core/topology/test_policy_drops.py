@@ -1,12 +1,12 @@
 """How many messages a change of policies would drop is known before, and it is what it drops."""
 
 import pytest
-from core.disk_log import DiskBench, shrink
 from hypothesis import given, strategies as st
-from readers import Bench
-from strategies import few
 
 from pybroker.core.topology.policy_drops import NAMES_MAX, Tally
+from tests.core.disk_log import DiskBench, shrink
+from tests.readers import Bench
+from tests.strategies import few
 
 
 def value(definition, **more):

@@ -1,12 +1,12 @@
 import re
 
 import pytest
-from topology import new_vhost, queue, refused, session, wired
 
 from pybroker.core.auth.access import find_accessible_queue
 from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare
 from pybroker.errors import ResourceLocked
 from pybroker.wire.table import Table
+from tests.topology import new_vhost, queue, refused, session, wired
 
 
 def declare(vhost, name="", **options):

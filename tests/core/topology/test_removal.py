@@ -1,16 +1,16 @@
 """Removals go in shares: what others see meanwhile, and what the definitions have of it."""
 
 import pytest
-from core.kept import again, new_broker
-from fakes import Basic, Channel, Connection, Exchange, Queue, World
 from pamqp import frame
-from store.records import run_of
-from topology import exchange, link, new_vhost, queue, reached, wired
 
 from pybroker.core.events.cause import because
 from pybroker.core.metadata.store import keep_queue
 from pybroker.core.topology.exchange_declare import delete_exchange
 from pybroker.core.topology.removal import FIRST_STEPS, TURN_STEPS
+from tests.core.kept import again, new_broker
+from tests.fakes import Basic, Channel, Connection, Exchange, Queue, World
+from tests.store.records import run_of
+from tests.topology import exchange, link, new_vhost, queue, reached, wired
 
 MANY = FIRST_STEPS + 3 * TURN_STEPS
 

@@ -3,9 +3,7 @@
 import gc
 from itertools import pairwise
 
-from fakes import World
 from pamqp import commands, frame
-from topology import exchange, link, new_vhost, queue
 
 from pybroker.core.events.cause import because
 from pybroker.core.queue.queue import Queue
@@ -13,6 +11,8 @@ from pybroker.core.routing.binding import Binding
 from pybroker.core.topology.exchange_declare import delete_exchange
 from pybroker.core.topology.removal import TURN_STEPS, Removal
 from pybroker.core.topology.removal_steps import drop_bindings, drop_exchanges, remove_owned
+from tests.fakes import World
+from tests.topology import exchange, link, new_vhost, queue
 
 
 def test_each_binding_is_a_step_and_what_is_left_unused_goes_behind_them():

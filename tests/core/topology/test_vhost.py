@@ -1,11 +1,10 @@
 """A name space: its generation counts what can alter a route, and a deleted queue leaves nothing behind."""
 
-from core.kept import again, new_broker
-from readers import Bench, Peer
-from topology import exchange, link, new_vhost, queue
-
 from pybroker.core.events.cause import BROKER, because
 from pybroker.core.topology.exchange_declare import PREDECLARED
+from tests.core.kept import again, new_broker
+from tests.readers import Bench, Peer
+from tests.topology import exchange, link, new_vhost, queue
 
 
 def test_a_new_one_has_rabbitmqs_exchanges_and_no_queues():

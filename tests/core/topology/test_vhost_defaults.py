@@ -1,6 +1,6 @@
 """Defaults that a new virtual host gets from the configuration, by its name."""
 
-from core.kept import again, new_broker
+from tests.core.kept import again, new_broker
 
 LIMITS = {"b": {"pattern": "^t", "max_queues": 5, "max_connections": 7}, "c": {"pattern": "team", "max_queues": 9}}
 

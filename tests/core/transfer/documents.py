@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fakes import World
-
 from pybroker.core.transfer.transfer import Outcome
+from tests.fakes import World
 
 # Exported by a real RabbitMQ 3.10.8: users of all hash kinds, policies, limits, every queue argument, all exchanges.
 GOLDEN = Path(__file__).parent / "rabbitmq-3.10.8.json"

@@ -1,8 +1,7 @@
 """A change has the result that a command or a client would have had."""
 
-from fakes import Queue, World
-
-from .documents import imported
+from tests.core.transfer.documents import imported
+from tests.fakes import Queue, World
 
 QUEUE = {"vhost": "/", "name": "q"}
 

@@ -1,9 +1,9 @@
 """An import that cannot succeed changes nothing; what RabbitMQ leaves out is left out and reported."""
 
 import pytest
-from fakes import World
 
-from .documents import imported, planned
+from tests.core.transfer.documents import imported, planned
+from tests.fakes import World
 
 QUEUE = {"vhost": "/", "name": "q"}
 EXCHANGE = {"vhost": "/", "name": "x", "type": "direct"}

@@ -2,8 +2,7 @@ import pytest
 
 from pybroker.core.transfer.document import Document, read_item
 from pybroker.core.transfer.fields import Fault
-
-from .documents import golden
+from tests.core.transfer.documents import golden
 
 QUEUE = {"vhost": "/", "name": "q"}
 

@@ -1,11 +1,9 @@
 import json
 
-from fakes import Exchange, Queue, World
-
 from pybroker.core.transfer.document import read_item
 from pybroker.core.transfer.exported import Present
-
-from .documents import imported
+from tests.core.transfer.documents import imported
+from tests.fakes import Exchange, Queue, World
 
 
 def exported(world, section):

@@ -1,9 +1,9 @@
 """Documents of any content are imported, or refused in sentences, and never break anything."""
 
 import pytest
-from fakes import World
 
-from .documents import golden, imported, planned
+from tests.core.transfer.documents import golden, imported, planned
+from tests.fakes import World
 
 VALUES = [
     None,

@@ -3,12 +3,11 @@
 import gc
 
 import pytest
-from fakes import World
 
 from pybroker.core.transfer.checked import NO_INTERNAL
 from pybroker.core.transfer.transfer import SHARE_MS, bulleted
-
-from .documents import finish, golden, imported, normal, planned
+from tests.core.transfer.documents import finish, golden, imported, normal, planned
+from tests.fakes import World
 
 QUEUE = {"vhost": "/", "name": "q", "durable": True, "auto_delete": False, "arguments": {"x-max-length": 5}}
 USER = {"name": "u", "password_hash": "", "tags": "monitoring"}

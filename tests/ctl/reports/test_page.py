@@ -3,9 +3,8 @@
 import re
 from html.parser import HTMLParser
 
-from ctl.reports.sample import REPORT
-
 from pybrokerctl.reports import page
+from tests.ctl.reports.sample import REPORT
 
 VOID = {"meta", "br", "line", "rect"}
 

@@ -4,9 +4,9 @@ import re
 from xml.etree import ElementTree as ET
 
 import pytest
-from ctl.reports.sample import REPORT
 
 from pybrokerctl.reports import plots
+from tests.ctl.reports.sample import REPORT
 
 
 def picture(plot):

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from ctl.reports.sample import REPORT
 
 from pybroker.control.spec import BadArguments, Refused
 from pybrokerctl import reports
 from pybrokerctl.options import Options
+from tests.ctl.reports.sample import REPORT
 
 
 @pytest.fixture

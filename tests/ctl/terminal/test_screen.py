@@ -2,9 +2,9 @@ import signal
 import sys
 
 import pytest
-from ctl.typist import Typist
 
 from pybrokerctl.terminal.screen import ENTER, LEAVE, split_keys
+from tests.ctl.typist import Typist
 
 # Shows its keys until q, as top and --watch do.
 SHOW_KEYS = """

@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
-from ctl.typist import Typist, plain
 
 from pybrokerctl.terminal.screen import LEAVE
 from pybrokerctl.terminal.watch import moved, page
+from tests.ctl.typist import Typist, plain
 
 
 @pytest.fixture

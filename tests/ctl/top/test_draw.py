@@ -2,12 +2,12 @@ import io
 import sys
 
 import pytest
-from ctl.typist import plain
 
 from pybrokerctl.render.pretty_table import width as columns_of
 from pybrokerctl.top.board import Board
 from pybrokerctl.top.draw import draw, room
 from pybrokerctl.top.snapshot import Snapshot
+from tests.ctl.typist import plain
 
 STATUS = {
     "uptime": 3700,

@@ -1,9 +1,9 @@
 """top as a person uses it: on a terminal, against a daemon that answers from a script."""
 
 import pytest
-from ctl.typist import Typist, plain
 
 from pybrokerctl.terminal.screen import LEAVE
+from tests.ctl.typist import Typist, plain
 
 STATUS = {
     "uptime": 3700,

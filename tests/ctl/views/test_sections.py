@@ -1,8 +1,8 @@
 import pytest
-from ctl.typist import plain
 
 from pybrokerctl.render.pretty_table import width
 from pybrokerctl.views.sections import show
+from tests.ctl.typist import plain
 
 SECTIONS = {
     "Runtime": ["OS PID: 5", "OS: Linux"],

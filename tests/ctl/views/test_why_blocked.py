@@ -1,7 +1,5 @@
 """why_blocked in a pipe, on a terminal, and as rows."""
 
-from ctl.typist import plain
-
 from pybroker.control.commands.monitoring.why_blocked import Args
 from pybrokerctl import response
 from pybrokerctl.call import Call
@@ -9,6 +7,7 @@ from pybrokerctl.client import Connection
 from pybrokerctl.command_line import find
 from pybrokerctl.options import Options
 from pybrokerctl.views import why_blocked
+from tests.ctl.typist import plain
 
 WHY = "410.0 MB used, 400.0 MB allowed (0.4 of 1,000.0 MB, cgroup v2); queues hold little of it"
 ADVICE = "see 'pybrokerctl memory_breakdown'"

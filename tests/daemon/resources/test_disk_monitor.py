@@ -5,15 +5,15 @@ import logging
 import os
 
 import pytest
-from core.paged import PagedBench, shrink
-from fakes import World
-from loop import until
 
 from pybroker.core.resources.alarm import DISK
 from pybroker.core.resources.resource_limits import TotalMemory
 from pybroker.daemon.resources import disk_monitor
 from pybroker.daemon.resources.disk_monitor import PAUSE_MS_MAX, PAUSE_MS_MIN, RETRIES, RETRY_MS, DiskMonitor
 from pybroker.run import PLAIN_ATTRIBUTES
+from tests.core.paged import PagedBench, shrink
+from tests.fakes import World
+from tests.loop import until
 
 LIMIT = 50_000_000
 

@@ -3,10 +3,10 @@
 import gc
 
 import pytest
-from fakes import Basic, Channel, Confirm, Connection, Exchange, Queue, Tx, World
 from pamqp import frame
 
 from pybroker.daemon.resources import garbage
+from tests.fakes import Basic, Channel, Confirm, Connection, Exchange, Queue, Tx, World
 
 
 @pytest.fixture

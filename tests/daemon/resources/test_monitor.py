@@ -3,7 +3,6 @@
 import logging
 
 import pytest
-from fakes import World
 
 from pybroker.core.resources.alarm import MEMORY
 from pybroker.core.resources.memory_usage import ELEMENT_OCTETS, QUEUE_OCTETS
@@ -11,6 +10,7 @@ from pybroker.core.resources.resource_limits import ALLOCATED, MIB, RSS, TotalMe
 from pybroker.daemon.resources import garbage, monitor
 from pybroker.daemon.resources.monitor import NEAR_MS, SUMS_MS, TRIM_OCTETS, Monitor
 from pybroker.run import Held
+from tests.fakes import World
 
 TOTAL = 1_000 * MIB
 # The watermark of 0.4.

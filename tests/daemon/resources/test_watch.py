@@ -1,9 +1,9 @@
 """The greenlet of a monitor, with time in the test's hand."""
 
 import pytest
-from fakes import World
 
 from pybroker.daemon.resources.watch import Watch
+from tests.fakes import World
 
 
 class Enough(BaseException):

@@ -2,10 +2,10 @@
 
 import psutil
 import pytest
-from fakes import World
 
 from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.telemetry import rows
+from tests.fakes import World
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ import json
 from itertools import pairwise
 
 import pytest
-from daemon.running import Running
-from fakes import World
 
 from pybroker.core.queue.queue import Queue
 from pybroker.daemon.telemetry import telemetry
 from pybroker.daemon.telemetry.telemetry import FOLDER, FULL_MS, Telemetry
+from tests.daemon.running import Running
+from tests.fakes import World
 
 
 class Station:

@@ -1,11 +1,11 @@
 import pytest
 from hypothesis import given, settings, strategies as st
-from spark.amqp_octets import FRAME_OCTETS_MAX, HEARTBEAT, cancel, deliver
 
 from pybroker.errors import AmqpError, FrameError, ProtocolSyntaxError
 from pybroker.spark.parse import deliveries
 from pybroker.spark.parse.deliveries import Deliveries
 from pybroker.spark.route import Route
+from tests.spark.amqp_octets import FRAME_OCTETS_MAX, HEARTBEAT, cancel, deliver
 
 PROPS = b"\x10\x80\x02\x02id"
 OCTETS = b"".join(

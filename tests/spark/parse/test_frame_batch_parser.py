@@ -3,12 +3,12 @@ import pytest
 pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
 
 from hypothesis import example, given, settings, strategies as st
-from spark.amqp_octets import FRAME_OCTETS_MAX, HEARTBEAT, cancel, deliver
 
 from pybroker.errors import AmqpError, ProtocolSyntaxError
 from pybroker.spark.parse import deliveries, frame_batch_parser
 from pybroker.spark.parse.deliveries import Deliveries
 from pybroker.spark.parse.frame_batch_parser import CONSUMER_TAG, cut
+from tests.spark.amqp_octets import FRAME_OCTETS_MAX, HEARTBEAT, cancel, deliver
 
 PROPS = b"\x10\x80\x02\x02id"
 END = b"\xce"

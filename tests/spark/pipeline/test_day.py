@@ -10,13 +10,13 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from spark.conftest import spark_environment
-from spark.pipeline.day import BAD_LINES, MIB, START, Day
 
 from pybroker.spark.pipeline.jobs import JOBS, REPORTS
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import QUEUE_1H, QUEUE_1M, QUEUE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
+from tests.spark.conftest import spark_environment
+from tests.spark.pipeline.day import BAD_LINES, MIB, START, Day
 
 pytestmark = pytest.mark.spark
 

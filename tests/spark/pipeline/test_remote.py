@@ -11,11 +11,11 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from spark.conftest import CONFIG, spark_environment
-from spark.pipeline.day import START, Day
 
 from pybroker.spark.pipeline import remote
 from pybroker.spark.pipeline.failure import FailureError
+from tests.spark.conftest import CONFIG, spark_environment
+from tests.spark.pipeline.day import START, Day
 
 NEEDS = [
     "py4j<0.10.10,>=0.10.9.7",

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from fakes import World
 
 from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.telemetry import files as telemetry_files, rows as telemetry_rows
 from pybroker.spark.pipeline import schemas
+from tests.fakes import World
 
 PAGE = Path(__file__).resolve().parents[3] / "man/pybroker-pipeline.7"
 HEAD = {"ts", "node", "epoch"}

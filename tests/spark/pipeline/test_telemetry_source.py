@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
-from spark.conftest import spark_environment
+
+from tests.spark.conftest import spark_environment
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")

@@ -6,13 +6,12 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="no pyarrow here: pip install 'pybroker[spark]'")
 
-from interop.broker_process import BrokerProcess
-
 from pybroker.client import Properties, connect, parse_uri
 from pybroker.spark.options import SourceOptions
 from pybroker.spark.readers import drain as module
 from pybroker.spark.readers.drain import Drain
 from pybroker.spark.readers.spool import Spool, read_segment
+from tests.interop.broker_process import BrokerProcess
 
 
 @pytest.fixture

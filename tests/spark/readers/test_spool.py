@@ -100,7 +100,7 @@ def test_a_folder_keeps_to_its_queue(open_spool):
 KILLED = """
 import os, signal, sys
 from pybroker.spark.readers import spool as module
-from spark.readers.test_spool import SOURCE, batch
+from tests.spark.readers.test_spool import SOURCE, batch
 point = sys.argv[2]
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 spool = module.Spool(sys.argv[1], SOURCE)

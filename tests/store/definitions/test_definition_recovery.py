@@ -4,12 +4,12 @@ import random
 import sqlite3
 
 import pytest
-from searches import share
-from store.definitions_folder import SAMPLE, Folder, changed_row
 
 from pybroker.store.definitions.definition_recovery import IDS_SKIPPED, NAME, NewerSchemaError
 from pybroker.store.definitions.row_file import RowFileError, meta_row
 from pybroker.store.disk import DiskError
+from tests.searches import share
+from tests.store.definitions_folder import SAMPLE, Folder, changed_row
 
 MANY = {("queue", ("/", f"q{n}")): {"id": n, "arguments": {"x": "y" * 100}} for n in range(120)}
 FLIPS = 100

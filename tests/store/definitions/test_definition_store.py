@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from store.definitions_folder import SAMPLE, Folder, changed_row
 
 from pybroker.store.definitions.row_file import RowFileError
 from pybroker.store.disk import DiskError
+from tests.store.definitions_folder import SAMPLE, Folder, changed_row
 
 
 @pytest.fixture

@@ -3,9 +3,9 @@
 import sqlite3
 
 import pytest
-from store.definitions_folder import SAMPLE
 
 from pybroker.store.definitions.row_file import Batch, RowFile, RowFileError, State, checked, connect
+from tests.store.definitions_folder import SAMPLE
 
 
 def rows_of(file):

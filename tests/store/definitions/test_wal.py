@@ -3,10 +3,10 @@
 import random
 
 import pytest
-from store.definitions_folder import changed_row
 
 from pybroker.store.definitions.row_file import Batch, RowFile, State, checked
 from pybroker.store.definitions.wal import PAGE_OCTETS, mended
+from tests.store.definitions_folder import changed_row
 
 CHANGES = 12
 FRAME_OCTETS = 24 + PAGE_OCTETS

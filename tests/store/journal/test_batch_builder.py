@@ -6,13 +6,13 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
-from store.records import PERSISTENT, SEED, content, run_of
 
 from pybroker.run import RunAttributes
 from pybroker.store import format as fmt
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, NAME_EVERY_OCTETS, LiveIndex, Segment, Target
 from pybroker.store.segments.scan import Record, scan
+from tests.store.records import PERSISTENT, SEED, content, run_of
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """A segment in which little lives is written anew: seqs, contents and what is live stay as they are."""
 
 import pytest
-from store.journals import Node
 
 from pybroker.store.disk import Disk
 from pybroker.store.format import segment_number
 from pybroker.store.journal import maintenance
 from pybroker.store.journal.log_stats import figures
+from tests.store.journals import Node
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 import random
 
 import pytest
-from store.data_folder import DataFolder
 
 from pybroker.store.journal.log_stats import figures
+from tests.store.data_folder import DataFolder
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@
 import errno
 
 import pytest
-from store.faulty_disk import FaultyDisk, Power
-from store.journals import Node
 
 from pybroker.core.channel.credit import PEER_OCTETS_MAX
 from pybroker.store.format import segment_number
 from pybroker.store.journal.reserve import NAME as RESERVE
 from pybroker.store.journal.writer import PREPARED
+from tests.store.faulty_disk import FaultyDisk, Power
+from tests.store.journals import Node
 
 
 def checkpoints(disk):

@@ -3,11 +3,11 @@
 import errno
 
 import pytest
-from store.faulty_disk import FaultyDisk
-from store.journals import Node
 
 from pybroker.store.format import segment_number
 from pybroker.store.journal.presence import LOOK_MS
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.journals import Node
 
 
 def segments(disk):

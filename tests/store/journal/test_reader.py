@@ -3,8 +3,6 @@
 import errno
 
 import pytest
-from store.faulty_disk import FaultyDisk
-from store.records import EPOCH, content, publish, run_of
 
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
@@ -12,6 +10,8 @@ from pybroker.store.disk import DiskError
 from pybroker.store.journal.reader import RETRY_MS, Reader, read_back
 from pybroker.store.segments.live_index import Index
 from pybroker.store.worker import InlineWorker
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.records import EPOCH, content, publish, run_of
 
 ARRIVED_MS, STEADY_MS = 1_700_000_005_000, 1_700_000_000_000
 

@@ -3,12 +3,12 @@
 import errno
 
 import pytest
-from store.faulty_disk import FaultyDisk
 
 from pybroker.store.journal.file_jobs import FileJobs
 from pybroker.store.journal.reserve import AGAIN_MS, NAME, Reserve, remove
 from pybroker.store.journal.writer import PREPARED
 from pybroker.store.worker import InlineWorker
+from tests.store.faulty_disk import FaultyDisk
 
 
 class World:

@@ -4,14 +4,14 @@ import errno
 import random
 
 import pytest
-from store.faulty_disk import FaultyDisk, PowerLoss
-from store.records import EPOCH
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.journal.writer import PREPARED, Batch, Writer
 from pybroker.store.segments.newest import NAME as NEWEST, Newest
 from pybroker.store.segments.segment import SegmentFile
+from tests.store.faulty_disk import FaultyDisk, PowerLoss
+from tests.store.records import EPOCH
 
 FIRST, SECOND = fmt.segment_name(1), fmt.segment_name(2)
 AT = fmt.HEADER_OCTETS

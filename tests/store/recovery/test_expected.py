@@ -5,8 +5,6 @@ import json
 import random
 
 import pytest
-from store.faulty_disk import FaultyDisk
-from store.journals import Node
 
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
@@ -14,6 +12,8 @@ from pybroker.store.journal import maintenance
 from pybroker.store.recovery.quarantine import QUARANTINE
 from pybroker.store.segments.checkpoint import checkpoint_ticket
 from pybroker.store.segments.newest import NAME, Newest
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.journals import Node
 
 
 def segments(disk):

@@ -1,12 +1,12 @@
 """Octets that are damaged are kept, and what is lost with them is said."""
 
 import pytest
-from store.journals import Node, open_segment
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk
 from pybroker.store.recovery.quarantine import QUARANTINE, quarantine
 from pybroker.store.segments.scan import Damaged
+from tests.store.journals import Node, open_segment
 
 
 @pytest.fixture

@@ -4,8 +4,6 @@ import errno
 import random
 
 import pytest
-from store.faulty_disk import FaultyDisk
-from store.journals import Node, open_segment
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
@@ -14,6 +12,8 @@ from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.segments.checkpoint import Checkpoint, checkpoint_name, write_checkpoint
 from pybroker.store.segments.log_id import find
 from pybroker.store.segments.newest import NAME as NEWEST
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.journals import Node, open_segment
 
 FIRST = fmt.segment_name(1)
 

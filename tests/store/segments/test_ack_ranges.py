@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
-from searches import searched
 
 from pybroker.store.segments import ack_ranges as settleds
 from pybroker.store.segments.ack_ranges import AckRanges, normalized, ranges, whole
+from tests.searches import searched
 
 MANY = 60_000
 

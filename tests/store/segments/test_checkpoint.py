@@ -4,8 +4,6 @@ from array import array
 
 import pytest
 from hypothesis import given, strategies as st
-from store.faulty_disk import FaultyDisk
-from store.records import EPOCH
 
 from pybroker.store.format import FormatError, VersionError
 from pybroker.store.segments import checkpoint as checkpoints
@@ -17,6 +15,8 @@ from pybroker.store.segments.checkpoint import (
     newest,
     write_checkpoint,
 )
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.records import EPOCH
 
 U64 = st.integers(0, (1 << 64) - 1)
 PAIRS = st.lists(st.tuples(U64, U64), max_size=5).map(lambda pairs: array("Q", [seq for pair in pairs for seq in pair]))

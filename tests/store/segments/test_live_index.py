@@ -4,11 +4,11 @@ from array import array
 
 import pytest
 from hypothesis import given, strategies as st
-from store.records import SEED, run_of
 
 from pybroker.store.segments import ack_ranges as settleds
 from pybroker.store.segments.ack_ranges import normalized, ranges
 from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, Index, LiveIndex, Segment, Target
+from tests.store.records import SEED, run_of
 
 TARGET = Target(0, False, (1, 2))
 

@@ -6,10 +6,6 @@ import shutil
 from array import array
 
 import pytest
-from store.data_folder import DataFolder, contents, done
-from store.faulty_disk import FaultyDisk
-from store.journals import Node, open_segment
-from store.records import publish, run_of
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk, DiskError
@@ -22,6 +18,10 @@ from pybroker.store.segments.segment import SegmentFile
 from pybroker.store.tools import backup
 from pybroker.store.tools.repair import repair
 from pybroker.store.tools.scrub import Scrub, survey_log
+from tests.store.data_folder import DataFolder, contents, done
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.journals import Node, open_segment
+from tests.store.records import publish, run_of
 
 FIRST = fmt.segment_name(1)
 BEGUN = checkpoint_name(0)

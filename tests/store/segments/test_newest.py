@@ -1,8 +1,7 @@
 """The number of the newest segment is there whole, or not at all."""
 
-from store.faulty_disk import FaultyDisk
-
 from pybroker.store.segments.newest import NAME, Newest
+from tests.store.faulty_disk import FaultyDisk
 
 
 def test_it_is_read_as_it_was_written():

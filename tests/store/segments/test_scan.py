@@ -4,10 +4,10 @@ import random
 from itertools import pairwise
 
 import pytest
-from store.records import SEED, one_of_each, publish, random_run, run_of
 
 from pybroker.store import format as fmt
 from pybroker.store.segments.scan import Damaged, Record, Scanner, scan
+from tests.store.records import SEED, one_of_each, publish, random_run, run_of
 
 
 def pieces(octets, rng, largest):

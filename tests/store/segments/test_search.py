@@ -3,12 +3,12 @@
 import random
 
 import pytest
-from store.records import SEED, content, publish, run_of
 
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.segments.scan import Damaged, Record, scan
 from pybroker.store.segments.search import Search
+from tests.store.records import SEED, content, publish, run_of
 
 
 def seq_ranges(*ranges):

@@ -5,8 +5,6 @@ import random
 from array import array
 
 import pytest
-from store.faulty_disk import FaultyDisk
-from store.records import EPOCH, SEED, one_of_each, publish, random_run, run_of
 
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
@@ -16,6 +14,8 @@ from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index, Target
 from pybroker.store.segments.scan import Damaged, Record
 from pybroker.store.segments.segment import SegmentFile, seal_segment
+from tests.store.faulty_disk import FaultyDisk
+from tests.store.records import EPOCH, SEED, one_of_each, publish, random_run, run_of
 
 NAME = fmt.segment_name(1)
 TARGET = Target(0, False, (1,))

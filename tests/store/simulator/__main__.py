@@ -1,4 +1,4 @@
-"""Run the simulator: `cd tests && python -m store.simulator --seed 1 --points 1000000 --jobs 2`."""
+"""Run the simulator: `python -m tests.store.simulator --seed 1 --points 1000000 --jobs 2`."""
 
 import argparse
 import random
@@ -8,7 +8,7 @@ from collections import Counter
 from multiprocessing import Pool
 from typing import NamedTuple
 
-from store.simulator.mutants import MUTANTS, plant
+from tests.store.simulator.mutants import MUTANTS, plant
 
 DIMENSIONS = ("kill", "power", "line", "disk", "rows", "submit", "full", "missing", "stop", "backup", "cache")
 
@@ -27,10 +27,10 @@ class Outcome(NamedTuple):
 def live(seed: str, dimensions: frozenset[str], events: "list[str] | None" = None) -> Outcome:
     """Let one world live."""
     # Here, since mutants are planted before anything of the store is imported.
-    from store.simulator.fault import Fault
-    from store.simulator.small import small_store
-    from store.simulator.violation import Violation
-    from store.simulator.world import World
+    from tests.store.simulator.fault import Fault
+    from tests.store.simulator.small import small_store
+    from tests.store.simulator.violation import Violation
+    from tests.store.simulator.world import World
 
     Fault.hits.clear()
     began = time.process_time()

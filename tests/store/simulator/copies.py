@@ -4,23 +4,22 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from store.simulator.disk import SimulatedDisk
-from store.simulator.inspection import check_ledger, findings, ids_of, read_all, recovery
-from store.simulator.rows import Rows
-from store.simulator.violation import Violation
-
 from pybroker.store.definitions.definition_recovery import Examined
 from pybroker.store.definitions.row_file import State
 from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.disk import DiskError
 from pybroker.store.tools import backup
 from pybroker.store.tools.backup import BackupError, Moment
+from tests.store.simulator.disk import SimulatedDisk
+from tests.store.simulator.inspection import check_ledger, findings, ids_of, read_all, recovery
+from tests.store.simulator.rows import Rows
+from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from store.simulator.model import Model
-    from store.simulator.node import Node
+    from tests.store.simulator.model import Model
+    from tests.store.simulator.node import Node
 
 
 class FolderPath:

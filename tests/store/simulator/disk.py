@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from store.faulty_disk import FaultyDisk, File, Power
+from tests.store.faulty_disk import FaultyDisk, File, Power
 
 if TYPE_CHECKING:
     from collections.abc import Callable

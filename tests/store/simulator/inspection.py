@@ -2,9 +2,6 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from store.journals import body
-from store.simulator.violation import Violation
-
 from pybroker.clock import FakeClock
 from pybroker.seq_ranges import SeqRanges
 from pybroker.session import Turn
@@ -17,15 +14,16 @@ from pybroker.store.log_path import open_log
 from pybroker.store.memory import MemoryDefinitions
 from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.worker import InlineWorker
+from tests.store.journals import body
+from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:
-    from store.simulator.disk import SimulatedDisk
-    from store.simulator.model import Model
-    from store.simulator.rows import Rows
-
     from pybroker.store.definitions.definitions import Definitions
     from pybroker.store.recovery.recovery import Recovered
     from pybroker.store.worker import Worker
+    from tests.store.simulator.disk import SimulatedDisk
+    from tests.store.simulator.model import Model
+    from tests.store.simulator.rows import Rows
 
 
 class Findings(NamedTuple):

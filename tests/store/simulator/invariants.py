@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from store.simulator.violation import Violation
+from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:
-    from store.simulator.model import Model
-    from store.simulator.node import Node
-    from store.simulator.traffic import Traffic
-
     from pybroker.store.journal.journal import Journal
+    from tests.store.simulator.model import Model
+    from tests.store.simulator.node import Node
+    from tests.store.simulator.traffic import Traffic
 
 
 def check_running(node: "Node", model: "Model", traffic: "Traffic | None") -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from store.simulator.violation import Violation
+from tests.store.simulator.violation import Violation
 
 NEVER = 1 << 62
 

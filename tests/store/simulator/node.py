@@ -3,13 +3,6 @@
 from array import array
 from typing import TYPE_CHECKING, Any
 
-from store.simulator.fault import Fault
-from store.simulator.inspection import Findings, findings, ids_of, journal, recovery, rows_of
-from store.simulator.model import limited
-from store.simulator.rows import Rows, SimulatedRowFile
-from store.simulator.threads import SimulatedThread, pause
-from store.simulator.violation import Violation
-
 from pybroker.session import Turn
 from pybroker.store import page_log
 from pybroker.store.definitions.definition_recovery import Opened
@@ -18,13 +11,18 @@ from pybroker.store.definitions.rows import decoded
 from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.disk import DiskError
 from pybroker.store.page_log import PageLog
+from tests.store.simulator.fault import Fault
+from tests.store.simulator.inspection import Findings, findings, ids_of, journal, recovery, rows_of
+from tests.store.simulator.model import limited
+from tests.store.simulator.rows import Rows, SimulatedRowFile
+from tests.store.simulator.threads import SimulatedThread, pause
+from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:
-    from store.simulator.disk import SimulatedDisk
-
     from pybroker.clock import FakeClock
     from pybroker.store.journal.journal import Journal
     from pybroker.store.recovery.recovery import Recovered
+    from tests.store.simulator.disk import SimulatedDisk
 
 _CALLS = frozenset(("apply", "rows", "close"))
 

@@ -10,7 +10,7 @@ from pybroker.store.worker import Done, Job, Worker
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from store.simulator.fault import Fault
+    from tests.store.simulator.fault import Fault
 
 
 class SimulatedThread(Worker):

@@ -3,15 +3,14 @@
 import random
 from typing import TYPE_CHECKING, Any
 
-from store.journals import NAMES, body, content
-from store.simulator.model import Call, Message, Model, limited
-from store.simulator.violation import Violation
-
 from pybroker.run import Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges
+from tests.store.journals import NAMES, body, content
+from tests.store.simulator.model import Call, Message, Model, limited
+from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:
-    from store.simulator.node import Node
+    from tests.store.simulator.node import Node
 
 ATTRIBUTES = (RunAttributes(persistent=True),) * 3 + (
     RunAttributes(persistent=True, priority=5),

@@ -4,23 +4,22 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from store.simulator.copies import Copy
-from store.simulator.disk import SimulatedDisk, SimulatedPower
-from store.simulator.fault import Fault
-from store.simulator.inspection import Findings, findings, ids_of, inspect, recovery, rows_of
-from store.simulator.invariants import check_running
-from store.simulator.model import Model
-from store.simulator.node import Node
-from store.simulator.rows import Rows
-from store.simulator.threads import SimulatedThread
-from store.simulator.traffic import Numbers, Traffic
-from store.simulator.violation import Violation
-
 from pybroker.clock import FakeClock
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
 from pybroker.store.log_path import open_log
 from pybroker.store.segments.checkpoint import checkpoint_ticket
+from tests.store.simulator.copies import Copy
+from tests.store.simulator.disk import SimulatedDisk, SimulatedPower
+from tests.store.simulator.fault import Fault
+from tests.store.simulator.inspection import Findings, findings, ids_of, inspect, recovery, rows_of
+from tests.store.simulator.invariants import check_running
+from tests.store.simulator.model import Model
+from tests.store.simulator.node import Node
+from tests.store.simulator.rows import Rows
+from tests.store.simulator.threads import SimulatedThread
+from tests.store.simulator.traffic import Numbers, Traffic
+from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

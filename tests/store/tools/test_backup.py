@@ -5,7 +5,6 @@ import random
 import shutil
 
 import pytest
-from store.data_folder import DataFolder, contents, done, flip
 
 from pybroker.store.definitions.definition_recovery import open_definitions
 from pybroker.store.disk import Disk, DiskError
@@ -13,6 +12,7 @@ from pybroker.store.log_path import log_folder
 from pybroker.store.tools import backup
 from pybroker.store.tools.backup import BackupError, File, Manifest
 from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
+from tests.store.data_folder import DataFolder, contents, done, flip
 
 NOW_MS = 1_700_000_000_000
 

@@ -5,8 +5,6 @@ import shutil
 from types import SimpleNamespace
 
 import pytest
-from store.data_folder import DataFolder, contents, done, flip
-from store.journals import open_segment
 
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk
@@ -15,6 +13,8 @@ from pybroker.store.log_path import log_folder
 from pybroker.store.recovery.quarantine import QUARANTINE
 from pybroker.store.tools.repair import repair
 from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
+from tests.store.data_folder import DataFolder, contents, done, flip
+from tests.store.journals import open_segment
 
 
 @pytest.fixture(scope="module")

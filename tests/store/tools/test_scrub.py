@@ -4,11 +4,11 @@ import random
 import shutil
 
 import pytest
-from store.data_folder import DataFolder, done, flip
 
 from pybroker.store.disk import Disk
 from pybroker.store.format import HEADER_OCTETS, segment_number
 from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
+from tests.store.data_folder import DataFolder, done, flip
 
 
 @pytest.fixture

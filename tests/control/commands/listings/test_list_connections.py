@@ -1,7 +1,7 @@
-from fakes import PROTOCOL_HEADER
 from pamqp import commands
 
 from pybroker.core.channel.throttle import JOURNAL
+from tests.fakes import PROTOCOL_HEADER
 
 Connection = commands.Connection
 

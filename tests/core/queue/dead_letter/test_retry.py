@@ -4,8 +4,6 @@ from collections import deque
 from dataclasses import replace
 
 import pytest
-from readers import Bench, run_of
-from topology import new_vhost
 
 from pybroker.core.policy.limits import REJECT_PUBLISH
 from pybroker.core.queue.dead_letter.retry import (
@@ -18,6 +16,8 @@ from pybroker.core.queue.dead_letter.retry import (
 )
 from pybroker.message import Message
 from pybroker.run import Entry
+from tests.readers import Bench, run_of
+from tests.topology import new_vhost
 
 
 @pytest.fixture

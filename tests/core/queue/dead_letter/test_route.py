@@ -6,10 +6,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from readers import Bench, run_of
-from strategies import few, tables
-from streams import content_frames, props
-from topology import exchange, link, new_vhost, queue, wired
 
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.queue.dead_letter import route
@@ -19,6 +15,10 @@ from pybroker.message import Message
 from pybroker.run import PLAIN_ATTRIBUTES, Entry, Run
 from pybroker.wire.properties import Properties, decode_properties, encode_properties
 from pybroker.wire.table import Table
+from tests.readers import Bench, run_of
+from tests.strategies import few, tables
+from tests.streams import content_frames, props
+from tests.topology import exchange, link, new_vhost, queue, wired
 
 
 def letters(bench: Bench) -> list[Message]:

@@ -1,13 +1,13 @@
 """Contents that leave the memory and come back: when, how much, and what happens meanwhile."""
 
 import pytest
-from core.disk_log import PERSISTENT, DiskBench, evicted_seqs, on_disk, parts_of, shrink
-from readers import seqs
 
 from pybroker.core.queue import queue
 from pybroker.core.queue.paging import eviction, segments
 from pybroker.core.queue.paging.segments import WINDOW_MESSAGES, WINDOW_OCTETS
 from pybroker.run import PLAIN_ATTRIBUTES, RunAttributes
+from tests.core.disk_log import PERSISTENT, DiskBench, evicted_seqs, on_disk, parts_of, shrink
+from tests.readers import seqs
 
 
 @pytest.fixture

@@ -3,15 +3,15 @@
 import errno
 
 import pytest
-from core.disk_log import PERSISTENT
-from core.paged import PagedBench, paged_seqs, shrink
-from readers import run_of, seqs
-from topology import queue as make_queue
 
 from pybroker.core.channel.receipt import NO_RECEIPT
 from pybroker.core.queue.paging import page_out as leaving_module
 from pybroker.core.queue.paging.page_out import PageOut
 from pybroker.run import PLAIN_ATTRIBUTES, RunAttributes
+from tests.core.disk_log import PERSISTENT
+from tests.core.paged import PagedBench, paged_seqs, shrink
+from tests.readers import run_of, seqs
+from tests.topology import queue as make_queue
 
 
 @pytest.fixture

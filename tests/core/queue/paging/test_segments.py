@@ -1,11 +1,11 @@
 """The segments of a queue behind its head window, as objects of their own."""
 
 import pytest
-from readers import run_of, seqs
 
 from pybroker.core.queue.paging.segments import WINDOW_MESSAGES, WINDOW_OCTETS, EvictedSegment, Segments, fills_window
 from pybroker.run import Entry
 from pybroker.seq_ranges import SeqRanges
+from tests.readers import run_of, seqs
 
 
 def entry(first: int, count: int = 1, size: int = 1) -> Entry:

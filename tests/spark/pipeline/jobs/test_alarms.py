@@ -1,11 +1,11 @@
 """Alarms are paired, whatever became of the node in between."""
 
 import pytest
-from spark.pipeline.jobs.rows import at, frame
 
 from pybroker.spark.pipeline.jobs import alarms, blocked
 from pybroker.spark.pipeline.run import iso
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, BLOCK_EVENT, CONNECTION_1M, NODE_SAMPLE, QUEUE_1M
+from tests.spark.pipeline.jobs.rows import at, frame
 
 pytestmark = pytest.mark.spark
 

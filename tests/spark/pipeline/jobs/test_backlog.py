@@ -1,10 +1,10 @@
 """Verdicts about queues, from minutes with known trends."""
 
 import pytest
-from spark.pipeline.jobs.rows import at, frame
 
 from pybroker.spark.pipeline.jobs import backlog
 from pybroker.spark.pipeline.schemas import QUEUE_1M
+from tests.spark.pipeline.jobs.rows import at, frame
 
 pytestmark = pytest.mark.spark
 

@@ -1,10 +1,10 @@
 """Blocks are paired; one without an end lasts until its connection was seen last."""
 
 import pytest
-from spark.pipeline.jobs.rows import NOON, at, frame
 
 from pybroker.spark.pipeline.jobs import blocked
 from pybroker.spark.pipeline.schemas import BLOCK_EVENT, CONNECTION_1M
+from tests.spark.pipeline.jobs.rows import NOON, at, frame
 
 pytestmark = pytest.mark.spark
 MS = int(NOON.timestamp() * 1000)

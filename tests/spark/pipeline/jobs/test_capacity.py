@@ -6,13 +6,13 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from spark.pipeline.jobs.rows import NOON, at, frame
 
 from pybroker.spark.pipeline.jobs import capacity
 from pybroker.spark.pipeline.jobs.limit_advice import Choice
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import NODE_SAMPLE
 from pybroker.spark.pipeline.tables import Warehouse
+from tests.spark.pipeline.jobs.rows import NOON, at, frame
 
 MIB = 1 << 20
 

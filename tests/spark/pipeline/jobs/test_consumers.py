@@ -1,10 +1,10 @@
 """Verdicts about consumers, from minutes."""
 
 import pytest
-from spark.pipeline.jobs.rows import at, frame
 
 from pybroker.spark.pipeline.jobs import consumers
 from pybroker.spark.pipeline.schemas import QUEUE_1M
+from tests.spark.pipeline.jobs.rows import at, frame
 
 pytestmark = pytest.mark.spark
 

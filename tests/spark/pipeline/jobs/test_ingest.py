@@ -3,13 +3,13 @@
 from datetime import UTC, date, datetime
 
 import pytest
-from fakes import World
 
 from pybroker.daemon.telemetry.telemetry import FOLDER, Telemetry
 from pybroker.spark.pipeline.jobs import ingest
 from pybroker.spark.pipeline.run import Run, Window
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, QUEUE_SAMPLE, RAW
 from pybroker.spark.pipeline.tables import Warehouse
+from tests.fakes import World
 
 GOOD = '{"v":1,"ts":1767571200000,"node":"n","epoch":1,"resource":"memory","alarm_node":"n","action":"set","used":5}'
 

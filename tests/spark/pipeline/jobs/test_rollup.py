@@ -1,10 +1,10 @@
 """Totals become counts across restarts, deletions and missing rows."""
 
 import pytest
-from spark.pipeline.jobs.rows import at, frame
 
 from pybroker.spark.pipeline.jobs import rollup
 from pybroker.spark.pipeline.schemas import QUEUE_1M, QUEUE_SAMPLE
+from tests.spark.pipeline.jobs.rows import at, frame
 
 pytestmark = pytest.mark.spark
 

@@ -1,10 +1,10 @@
 """Lost messages are summed by the way they went; unroutable ones come first."""
 
 import pytest
-from spark.pipeline.jobs.rows import at, frame
 
 from pybroker.spark.pipeline.jobs import unroutable
 from pybroker.spark.pipeline.schemas import TRACE_EVENT
+from tests.spark.pipeline.jobs.rows import at, frame
 
 pytestmark = pytest.mark.spark
 

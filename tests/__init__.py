@@ -1,0 +1,1 @@
+"""The tests, a package: what they share is imported by its full name, as in `from tests.sources import ROOT`."""
