@@ -10,7 +10,7 @@ from pybroker.client import Address, Connection, Options
 from tests.client.scripted import ScriptedBroker
 from tests.interop.broker_process import BrokerProcess
 
-WAIT_S = 15.0
+WAIT_S = 60.0
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ from pybroker.client import Address, Connection, Options
 from pybroker.wire.frame import METHOD, PROTOCOL_HEADER, frame, split_frame
 from pybroker.wire.methods import decode_method, encode_method, make_method
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 def in_thread(function, *arguments, **options) -> "Future[Any]":

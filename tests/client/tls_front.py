@@ -51,7 +51,7 @@ class Authority:
         return [*how, "-subj", f"/CN={name}"]
 
     def _openssl(self, *arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=30)
+        subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=60)
 
 
 class TlsFront:

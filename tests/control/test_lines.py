@@ -17,7 +17,7 @@ class Caller:
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(10)
+        self.socket.settimeout(60)
         self.socket.connect(str(path))
         self.file = self.socket.makefile("rb")
         self.lines(1)

@@ -24,7 +24,7 @@ class Caller:
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(10)
+        self.socket.settimeout(60)
         self.socket.connect(str(path))
         self.file = self.socket.makefile("rb")
 
@@ -359,7 +359,7 @@ def test_a_change_is_answered_when_it_is_on_disk(caller, definitions):
     with pytest.raises(TimeoutError):
         caller.socket.recv(1)
     definitions.completed = definitions.ticket
-    caller.socket.settimeout(10)
+    caller.socket.settimeout(60)
     assert b'{"value":null}\n{"end":0}\n' == caller.socket.recv(1_000)
 
 

@@ -10,7 +10,7 @@ from pybroker.control.spec import Refused
 from pybrokerctl.client import Connection, Gone, TimedOut, Unreachable
 
 
-def ask(daemon, timeout_s=10):
+def ask(daemon, timeout_s=60):
     with Connection(daemon.path, timeout_s) as connection:
         columns, answer = connection.ask("x", {})
         return columns, answer if columns is None else [row for batch in answer for row in batch]
@@ -170,11 +170,11 @@ def test_a_node_that_holds_something_is_listened_to_until_we_leave():
     thread = threading.Thread(target=connection.drain)
     thread.start()
     # More than any buffer takes.
-    theirs.settimeout(20)
+    theirs.settimeout(60)
     for _ in range(20_000):
         theirs.sendall(codec.encode({"progress": [0, 0]}))
     connection.leave()
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
     assert theirs.recv(1) == b""
     theirs.close()

@@ -142,12 +142,12 @@ def test_suspended_listeners_are_closed_while_connections_go_on(node):
     with node.peer() as peer:
         assert node.ctl("suspend_listeners", "-q").returncode == 0
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", node.port), timeout=10)
+            socket.create_connection(("127.0.0.1", node.port), timeout=60)
         assert "the listeners are suspended" in node.ctl("alarms").stdout
         assert node.ctl("check_port_listener", str(node.port)).returncode == 69
         peer.call(commands.Queue.Declare(queue="meanwhile", exclusive=True), commands.Queue.DeclareOk)
         assert node.ctl("resume_listeners", "-q").returncode == 0
-        socket.create_connection(("127.0.0.1", node.port), timeout=10).close()
+        socket.create_connection(("127.0.0.1", node.port), timeout=60).close()
         assert "the listeners are suspended" not in node.ctl("alarms").stdout
         peer.close()
 
@@ -167,7 +167,7 @@ def test_the_log_is_followed_for_a_time_and_until_its_reader_leaves(node):
         assert node.ctl("set_log_level", "info").returncode == 0
     assert "set_log_level" in stream.stdout.readline()
     stream.send_signal(signal.SIGINT)
-    stream.communicate(timeout=20)
+    stream.communicate(timeout=60)
     assert stream.returncode == 130
     done = node.ctl("log_tail_stream", "-d", "1")
     # The node may have something to say of its own.
@@ -184,4 +184,4 @@ def test_events_are_json_lines(node):
     event = json.loads(stream.stdout.readline())
     assert ("vhost.created", "rmq-cli") == (event["event"], event["user_who_performed_action"])
     stream.kill()
-    stream.communicate(timeout=20)
+    stream.communicate(timeout=60)

@@ -94,7 +94,7 @@ def test_a_piped_call_loads_nothing_that_only_people_need(daemon):
     daemon.lines = [{"columns": ["name", "messages"]}, ["a", 1], {"end": 1}]
     code = "import sys; from pybrokerctl.main import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     words = [sys.executable, "-c", code, "--socket", str(daemon.path), "list_queues"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     loaded = set(done.stderr.split())
     assert "pybroker.control.commands.listings.list_queues" in loaded
     commands_loaded = [name for name in loaded if name.startswith("pybroker.control.commands.")]

@@ -23,7 +23,7 @@ def pauses(monkeypatch):
 @pytest.fixture
 def dead_pid():
     process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait(10)
+    process.wait(60)
     return process.pid
 
 

@@ -12,7 +12,7 @@ from typing import IO
 
 from pybrokerctl.main import main
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 BASE = ("--port", "0", "--bind", "127.0.0.1", "--node", "test@here")
 
 

@@ -17,7 +17,7 @@ from tests.daemon.running import Running
 SECRET = "hunter2-planted"
 HOSTILE = 'q\x1b[31m"\u202e{"event":"forged"}'
 FORGED = '{"event":"forged"}'
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 class Node:

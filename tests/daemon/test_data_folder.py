@@ -83,11 +83,11 @@ def test_a_folder_in_use_is_refused_and_the_process_named(tmp_path):
         assert error.text == f"the data folder {path} is in use by another pybroker, process {holder.pid}"
         assert (path / ".lock").read_text() == f"{holder.pid}\n"
         holder.kill()
-        holder.wait(10)
+        holder.wait(60)
         claim(path).release()
     finally:
         holder.kill()
-        holder.communicate(timeout=10)
+        holder.communicate(timeout=60)
 
 
 def test_without_its_lock_file_a_folder_in_use_is_refused(tmp_path):

@@ -47,7 +47,7 @@ def killed(tmp_path, running):
 def drain(channel, count):
     """Take messages until there are so many, or none comes any more."""
     found = []
-    for method, _, body in channel.consume("q", inactivity_timeout=5):
+    for method, _, body in channel.consume("q", inactivity_timeout=30):
         if method is None:
             break
         channel.basic_ack(method.delivery_tag)

@@ -52,7 +52,7 @@ def start():
     for child in started:
         child.kill()
         child.stdout.close()
-        child.wait(10)
+        child.wait(60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -63,7 +63,7 @@ def test_the_first_one_stops_politely_the_second_at_once(start, number, args):
     assert child.stdout.readline() == "stopping\n"
     child.send_signal(number)
     assert child.stdout.readline() == f"at once {int(number)}\n"
-    assert child.wait(10) == 128 + number
+    assert child.wait(60) == 128 + number
 
 
 def test_once_all_is_stopped_no_signal_changes_the_exit_code(start):
@@ -73,7 +73,7 @@ def test_once_all_is_stopped_no_signal_changes_the_exit_code(start):
     assert child.stdout.readline() == "done\n"
     child.send_signal(signal.SIGTERM)
     child.stdin.close()
-    assert child.wait(10) == 0
+    assert child.wait(60) == 0
 
 
 def test_sighup_reopens_the_log_as_often_as_it_comes(start):

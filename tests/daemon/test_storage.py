@@ -53,7 +53,7 @@ class Node:
         return log.append(run, range(1), (self.queue.id,))
 
     def wait_for(self, condition):
-        with gevent.Timeout(20):
+        with gevent.Timeout(60):
             while not condition():
                 gevent.sleep(0.01)
 

@@ -10,7 +10,7 @@ from pybroker.daemon.systemd import Notifier
 def manager(tmp_path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(tmp_path / "notify"))
-        listener.settimeout(20)
+        listener.settimeout(60)
         yield listener
 
 
@@ -51,7 +51,7 @@ def test_an_abstract_address_works():
     name = f"pybroker-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind("\0" + name)
-        listener.settimeout(20)
+        listener.settimeout(60)
         notifier = Notifier({"NOTIFY_SOCKET": "@" + name})
         notifier.stopping()
         assert listener.recv(200) == b"STOPPING=1"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 def need_root(*programs: str) -> None:

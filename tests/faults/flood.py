@@ -10,7 +10,9 @@ from pamqp import commands
 
 from tests.interop.peer import NO_PROPERTIES, Peer, publish
 
-WAIT_S = 30.0
+WAIT_S = 60.0
+# How long a thread waits for its socket before it looks whether it is to end.
+TICK_S = 0.2
 BATCH = 64
 
 
@@ -21,10 +23,11 @@ class Flood(threading.Thread):
         self, address: tuple[str, int], queue: str, octets: int, properties: bytes = NO_PROPERTIES, **options: object
     ) -> None:
         super().__init__(name=f"flood of {queue}", daemon=True)
-        self.peer = Peer(address, timeout_s=0.2).open()
+        self.peer = Peer(address, timeout_s=WAIT_S).open()
         bodies = [(b"%06d " % number * octets)[:octets] for number in range(BATCH)]
         self.batch = b"".join(publish("", queue, body, properties, **options) for body in bodies)
         self.sent_octets = 0
+        self.peer.socket.settimeout(TICK_S)
         self.stopping = threading.Event()
 
     @property
@@ -65,9 +68,10 @@ class Reader(threading.Thread):
 
     def __init__(self, address: tuple[str, int], queue: str, octets: int, rate: int) -> None:
         super().__init__(name=f"reader of {queue}", daemon=True)
-        self.peer = Peer(address, timeout_s=0.2).open()
+        self.peer = Peer(address, timeout_s=WAIT_S).open()
         self.peer.call(commands.Basic.Qos(0, 500, False), commands.Basic.QosOk)
         self.peer.call(commands.Basic.Consume(queue=queue, consumer_tag="c"), commands.Basic.ConsumeOk)
+        self.peer.socket.settimeout(TICK_S)
         # basic.deliver: tag, delivery tag, redelivered, exchange "", key; header without properties; one body frame.
         self.each = 7 + 4 + 2 + 8 + 1 + 1 + 1 + len(queue) + 1 + 7 + 14 + 1 + 7 + octets + 1
         self.rate = rate

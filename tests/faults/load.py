@@ -19,7 +19,7 @@ from pamqp import commands
 from tests.checker import History, Key, body, read_body
 from tests.interop.peer import PERSISTENT, ClosedError, Peer, publish
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 TICK_S = 0.05
 METHOD, HEADER, BODY = 1, 2, 3
 BASIC_ACK, BASIC_NACK, BASIC_DELIVER = b"\0\x3c\0\x50", b"\0\x3c\0\x78", b"\0\x3c\0\x3c"

@@ -23,7 +23,7 @@ MESSAGES = 3_000
 ASIDE = re.compile(r"(^|/)(log/.*|\.lock|node_id|.*\.pid)$")
 # A batch is proved to be complete this long after it at most. A message confirmed later than that before a kill is in
 # doubt if its batch, the last one, is damaged too: then the log says where it ended.
-PROVEN_S = 0.4
+PROVEN_S = 1.0
 LATE = 9
 CUT = "the log ended in an incomplete, unconfirmed batch"
 REPORTED = re.compile(r"\[(warning|error|critical|alert|emergency)\] (?!<\S+> closing AMQP connection)")

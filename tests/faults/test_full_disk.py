@@ -13,7 +13,7 @@ QUEUES = ("full",)
 DISK_OCTETS = 64 << 20
 STALL_S = 0.5
 ALARM_S = 5.0  # it is half a second where nothing else is at work
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 def stalled(publisher):

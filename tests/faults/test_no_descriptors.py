@@ -7,7 +7,7 @@ from tests.checker import History
 from tests.faults.load import Publisher, declare, drain, wait_until
 
 QUEUES = ("few",)
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 def lowest_free(pid):

@@ -74,7 +74,8 @@ def stall(broker, seed, delay_s, seconds, tmp_path):
 def test_transient_traffic_flows_while_the_log_stalls(broker, seed, publish_line, tmp_path):
     verdict, figures = stall(broker, seed, 1.0, 2.0, tmp_path)
     publish_line(verdict, **figures)
-    assert figures["transient_n"] > 50
+    # As many as there are turns of the disk would be too few.
+    assert figures["transient_n"] > 5 * figures["stalls"]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from tests.faults.load import Publisher, declare, drain, wait_until
 QUEUES = ("s0", "s1")
 IO_ERROR = 74
 # A confirm on its way when the call failed is read this late at most.
-LATE_S = 0.25
+LATE_S = 5.0
 
 
 def error(broker, number, injection, seed, tmp_path):

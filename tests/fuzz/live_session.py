@@ -28,7 +28,7 @@ def run_session(address: tuple[str, int], number: int) -> str:
     """Run session `number` and return how it ended. Raises AssertionError or TimeoutError for a broken promise."""
     grammar = Grammar(number)
     pick = grammar.random
-    with Peer(address, timeout_s=20) as peer:
+    with Peer(address, timeout_s=60) as peer:
         if grammar.mild:
             state = "mild"
             octets = _live(peer, grammar)

@@ -67,7 +67,7 @@ class Worker:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(20)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.kill()
         assert "Unrecoverable" not in self.text
@@ -238,7 +238,7 @@ def test_a_consumer_of_kombu_requeues_rejects_and_raises_its_prefetch(broker, ur
         with kombu.Consumer(channel, [queue], callbacks=[take], prefetch_count=1) as consumer:
             for prefetch in range(1, 20):
                 consumer.qos(prefetch_count=prefetch)
-                connection.drain_events(timeout=5)
+                connection.drain_events(timeout=WAIT_S)
             with contextlib.suppress(socket.timeout):
                 while True:
                     connection.drain_events(timeout=0.3)

@@ -40,7 +40,7 @@ def listen(accepted):
 def test_a_free_port_is_named(listen, accepted, host):
     listener = listen(tcp_socket(host, 0))
     assert (listener.interface, listener.protocol, listener.path) == (host, "amqp", "")
-    with socket.create_connection((host, listener.port), timeout=5):
+    with socket.create_connection((host, listener.port), timeout=60):
         until(lambda: accepted)
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
 def test_a_paused_listener_leaves_newcomers_in_the_backlog(listen, accepted):
     listener = listen(tcp_socket("127.0.0.1", 0))
     listener.pause()
-    with socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=60):
         with pytest.raises(AssertionError, match="never"):
             _briefly(lambda: accepted)
         listener.start()
@@ -116,7 +116,7 @@ def test_without_file_descriptors_it_rests_and_says_so(listen, accepted, caplog,
 
     listener._sock = Exhausted()
     monkeypatch.setattr("pybroker.net.listener.REST_S", 0.05)
-    with caplog.at_level(logging.ERROR), socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+    with caplog.at_level(logging.ERROR), socket.create_connection(("127.0.0.1", listener.port), timeout=60):
         until(lambda: caplog.records)
         assert "cannot accept a connection: Too many open files" in caplog.text
         calls, listener._sock = listener._sock.calls, real
@@ -129,7 +129,7 @@ def test_who_pauses_a_listener_that_rests_finds_it_paused(listen, accepted, monk
     monkeypatch.setattr("pybroker.net.listener.REST_S", 0.01)
     listener._rest()
     listener.pause()
-    with socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=60):
         gevent.sleep(0.05)
         assert not accepted
         listener.start()
@@ -138,7 +138,7 @@ def test_who_pauses_a_listener_that_rests_finds_it_paused(listen, accepted, monk
 
 def test_sockets_are_ready_for_the_loop(listen, accepted):
     listener = listen(tcp_socket("127.0.0.1", 0))
-    with socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=60):
         until(lambda: accepted)
         (sock,) = accepted
         assert not sock.getblocking()
@@ -168,7 +168,7 @@ def test_whatever_accept_says_the_listener_goes_on(listen, accepted, caplog, mon
 
     listener._sock = Failing()
     monkeypatch.setattr("pybroker.net.listener.REST_S", 0.02)
-    with caplog.at_level(logging.ERROR), socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+    with caplog.at_level(logging.ERROR), socket.create_connection(("127.0.0.1", listener.port), timeout=60):
         until(lambda: accepted)
     assert error.strerror in caplog.text
 
@@ -186,9 +186,9 @@ def test_a_newcomer_that_cannot_be_taken_costs_nobody_else(accepted, fault):
     listener = Listener(tcp_socket("127.0.0.1", 0), get_hub().loop, accept)
     listener.start()
     try:
-        with socket.create_connection(("127.0.0.1", listener.port), timeout=5) as first:
+        with socket.create_connection(("127.0.0.1", listener.port), timeout=60) as first:
             until(lambda: taken)
-            with socket.create_connection(("127.0.0.1", listener.port), timeout=5):
+            with socket.create_connection(("127.0.0.1", listener.port), timeout=60):
                 until(lambda: accepted)
             assert first.recv(1) == b""
     finally:

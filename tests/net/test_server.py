@@ -62,7 +62,7 @@ def test_a_stop_tells_every_client_and_waits_for_their_answers(server, connect):
         assert close.reply_text == "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
         client.send(Connection.CloseOk(), channel=0)
         assert client.receive() is None
-    stopping.get(timeout=5)
+    stopping.get(timeout=60)
     assert (server.connections, server.broker.listeners) == ({}, [])
 
 

@@ -3,8 +3,11 @@
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
+
+from tests.client.conftest import WAIT_S
 
 PUBLISHING = """
 from pybroker.client import Address, Connection, Options
@@ -31,10 +34,18 @@ def ended(program: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=60)
 
 
+def wait_for(channel, queue: str, count: int) -> None:
+    """Wait until so many messages are ready: the broker may read a connection after its process has ended."""
+    deadline = time.monotonic() + WAIT_S
+    while channel.queue_declare(queue, passive=True).message_count != count:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def test_what_a_program_published_before_it_ended_is_there(broker, channel, queue):
     done = run(broker, queue, 30_000)
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
-    assert 30_000 == channel.queue_declare(queue, passive=True).message_count
+    wait_for(channel, queue, 30_000)
 
 
 def test_confirms_that_come_while_it_ends_disturb_nobody(broker, queue):
@@ -49,7 +60,7 @@ def test_deliveries_that_come_while_it_ends_are_dropped_with_a_word(broker, chan
     assert len(lines) <= 1
     assert all("accepts no more callbacks" in line for line in lines)
     # They were not acknowledged.
-    assert 3_000 == channel.queue_declare(queue, passive=True).message_count
+    wait_for(channel, queue, 3_000)
 
 
 def test_an_error_that_ends_it_is_all_that_is_told(broker, queue):

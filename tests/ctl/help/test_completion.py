@@ -164,7 +164,7 @@ def test_the_installed_files_are_what_the_program_says(ctl):
 def test_the_shells_understand_them(shell, name):
     if not shutil.which(shell):
         pytest.skip(f"{shell} is not installed")
-    subprocess.run([shell, "-n", FILES / name], check=True, timeout=30)
+    subprocess.run([shell, "-n", FILES / name], check=True, timeout=60)
 
 
 def test_bash_completes_by_it(daemon, folder):
@@ -182,6 +182,6 @@ def test_bash_completes_by_it(daemon, folder):
     environment = {"PATH": f"{folder}:{os.environ['PATH']}", "FILES": str(FILES), "PYTHONPATH": root}
     environment |= {"PYBROKER_SOCKET": str(daemon.path)}
     done = subprocess.run(
-        ["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, timeout=30, check=False
+        ["bash", "--norc", "-c", script], env=environment, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout, done.stderr) == ("one\ntwo\\ words\n", "")

@@ -48,4 +48,4 @@ def test_roff_sees_nothing_but_text():
 @pytest.mark.parametrize("name", ["pybrokerctl.1", "pybroker-control.7"])
 def test_groff_has_nothing_to_complain_about(name):
     command = ["groff", "-man", "-Tutf8", "-ww", "-z", str(PAGE.parent / name)]
-    assert subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stderr == ""
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr == ""

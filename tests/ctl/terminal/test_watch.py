@@ -84,7 +84,7 @@ def test_in_a_pipe_answers_follow_one_another_until_the_reader_goes(queues):
     assert process.stdout.read(len(whole)) == whole
     process.stdout.close()
     assert process.stderr.read() == ""
-    assert process.wait(20) == 141
+    assert process.wait(60) == 141
 
 
 def test_a_dumb_terminal_is_like_a_pipe(queues):

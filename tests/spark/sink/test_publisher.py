@@ -93,7 +93,7 @@ def test_a_broker_that_does_not_answer_is_waited_for_so_long(publisher, queue, m
 def test_a_blocked_broker_is_waited_for_longer_and_the_alarm_is_named(broker, publisher, queue):
     if not broker.is_ours:
         pytest.skip("no pybrokerctl for a broker that was given")
-    sink = publisher(confirm_timeout_s=0.1, blocked_max_s=1.0)
+    sink = publisher(confirm_timeout_s=60.0, blocked_max_s=1.0)
     broker.ctl("set_vm_memory_high_watermark", "0")
     try:
         with pytest.raises(PublisherBlocked, match=r"blocked publishers for .* s \(maxBlockedMs\), .*low on memory"):
