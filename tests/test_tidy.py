@@ -1,7 +1,9 @@
 """Taste in CI rather than in review: sizes, names, docstrings, mirrors, and lists that must agree with each other."""
 
 import ast
+import io
 import re
+import tokenize
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +13,8 @@ import pytest
 from pybroker.core.settings import Settings
 from tests.sources import PACKAGES, ROOT, Source, imported_modules, report, sources, sources_of_tests
 
-FILE_LINES_MAX = 400
+# Docstrings, comments and blank lines are free: a limit that counted them would be met by squeezing them out.
+FILE_LINES_MAX = 330
 FUNCTION_LINES_MAX = 60
 HOT_FUNCTION_LINES_MAX = 120
 HOT_FUNCTIONS_MAX = 5
@@ -40,12 +43,35 @@ def is_hot(source: Source, function: Function) -> bool:
     return any(HOT_MARK.search(line) for line in lines[max(0, first - 2) : function.body[0].lineno])
 
 
+NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def code_lines(text: str) -> int:
+    """Return how many lines of a module have code on them."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | Function) and ast.get_docstring(node) is not None:
+            docstring = node.body[0]
+            lines.difference_update(range(docstring.lineno, (docstring.end_lineno or docstring.lineno) + 1))
+    return len(lines)
+
+
+def test_code_lines_are_counted_without_what_explains_them():
+    text = '"""Two\nlines."""\n\nx = 1  # one\n# none\n\ndef f():\n    """Say."""\n    return """a\nb"""\n'
+    assert code_lines(text) == 4
+
+
 def test_no_file_is_too_long():
     findings = []
     for path in sorted([*ROOT.glob("pybroker*/**/*.py"), *ROOT.glob("tests/**/*.py")]):
-        lines = len(path.read_text().splitlines())
+        lines = code_lines(path.read_text())
         if lines > FILE_LINES_MAX:
-            findings.append(f"{path.relative_to(ROOT)} has {lines} lines, {FILE_LINES_MAX} is the most: two nouns?")
+            findings.append(
+                f"{path.relative_to(ROOT)} has {lines} lines of code, {FILE_LINES_MAX} is the most: two nouns?"
+            )
     report(findings)
 
 

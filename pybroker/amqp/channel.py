@@ -365,7 +365,10 @@ class AmqpChannel(ChannelState):
         return removal
 
     def leave(self) -> "tuple[dict[Queue, None], list[Batch]]":
-        """Do the same, but return the queues that lost a consumer, and what is to go back: the caller tells them."""
+        """Let go of everything; return the queues that lost a consumer, and the batches to be requeued.
+
+        The caller sees to both: a connection that ends does so for all of its channels together. Idempotent.
+        """
         self._end_assembly()
         if self.confirms is not None and not self.closing:
             self.send_confirms()
@@ -390,7 +393,9 @@ class AmqpChannel(ChannelState):
             self.transaction = None
         batches = list(self.unacked)
         self.unacked.clear()
-        self.timed_out, self.last_served, self.unacked_consumed = None, None, 0
+        self.timed_out = None
+        self.last_served = None
+        self.unacked_consumed = 0
         if self.routes_open:
             session.routes = {octets: route for octets, route in session.routes.items() if route.owner is not self}
             self.routes_open = 0

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pybroker.clock import Clock
     from pybroker.net.transport import Transport
 
+    Entry = tuple[int, int, Transport, bytes, int]
+
 # A thousand wrong passwords a second, two seconds each.
 SOCKETS_MAX: Final = 2_048
 # How often is looked whether one is due: few in a turn.
@@ -21,17 +23,21 @@ TICK_S: Final = 0.02
 # After the answer the peer has so long to read it: a socket closed with something unread in it takes the answer along.
 READING_MS: Final = 500
 
+# The steps of an entry.
+ANSWER: Final = 0
+FINISH: Final = 1
+CLOSE: Final = 2
+
 
 class DelayedClose:
-    """Owned by the server. Each entry: when (ms), its number, the transport, octets to send.
+    """Owned by the server. Each entry: when (ms), its number, the transport, octets to send, the step that is due.
 
-    With no octets the sending side is shut down, which some clients take for a reset if it comes right behind the
-    answer; with None the transport is closed.
+    The sending side is shut down some time after the answer: right behind it some clients take that for a reset.
     """
 
     def __init__(self, loop: Any, clock: "Clock") -> None:
         self._clock = clock
-        self._entries: list[tuple[int, int, Transport, bytes | None]] = []
+        self._entries: list[Entry] = []
         self._numbers = itertools.count()
         self._timer: Any = loop.timer(TICK_S, TICK_S)
 
@@ -41,8 +47,9 @@ class DelayedClose:
     def add(self, transport: "Transport", octets: bytes, at_ms: int) -> None:
         """Take a transport over, and send `octets` when it is time; without any it is only closed then."""
         if len(self._entries) >= delayed_close_max():
-            self._answer(heapq.heappop(self._entries), None)
-        heapq.heappush(self._entries, (at_ms, next(self._numbers), transport, octets or None))
+            self._advance(heapq.heappop(self._entries), None)
+        step = ANSWER if octets else CLOSE
+        heapq.heappush(self._entries, (at_ms, next(self._numbers), transport, octets, step))
         if not self._timer.active:
             self._timer.start(self._tick)
 
@@ -51,22 +58,23 @@ class DelayedClose:
         now_ms = self._clock.now_ms
         entries = self._entries
         while entries and entries[0][0] <= now_ms:
-            self._answer(heapq.heappop(entries), now_ms + READING_MS)
+            self._advance(heapq.heappop(entries), now_ms + READING_MS)
         if not entries:
             self._timer.stop()
 
-    def _answer(self, entry: "tuple[int, int, Transport, bytes | None]", next_ms: int | None) -> None:
-        """Do what is due, and the next step at `next_ms`; without a time do all of it now."""
-        _, _, transport, octets = entry
+    def _advance(self, entry: "Entry", next_ms: int | None) -> None:
+        """Take the step that is due, and the next one at `next_ms`; without a time take all of them now."""
+        _, _, transport, octets, step = entry
         try:
-            if octets:
-                transport.send([octets])  # it fits: nothing else was sent but a greeting
-            if octets is not None and (next_ms is None or not octets):
-                transport.finish()
-            if octets is not None and next_ms is not None:
-                following = b"" if octets else None
-                heapq.heappush(self._entries, (next_ms, next(self._numbers), transport, following))
-                return
+            while step != CLOSE:
+                if step == ANSWER:
+                    transport.send([octets])  # it fits: nothing else was sent but a greeting
+                else:
+                    transport.finish()
+                step += 1
+                if next_ms is not None:
+                    heapq.heappush(self._entries, (next_ms, next(self._numbers), transport, octets, step))
+                    return
         except OSError:
             pass  # it has gone
         transport.close()
@@ -74,8 +82,8 @@ class DelayedClose:
     def close(self) -> None:
         """Close all of them."""
         self._timer.stop()
-        for _, _, transport, _ in self._entries:
-            transport.close()
+        for entry in self._entries:
+            entry[2].close()
         self._entries.clear()
 
 
