@@ -13,6 +13,7 @@ from pybroker.core.auth.login import Logins
 from pybroker.core.auth.password import quick
 from pybroker.core.auth.quota import VHOST_LIMITS, VHOST_LIMITS_COMPONENT
 from pybroker.core.auth.users import Users
+from pybroker.core.channel.handover import Handovers
 from pybroker.core.channel.session_sweeper import SessionSweeper
 from pybroker.core.events import topology as topology_events
 from pybroker.core.exchange.event_exchange import Events
@@ -91,6 +92,7 @@ class Broker:
         self.alarms.change_observers.append(self._alarms_changed)
         self.notices: list[str] = []  # what an operator must know and the log said
         self.dead_letters = DeadLetterQueue(turn)
+        self.handovers = Handovers()
         self.purge_task = PurgeTask(turn)
         self.removals = Removals(self)
         self.leaving: set[str] = set()  # virtual hosts that are not gone yet with all they had
@@ -119,8 +121,7 @@ class Broker:
         self.epoch = clock.timestamp_ms // 1000
         self.started_ms = clock.now_ms
         self.message_sizes = MessageSizes()
-        self.published = self.confirmed = self.delivered = self.acked = 0
-        self.returned = self.unroutable = 0
+        self.published = self.confirmed = self.delivered = self.acked = self.returned = self.unroutable = 0
         self.losses: DropCounts | None = None  # somebody wants to know what became of messages that are in no queue
         self.timeouts_differ = False  # a queue has, or had, a consumer timeout of its own
         self.reply_consumers: dict[str, Any] = {}
@@ -265,12 +266,14 @@ class Broker:
         log = self.log if log is None else log
         log.completed = commit_position
         self.eviction.log_completed()
+        self.handovers.log_moved(log)
         self._log_moved([channel for channel, awaited in self.unconfirmed.items() if awaited is log])
 
     def log_failed(self, text: str, log: "Log | None" = None) -> None:
         """Learn that a log will complete nothing any more: confirms become refusals, replies errors."""
         log = self.log if log is None else log
         log.failed = text
+        self.handovers.log_moved(log)
         self._log_moved(list(self.unconfirmed))
 
     def _log_moved(self, channels: list[Any]) -> None:

@@ -1,17 +1,17 @@
 """DelayedPublisher: messages whose time has come are published on, through the bindings of that moment.
 
 They are new messages then: with a new seq, and with their `x-delay` negative. Copies and originals go into the log in
-one call, so in one batch: after a crash there is the one or the other. Messages that follow one another to the same
-queues become one run again.
+one call, so in one batch: after a crash there is the one or the other. The original of a copy in another log is settled
+when that one is on disk. Messages that follow one another to the same queues become one run again.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.content_view import body_sizes, property_octets, with_properties
-from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
 from pybroker.core.delayed.due import due_in, negated, waited
 from pybroker.core.routing.inbound_message import InboundMessage
-from pybroker.core.routing.publish import enqueue, headers_of
+from pybroker.core.routing.publish import by_log, enqueue, headers_of
 from pybroker.core.routing.router import route
 from pybroker.errors import AmqpError
 from pybroker.run import RUN_OCTETS_MAX, Run
@@ -54,7 +54,18 @@ class _Group(NamedTuple):
 class DelayedPublisher:
     """`add` each message in the order in which they are due, then `end`: all in one turn."""
 
-    __slots__ = ("_contents", "_generation", "_group", "_letter", "_octets", "_same", "_schedule", "_ways")
+    __slots__ = (
+        "_contents",
+        "_elsewhere",
+        "_generation",
+        "_group",
+        "_leaves",
+        "_letter",
+        "_octets",
+        "_same",
+        "_schedule",
+        "_ways",
+    )
 
     def __init__(self, schedule: "Schedule") -> None:
         self._schedule = schedule
@@ -63,11 +74,13 @@ class DelayedPublisher:
         self._generation = -1
         self._ways: dict[tuple[str, ...], tuple[Destination, ...]] = {}
         self._group: _Group | None = None
+        self._leaves = False  # the group has a queue of another log
+        self._elsewhere = Receipt()  # of the copies in other logs
         self._contents: list[bytes] = []
         self._octets = 0
 
-    def add(self, run: "Run | Kind", content: bytes) -> None:
-        """Publish a message on; the schedule has forgotten it."""
+    def add(self, run: "Run | Kind", content: bytes) -> bool:
+        """Publish a message on, which the cache has forgotten; return whether a copy goes to another log."""
         letter = self._letter_for(property_octets(content), run.attributes, run.arrived_ms)
         content = with_properties(content, letter.octets)
         queues = self._queues(run, content, letter)
@@ -75,8 +88,11 @@ class DelayedPublisher:
         if group != self._group or self._octets + len(content) > RUN_OCTETS_MAX:
             self.end()
             self._group = group
+            own = self._schedule.log
+            self._leaves = any(queue.log is not own for queue in queues)
         self._contents.append(content)
         self._octets += len(content)
+        return self._leaves
 
     def end(self) -> None:
         """Put what was gathered into its queues."""
@@ -93,20 +109,27 @@ class DelayedPublisher:
             return
         self._schedule.exchange.publish_out += len(contents) * len(group.queues)
         sizes = body_sizes(contents)
-        run = Run(
-            group.names,
-            group.attributes,
-            self._schedule.log.take(len(contents)),
-            contents,
-            sum(map(len, contents)),
-            sum(sizes),
-            sizes[0] if len(set(sizes)) == 1 else -1,
-            broker.clock.now_ms,
-            group.channel,
-            group.frame_octets_max,
-            group.origin,
-        )
-        enqueue(self._schedule.log, run, range(run.count), group.queues, NO_RECEIPT)
+        for log, queues in by_log(group.queues):
+            run = Run(
+                group.names,
+                group.attributes,
+                log.take(len(contents)),
+                contents,
+                sum(map(len, contents)),
+                sum(sizes),
+                sizes[0] if len(set(sizes)) == 1 else -1,
+                broker.clock.now_ms,
+                group.channel,
+                group.frame_octets_max,
+                group.origin,
+            )
+            receipt = NO_RECEIPT if log is self._schedule.log else self._elsewhere
+            enqueue(log, run, range(run.count), queues, receipt)
+
+    def pop_receipt(self) -> Receipt:
+        """Return the receipt of all copies that went to other logs, since the last call."""
+        receipt, self._elsewhere = self._elsewhere, Receipt()
+        return receipt
 
     def _letter_for(self, octets: bytes, attributes: "RunAttributes", arrived_ms: int) -> _Letter:
         if octets == self._same and self._letter is not None:

@@ -147,18 +147,23 @@ class Schedule(Destination):
             self._look_at(now_ms + HOLD_MS)
             return
         done = on_time = 0
+        copied: list[tuple[Waiting, Cached]] = []  # to another log
         with self.log.together():
             for each in due:
                 cached = cache.pop(each.seq, each.size)
                 if cached is None:
                     break
-                self._publisher.add(*cached)
-                self._settle(each, cached)
+                if self._publisher.add(*cached):
+                    copied.append((each, cached))
+                else:
+                    self._settle(each, cached)
                 done += 1
                 on_time += each.delayed_index is self.times
             self.times.drop(on_time)
             self.delays.drop(done - on_time)
             self._publisher.end()
+        if copied:
+            self._settle_later(copied)
         if done < len(due):
             more = cache.read_ahead(urgent=True) or more
         if more or done == TURN_MESSAGES:
@@ -170,6 +175,16 @@ class Schedule(Destination):
         """Tell the log that it need not keep a message any longer."""
         if self.durable and (cached is None or cached[0].attributes.persistent):
             self.log.settle_seqs(self.id, each.seq, each.seq)
+
+    def _settle_later(self, copied: "list[tuple[Waiting, Cached]]") -> None:
+        """Settle messages when their copies are on disk in the logs that they went to."""
+
+        def settle() -> None:
+            if not self.deleted:
+                for each, cached in copied:
+                    self._settle(each, cached)
+
+        self.vhost.broker.handovers.add(self._publisher.pop_receipt(), settle)
 
     def on_clock(self, each: Waiting) -> int:
         """Return when a message is due by the clock's now_ms, if nobody sets the one on the wall until then."""

@@ -16,7 +16,6 @@ from pybroker.wire.table import join_table, split_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pybroker.core.broker import Broker
     from pybroker.core.channel.receipt import Receipt
     from pybroker.core.queue.destination import Destination
     from pybroker.core.routing.exchange import Exchange
@@ -136,6 +135,15 @@ def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Destination]
         queue.enqueue(run, indexes, receipt)
 
 
+def by_log(queues: "Sequence[Destination]") -> "list[tuple[Log, Sequence[Destination]]]":
+    """Return destinations (not empty) with the log that they use: most often one for all."""
+    log = queues[0].log
+    if all(queue.log is log for queue in queues):
+        return [(log, queues)]
+    logs = dict.fromkeys(queue.log for queue in queues)
+    return [(log, [queue for queue in queues if queue.log is log]) for log in logs]
+
+
 class Publisher:
     """A publisher: the part of a channel that the core needs. `origin` is the session's id."""
 
@@ -248,10 +256,12 @@ def without_header(content: bytes, key: bytes) -> bytes:
     return with_properties(content, properties.replace_headers(octets, join_table(pairs)))
 
 
-def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes, attributes: RunAttributes) -> Run:
-    """Return a run of one message: `message` re-published with other properties. It takes a new seq."""
+def single_run(
+    log: "Log", names: Names, message: "Message", octets: bytes, attributes: RunAttributes, now_ms: int
+) -> Run:
+    """Return a run of one message: `message` re-published with other properties. It takes a new seq of `log`."""
     content = with_properties(message.content, octets)
-    seq = broker.log.take(1)
+    seq = log.take(1)
     run = message.run
     body = body_size(content)
     return Run(
@@ -262,7 +272,7 @@ def single_run(broker: "Broker", names: Names, message: "Message", octets: bytes
         len(content),
         body,
         body,
-        broker.clock.now_ms,
+        now_ms,
         run.channel,
         run.frame_octets_max,
         run.origin,

@@ -8,14 +8,15 @@ once a minute.
 
 from collections import deque
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.content_view import with_properties
 from pybroker.core.background_task import BackgroundTask
-from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
 from pybroker.core.queue.dead_letter.retry import Retry, obstacle
 from pybroker.core.routing.inbound_message import InboundMessage
-from pybroker.core.routing.publish import enqueue, names_of, single_run
+from pybroker.core.routing.publish import by_log, enqueue, names_of, single_run
 from pybroker.core.routing.router import route
 from pybroker.errors import AmqpError
 from pybroker.message import Message
@@ -176,11 +177,7 @@ class DeadLetterQueue(BackgroundTask):
                 return cost
             retry.gone(message)
         if letter is not None and letter.targets:
-            # Copy and original in one call, so in one batch of the log: after a crash there is the one or the other.
-            run = single_run(broker, letter.names, message, letter.octets, letter.attributes)
-            with queue.log.together():
-                enqueue(queue.log, run, range(1), letter.targets, NO_RECEIPT)
-                queue.forget(message.run, range(message.index, message.index + 1))
+            _forward(queue, message, letter)
         else:
             queue.forget(message.run, range(message.index, message.index + 1))
         return cost
@@ -203,6 +200,29 @@ def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
         return
     for entry in entries:
         queue.forget(entry.run, entry.indexes)
+
+
+def _forward(queue: "Queue", message: Message, letter: "Letter") -> None:
+    """Give each target its copy, and settle the original.
+
+    Copy and original in one call, so in one batch of the log: after a crash there is the one or the other. The original
+    of a copy in another log is settled when that one is on disk.
+    """
+    broker, own = queue.vhost.broker, queue.log
+    forget = partial(queue.forget, message.run, range(message.index, message.index + 1))
+    elsewhere: Receipt | None = None
+    with own.together():
+        for log, targets in by_log(letter.targets):
+            run = single_run(log, letter.names, message, letter.octets, letter.attributes, broker.clock.now_ms)
+            if log is own:
+                enqueue(log, run, range(1), targets, NO_RECEIPT)
+            else:
+                elsewhere = elsewhere or Receipt()
+                enqueue(log, run, range(1), targets, elsewhere)
+        if elsewhere is None:
+            forget()
+        else:
+            broker.handovers.add(elsewhere, forget)
 
 
 class Letter(NamedTuple):

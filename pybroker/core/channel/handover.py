@@ -1,0 +1,48 @@
+"""Handovers: originals whose copies went to other logs, kept in their own log until the copies are on disk there.
+
+After a crash in between there are both: a message may come twice, and is never lost. Does not know queues: what there
+is to settle is a call.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.core.channel.receipt import Receipt
+    from pybroker.store.log import Log
+
+
+class Handovers:
+    """Calls that settle originals, by a log that their copies wait for; in a line the oldest first."""
+
+    __slots__ = ("_waiting",)
+
+    def __init__(self) -> None:
+        self._waiting: dict[Log, deque[tuple[Receipt, Callable[[], None]]]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def add(self, receipt: "Receipt", settle: "Callable[[], None]") -> None:
+        """Settle an original when its copies are on disk; now, if they are, or are not to last."""
+        receipt.want()
+        self._place(receipt, settle)
+
+    def log_moved(self, log: "Log") -> None:
+        """Settle the originals that this log was the last to keep waiting; those of a log that failed stay."""
+        if log.failed:
+            self._waiting.pop(log, None)
+        line = self._waiting.get(log)
+        while line and line[0][0].awaited is not log:
+            self._place(*line.popleft())
+        if line is not None and not line:
+            del self._waiting[log]
+
+    def _place(self, receipt: "Receipt", settle: "Callable[[], None]") -> None:
+        log = receipt.awaited
+        if log is None:
+            settle()
+        elif not log.failed:
+            self._waiting.setdefault(log, deque()).append((receipt, settle))
