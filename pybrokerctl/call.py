@@ -46,7 +46,7 @@ def perform(call: Call) -> int:
         _note(call, f"{command.name} does not work on a virtual host, so -p has no effect")
     target = None
     try:
-        if command.beside in {"pipeline", "results"}:
+        if command.offline in {"pipeline", "results"}:
             from pybrokerctl import pipeline  # noqa: PLC0415 - it starts a process
 
             return pipeline.perform(call, args)
@@ -61,7 +61,7 @@ def perform(call: Call) -> int:
 
             where = (options.node, options.socket)
             target, timeout_s = wait_for_node.await_node(command.name, given, timeout_s, _progress(call), *where)
-        if command.beside:
+        if command.offline:
             from pybrokerctl import offline  # noqa: PLC0415 - it starts a process
 
             check = partial(_check_node, call)
@@ -137,7 +137,7 @@ def _answered(call: Call, args: Any, connection: Connection, given: Mapping[str,
 
 def _is_alone(call: Call) -> bool:
     """Tell whether the command works on files that no node uses."""
-    return call.command.beside == "alone" or (call.command.beside == "held" and bool(call.given.get("data_dir")))
+    return call.command.offline == "alone" or (call.command.offline == "held" and bool(call.given.get("data_dir")))
 
 
 def _check_node(call: Call, connection: Connection) -> None:

@@ -25,7 +25,7 @@ def perform(call: "Call", args: Any) -> int:
         sys.stderr.write(f"note: {note}\n")
     # These commands run here: they say what is to be done.
     asked: Any = call.command.run(cast("Node", None), args)
-    if call.command.beside == "results":
+    if call.command.offline == "results":
         return _report(call, args, asked)
     words = list(asked["words"])
     if call.options.dry_run:

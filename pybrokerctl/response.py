@@ -20,7 +20,7 @@ def texts(
     """
     command, options = call.command, call.options
     formatter = render.load(options.formatter)
-    columns, answer = connection.ask(command.name, given, progress=command.effect != "read" or bool(command.beside))
+    columns, answer = connection.ask(command.name, given, progress=command.effect != "read" or bool(command.offline))
     if command.streams:
         for batch in answer:
             yield "".join(_line(row[0], is_json=command.streams == "json") for row in batch)

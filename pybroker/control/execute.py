@@ -90,7 +90,7 @@ class Executor:
         if name not in commands.KNOWN:
             raise Refused(f"the daemon (version {VERSION}) does not know the command '{name}'", EX_USAGE)
         command = commands.load(name)
-        if command.beside:
+        if command.offline:
             raise Refused(f"{name} does not run in the node; use pybrokerctl", EX_USAGE)
         args = command.parse(given)
         node = Node(self.broker, self.controller, self._pause, lines=iter(lines), user=user)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from pybroker.control.spec import Work
 
 
-class Tool(Protocol):
+class OfflineTool(Protocol):
     """The process that pybrokerctl starts for a command, beside the data and without a node.
 
     Each yields its Progress in octets, and returns a document. `data_dir` None means the usual one; where a node holds

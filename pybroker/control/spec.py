@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Ty
 from pybroker.control.access import NOBODY, Access, ActingUser
 
 if TYPE_CHECKING:
-    from pybroker.control.roles import Controller, Tool
+    from pybroker.control.roles import Controller, OfflineTool
     from pybroker.core.broker import Broker
 
 # sysexits.h, as rabbitmqctl uses it (core/exit_codes.ex).
@@ -117,14 +117,14 @@ WAIT_S: Final = 0.01
 class Node(NamedTuple):
     """The node that a command runs on: broker, daemon, and a pause (in seconds) in which others go on.
 
-    For a command that is `beside` there is a `tool` in place of both. `lines` are the values that the caller of one
+    For a command that is `offline` there is a `tool` in place of both. `lines` are the values that the caller of one
     that `takes_lines` sends after the request, up to the last. `user` is the one who runs it.
     """
 
     broker: "Broker"
     daemon: "Controller"
     pause: Callable[[float], object]
-    tool: "Tool | None" = None
+    tool: "OfflineTool | None" = None
     lines: Iterator[Any] = iter(())
     user: ActingUser = NOBODY
 
@@ -162,7 +162,7 @@ class Command(NamedTuple):
     waits until the process is gone, with `awaits_daemon` until there is one and it no longer refuses with EX_TEMPFAIL.
 
     The document of a `composed` command holds `calls`: names and arguments of commands whose answers pybrokerctl shows
-    one after another. A command `beside` the node runs in a process of its own, on files: "held" by the node unless its
+    one after another. An `offline` command runs in a process of its own, on files: "held" by the node unless its
     `data_dir` is given, or "alone", without any node. A "pipeline" command returns the words of its program's command
     line, a "results" command the name of a report that the program has made. If it `takes_lines`, the caller sends
     lines after the arguments when it is asked to; the answer ends the conversation. If it `streams` text or JSON, it
@@ -185,7 +185,7 @@ class Command(NamedTuple):
     awaits_daemon: bool = False
     composed: bool = False
     takes_lines: bool = False
-    beside: Literal["", "held", "alone", "pipeline", "results"] = ""
+    offline: Literal["", "held", "alone", "pipeline", "results"] = ""
     streams: Literal["", "text", "json"] = ""
     check: Callable[[Any], object] | None = None
     warn: Callable[[Any], str] | None = None

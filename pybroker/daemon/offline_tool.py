@@ -49,7 +49,7 @@ TOLD_MAX: Final = 100
 Answer = Generator[Progress, None, dict[str, Any]]
 
 
-class Tool:
+class OfflineTool:
     """The interface for commands. `held` are the files that the node holds still, None without a node."""
 
     def __init__(self, held: Mapping[str, Any] | None) -> None:
@@ -233,9 +233,9 @@ def serve(peer: socket.socket, node: str) -> None:
 def _answer(line: bytes) -> Generator[bytes, None, None]:
     request = codec.decode_request(line)
     command = commands.load(request.command)
-    if command.beside not in {"held", "alone"}:
+    if command.offline not in {"held", "alone"}:
         raise Refused(f"{command.name} runs in a node only", EX_USAGE)
-    tool: Any = Tool(request.held)
+    tool: Any = OfflineTool(request.held)
     work: Any = command.run(Node(tool, tool, time.sleep, tool), command.parse(request.args))
     with contextlib.closing(work):
         told_s = time.monotonic()

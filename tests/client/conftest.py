@@ -36,7 +36,7 @@ def connect(broker):
     yield connect
     for connection in made:
         connection.close()
-        threads = connection._link.reader.thread, connection._link.writer.thread
+        threads = connection._transport.reader.thread, connection._transport.writer.thread
         assert [thread.name for thread in threads if thread.is_alive()] == []
 
 

@@ -131,5 +131,5 @@ def test_a_broker_that_does_not_read_is_not_buried_in_requests(scripted):
         CallTimeout, match=r"Queue\.Declare was not sent: the broker did not read from the connection for 0\.1 s"
     ):
         declare(1_000)
-    assert connection._link.outbox.octets < 2 << 20
+    assert connection._transport.outbox.octets < 2 << 20
     assert channel.is_open

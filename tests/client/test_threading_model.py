@@ -148,7 +148,7 @@ def test_g7_deliveries_that_nobody_takes_stay_with_the_broker(connect):
             done.set()
 
     channel.basic_consume(name, on_message, no_ack=True)
-    while not connection._pressure.paused:
+    while not connection._backpressure.paused:
         assert not done.wait(0.01)
     assert 100 <= len(channel._lane) < 100 + 2 * READ_OCTETS // 1_000
     go.set()

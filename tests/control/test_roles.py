@@ -1,6 +1,6 @@
 """The fakes of these tests, and the daemon, have all that commands may ask for."""
 
-from pybroker.control.roles import Controller, Tool
+from pybroker.control.roles import Controller, OfflineTool
 from pybroker.daemon import offline_tool
 from pybroker.daemon.daemon import Daemon
 from tests.control.conftest import FakeDaemon
@@ -17,4 +17,4 @@ def test_the_daemon_and_its_fake_have_all_of_it():
 
 
 def test_the_tool_has_all_of_it():
-    assert names(Tool) <= names(offline_tool.Tool)
+    assert names(OfflineTool) <= names(offline_tool.OfflineTool)

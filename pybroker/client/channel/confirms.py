@@ -18,7 +18,7 @@ from pybroker.client.errors import (
     PublishUnconfirmed,
 )
 from pybroker.client.message import ReturnedMessage
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 
 # Tags that an error names at most.
 _NAMED_MAX: Final = 100
@@ -94,6 +94,7 @@ class Confirms:
     """
 
     __slots__ = (
+        "_backpressure",
         "_call_back",
         "_early",
         "_failed",
@@ -102,7 +103,6 @@ class Confirms:
         "_mandatory",
         "_nacked",
         "_open",
-        "_pressure",
         "_reason",
         "_waiters",
         "lock",
@@ -110,9 +110,9 @@ class Confirms:
     )
 
     def __init__(
-        self, pressure: Pressure, call_back: Callable[[Outcome, Confirmation], None], flush: Callable[[], None]
+        self, backpressure: Backpressure, call_back: Callable[[Outcome, Confirmation], None], flush: Callable[[], None]
     ) -> None:
-        self._pressure = pressure
+        self._backpressure = backpressure
         self._call_back = call_back
         self._flush = flush
         self.lock = threading.Lock()
@@ -231,7 +231,7 @@ class Confirms:
             if self._is_over(waiter):
                 return
             self._waiters.append(waiter)
-        with self._pressure:
+        with self._backpressure:
             self._flush()
             in_time = waiter.woken.wait(timeout_s)
         with self.lock:

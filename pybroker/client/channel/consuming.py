@@ -128,7 +128,7 @@ class Consuming(ChannelCore):
             if delivery_tag and tag <= 0:
                 _log.debug("delivery %d is not settled: it is from before a recovery", delivery_tag)
                 return
-            outbox = self._link.outbox
+            outbox = self._transport.outbox
             if method is None:
                 outbox.put(encode_ack(self.number, tag, multiple))
             else:

@@ -28,7 +28,7 @@ from pybroker.client.errors import (
 from pybroker.client.message import Message, ReturnedMessage
 from pybroker.client.transport.outbox import OCTETS_MAX
 from pybroker.client.transport.reader import Receiver
-from pybroker.client.transport.transport import Link
+from pybroker.client.transport.transport import Transport
 from pybroker.wire.methods import decode_method, encode_method, make_method
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ OnClose = Callable[[Exception], object]
 
 
 class ChannelCore(Receiver):
-    """One channel of a connection; after a recovery it is the same object on another link."""
+    """One channel of a connection; after a recovery it is the same object on another transport."""
 
     __slots__ = (
         "_assembly",
@@ -59,7 +59,6 @@ class ChannelCore(Receiver):
         "_last_properties",
         "_last_queue",
         "_leaving",
-        "_link",
         "_lock",
         "_qos",
         "_recovering",
@@ -69,19 +68,20 @@ class ChannelCore(Receiver):
         "_tag_last",
         "_tag_offset",
         "_transactional",
+        "_transport",
         "connection",
         "number",
     )
 
-    def __init__(self, connection: "Connection", number: int, link: Link) -> None:
+    def __init__(self, connection: "Connection", number: int, transport: Transport) -> None:
         self.connection = connection
         self.number = number
-        self._lock = threading.Lock()  # link, refusal and tag offset change together
-        self._link = link
+        self._lock = threading.Lock()  # transport, refusal and tag offset change together
+        self._transport = transport
         self._refusal: ClientError | None = None
         self._recovering = False
         self._lane: Lane = connection._make_lane(self._failed)
-        self._rpc = Rpc(connection._pressure, connection._more_s, self._abandon)
+        self._rpc = Rpc(connection._backpressure, connection._more_s, self._abandon)
         self._confirms: Confirms | None = None
         self._transactional = False
         self._qos: dict[bool, tuple[int, int]] = {}
@@ -96,7 +96,7 @@ class ChannelCore(Receiver):
         # The application sees tags that go on counting: one from before a recovery is recognised.
         self._tag_offset = 0
         self._tag_last = 0
-        self._begin(link)
+        self._begin(transport)
 
     @property
     def is_open(self) -> bool:
@@ -120,24 +120,24 @@ class ChannelCore(Receiver):
         if not request.nowait:
             return self.call(reply, request)
         octets = encode_method(self.number, request)
-        if self._link.outbox.octets >= OCTETS_MAX:
+        if self._transport.outbox.octets >= OCTETS_MAX:
             self._check()
-            with self.connection._pressure:
-                if not self._link.outbox.wait_for_room(self._timeout_s):
+            with self.connection._backpressure:
+                if not self._transport.outbox.wait_for_room(self._timeout_s):
                     raise CallTimeout(
                         f"{request.name} was not sent: the broker did not read from the connection for "
                         f"{self._timeout_s} s"
                     )
         with self._lock:
             self._check()
-            outbox = self._link.outbox
+            outbox = self._transport.outbox
             outbox.put(octets)
         outbox.push()
         return None
 
-    def _begin(self, link: Link) -> None:
+    def _begin(self, transport: Transport) -> None:
         self._assembly = ContentAssembler(self.connection.options.body_octets_max)
-        self._encoder = Encoder(self.number, link.agreed.frame_octets_max)
+        self._encoder = Encoder(self.number, transport.agreed.frame_octets_max)
 
     @property
     def _timeout_s(self) -> float:
@@ -151,11 +151,11 @@ class ChannelCore(Receiver):
         octets = encode_method(self.number, method)
         with self._lock:
             self._check()
-            link = self._link
-        link.send(octets)
+            transport = self._transport
+        transport.send(octets)
 
     def _flush(self) -> None:
-        self._link.outbox.flush()
+        self._transport.outbox.flush()
 
     def _call_back(self, callback: Outcome, confirmation: Confirmation) -> None:
         self._lane.put(callback, confirmation)
@@ -210,7 +210,7 @@ class ChannelCore(Receiver):
         return bool(self._confirms)
 
     def _say(self, method: base.Frame) -> None:
-        self._link.send(encode_method(self.number, method))
+        self._transport.send(encode_method(self.number, method))
 
     def _take(self, method: Any, props: bytes, body: bytes) -> None:
         """Take a whole content."""
@@ -270,7 +270,7 @@ class ChannelCore(Receiver):
             self._lane.put(handler, error)
 
     def _interrupt(self, refusal: ClientError, error: Exception) -> None:
-        """Refuse calls until `_resume`, and wake all that wait: the link is gone and comes back."""
+        """Refuse calls until `_resume`, and wake all that wait: the transport is gone and comes back."""
         with self._lock:
             if not isinstance(self._refusal, ChannelClosed):
                 self._refusal = refusal
@@ -300,15 +300,15 @@ class ChannelCore(Receiver):
 
     # -- recovery
 
-    def _reopen(self, link: Link) -> None:
-        """Open the channel on another link, with its modes. Raises AmqpError, ClientError. Recovery's."""
+    def _reopen(self, transport: Transport) -> None:
+        """Open the channel on another transport, with its modes. Raises AmqpError, ClientError. Recovery's."""
         with self._lock:
             self._recovering = True
-            self._link = link
+            self._transport = transport
             self._tag_offset += self._tag_last
             self._tag_last = 0
             self._leaving.clear()
-            self._begin(link)
+            self._begin(transport)
         self._call_anyway(commands.Channel.OpenOk, make_method(commands.Channel.Open))
         for is_global, (count, octets) in self._qos.items():
             qos = make_method(commands.Basic.Qos, prefetch_size=octets, prefetch_count=count, global_=is_global)

@@ -108,7 +108,7 @@ class Publishing(ChannelCore):
         """
         self._call_or_send(commands.Confirm.SelectOk, make_method(commands.Confirm.Select, nowait=no_wait))
         if self._confirms is None:
-            self._confirms = Confirms(self.connection._pressure, self._call_back, self._flush)
+            self._confirms = Confirms(self.connection._backpressure, self._call_back, self._flush)
 
     def on_return(self, handler: OnReturn) -> None:
         """Let `handler(message)` be called for each message that comes back [basic.return], as a callback."""
@@ -153,7 +153,7 @@ class Publishing(ChannelCore):
             body = _octets(body)
         confirms = self._confirms
         if (
-            self._link.outbox.octets >= OCTETS_MAX
+            self._transport.outbox.octets >= OCTETS_MAX
             or self.connection.blocked_reason is not None
             or not self._flowing.is_set()
             or (confirms is not None and len(confirms) >= self.connection.options.unconfirmed_max)
@@ -163,7 +163,7 @@ class Publishing(ChannelCore):
         if confirms is None:
             with self._lock:
                 self._check()
-                outbox = self._link.outbox
+                outbox = self._transport.outbox
                 outbox.put(
                     self._encoder.encode(exchange, routing_key, props, body, mandatory=mandatory, immediate=immediate)
                 )
@@ -173,7 +173,7 @@ class Publishing(ChannelCore):
             self._check()
             octets = self._encoder.encode(exchange, routing_key, props, body, mandatory=mandatory, immediate=immediate)
             tag = confirms.take_tag(confirmation)
-            outbox = self._link.outbox
+            outbox = self._transport.outbox
             outbox.put(octets)
         outbox.push()
         return tag
@@ -195,11 +195,11 @@ class Publishing(ChannelCore):
         timeout_s = self.connection.options.blocked_timeout_s
         deadline = time.monotonic() + timeout_s
         self._check()
-        with self.connection._pressure:
+        with self.connection._backpressure:
             if not self._flowing.wait(timeout_s):
                 raise ConnectionBlocked(f"the broker stopped the channel (channel.flow) for {timeout_s} s")
             self.connection._wait_unblocked(deadline - time.monotonic())
-            if not self._link.outbox.wait_for_room(max(0.0, deadline - time.monotonic())):
+            if not self._transport.outbox.wait_for_room(max(0.0, deadline - time.monotonic())):
                 raise ConnectionBlocked(f"the broker did not read for {timeout_s} s")
             if self._confirms is not None:
                 try:

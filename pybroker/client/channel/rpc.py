@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pybroker.client.errors import CallTimeout, fresh
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 
 
 class Rpc:
@@ -18,10 +18,10 @@ class Rpc:
     `abandoned` is called when one is given up, so that nothing else is called on that channel.
     """
 
-    __slots__ = ("_abandoned", "_error", "_lock", "_more_s", "_pressure", "_replied", "_reply", "_turn", "_wanted")
+    __slots__ = ("_abandoned", "_backpressure", "_error", "_lock", "_more_s", "_replied", "_reply", "_turn", "_wanted")
 
-    def __init__(self, pressure: Pressure, more_s: Callable[[], float], abandoned: Callable[[], None]) -> None:
-        self._pressure = pressure
+    def __init__(self, backpressure: Backpressure, more_s: Callable[[], float], abandoned: Callable[[], None]) -> None:
+        self._backpressure = backpressure
         self._more_s = more_s
         self._abandoned = abandoned
         self._turn = threading.Lock()  # held by the call in flight
@@ -44,7 +44,7 @@ class Rpc:
                 self._reply = self._error = None
                 self._replied.clear()
                 self._wanted = wanted
-            with self._pressure:
+            with self._backpressure:
                 send()
                 self._wait(deadline)
             with self._lock:

@@ -8,37 +8,41 @@ from pamqp import commands
 
 from pybroker.client.channel.rpc import Rpc
 from pybroker.client.errors import UnexpectedFrame, error_of
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 from pybroker.client.transport.reader import Receiver
-from pybroker.client.transport.transport import Link
+from pybroker.client.transport.transport import Transport
 from pybroker.wire.frame import BODY, HEADER, unexpected_frame
 from pybroker.wire.methods import decode_method, encode_method, make_method
 
 
-class Control(Receiver):
-    """The receiver of one link's channel 0. `blocked` is called with the reason, with None when that is over; `more_s`
-    says how much longer a call may take, as for `Rpc`.
+class ChannelZero(Receiver):
+    """The receiver of one transport's channel 0. `blocked` is called with the reason, with None when that is over;
+    `more_s` says how much longer a call may take, as for `Rpc`.
     """
 
-    __slots__ = ("_blocked", "_link", "_rpc", "close_ok")
+    __slots__ = ("_blocked", "_rpc", "_transport", "close_ok")
 
     def __init__(
-        self, link: Link, blocked: Callable[[str | None], None], pressure: Pressure, more_s: Callable[[], float]
+        self,
+        transport: Transport,
+        blocked: Callable[[str | None], None],
+        backpressure: Backpressure,
+        more_s: Callable[[], float],
     ) -> None:
-        self._link = link
+        self._transport = transport
         self._blocked = blocked
         # A reply that comes too late is left aside below, so a call that is given up needs nothing.
-        self._rpc = Rpc(pressure, more_s, lambda: None)
+        self._rpc = Rpc(backpressure, more_s, lambda: None)
         self.close_ok = threading.Event()
 
     def update_secret(self, secret: str, reason: str, timeout_s: float) -> None:
         """Give the broker another secret. Raises CallTimeout, ConnectionLost, AmqpError (hard)."""
         update = make_method(commands.Connection.UpdateSecret, new_secret=secret, reason=reason)
         octets = encode_method(0, update)
-        self._rpc.call(lambda: self._link.send(octets), (commands.Connection.UpdateSecretOk,), timeout_s)
+        self._rpc.call(lambda: self._transport.send(octets), (commands.Connection.UpdateSecretOk,), timeout_s)
 
     def end(self, error: Exception) -> None:
-        """Wake waiting calls: the link has ended."""
+        """Wake waiting calls: the transport has ended."""
         self.close_ok.set()
         self._rpc.fail(error)
 
@@ -47,9 +51,9 @@ class Control(Receiver):
         method: Any = decode_method(payload)
         kind = type(method)
         if kind is commands.Connection.Close:
-            self._link.send(encode_method(0, make_method(commands.Connection.CloseOk)))
+            self._transport.send(encode_method(0, make_method(commands.Connection.CloseOk)))
             cause = method.class_id, method.method_id
-            self._link.end(error_of(method.reply_code, method.reply_text, cause, hard=True))
+            self._transport.end(error_of(method.reply_code, method.reply_text, cause, hard=True))
         elif kind is commands.Connection.CloseOk:
             self.close_ok.set()
         elif kind is commands.Connection.UpdateSecretOk:

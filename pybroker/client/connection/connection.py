@@ -22,7 +22,7 @@ from pamqp import commands
 from pybroker.client.channel.channel import Channel
 from pybroker.client.channel.core import ChannelCore, reason_of
 from pybroker.client.connection.at_exit import close_at_exit
-from pybroker.client.connection.channel_zero import Control
+from pybroker.client.connection.channel_zero import ChannelZero
 from pybroker.client.connection.dispatch import Lane
 from pybroker.client.connection.listeners import Listeners, OnError
 from pybroker.client.connection.recovery import Recovery
@@ -39,8 +39,8 @@ from pybroker.client.errors import (
     fresh,
 )
 from pybroker.client.options import Options
-from pybroker.client.transport.backpressure import Pressure
-from pybroker.client.transport.transport import Link, open_link
+from pybroker.client.transport.backpressure import Backpressure
+from pybroker.client.transport.transport import Transport, open_transport
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
 
@@ -75,7 +75,7 @@ class Connection(Listeners):
         workers = options.workers or max(1, len(os.sched_getaffinity(0)))
         name = options.connection_name or "pybroker"
         self._executor = executor or ThreadPoolExecutor(workers, thread_name_prefix=f"{name}-callback")
-        self._pressure = Pressure()
+        self._backpressure = Backpressure()
         self._topology = Topology()
         self._lock = threading.Lock()
         self._opened = threading.Event()  # open now, or closed for good
@@ -87,8 +87,8 @@ class Connection(Listeners):
         self._closed: ConnectionClosed | None = None
         self._receivers: dict[int, Receiver] = {}
         super().__init__(self._make_lane(partial(self._callback_failed, None)), on_error)
-        self._link = self._connect()
-        self._use(self._link)
+        self._transport = self._connect()
+        self._use(self._transport)
         self._opened.set()
         close_at_exit(self)
 
@@ -107,7 +107,7 @@ class Connection(Listeners):
     @property
     def server_properties(self) -> Table:
         """The broker's description of itself [connection.start]."""
-        return self._link.agreed.server_properties
+        return self._transport.agreed.server_properties
 
     def channel(self, number: int | None = None) -> Channel:
         """Open a channel; the lowest free number unless one is wished for.
@@ -115,7 +115,7 @@ class Connection(Listeners):
         Raises ChannelsExhausted, ConnectionClosed.
         """
         self._check()
-        return self._open_channel(self._link, number)
+        return self._open_channel(self._transport, number)
 
     def update_secret(self, secret: str, reason: str) -> None:
         """Give the broker another password or token before the old one expires [connection.update-secret].
@@ -129,7 +129,7 @@ class Connection(Listeners):
         """
         self.options = replace(self.options, password=secret)
         self._check()
-        self._control.update_secret(secret, reason, self.options.rpc_timeout_s)
+        self._channel_zero.update_secret(secret, reason, self.options.rpc_timeout_s)
 
     def wait_until_open(self, timeout_s: float | None = None) -> None:
         """Wait for a recovery to end. Raises ConnectionClosed if it is closed for good, CallTimeout."""
@@ -157,13 +157,13 @@ class Connection(Listeners):
         with self._lock:
             first = not self._closing.is_set()
             self._closing.set()
-            link = self._link
+            transport = self._transport
         give_up_s = time.monotonic() + self.options.close_timeout_s
         if first and self._closed is None:
             self._interrupt(refusal, refusal)
-            self._say_goodbye(link, reply_code, reply_text)
+            self._say_goodbye(transport, reply_code, reply_text)
             self._finish(refusal)
-        link.wait_ended()
+        transport.wait_ended()
         for lane in (*(channel._lane for channel in self._channels()), self._lane):
             lane.wait_idle(max(0.0, give_up_s - time.monotonic()))
         if self._own_executor:
@@ -179,7 +179,7 @@ class Connection(Listeners):
 
     def __repr__(self) -> str:
         state = "open" if self.is_open else "closed" if self.is_closed else "recovering"
-        return f"<Connection {self._link.address.host}:{self._link.address.port} {state}>"
+        return f"<Connection {self._transport.address.host}:{self._transport.address.port} {state}>"
 
     # -- channels
 
@@ -187,14 +187,14 @@ class Connection(Listeners):
         with self._lock:
             return [receiver for receiver in self._receivers.values() if isinstance(receiver, Channel)]
 
-    def _open_channel(self, link: Link, number: int | None = None) -> Channel:
-        most = link.agreed.channel_max
+    def _open_channel(self, transport: Transport, number: int | None = None) -> Channel:
+        most = transport.agreed.channel_max
         with self._lock:
             if number is None:
                 number = next((n for n in range(1, most + 1) if n not in self._receivers), 0)
             if not 0 < number <= most or number in self._receivers:
                 raise ChannelsExhausted(_no_number(number, most))
-            channel = Channel(self, number, link)
+            channel = Channel(self, number, transport)
             self._receivers[number] = channel
         try:
             channel.call(commands.Channel.OpenOk, make_method(commands.Channel.Open))
@@ -214,7 +214,7 @@ class Connection(Listeners):
 
     def _make_lane(self, failed: Callable[[BaseException, Any], None]) -> Lane:
         options = self.options
-        return Lane(self._executor, self._pressure, failed, options.callbacks_max, options.callback_octets_max)
+        return Lane(self._executor, self._backpressure, failed, options.callbacks_max, options.callback_octets_max)
 
     # -- blocked
 
@@ -230,7 +230,7 @@ class Connection(Listeners):
             self._tell("blocked", reason)
 
     def _tell_unblocked(self) -> None:
-        """Tell the end of what was told, once: a link that is lost while it is blocked never says so itself."""
+        """Tell the end of what was told, once: a transport that is lost while it is blocked never says so itself."""
         if self._told_blocked:
             self._told_blocked = False
             self._tell("unblocked")
@@ -247,30 +247,30 @@ class Connection(Listeners):
         in_time = self._unblocked.wait(self.options.blocked_timeout_s)
         return self.options.rpc_timeout_s if in_time and not self._closing.is_set() else 0.0
 
-    # -- the link
+    # -- the transport
 
-    def _connect(self) -> Link:
-        return open_link(self.options, self._context, lambda: not self._closing.is_set())
+    def _connect(self) -> Transport:
+        return open_transport(self.options, self._context, lambda: not self._closing.is_set())
 
-    def _use(self, link: Link) -> list[Channel]:
-        """Make `link` the connection's and start it; return the channels that were open on the one before."""
+    def _use(self, transport: Transport) -> list[Channel]:
+        """Make `transport` the connection's and start it; return the channels that were open on the one before."""
         with self._lock:
-            self._control = Control(link, self._set_blocked, self._pressure, self._more_s)
+            self._channel_zero = ChannelZero(transport, self._set_blocked, self._backpressure, self._more_s)
             channels = [receiver for receiver in self._receivers.values() if isinstance(receiver, Channel)]
             for channel in channels:
                 if channel._is_closed():  # it waited for a close-ok that does not come any more
                     self._receivers.pop(channel.number)
-            self._receivers[0] = self._control
-            self._link = link
-        link.start(self._receivers, self._pressure, self._ended, self.options.connection_name or "pybroker")
+            self._receivers[0] = self._channel_zero
+            self._transport = transport
+        transport.start(self._receivers, self._backpressure, self._ended, self.options.connection_name or "pybroker")
         return [channel for channel in channels if not channel._is_closed()]
 
-    def _ended(self, link: Link, reason: Exception) -> None:
-        """Take the end of a link. The reader's."""
+    def _ended(self, transport: Transport, reason: Exception) -> None:
+        """Take the end of a transport. The reader's."""
         with self._lock:
-            if link is not self._link:
+            if transport is not self._transport:
                 return
-            self._control.end(reason)
+            self._channel_zero.end(reason)
             recovers = self._recovers(reason)
             was_open = self._opened.is_set()
             if recovers:
@@ -302,22 +302,22 @@ class Connection(Listeners):
         self._unblocked.set()
 
     def _interrupt_again(self, reason: Exception | None) -> None:
-        """Refuse calls that were accepted just when the link was lost in a recovery."""
+        """Refuse calls that were accepted just when the transport was lost in a recovery."""
         lost = ConnectionLost("the connection was lost again during recovery", reason)
         self._interrupt(lost, lost)
 
-    def _resume(self, link: Link) -> bool:
-        """Accept calls again on a recovered link; tell whether it is still there."""
+    def _resume(self, transport: Transport) -> bool:
+        """Accept calls again on a recovered transport; tell whether it is still there."""
         for channel in self._channels():
             channel._recovered()
         with self._lock:
-            lost = link.is_ended or self._closing.is_set()
+            lost = transport.is_ended or self._closing.is_set()
             if not lost:
                 self._opened.set()
         if lost:
             self._interrupt_again(None)
             return False
-        _log.info("the connection is recovered: %s:%d", link.address.host, link.address.port)
+        _log.info("the connection is recovered: %s:%d", transport.address.host, transport.address.port)
         self._tell("recovered")
         if self.blocked_reason is None:
             self._tell_unblocked()
@@ -340,14 +340,14 @@ class Connection(Listeners):
         self._opened.set()
         self._finished.set()
 
-    def _say_goodbye(self, link: Link, reply_code: int, reply_text: str) -> None:
-        if link.is_ended:
+    def _say_goodbye(self, transport: Transport, reply_code: int, reply_text: str) -> None:
+        if transport.is_ended:
             return
         close = make_method(commands.Connection.Close, reply_code=reply_code, reply_text=reply_text)
-        with contextlib.suppress(ClientError), self._pressure:  # it may end by itself meanwhile
-            link.send(encode_method(0, close))
-            self._control.close_ok.wait(self.options.close_timeout_s)
-        link.end(ConnectionClosed(reply_text))
+        with contextlib.suppress(ClientError), self._backpressure:  # it may end by itself meanwhile
+            transport.send(encode_method(0, close))
+            self._channel_zero.close_ok.wait(self.options.close_timeout_s)
+        transport.end(ConnectionClosed(reply_text))
 
     def _check(self) -> None:
         if self._closed is not None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, Final
 
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 
 # Items of one lane before the others have their turn (RabbitMQ's Java client takes as many).
 SHARE: Final = 256
@@ -26,6 +26,7 @@ class Lane:
     """Callbacks that never overlap. `failed` gets what they raise, and the argument they raised it for."""
 
     __slots__ = (
+        "_backpressure",
         "_executor",
         "_failed",
         "_full",
@@ -35,7 +36,6 @@ class Lane:
         "_lock",
         "_octets",
         "_octets_max",
-        "_pressure",
         "_refused",
         "_runner",
         "_scheduled",
@@ -44,13 +44,13 @@ class Lane:
     def __init__(
         self,
         executor: Executor,
-        pressure: Pressure,
+        backpressure: Backpressure,
         failed: Callable[[BaseException, Any], None],
         items_max: int,
         octets_max: int,
     ) -> None:
         self._executor = executor
-        self._pressure = pressure
+        self._backpressure = backpressure
         self._failed = failed
         self._items_max = items_max
         self._octets_max = octets_max
@@ -141,7 +141,7 @@ class Lane:
         count = len(self._items)
         if not self._full and (count >= self._items_max or self._octets >= self._octets_max):
             self._full = True
-            self._pressure.fill()
+            self._backpressure.fill()
         elif self._full and count <= self._items_max // 2 and self._octets <= self._octets_max // 2:
             self._full = False
-            self._pressure.ease()
+            self._backpressure.ease()

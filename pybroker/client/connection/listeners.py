@@ -37,7 +37,7 @@ class Listeners:
         self._handle("unblocked", handler)
 
     def on_lost(self, handler: Callable[[Exception], object]) -> None:
-        """Let `handler(error)` be called when the link is lost and recovery begins."""
+        """Let `handler(error)` be called when the transport is lost and recovery begins."""
         self._handle("lost", handler)
 
     def on_recovered(self, handler: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Automatic recovery (S4, RabbitMQ's Java client): a lost link is replaced, and all that was on it restored.
+"""Automatic recovery (S4, RabbitMQ's Java client): a lost transport is replaced, and all that was on it restored.
 
 First channels with qos, confirm and tx mode; then exchanges, queues, bindings; then consumers. Recovery is a thread
 that lives until that is done. Unconfirmed messages are not sent again: only the application knows whether they may be.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pamqp import base, commands
 
 from pybroker.client.errors import AmqpError, AuthenticationFailed, CallTimeout, ClientError, ConnectionClosed
-from pybroker.client.transport.transport import Link
+from pybroker.client.transport.transport import Transport
 from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Recovery:
         reason = self._lost
         while not connection._closing.wait(delay_s) and not connection.is_closed:
             try:
-                link = connection._connect()
+                transport = connection._connect()
             except AuthenticationFailed as error:
                 connection._give_up(error)
                 return
@@ -48,44 +48,44 @@ class Recovery:
                 _log.warning("no connection yet, next attempt in %s s: %s", delay_s, error)
                 continue
             try:
-                self._restore(link)
+                self._restore(transport)
             except (AmqpError, ClientError, OSError) as error:
                 reason = error
                 _log.warning("recovery failed, next attempt in %s s: %s", delay_s, error)
-                link.end(error)
-                link.wait_ended()
+                transport.end(error)
+                transport.wait_ended()
                 connection._interrupt_again(error)
                 continue
             except Exception as error:  # noqa: BLE001 - a thread that dies in silence leaves everybody waiting
                 _log.exception("internal error in recovery")
-                link.end(error)
+                transport.end(error)
                 connection._give_up(error)
                 return
-            if connection._resume(link):
+            if connection._resume(transport):
                 return
-            link.end(ConnectionClosed("lost, or closed by the application, during recovery"))
+            transport.end(ConnectionClosed("lost, or closed by the application, during recovery"))
         connection._give_up(reason)
 
-    def _restore(self, link: Link) -> None:
-        """Do again on `link` what was done before. Raises AmqpError, ClientError, OSError if the link is lost."""
+    def _restore(self, transport: Transport) -> None:
+        """Do again on `transport` what was done before. Raises AmqpError, ClientError, OSError if it is lost."""
         connection = self._connection
-        channels = connection._use(link)
+        channels = connection._use(transport)
         for channel in channels:
-            if channel.number > link.agreed.channel_max:
-                connection._drop_channel(channel, f"the broker now allows only {link.agreed.channel_max} channels")
+            if channel.number > transport.agreed.channel_max:
+                connection._drop_channel(channel, f"the broker now allows only {transport.agreed.channel_max} channels")
             else:
-                self._try(link, f"channel {channel.number}", partial(channel._reopen, link))
+                self._try(transport, f"channel {channel.number}", partial(channel._reopen, transport))
         if connection.options.topology_recovery:
-            self._declare(link)
+            self._declare(transport)
             for channel in channels:
                 channel._resume()
                 for consumer in tuple(channel._consumers.values()):
                     what = f"consumer {consumer.tag} of queue {consumer.queue}"
-                    self._try(link, what, partial(channel._consume_again, consumer))
+                    self._try(transport, what, partial(channel._consume_again, consumer))
 
-    def _declare(self, link: Link) -> None:
+    def _declare(self, transport: Transport) -> None:
         """Make exchanges, queues and bindings again, on a channel of our own that is opened anew when one fails."""
-        scribe = _Scribe(self, link)
+        scribe = _Scribe(self, transport)
         try:
             self._declare_with(scribe)
         finally:
@@ -131,12 +131,12 @@ class Recovery:
             what = f"binding of {binding.destination} to {binding.source} by {binding.routing_key!r}"
             scribe.call(what, reply, make_method(kind, **values))
 
-    def _try(self, link: Link, what: str, act: Callable[[], object]) -> bool:
-        """Do one step; report a refusal of the broker and leave the step out. Raises if the link is lost or silent."""
+    def _try(self, transport: Transport, what: str, act: Callable[[], object]) -> bool:
+        """Do one step; report a refusal of the broker and leave it out. Raises if the transport is lost or silent."""
         try:
             act()
         except (AmqpError, ClientError) as error:
-            if link.is_ended or isinstance(error, CallTimeout):
+            if transport.is_ended or isinstance(error, CallTimeout):
                 raise
             self._connection._recovery_failed(what, error)
             return False
@@ -146,18 +146,18 @@ class Recovery:
 class _Scribe:
     """A channel for declarations; a refused one closes it, so the next one needs another."""
 
-    def __init__(self, recovery: Recovery, link: Link) -> None:
+    def __init__(self, recovery: Recovery, transport: Transport) -> None:
         self._recovery = recovery
-        self._link = link
+        self._transport = transport
         self._channel: Channel | None = None
 
     def call(self, what: str, reply: type[base.Frame], request: base.Frame) -> Any:
-        """Return the reply, None if the broker refused. Raises if the link is lost."""
+        """Return the reply, None if the broker refused. Raises if the transport is lost."""
         replies: list[base.Frame] = []
         if self._channel is None or not self._channel.is_open:
-            self._channel = self._recovery._connection._open_channel(self._link)
+            self._channel = self._recovery._connection._open_channel(self._transport)
         channel = self._channel
-        self._recovery._try(self._link, what, lambda: replies.append(channel.call(reply, request)))
+        self._recovery._try(self._transport, what, lambda: replies.append(channel.call(reply, request)))
         return replies[0] if replies else None
 
     def close(self) -> None:

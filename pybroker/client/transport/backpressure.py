@@ -16,7 +16,7 @@ from typing import Final, Self
 TRICKLE_S: Final = 1.0
 
 
-class Pressure:
+class Backpressure:
     """One connection's full lanes and waiting calls. As a context manager it is a call that waits for an answer."""
 
     __slots__ = ("_changed", "_full", "_lock", "_waiting", "paused")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from pybroker.client.errors import AmqpError, ChannelError, ConnectionLost
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 from pybroker.client.transport.stream import Stream
 from pybroker.client.transport.writer import Writer
 from pybroker.wire.frame import BODY, HEADER, HEARTBEAT, METHOD, split_frame
@@ -43,9 +43,9 @@ class Reader:
     """One connection's reader. `ended` is called by its thread, at its end, with the reason."""
 
     __slots__ = (
+        "_backpressure",
         "_ended",
         "_frame_octets_max",
-        "_pressure",
         "_receivers",
         "_rest",
         "_stopped",
@@ -59,7 +59,7 @@ class Reader:
         stream: Stream,
         writer: Writer,
         receivers: Mapping[int, Receiver],
-        pressure: Pressure,
+        backpressure: Backpressure,
         ended: Callable[[Exception], None],
         *,
         frame_octets_max: int,
@@ -69,7 +69,7 @@ class Reader:
         self._stream = stream
         self._writer = writer
         self._receivers = receivers
-        self._pressure = pressure
+        self._backpressure = backpressure
         self._ended = ended
         self._frame_octets_max = frame_octets_max
         self._rest = rest
@@ -79,7 +79,7 @@ class Reader:
     def stop(self) -> None:
         """Let the thread end at what it reads next, or now if it is held."""
         self._stopped = True
-        with self._pressure:
+        with self._backpressure:
             pass
 
     def _run(self) -> None:
@@ -99,7 +99,7 @@ class Reader:
         data = self._rest
         while not self._stopped:
             taken = self.receive(data) if data else 0
-            self._pressure.hold(self._goes_on, self._awaits)
+            self._backpressure.hold(self._goes_on, self._awaits)
             octets = self._stream.receive()
             if not octets:
                 break

@@ -13,7 +13,7 @@ from pamqp import commands
 
 from pybroker.client.errors import AmqpError, AuthenticationFailed, ClientError, ConnectionClosed, ConnectionLost
 from pybroker.client.options import Address, Options, Tls
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 from pybroker.client.transport.connect_errors import connect_failed
 from pybroker.client.transport.handshake import Agreed, shake_hands
 from pybroker.client.transport.outbox import Outbox
@@ -29,7 +29,7 @@ _log = logging.getLogger("pybroker.client")
 _JOIN_S: Final = 5.0
 
 
-class Link:
+class Transport:
     """An open connection to one address; nothing is read or written before `start`."""
 
     __slots__ = ("_ended", "_reason", "_stream", "address", "agreed", "is_ended", "outbox", "reader", "writer")
@@ -44,25 +44,25 @@ class Link:
             self._stream.close()
             raise
         self.outbox = Outbox(self._stream)
-        self._ended: Callable[[Link, Exception], None] | None = None
+        self._ended: Callable[[Transport, Exception], None] | None = None
         self._reason: Exception | None = None
         self.is_ended = False
 
     def start(
         self,
         receivers: Mapping[int, Receiver],
-        pressure: Pressure,
-        ended: Callable[["Link", Exception], None],
+        backpressure: Backpressure,
+        ended: Callable[["Transport", Exception], None],
         name: str,
     ) -> None:
         """Begin to read and write; `ended` is called once, by the reader's thread, with the reason of the end."""
         self._ended = ended
-        self.writer = Writer(self.outbox, self.agreed.heartbeat_s, pressure, self.lose, name)
+        self.writer = Writer(self.outbox, self.agreed.heartbeat_s, backpressure, self.lose, name)
         self.reader = Reader(
             self._stream,
             self.writer,
             receivers,
-            pressure,
+            backpressure,
             self._end,
             frame_octets_max=self.agreed.frame_octets_max,
             rest=self.agreed.rest,
@@ -112,8 +112,8 @@ class Link:
         self.send(encode_method(0, close))
 
 
-def open_link(options: Options, context: ssl.SSLContext | None, goes_on: Callable[[], bool]) -> Link:
-    """Return a link to the first address that answers, as long as the application `goes_on`.
+def open_transport(options: Options, context: ssl.SSLContext | None, goes_on: Callable[[], bool]) -> Transport:
+    """Return a transport to the first address that answers, as long as the application `goes_on`.
 
     Raises ConnectFailed, which lists all addresses; AmqpError, the error of the last one; AuthenticationFailed at once:
     the others would refuse it too; ConnectionClosed.
@@ -123,7 +123,7 @@ def open_link(options: Options, context: ssl.SSLContext | None, goes_on: Callabl
         if not goes_on():
             raise ConnectionClosed("closed by the application")
         try:
-            return Link(address, options, context)
+            return Transport(address, options, context)
         except AuthenticationFailed:
             raise
         except (AmqpError, ClientError, OSError) as error:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 from pybroker.client.transport.outbox import GATHER_S, Outbox
 from pybroker.wire.frame import HEARTBEAT_FRAME
 
@@ -22,14 +22,14 @@ _DRAIN_S: Final = 0.5
 class Writer:
     """One connection's writer; `heard_s` is set by the reader at whatever comes in."""
 
-    __slots__ = ("_ended", "_heartbeat_s", "_lose", "_outbox", "_pressure", "heard_s", "thread")
+    __slots__ = ("_backpressure", "_ended", "_heartbeat_s", "_lose", "_outbox", "heard_s", "thread")
 
     def __init__(
-        self, outbox: Outbox, heartbeat_s: int, pressure: Pressure, lose: Callable[[str], None], name: str
+        self, outbox: Outbox, heartbeat_s: int, backpressure: Backpressure, lose: Callable[[str], None], name: str
     ) -> None:
         self._outbox = outbox
         self._heartbeat_s = heartbeat_s
-        self._pressure = pressure
+        self._backpressure = backpressure
         self._lose = lose
         self._ended = False
         self.heard_s = time.monotonic()
@@ -57,7 +57,7 @@ class Writer:
                 self._beat(time.monotonic())
 
     def _beat(self, now_s: float) -> None:
-        if self._pressure.paused:
+        if self._backpressure.paused:
             self.heard_s = now_s
         if now_s - self.heard_s > 2 * self._heartbeat_s:
             self._ended = True

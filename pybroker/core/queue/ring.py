@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 CANCELLED_MAX: Final = 64
 
 
-class Line:
-    """Consumers in line by priority. Invariant: no line is kept whose consumers have all unsubscribed."""
+class PriorityRings:
+    """Consumers in line by priority. Invariant: no ring is kept whose consumers have all unsubscribed."""
 
     __slots__ = ("cancelled", "priorities", "rings")
 
@@ -61,7 +61,7 @@ class Line:
         return None
 
     def drop(self, priority: int) -> None:
-        """Forget the empty line of a priority."""
+        """Forget the empty ring of a priority."""
         del self.rings[priority]
         del self.priorities[bisect_left(self.priorities, priority)]
 
@@ -78,12 +78,12 @@ class Line:
 class Consumers:
     """All consumers in order of subscription; `single_active` lets only the first (by priority, then age) be served."""
 
-    __slots__ = ("_active", "_all", "_heirs", "_line", "exclusive", "single_active")
+    __slots__ = ("_active", "_all", "_heirs", "_waiting", "exclusive", "single_active")
 
     def __init__(self, *, single_active: bool) -> None:
         self._all: dict[Consumer, None] = {}
-        self._line = Line()
-        self._heirs = Line()  # of the single active consumer
+        self._waiting = PriorityRings()
+        self._heirs = PriorityRings()  # of the single active consumer
         self._active: Consumer | None = None
         self.single_active = single_active
         self.exclusive: Consumer | None = None
@@ -125,7 +125,7 @@ class Consumers:
         consumer.cancelled = True
         if self.exclusive is consumer:
             self.exclusive = None
-        (self._line if consumer.active else self._heirs).leave(consumer, len(self._all))
+        (self._waiting if consumer.active else self._heirs).leave(consumer, len(self._all))
         consumer.waiting = True
         consumer.active = False
         if self._active is consumer:
@@ -136,20 +136,20 @@ class Consumers:
 
     def forget(self) -> None:
         """Drop consumers that unsubscribed while they waited in line: the queue is deleted, and they point at it."""
-        self._line, self._heirs = Line(), Line()
+        self._waiting, self._heirs = PriorityRings(), PriorityRings()
 
     def resume(self, consumer: "Consumer") -> None:
         """Put a consumer that got credit at the end of its ring."""
         if consumer.active and consumer.waiting:
             consumer.waiting = False
-            self._line.append(consumer)
+            self._waiting.append(consumer)
 
     def next(self) -> "Consumer | None":
         """Return the able consumer whose turn it is; unable ones before it leave their ring."""
-        line = self._line
-        priorities = line.priorities
+        waiting = self._waiting
+        priorities = waiting.priorities
         while priorities:
-            ring = line.rings[priorities[-1]]
+            ring = waiting.rings[priorities[-1]]
             while ring:
                 consumer = ring[0]
                 if consumer.credit() > 0 and not consumer.cancelled:
@@ -158,21 +158,21 @@ class Consumers:
                 ring.popleft()
             if len(priorities) == 1:
                 return None  # most queues have one: it is not made anew with each message
-            line.drop(priorities[-1])
+            waiting.drop(priorities[-1])
         return None
 
     def beside(self, consumer: "Consumer") -> int:
         """Return how many stand in the ring of the consumer that `next` returned, itself among them, at most."""
-        return len(self._line.rings[consumer.priority])
+        return len(self._waiting.rings[consumer.priority])
 
     def rotate(self, consumer: "Consumer") -> None:
         """Put the consumer that `next` returned at the end: it is being served."""
-        self._line.rings[consumer.priority].rotate(-1)
+        self._waiting.rings[consumer.priority].rotate(-1)
 
     def able(self) -> "deque[Consumer]":
         """Return the ring of the consumer that `next` returned; the unable ones have left it."""
-        line = self._line
-        ring = line.rings[line.priorities[-1]]
+        waiting = self._waiting
+        ring = waiting.rings[waiting.priorities[-1]]
         for _ in range(len(ring)):
             consumer = ring[0]
             if consumer.credit() > 0 and not consumer.cancelled:

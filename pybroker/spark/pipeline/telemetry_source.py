@@ -98,16 +98,16 @@ class JournalSource(DataSource):
     def reader(self, schema: StructType) -> "JournalReader":
         """Return what reads the files."""
         given = self.options
-        lines = Lines(to_arrow_schema(schema, timezone="UTC"), json.loads(given["key"]), int(given["line"]))
-        return JournalReader(json.loads(given["paths"]), lines)
+        parser = LineParser(to_arrow_schema(schema, timezone="UTC"), json.loads(given["key"]), int(given["line"]))
+        return JournalReader(json.loads(given["paths"]), parser)
 
 
 class JournalReader(DataSourceReader):
     """A task for each split."""
 
-    def __init__(self, paths: list[str], lines: "Lines") -> None:
+    def __init__(self, paths: list[str], parser: "LineParser") -> None:
         self._paths = paths
-        self._lines = lines
+        self._parser = parser
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return the splits, by the sizes that files have now."""
@@ -120,16 +120,16 @@ class JournalReader(DataSourceReader):
         for path, start, end in partition.value or ():
             name = Path(path).name
             for block in blocks(Path(path), start, end):
-                for lines in self._lines.parse(block, date.fromisoformat(name[:8])):
+                for lines in self._parser.parse(block, date.fromisoformat(name[:8])):
                     if isinstance(lines, pa.Table):
                         yield from lines.combine_chunks().to_batches()
                     else:
                         octets_left -= sum(map(len, lines))
-                        yield self._lines.bad(lines if octets_left >= 0 else [None] * len(lines), name)
+                        yield self._parser.bad(lines if octets_left >= 0 else [None] * len(lines), name)
 
 
-class Lines:
-    """Lines of a table as Arrow's columns; `schema` is that of the table, its date, text and file."""
+class LineParser:
+    """Reads lines of a table as Arrow's columns; `schema` is that of the table, its date, text and file."""
 
     def __init__(self, schema: pa.Schema, key: Sequence[str], version: int) -> None:
         self._schema = schema

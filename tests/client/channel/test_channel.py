@@ -68,7 +68,7 @@ def test_closes_that_cross_are_both_answered(scripted):
     peer.expect(commands.Channel.CloseOk)
     peer.say(commands.Channel.CloseOk)
     assert closing.result(WAIT_S) is None
-    connection._link.lose("end of the test")
+    connection._transport.lose("end of the test")
 
 
 def test_a_number_without_a_close_ok_is_not_used_again(scripted):

@@ -13,7 +13,7 @@ from pybroker.client.errors import (
     PublishUnconfirmed,
 )
 from pybroker.client.message import ReturnedMessage
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 from tests.client.scripted import WAIT_S, in_thread
 
 
@@ -28,7 +28,7 @@ def confirms(called):
 
 
 def make(called=None):
-    return Confirms(Pressure(), lambda callback, confirmation: called.append(confirmation), lambda: None)
+    return Confirms(Backpressure(), lambda callback, confirmation: called.append(confirmation), lambda: None)
 
 
 def publish(confirms, content=None):

@@ -6,7 +6,7 @@ import pytest
 
 from pybroker.client.channel.rpc import Rpc
 from pybroker.client.errors import CallTimeout, ChannelClosed
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 from tests.client.scripted import WAIT_S, in_thread
 
 
@@ -25,7 +25,7 @@ def abandoned():
 
 @pytest.fixture
 def rpc(abandoned):
-    return Rpc(Pressure(), lambda: 0.0, lambda: abandoned.append(1))
+    return Rpc(Backpressure(), lambda: 0.0, lambda: abandoned.append(1))
 
 
 def begin(rpc, timeout_s=WAIT_S):
@@ -95,7 +95,7 @@ def test_an_interrupted_call_gives_the_channel_up_too(abandoned):
     def interrupt():
         raise KeyboardInterrupt
 
-    rpc = Rpc(Pressure(), interrupt, lambda: abandoned.append(1))
+    rpc = Rpc(Backpressure(), interrupt, lambda: abandoned.append(1))
     with pytest.raises(KeyboardInterrupt):
         rpc.call(lambda: None, (Ok,), 0.01)
     assert abandoned == [1]
@@ -104,7 +104,7 @@ def test_an_interrupted_call_gives_the_channel_up_too(abandoned):
 
 def test_more_time_is_asked_for_when_it_is_over():
     more = iter([0.01, 0.0])
-    rpc = Rpc(Pressure(), lambda: next(more), lambda: None)
+    rpc = Rpc(Backpressure(), lambda: next(more), lambda: None)
     with pytest.raises(CallTimeout):
         rpc.call(lambda: None, (Ok,), 0.01)
     assert list(more) == []

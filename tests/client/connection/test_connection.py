@@ -46,7 +46,7 @@ def test_g3_connections_are_independent(connect):
 
 def test_g4_addresses_are_tried_in_turn(broker, connect):
     addresses = (pybroker.client.Address("127.0.0.1", 1), pybroker.client.Address(broker.host, broker.port))
-    assert connect(addresses=addresses)._link.address == addresses[1]
+    assert connect(addresses=addresses)._transport.address == addresses[1]
 
 
 def test_g5_a_connection_has_one_reader_and_callbacks_run_elsewhere(connect):

@@ -208,7 +208,7 @@ def test_g4_a_close_ends_a_recovery(scripted, ends):
         connection.wait_until_open(WAIT_S)
 
 
-def test_g4_a_close_in_the_middle_of_a_recovery_leaves_no_link(scripted, ends):
+def test_g4_a_close_in_the_middle_of_a_recovery_leaves_no_transport(scripted, ends):
     connection, peer, _ = ends
     peer.close()
     peer = scripted.accept()
@@ -294,7 +294,7 @@ def test_g4_another_address_is_taken_when_the_first_is_gone(scripted):
         connection.wait_until_open(WAIT_S)
         deliver(peer, "c", 1, b"from the second")
         assert got.get(timeout=WAIT_S).body == b"from the second"
-        assert connection._link.address == second.address
+        assert connection._transport.address == second.address
         connection.close()
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pybroker.client.errors import ChannelError
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 from pybroker.client.transport.reader import Reader, Receiver
 from pybroker.wire.frame import HEARTBEAT_FRAME, frame
 
@@ -54,7 +54,7 @@ def read(pieces, last=b"", receivers=None, rest=b""):
         FakeStream(pieces, last),
         FakeWriter(),
         made,
-        Pressure(),
+        Backpressure(),
         reasons.append,
         frame_octets_max=4_096,
         rest=rest,

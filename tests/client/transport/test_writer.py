@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from pybroker.client.transport.backpressure import Pressure
+from pybroker.client.transport.backpressure import Backpressure
 from pybroker.client.transport.outbox import Outbox
 from pybroker.client.transport.writer import Writer
 from pybroker.wire.frame import HEARTBEAT_FRAME
@@ -34,7 +34,7 @@ def lost():
 
 @pytest.fixture
 def writer(stream, lost):
-    return Writer(Outbox(stream), 10, Pressure(), lost.append, "test")
+    return Writer(Outbox(stream), 10, Backpressure(), lost.append, "test")
 
 
 def test_a_heartbeat_goes_out_after_half_the_time_without_a_word(writer, stream):
@@ -62,7 +62,7 @@ def test_a_broker_that_is_silent_for_two_heartbeats_is_lost(writer, lost):
 
 
 def test_a_broker_that_is_not_listened_to_is_not_judged(writer, lost):
-    writer._pressure.paused = True
+    writer._backpressure.paused = True
     writer._beat(writer.heard_s + 1_000)
     assert lost == []
 
@@ -73,7 +73,7 @@ def test_a_socket_that_breaks_ends_it(lost):
             raise BrokenPipeError("broken")
 
     outbox = Outbox(Broken())
-    writer = Writer(outbox, 0, Pressure(), lost.append, "test")
+    writer = Writer(outbox, 0, Backpressure(), lost.append, "test")
     outbox.put(b"x")
     outbox.kick.set()
     writer._run()

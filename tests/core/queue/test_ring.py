@@ -161,8 +161,8 @@ def test_a_consumer_without_credit_leaves_no_ring_behind():
         bench.turn()
         assert 1 == len(reader.seqs)
         bench.queue.consumers.remove(reader)
-    line = bench.queue.consumers._line
-    assert ({}, []) == (line.rings, line.priorities)
+    waiting = bench.queue.consumers._waiting
+    assert ({}, []) == (waiting.rings, waiting.priorities)
 
 
 # -- single active consumer -------------------------------------------------------------------------------------------
@@ -309,8 +309,8 @@ def test_who_comes_and_goes_leaves_nothing_behind():
     first = bench.reader("first")
     for _ in range(1_000):
         bench.queue.consumers.remove(bench.reader("more"))
-    line = bench.queue.consumers._line
-    assert len(line.rings[0]) < 100
+    waiting = bench.queue.consumers._waiting
+    assert len(waiting.rings[0]) < 100
     bench.flood(3)
     bench.turn()
     assert [1, 2, 3] == first.seqs
@@ -322,7 +322,7 @@ def test_whoever_has_no_credit_is_not_looked_at_again_in_any_priority():
     bench.flood(101)
     bench.turn()
     assert [1] * 100 == [len(reader.seqs) for reader in readers]
-    assert 1 == len(bench.queue.consumers._line.priorities)
+    assert 1 == len(bench.queue.consumers._waiting.priorities)
     batch = readers[50].channel.unacked.take(1)
     assert batch is not None
     readers[50].channel.settle([batch])

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema  # noqa: E402 - may not be 
 
 from pybroker.spark.pipeline import telemetry_source  # noqa: E402 - likewise
 from pybroker.spark.pipeline.schemas import ALARM_EVENT, NODE_SAMPLE, VERSION, Column, Table  # noqa: E402 - likewise
-from pybroker.spark.pipeline.telemetry_source import JournalReader, Lines, Piece, blocks, split  # noqa: E402 - likewise
+from pybroker.spark.pipeline.telemetry_source import JournalReader, LineParser, Piece, blocks, split  # noqa: E402 - likewise
 
 DAY = date(2026, 1, 5)
 MS = 1_767_571_200_000
@@ -46,7 +46,7 @@ SMALL = Table(
 
 def lines_of(table):
     struct = table.struct().add(telemetry_source.TEXT, "string").add(telemetry_source.FILE, "string")
-    return Lines(to_arrow_schema(struct, timezone="UTC"), table.key, VERSION)
+    return LineParser(to_arrow_schema(struct, timezone="UTC"), table.key, VERSION)
 
 
 def parse(table, block):

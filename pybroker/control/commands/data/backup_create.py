@@ -30,5 +30,5 @@ COMMAND = Command(
     run=run,
     banner="Backing up node {node} to {folder} ...",
     app="any",
-    beside="held",
+    offline="held",
 )

@@ -39,5 +39,5 @@ COMMAND = Command(
     run=run,
     banner="Restoring the backup {folder} ...",
     app="any",
-    beside="alone",
+    offline="alone",
 )

@@ -30,5 +30,5 @@ COMMAND = Command(
     run=run,
     banner="Verifying the backup {folder} ...",
     app="any",
-    beside="alone",
+    offline="alone",
 )

@@ -38,5 +38,5 @@ COMMAND = Command(
     run=run,
     banner=banner,
     app="any",
-    beside="alone",
+    offline="alone",
 )

@@ -40,5 +40,5 @@ COMMAND = Command(
     run=run,
     banner=banner,
     app="any",
-    beside="held",
+    offline="held",
 )

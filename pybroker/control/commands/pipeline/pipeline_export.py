@@ -60,6 +60,6 @@ COMMAND = Command(
     access="administrator",
     run=run,
     app="any",
-    beside="pipeline",
+    offline="pipeline",
     check=check,
 )

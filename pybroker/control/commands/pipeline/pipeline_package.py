@@ -36,5 +36,5 @@ COMMAND = Command(
     access="administrator",
     run=run,
     app="any",
-    beside="pipeline",
+    offline="pipeline",
 )

@@ -28,5 +28,5 @@ COMMAND = Command(
     access="administrator",
     run=run,
     app="any",
-    beside="pipeline",
+    offline="pipeline",
 )

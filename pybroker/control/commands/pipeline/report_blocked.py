@@ -21,5 +21,5 @@ COMMAND = Command(
     access="administrator",
     run=run,
     app="any",
-    beside="results",
+    offline="results",
 )
