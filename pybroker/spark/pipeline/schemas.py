@@ -22,7 +22,7 @@ REST_KEPT: Final = 396
 
 
 class Column(NamedTuple):
-    """One column: its Spark type, what it means."""
+    """One column: its Spark type and its meaning, which pybroker-pipeline(7) has word for word."""
 
     name: str
     type: str
@@ -30,7 +30,7 @@ class Column(NamedTuple):
 
 
 class Table(NamedTuple):
-    """`key` and `ts` tell rows apart; within a date they are sorted by `key`."""
+    """`key` and `ts` tell rows apart; within a date they are sorted by `key`. There is one row for each `grain`."""
 
     name: str
     grain: str
@@ -60,11 +60,11 @@ def _struct(columns: list[tuple[str, str]]) -> "StructType":
 
 DATE: Final = Column("date", "DATE", "day, in UTC")
 _HEAD: Final = (
-    Column("ts", "TIMESTAMP", "when, in UTC"),
+    Column("ts", "TIMESTAMP", "time, in UTC"),
     Column("node", "STRING", "name of the node"),
-    Column("epoch", "BIGINT", "which start of the node: totals begin at 0 with each"),
+    Column("epoch", "BIGINT", "start of the node, in seconds since 1970; totals begin at 0 with each start"),
 )
-_FIRST: Final = Column("first", "BOOLEAN", "the first row of this thing: its totals are all since it came")
+_FIRST: Final = Column("first", "BOOLEAN", "true in the first row of an entity: its totals count from its creation")
 
 
 def _columns(*described: tuple[str, str, str]) -> tuple[Column, ...]:
@@ -79,19 +79,19 @@ def _figures(metrics: "Mapping[str, Metric]", *names: str) -> tuple[tuple[str, s
 
 QUEUE_SAMPLE: Final = Table(
     "queue_sample",
-    "a queue, each interval in which something happened to it, and every five minutes",
+    "queue and interval in which it changed, and for every queue at least every five minutes",
     ("node", "epoch", "vhost", "queue", "queue_id"),
     (
         *_columns(
             ("vhost", "STRING", "virtual host"),
             ("queue", "STRING", "name of the queue"),
-            ("queue_id", "BIGINT", "tells apart queues of one name, of which the one was deleted"),
-            ("type", "STRING", "type of the queue"),
-            ("durable", "BOOLEAN", "whether it is there again after a restart"),
+            ("queue_id", "BIGINT", "distinguishes a queue from deleted queues of the same name"),
+            ("type", "STRING", "queue type"),
+            ("durable", "BOOLEAN", "whether the queue survives a restart"),
             *_figures(QUEUE, "ready", "unacked", "consumers", "publish_total", "deliver_total", "ack_total"),
             *_figures(QUEUE, "redeliver_total", "expired_total", "dropped_total", "bytes", "mem", "paged_out"),
             ("length_max", "BIGINT", "length limit in messages; empty without a limit"),
-            ("octets_max", "BIGINT", "length limit in octets of bodies; empty without a limit"),
+            ("octets_max", "BIGINT", "length limit in octets of message bodies; empty without a limit"),
             ("state", "STRING", "state of the queue"),
         ),
         _FIRST,
@@ -100,21 +100,25 @@ QUEUE_SAMPLE: Final = Table(
 )
 CONNECTION_SAMPLE: Final = Table(
     "connection_sample",
-    "a connection, each interval in which something happened to it, and every five minutes",
+    "connection and interval in which it changed, and for every connection at least every five minutes",
     ("node", "epoch", "conn_id"),
     (
         *_columns(
-            ("conn_id", "STRING", "id of the connection, as list_connections has it as pid"),
-            ("user", "STRING", "user"),
+            ("conn_id", "STRING", "id of the connection: the column pid of list_connections"),
+            ("user", "STRING", "name of the user"),
             ("vhost", "STRING", "virtual host"),
             ("peer", "STRING", "address and port of the client"),
-            ("client_name", "STRING", "connection_name of the client, else its library"),
-            ("connected_ms", "BIGINT", "when it connected, in milliseconds since 1970"),
+            ("client_name", "STRING", "name of the connection (connection_name of the client), else of its library"),
+            ("connected_ms", "BIGINT", "time at which the client connected, in ms since 1970"),
             *_figures(CONNECTION, "channels", "recv_oct", "send_oct"),
-            ("state", "STRING", "running, blocked, blocking or flow"),
+            (
+                "state",
+                "STRING",
+                "one of running, blocked, blocking and flow; while it opens or closes, that stage",
+            ),
             *_figures(CONNECTION, "blocked_ms_total", "flow_ms_total", "flow_count"),
-            ("last_blocked_by", "STRING", "resource, flow or none"),
-            ("last_blocked_cause", "STRING", "what that was"),
+            ("last_blocked_by", "STRING", "last reason not to read from the client: resource (an alarm), flow or none"),
+            ("last_blocked_cause", "STRING", "resources of that alarm, or cause of the flow control"),
         ),
         _FIRST,
     ),
@@ -122,18 +126,18 @@ CONNECTION_SAMPLE: Final = Table(
 )
 NODE_SAMPLE: Final = Table(
     "node_sample",
-    "the node, each interval",
+    "interval",
     ("node", "epoch"),
     (
         *_columns(
             *_figures(NODE, "mem_used", "mem_rss", "mem_limit", "mem_total"),
-            ("watermark", "DOUBLE", "the memory limit as a part of what there is; empty if it is absolute"),
-            ("paging_ratio", "DOUBLE", "part of the limit from which on messages are paged out"),
+            ("watermark", "DOUBLE", "memory limit as a fraction of mem_total; empty if the limit is absolute"),
+            ("paging_ratio", "DOUBLE", "fraction of the memory limit above which messages are paged out"),
             *_figures(NODE, "disk_free", "disk_limit"),
             ("fds", "BIGINT", "open file descriptors"),
-            ("loop_lag_ms", "BIGINT", "how late the node's loop was at worst"),
+            ("loop_lag_ms", "BIGINT", "longest delay of the node's event loop, in ms"),
             *_figures(NODE, "connections", "queues", "publish_total", "returned_total", "unroutable_total"),
-            ("telemetry_dropped_total", "BIGINT", "rows of the telemetry that were not written"),
+            ("telemetry_dropped_total", "BIGINT", "telemetry rows that were not written"),
         ),
         _FIRST,
     ),
@@ -141,49 +145,49 @@ NODE_SAMPLE: Final = Table(
 )
 ALARM_EVENT: Final = Table(
     "alarm_event",
-    "an alarm that is set or cleared",
+    "alarm that is set or cleared",
     ("node", "epoch", "resource", "alarm_node", "action"),
     _columns(
-        ("resource", "STRING", "memory, disk or file_descriptor_limit"),
-        ("alarm_node", "STRING", "node whose resource it is"),
-        ("action", "STRING", "set or clear"),
-        ("used", "BIGINT", "memory used, or disk space free, at that moment"),
-        ("limit", "BIGINT", "what that is compared with"),
-        ("why", "STRING", "the same in words"),
+        ("resource", "STRING", "resource that is short: memory, disk or file_descriptor_limit"),
+        ("alarm_node", "STRING", "node on which it is short"),
+        ("action", "STRING", "either set or clear"),
+        ("used", "BIGINT", "octets of memory in use, or, for disk, octets free"),
+        ("limit", "BIGINT", "limit that used is compared with, in octets"),
+        ("why", "STRING", "explanation, with figures"),
     ),
     REST_KEPT,
 )
 BLOCK_EVENT: Final = Table(
     "block_event",
-    "a connection that an alarm begins or ceases to hold",
+    "connection that alarms begin or cease to block",
     ("node", "epoch", "conn_id", "began_ms", "action"),
     _columns(
         ("conn_id", "STRING", "id of the connection"),
-        ("user", "STRING", "user"),
+        ("user", "STRING", "name of the user"),
         ("vhost", "STRING", "virtual host"),
-        ("client_name", "STRING", "connection_name of the client"),
-        ("reason", "STRING", "resource: memory or disk: memory, disk, or memory & disk"),
-        ("action", "STRING", "begin or end"),
-        ("began_ms", "BIGINT", "when it began, in milliseconds since 1970"),
-        ("duration_ms", "BIGINT", "how long it was held; empty for begin"),
+        ("client_name", "STRING", "name of the connection (connection_name of the client), else of its library"),
+        ("reason", "STRING", "resource that is short: memory, disk, or memory & disk"),
+        ("action", "STRING", "either begin or end"),
+        ("began_ms", "BIGINT", "time at which the block began, in ms since 1970"),
+        ("duration_ms", "BIGINT", "duration of the block, in ms; empty for begin"),
     ),
     REST_KEPT,
 )
 TRACE_EVENT: Final = Table(
     "trace_event",
-    "a way in which messages were lost in an interval; no more than 1000 ways are told apart",
+    "interval, queue, exchange, routing key and reason for which messages were lost; at most 1000 rows in an interval",
     ("node", "epoch", "kind", "reason", "vhost", "exchange", "routing_key", "queue", "returned"),
     _columns(
-        ("kind", "STRING", "unroutable, dead_letter, expired, rejected, maxlen or delivery_limit"),
-        ("reason", "STRING", "why: NO_ROUTE, NO_CONSUMERS, or the reason of a dead letter"),
+        ("kind", "STRING", "one of unroutable, dead_letter, expired, rejected, maxlen and delivery_limit"),
+        ("reason", "STRING", "NO_ROUTE or NO_CONSUMERS for unroutable messages, else the reason for leaving the queue"),
         ("vhost", "STRING", "virtual host"),
-        ("exchange", "STRING", "exchange it was published to"),
-        ("routing_key", "STRING", "routing key it was published with"),
-        ("queue", "STRING", "queue it left; empty if it reached none"),
-        ("returned", "BOOLEAN", "whether the publisher was told"),
+        ("exchange", "STRING", "exchange that the messages were published to"),
+        ("routing_key", "STRING", "routing key of the messages"),
+        ("queue", "STRING", "queue that the messages left; empty if they reached none"),
+        ("returned", "BOOLEAN", "whether the messages were returned to their publisher"),
         ("has_ae", "BOOLEAN", "whether the exchange has an alternate exchange"),
-        ("count", "BIGINT", "messages"),
-        ("size", "BIGINT", "octets of these"),
+        ("count", "BIGINT", "number of messages"),
+        ("size", "BIGINT", "octets of their bodies; of unroutable messages also of properties and framing"),
     ),
     REST_KEPT,
 )
@@ -193,71 +197,71 @@ RAW: Final = {
 
 
 def _minute(*described: tuple[str, str, str]) -> tuple[Column, ...]:
-    head = (Column("ts", "TIMESTAMP", "begin of the minute or hour, in UTC"), _HEAD[1])
+    head = (Column("ts", "TIMESTAMP", "start of the minute or hour, in UTC"), _HEAD[1])
     return (*head, *(Column(*each) for each in described))
 
 
 _QUEUE_COLUMNS: Final = _minute(
     ("vhost", "STRING", "virtual host"),
     ("queue", "STRING", "name of the queue"),
-    ("publish", "BIGINT", "messages taken in"),
-    ("deliver", "BIGINT", "messages handed out"),
-    ("ack", "BIGINT", "messages done with"),
-    ("redeliver", "BIGINT", "messages handed out again"),
-    ("expired", "BIGINT", "messages that grew too old"),
-    ("dropped", "BIGINT", "messages dropped because there were too many"),
-    ("ready_max", "BIGINT", "most messages that waited"),
-    ("ready_last", "BIGINT", "messages that waited at the end"),
-    ("unacked_max", "BIGINT", "most messages not acknowledged"),
-    ("consumers_min", "BIGINT", "fewest consumers"),
-    ("consumers_last", "BIGINT", "consumers at the end"),
-    ("bytes_first", "BIGINT", "octets of bodies at the begin"),
-    ("bytes_last", "BIGINT", "octets of bodies at the end"),
-    ("paged_out_max", "BIGINT", "most messages whose contents were on disk alone"),
-    ("length_max", "BIGINT", "length limit in messages"),
-    ("samples", "BIGINT", "rows this was made of"),
+    ("publish", "BIGINT", "messages published to the queue"),
+    ("deliver", "BIGINT", "messages delivered"),
+    ("ack", "BIGINT", "messages acknowledged, or delivered without acknowledgement"),
+    ("redeliver", "BIGINT", "messages delivered again"),
+    ("expired", "BIGINT", "messages that expired"),
+    ("dropped", "BIGINT", "messages dropped by a length limit"),
+    ("ready_max", "BIGINT", "highest number of ready messages"),
+    ("ready_last", "BIGINT", "ready messages in the last sample"),
+    ("unacked_max", "BIGINT", "highest number of unacknowledged messages"),
+    ("consumers_min", "BIGINT", "lowest number of consumers"),
+    ("consumers_last", "BIGINT", "consumers in the last sample"),
+    ("bytes_first", "BIGINT", "octets of message bodies in the first sample"),
+    ("bytes_last", "BIGINT", "octets of message bodies in the last sample"),
+    ("paged_out_max", "BIGINT", "highest number of messages whose contents are on disk only"),
+    ("length_max", "BIGINT", "length limit in messages; empty without a limit"),
+    ("samples", "BIGINT", "number of samples"),
 )
-QUEUE_1M: Final = Table("queue_1m", "a queue and minute", ("node", "vhost", "queue"), _QUEUE_COLUMNS, REST_KEPT)
-QUEUE_1H: Final = Table("queue_1h", "a queue and hour", ("node", "vhost", "queue"), _QUEUE_COLUMNS, REST_KEPT)
+QUEUE_1M: Final = Table("queue_1m", "queue and minute", ("node", "vhost", "queue"), _QUEUE_COLUMNS, REST_KEPT)
+QUEUE_1H: Final = Table("queue_1h", "queue and hour", ("node", "vhost", "queue"), _QUEUE_COLUMNS, REST_KEPT)
 CONNECTION_1M: Final = Table(
     "connection_1m",
-    "a connection and minute",
+    "connection and minute",
     ("node", "conn_id"),
     _minute(
         ("conn_id", "STRING", "id of the connection"),
-        ("user", "STRING", "user"),
+        ("user", "STRING", "name of the user"),
         ("vhost", "STRING", "virtual host"),
-        ("client_name", "STRING", "connection_name of the client"),
-        ("connected_ms", "BIGINT", "when it connected"),
-        ("last_ts", "TIMESTAMP", "when it was seen last"),
+        ("client_name", "STRING", "name of the connection (connection_name of the client), else of its library"),
+        ("connected_ms", "BIGINT", "time at which the client connected, in ms since 1970"),
+        ("last_ts", "TIMESTAMP", "time of the last sample"),
         ("recv_oct", "BIGINT", "octets received"),
         ("send_oct", "BIGINT", "octets sent"),
-        ("blocked_ms", "BIGINT", "milliseconds for which alarms held it"),
-        ("flow_ms", "BIGINT", "milliseconds for which flow control held it"),
+        ("blocked_ms", "BIGINT", "time blocked by alarms, in ms"),
+        ("flow_ms", "BIGINT", "time in flow control, in ms"),
         ("flow_cause", "STRING", "last cause of flow control"),
-        ("samples", "BIGINT", "rows this was made of"),
+        ("samples", "BIGINT", "number of samples"),
     ),
     REST_KEPT,
 )
 NODE_1M: Final = Table(
     "node_1m",
-    "a node and minute",
+    "node and minute",
     ("node",),
     _minute(
-        ("mem_used_max", "BIGINT", "most memory used"),
-        ("mem_limit", "BIGINT", "the memory limit at the end"),
-        ("mem_total", "BIGINT", "memory there was"),
-        ("watermark", "DOUBLE", "the limit as a part of that"),
-        ("paging_ratio", "DOUBLE", "part of the limit from which on messages are paged out"),
-        ("disk_free_min", "BIGINT", "least disk space free"),
-        ("disk_limit", "BIGINT", "the free disk limit at the end"),
-        ("fds_max", "BIGINT", "most open file descriptors"),
-        ("loop_lag_ms_max", "BIGINT", "how late the node's loop was at worst"),
-        ("connections_max", "BIGINT", "most connections"),
+        ("mem_used_max", "BIGINT", "highest memory use, in octets"),
+        ("mem_limit", "BIGINT", "memory limit in the last sample, in octets"),
+        ("mem_total", "BIGINT", "octets of memory available to the node"),
+        ("watermark", "DOUBLE", "memory limit as a fraction of mem_total; empty if the limit is absolute"),
+        ("paging_ratio", "DOUBLE", "fraction of the memory limit above which messages are paged out"),
+        ("disk_free_min", "BIGINT", "lowest free disk space, in octets"),
+        ("disk_limit", "BIGINT", "free disk space limit in the last sample, in octets"),
+        ("fds_max", "BIGINT", "highest number of open file descriptors"),
+        ("loop_lag_ms_max", "BIGINT", "longest delay of the node's event loop, in ms"),
+        ("connections_max", "BIGINT", "highest number of open connections"),
         ("publish", "BIGINT", "messages published"),
-        ("returned", "BIGINT", "messages returned"),
-        ("unroutable", "BIGINT", "messages dropped because no queue was bound"),
-        ("samples", "BIGINT", "rows this was made of"),
+        ("returned", "BIGINT", "messages returned to their publisher"),
+        ("unroutable", "BIGINT", "messages dropped because they reached no queue"),
+        ("samples", "BIGINT", "number of samples"),
     ),
     REST_KEPT,
 )

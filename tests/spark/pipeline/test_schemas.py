@@ -47,11 +47,11 @@ def test_both_speak_of_the_same_version():
 def test_keys_are_columns_and_everything_is_explained(table):
     assert {*table.key, "ts"} <= names(table)
     page = PAGE.read_text().replace(r"\-", "-")
-    assert f".SS {table.name}\n" in page
-    part = page.partition(f".SS {table.name}\n")[2].partition("\n.S")[0]
+    assert f".SS {table.name}\nOne row for each {table.grain}. Kept for {table.days_kept} days.\n" in page
+    part = page.partition(f".SS {table.name}\n")[2].partition("\n.S")[0] + "\n"
     for column in table.columns:
-        assert column.help
-        assert f'.TP\n.BR {column.name} " ({column.type})"\n' in part
+        said = f"{column.help[0].upper()}{column.help[1:]}."
+        assert f'.TP\n.BR {column.name} " ({column.type})"\n{said}\n' in part
 
 
 def test_a_table_has_its_date_at_the_end():
