@@ -13,6 +13,7 @@ from pybroker.clock import FakeClock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
 from pybroker.session import Turn
+from pybroker.store.definitions.definitions import Definitions
 
 Connection, Channel, Exchange, Queue = commands.Connection, commands.Channel, commands.Exchange, commands.Queue
 Basic, Confirm, Tx = commands.Basic, commands.Confirm, commands.Tx
@@ -42,10 +43,10 @@ class Content(NamedTuple):
 class World:
     """A broker with its clock and its turn in the test's hand."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, definitions: Definitions | None = None, **settings: Any) -> None:
         self.clock = FakeClock()
         self.turn = Turn()
-        self.broker = Broker(Settings(**settings), self.clock, self.turn)
+        self.broker = Broker(Settings(**settings), self.clock, self.turn, definitions)
         self.peers: dict[Any, FakePeer] = {}
 
     @property

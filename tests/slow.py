@@ -42,12 +42,16 @@ class GatheringLog(Log):
 
 
 class SlowDefinitions(MemoryDefinitions):
-    """Each change has a ticket of its own."""
+    """Each change has a commit position of its own."""
 
     def put(self, kind: str, key: Any, value: Any) -> int:
-        self.ticket += 1
-        return self.ticket
+        self.commit_position += 1
+        return self.commit_position
 
     def remove(self, kind: str, key: Any) -> int:
-        self.ticket += 1
-        return self.ticket
+        self.commit_position += 1
+        return self.commit_position
+
+    def clear(self) -> int:
+        self.commit_position += 1
+        return self.commit_position

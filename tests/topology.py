@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pybroker.clock import FakeClock
+from pybroker.core.auth.access import strip_line_ends
 from pybroker.core.broker import Broker
 from pybroker.core.policy.arguments import queue_limits, queue_type_of
 from pybroker.core.queue.queue import Queue
@@ -52,7 +53,8 @@ def exchange(
     options = {"passive": False, "durable": True, "auto_delete": False, "internal": False, "user": None, **properties}
     user = options.pop("user")
     arguments = Table() if arguments is None else arguments
-    return declare_exchange(vhost, user, name, type_name, arguments=arguments, **options)
+    declare_exchange(vhost, user, name, type_name, arguments=arguments, **options)
+    return vhost.exchanges[strip_line_ends(name)]
 
 
 def link(vhost: VHost, source: str, destination: str, key: str = "", arguments: Table | None = None) -> None:

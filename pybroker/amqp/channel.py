@@ -135,50 +135,47 @@ class AmqpChannel(ChannelState):
 
     # -- replies that wait --------------------------------------------------------------------------------------------
 
-    def send_when(self, method: "base.Frame", source: "Source", ticket: int) -> None:
-        """Send a method when `source` has completed `ticket`. Raises InternalError (541) if it never will."""
-        if ticket <= source.completed:
+    def send_when(self, method: "base.Frame", source: "Source", commit_position: int) -> None:
+        """Send a method when `source` has completed a position. Raises InternalError (541) if it never will."""
+        if commit_position <= source.completed:
             self.send(method)
         else:
-            self.wait_for(encode_method(self.number, method), source, ticket)
+            self.wait_for(encode_method(self.number, method), source, commit_position)
 
-    def send_defined(self, method: "base.Frame", before: int) -> None:
-        """Send a method when the changes of definitions are on disk, if their ticket was `before` and is not now."""
-        definitions = self.session.broker.definitions
-        ticket = definitions.ticket
-        self.send_when(method, definitions, ticket if ticket > before else 0)
+    def send_defined(self, method: "base.Frame", commit_position: int) -> None:
+        """Send a method when the definitions are on disk up to a position."""
+        self.send_when(method, self.session.broker.definitions, commit_position)
+
+    def send_when_over(self, method: "base.Frame", removal: "Removal") -> None:
+        """Send a method when something is gone with all that hung on it, and that is on disk."""
+        if removal.is_over:
+            self.send_defined(method, removal.commit_position)
+        else:
+            reply = self.reserve(method)
+            removal.call_backs.append(lambda: self.release(reply, removal.commit_position))
 
     def reserve(self, method: "base.Frame") -> "Reply":
         """Keep the place of a method that is sent before what its change of definitions brings about."""
         return self._stand_in_line(encode_method(self.number, method), NEVER)
 
-    def release(self, reply: "Reply", before: int) -> None:
+    def release(self, reply: "Reply", commit_position: int) -> None:
         """Let a reply go whose place was kept, as `send_defined` does."""
-        definitions = self.session.broker.definitions
-        ticket = definitions.ticket
-        reply.source, reply.ticket = definitions, ticket if ticket > before else 0
+        reply.source, reply.commit_position = self.session.broker.definitions, commit_position
         self.advance()
 
-    def send_when_over(self, method: "base.Frame", removal: "Removal", before: int) -> None:
-        """Do that when something is gone with all that hung on it."""
-        if removal.is_over:
-            self.send_defined(method, before)
-        else:
-            removal.call_backs.append(partial(self.release, self.reserve(method), before))
-
-    def wait_for(self, say: "Say", source: "Source", ticket: int) -> "Reply":
-        """Keep the place of a reply, and say it when `source` has completed `ticket`. Raises InternalError (541)."""
+    def wait_for(self, say: "Say", source: "Source", commit_position: int) -> "Reply":
+        """Keep the place of a reply, and say it when `source` has completed a position. Raises InternalError (541)."""
         if source.failed:
             raise InternalError(source.failed)
-        return self._stand_in_line(say, source, ticket)
+        return self._stand_in_line(say, source, commit_position)
 
-    def _stand_in_line(self, say: "Say", source: "Source | None" = None, ticket: int = 0) -> "Reply":
+    def _stand_in_line(self, say: "Say", source: "Source | None" = None, commit_position: int = 0) -> "Reply":
         line = self.line
         if line is None:
             line = self.line = Line()
             self.may_deliver = False
             self.session.broker.waiting[self] = None
-        reply = line.add(say, source, ticket)
+        reply = line.add(say, source, commit_position)
         if line.is_long:
             self.session.stop_reading(RepliesCause(self.number))
         return reply

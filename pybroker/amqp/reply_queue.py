@@ -22,22 +22,22 @@ class Source(Protocol):
 
     @property
     def completed(self) -> int:
-        """Return the last ticket that is done."""
+        """Return the commit position up to which all is done."""
 
     @property
     def failed(self) -> str:
-        """Return why no other ticket will ever be done; empty: all is well."""
+        """Return why nothing more will ever be done; empty: all is well."""
 
 
 class Reply:
-    """A reply that is sent when `source` has completed `ticket`; without a source as soon as it is its turn."""
+    """A reply that is sent when `source` has completed `commit_position`; without one as soon as it is its turn."""
 
-    __slots__ = ("say", "source", "ticket")
+    __slots__ = ("commit_position", "say", "source")
 
-    def __init__(self, say: Say, source: Source | None, ticket: int) -> None:
+    def __init__(self, say: Say, source: Source | None, commit_position: int) -> None:
         self.say = say
         self.source = source
-        self.ticket = ticket
+        self.commit_position = commit_position
 
 
 class _Never:
@@ -75,9 +75,9 @@ class Line:
         """Tell whether a line that was long is not any more."""
         return len(self._replies) <= REPLIES_MAX // 2 and self.octets <= OCTETS_MAX // 2
 
-    def add(self, say: Say, source: Source | None = None, ticket: int = 0) -> Reply:
+    def add(self, say: Say, source: Source | None = None, commit_position: int = 0) -> Reply:
         """Append a reply."""
-        reply = Reply(say, source, ticket)
+        reply = Reply(say, source, commit_position)
         self._replies.append(reply)
         if isinstance(say, bytes):
             self.octets += len(say)
@@ -90,7 +90,7 @@ class Line:
         if not self._replies:
             return None
         reply = self._replies[0]
-        if reply.source is not None and reply.source.completed < reply.ticket:
+        if reply.source is not None and reply.source.completed < reply.commit_position:
             return None
         self._replies.popleft()
         if isinstance(reply.say, bytes):

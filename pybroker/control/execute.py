@@ -17,6 +17,7 @@ from pybroker.control.spec import (
     EX_SOFTWARE,
     EX_UNAVAILABLE,
     EX_USAGE,
+    Changed,
     Column,
     Command,
     Early,
@@ -129,7 +130,6 @@ class Executor:
         if refused := refusal(command, args, node.user, self.broker):
             raise Refused(refused, EX_NOPERM)
         check_app(command, self.controller)
-        before = self.broker.definitions.ticket
         if command.takes_lines:
             yield SendLines()
         result = command.run(node, args)
@@ -141,16 +141,15 @@ class Executor:
             return (yield from _listing(command.chosen(args), iter(result)))
         if isinstance(result, Generator):
             result = yield from result
-        self._await_disk(before)
+        if isinstance(result, Changed):
+            self._await_disk(result.commit_position)
+            result = result.value
         return Value(result)
 
-    def _await_disk(self, before: int) -> None:
-        """Return when what was changed since the ticket `before` survives a crash. Raises Refused if it never will."""
-        definitions = self.broker.definitions
-        ticket, pause_s = definitions.ticket, DISK_PAUSE_S
-        if ticket == before:
-            return
-        while definitions.completed < ticket:
+    def _await_disk(self, commit_position: int) -> None:
+        """Return when definitions up to a position survive a crash. Raises Refused if they never will."""
+        definitions, pause_s = self.broker.definitions, DISK_PAUSE_S
+        while definitions.completed < commit_position:
             if definitions.failed:
                 raise Refused(f"the change is in effect, but not on disk: {definitions.failed}", os.EX_IOERR)
             self._pause(pause_s)

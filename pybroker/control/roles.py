@@ -43,8 +43,8 @@ class Controller(Protocol):
     def start_app(self) -> None:
         """Open the listeners again."""
 
-    def reset(self) -> None:
-        """Forget every definition and message. Only while the app is stopped."""
+    def reset(self) -> int:
+        """Forget every definition and message; return the commit position. Only while the app is stopped."""
 
     @property
     def app_running(self) -> bool:

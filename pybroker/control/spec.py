@@ -101,6 +101,13 @@ def progress_of(work: Generator[tuple[int, int], None, _T]) -> Generator[Progres
         yield Progress(done, total)
 
 
+class Changed(NamedTuple):
+    """The result of a command that changes definitions: `value` is answered when they are on disk up to a position."""
+
+    commit_position: int
+    value: str | dict[str, Any] | None = None
+
+
 class Early(NamedTuple):
     """The answer, said before the work is done: what is yielded after it goes on until the caller leaves."""
 
@@ -133,10 +140,11 @@ class Node(NamedTuple):
         """Return the node's name."""
         return self.broker.settings.node_name
 
-    def wait(self, over: Sequence[None]) -> None:
-        """Return when something was put there; others go on meanwhile."""
+    def wait(self, over: Sequence[int]) -> int:
+        """Return what was put there, as soon as it was; others go on meanwhile."""
         while not over:
             self.pause(WAIT_S)
+        return over[0]
 
     def tell(self, message: str, **facts: Any) -> dict[str, Any]:
         """Return a document that people are shown the `message` of, and programs the whole."""
@@ -152,8 +160,8 @@ class Command(NamedTuple):
 
     `run` returns None, a sentence that `-s` hides, a document (dict), or, with `columns`, an iterable of the nouns they
     are read off; the iterable is asked for more only as fast as the peer reads. With columns it may still return a
-    document, for arguments that want no table. Long work is a generator of Progress that returns the answer; it is
-    abandoned when the caller goes away.
+    document, for arguments that want no table. A command that changes definitions returns `Changed`. Long work is a
+    generator of Progress that returns the answer; it is abandoned when the caller goes away.
 
     `banner` is a template over the arguments, `{node}` and `{timeout}`, or a function of the arguments that returns
     one. `warn` returns a warning about odd arguments for stderr, and refuses nothing. `check` looks at the arguments
@@ -175,7 +183,7 @@ class Command(NamedTuple):
     args: type[Any]
     effect: Effect
     access: Access
-    run: Callable[[Node, Any], Iterable[Any] | str | dict[str, Any] | None]
+    run: Callable[[Node, Any], Iterable[Any] | Changed | str | dict[str, Any] | None]
     columns: tuple[Column, ...] = ()
     default: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     banner: str | Callable[[Any], str] = ""

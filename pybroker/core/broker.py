@@ -164,17 +164,20 @@ class Broker:
 
     def add_vhost(
         self, name: str, description: str = "", tags: tuple[str, ...] = (), default_queue_type: str = ""
-    ) -> VHost:
-        """Create a virtual host with RabbitMQ's exchanges and what is configured; one that exists stays as it is."""
-        vhost = self.vhosts.get(name)
-        if vhost is None:
-            if name in self.leaving:
-                self.removals.finish()
-            vhost = self.make_vhost(name, description, tags, default_queue_type)
-            store.keep_vhost(vhost)
-            topology_events.vhost_created(vhost)
-            give_defaults(vhost)
-        return vhost
+    ) -> int:
+        """Create a virtual host with RabbitMQ's exchanges and what is configured; one that exists stays as it is.
+
+        Return the commit position to wait for, 0: it exists.
+        """
+        if name in self.vhosts:
+            return 0
+        if name in self.leaving:
+            self.removals.finish()
+        vhost = self.make_vhost(name, description, tags, default_queue_type)
+        store.keep_vhost(vhost)
+        topology_events.vhost_created(vhost)
+        give_defaults(vhost)
+        return self.definitions.commit_position
 
     def make_vhost(self, name: str, description: str, tags: tuple[str, ...], default_queue_type: str) -> VHost:
         """Make a virtual host that the definitions have already."""
@@ -183,9 +186,9 @@ class Broker:
         self.events.open_exchange(vhost, BROKER_USER)
         return vhost
 
-    def name_cluster(self, name: str) -> None:
-        """Set the cluster's name as clients see it from now on, also after a restart."""
-        self.parameters.set_global(store.CLUSTER_NAME, name)
+    def name_cluster(self, name: str) -> int:
+        """Set the cluster's name as clients see it from now on, also after a restart; return the commit position."""
+        return self.parameters.set_global(store.CLUSTER_NAME, name)
 
     def _global_changed(self, name: str, value: Any) -> None:
         """Do what a global parameter says; with the cluster's cleared, the configured name counts again."""
@@ -199,31 +202,44 @@ class Broker:
             settings.cluster_name = self._cluster_name
             settings.set_at_run_time.pop(name, None)
 
-    def delete_vhost(self, name: str, call_back: "Callable[[], None] | None" = None) -> None:
-        """Delete a virtual host with everything in it; its connections are closed with 320. Call back in the end."""
+    def delete_vhost(self, name: str, call_back: "Callable[[int], None] | None" = None) -> None:
+        """Delete a virtual host with everything in it; its connections are closed with 320.
+
+        Call back in the end, with the commit position to wait for.
+        """
         vhost = self.vhosts.pop(name)
         vhost.bump()
         self.leaving.add(name)
 
-        def over() -> None:
+        def over(commit_position: int) -> None:
             self.leaving.discard(name)
             if call_back is not None:
-                call_back()
+                call_back(commit_position)
 
         self.removals.start(partial(remove_vhost, vhost, f"vhost '{name}' is deleted"), self.events.cause(), over)
 
-    def delete_user(self, name: str, call_back: "Callable[[], None] | None" = None) -> None:
-        """Delete a user; close their connections with 320. Call back in the end. Raises NoSuchUserError."""
+    def delete_user(self, name: str, call_back: "Callable[[int], None] | None" = None) -> None:
+        """Delete a user; close their connections with 320.
+
+        Call back in the end, with the commit position to wait for: queues go with connections. Raises NoSuchUserError.
+        """
         user = self.users.named(name)
         self.users.delete(name)
 
         def steps(_removal: "Removal") -> "Steps":
             return close_sessions(user.sessions, f"user '{name}' is deleted")
 
-        self.removals.start(steps, self.events.cause(), call_back)
+        def over(_commit_position: int) -> None:
+            if call_back is not None:
+                call_back(self.definitions.commit_position)
 
-    def reset(self) -> None:
-        """Become a fresh node: no definitions but the default ones, no messages. Sessions have been closed before."""
+        self.removals.start(steps, self.events.cause(), over)
+
+    def reset(self) -> int:
+        """Become a fresh node: no definitions but the default ones, no messages. Sessions have been closed before.
+
+        Return the commit position to wait for.
+        """
         for name in list(self.vhosts):
             self.delete_vhost(name)
         self.removals.finish()
@@ -233,6 +249,7 @@ class Broker:
             self.parameters.clear_global(parameter)
         self.create_defaults()
         self.events.ensure_vhost()
+        return self.definitions.commit_position
 
     def tick(self) -> None:
         """Do what is due about once a second: the definitions' snapshot, heartbeats and deadlines of every session."""
@@ -287,9 +304,9 @@ class Broker:
         """Have connections blocked, or read again."""
         self.heeds.start_over(self.sessions.values())
 
-    def definitions_completed(self, ticket: int) -> None:
-        """Learn that the definitions are on disk up to `ticket`: replies that waited for it leave."""
-        self.definitions.completed = ticket
+    def definitions_completed(self, commit_position: int) -> None:
+        """Learn that the definitions are on disk up to a position: replies that waited for it leave."""
+        self.definitions.completed = commit_position
         self.log.gate_moved()
         self.advance_replies()
 

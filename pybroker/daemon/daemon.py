@@ -171,16 +171,17 @@ class Daemon:
             log.info("stopped %s listener on %s", "Unix" if listener.path else "TCP", describe(listener))
         self.server.stop(STOP_TEXT, STOP_S_MAX)
 
-    def reset(self) -> None:
-        """Delete every definition and message. Only while the app is stopped.
+    def reset(self) -> int:
+        """Delete every definition and message; return the commit position. Only while the app is stopped.
 
         Definitions to load at a start are loaded again. Raises Refused when that cannot be.
         """
-        self.broker.reset()
+        commit_position = self.broker.reset()
         try:
             loading.load(self.config, self.broker)
         except StartError as error:
             raise Refused(error.text, error.code) from None
+        return commit_position
 
     # -- what control commands ask of the machine around the broker ----------------------------------------------------
 

@@ -49,7 +49,7 @@ def load(config: "Config", broker: "Broker") -> None:
     log.info("%s from %s", outcome.text, ", ".join(map(str, config.definitions)))
     if not len(broker.users):
         log.warning("no user exists, so no client can connect; create one with 'pybrokerctl add_user'")
-    _await_disk(broker)
+    _await_disk(broker, outcome.commit_position)
 
 
 def read(places: tuple[Path, ...]) -> Document:
@@ -110,10 +110,10 @@ def _finish(work: Work[Outcome]) -> Outcome:
             return outcome
 
 
-def _await_disk(broker: "Broker") -> None:
-    """Return when all of it survives a crash. Raises StartError if it never will."""
+def _await_disk(broker: "Broker", commit_position: int) -> None:
+    """Return when changes up to a position survive a crash. Raises StartError if they never will."""
     definitions = broker.definitions
-    while definitions.completed < definitions.ticket:
+    while definitions.completed < commit_position:
         if definitions.failed:
             raise StartError(f"cannot write the definitions: {definitions.failed}", os.EX_IOERR)
         gevent.sleep(DISK_PAUSE_S)

@@ -29,13 +29,13 @@ class MemoryDefinitions(Definitions):
     __slots__ = ()
 
     def put(self, kind: str, key: "Key", value: "Value") -> int:  # noqa: ARG002 - nothing is kept
-        """Return ticket 0: there is nothing to wait for."""
+        """Return commit position 0: there is nothing to wait for."""
         return 0
 
     def remove(self, kind: str, key: "Key") -> int:  # noqa: ARG002 - nothing was kept
-        """Return ticket 0, as `put`."""
+        """Return commit position 0, as `put`."""
         return 0
 
     def clear(self) -> int:
-        """Return ticket 0, as `put`."""
+        """Return commit position 0, as `put`."""
         return 0

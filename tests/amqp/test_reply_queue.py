@@ -62,7 +62,7 @@ def test_a_place_is_kept_until_it_is_known_what_it_waits_for():
     reply = line.add(b"ok", NEVER)
     line.add(b"behind")
     assert ([], "") == (taken(line), line.failed)
-    reply.source, reply.ticket = source(7), 7
+    reply.source, reply.commit_position = source(7), 7
     assert [b"ok", b"behind"] == taken(line)
 
 

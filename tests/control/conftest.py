@@ -9,7 +9,7 @@ import pytest
 from pybroker.control import codec, commands
 from pybroker.control.humanize import size
 from pybroker.control.server import ControlServer
-from pybroker.control.spec import Command, Node, Progress
+from pybroker.control.spec import Changed, Command, Node, Progress
 from pybroker.core.resources.alarm import DISK, MEMORY
 from pybroker.net.listener import Listener
 from tests.fakes import World
@@ -47,9 +47,9 @@ class FakeDaemon:
         self.asked.append("start_app")
         self.app_running = True
 
-    def reset(self) -> None:
+    def reset(self) -> int:
         self.asked.append("reset")
-        self.world.broker.reset()
+        return self.world.broker.reset()
 
     @property
     def sockets_max(self) -> int:
@@ -160,7 +160,7 @@ class Operator:
         if isinstance(result, Generator):
             result = self.finish(result)
         self.world.run()
-        return codec.decode(codec.encode(result))
+        return codec.decode(codec.encode(result.value if isinstance(result, Changed) else result))
 
     def _node(self) -> Node:
         lines = iter([codec.decode(codec.encode(line)) for line in self.lines])

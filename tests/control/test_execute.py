@@ -116,13 +116,13 @@ def test_a_user_without_the_tag_is_refused_and_nothing_is_done(executor, operato
 
 
 class SlowDefinitions(MemoryDefinitions):
-    """Hands out tickets; a pause completes them."""
+    """Hands out commit positions; a pause completes them."""
 
     __slots__ = ()
 
     def put(self, kind, key, value):
-        self.ticket += 1
-        return self.ticket
+        self.commit_position += 1
+        return self.commit_position
 
 
 def test_a_change_is_done_when_it_is_on_disk(operator):
@@ -132,7 +132,7 @@ def test_a_change_is_done_when_it_is_on_disk(operator):
     def pause(seconds: float) -> None:
         paused.append(seconds)
         if len(paused) == 3:
-            definitions.completed = definitions.ticket
+            definitions.completed = definitions.commit_position
 
     executor = Executor(operator.world.broker, operator.daemon, pause)
     assert run(executor, "add_vhost", vhost_name="v") == ([], Value(None))

@@ -337,13 +337,13 @@ def test_other_users_are_refused(server, monkeypatch):
 
 
 class SlowDefinitions(MemoryDefinitions):
-    """Hands out tickets; the test completes them."""
+    """Hands out commit positions; the test completes them."""
 
     __slots__ = ()
 
     def put(self, kind, key, value):
-        self.ticket += 1
-        return self.ticket
+        self.commit_position += 1
+        return self.commit_position
 
 
 @pytest.fixture
@@ -358,7 +358,7 @@ def test_a_change_is_answered_when_it_is_on_disk(caller, definitions):
     caller.socket.settimeout(0.05)
     with pytest.raises(TimeoutError):
         caller.socket.recv(1)
-    definitions.completed = definitions.ticket
+    definitions.completed = definitions.commit_position
     caller.socket.settimeout(60)
     assert b'{"value":null}\n{"end":0}\n' == caller.socket.recv(1_000)
 

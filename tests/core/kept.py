@@ -40,9 +40,9 @@ class KeptDefinitions(Definitions):
         return self._count()
 
     def _count(self) -> int:
-        self.ticket += 1
-        self.completed = self.ticket
-        return self.ticket
+        self.commit_position += 1
+        self.completed = self.commit_position
+        return self.commit_position
 
     def keys(self, kind: str) -> list[tuple[str, ...]]:
         """Return the keys of one kind, sorted."""
@@ -71,11 +71,12 @@ def again(broker: Broker, **settings: Any) -> Broker:
     definitions.texts, definitions.next_queue_id, definitions.is_new = dict(kept.texts), kept.next_queue_id, False
     restarted = Broker(Settings(**settings), FakeClock(), Turn(), definitions)
     restarted.notices += restore(restarted, definitions.rows(), definitions.next_queue_id)
-    assert (0, kept.texts) == (definitions.ticket, definitions.texts)
+    assert (0, kept.texts) == (definitions.commit_position, definitions.texts)
     return restarted
 
 
 def queue(vhost, name, arguments=None, *, durable=True, **given) -> Queue:
     options = {"exclusive": False, "auto_delete": False, "arguments": arguments or Table(), **given}
     session = options.pop("session", None)
-    return create_queue(vhost, None, session, name, QueueProperties(durable=durable, **options))
+    create_queue(vhost, None, session, name, QueueProperties(durable=durable, **options))
+    return vhost.queues[name]

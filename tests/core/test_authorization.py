@@ -97,7 +97,8 @@ def new_world() -> VHost:
 def user_with(vhost: VHost, needs: list[Need], vhost_name: str = "/", tags: tuple[str, ...] = ()) -> User:
     """Return a user that is granted these names, each for its permission only."""
     users = vhost.broker.users
-    user = users.add("U", "secret", tags)
+    users.add("U", "secret", tags)
+    user = users.named("U")
     patterns = {
         permission: "^("
         + "|".join(sorted({name for p, _, name in needs if p == permission})).replace(".", "[.]")

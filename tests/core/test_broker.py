@@ -28,14 +28,17 @@ def test_a_fresh_node_has_its_vhost_and_a_user_who_may_everything():
 
 def test_a_vhost_is_made_once():
     broker = new_broker()
-    made = broker.add_vhost("v", "what for")
-    assert made is broker.add_vhost("v", "something else")
+    broker.add_vhost("v", "what for")
+    made = broker.vhosts["v"]
+    assert 0 == broker.add_vhost("v", "something else")
+    assert made is broker.vhosts["v"]
     assert ("what for", 7) == (made.description, len(made.exchanges))
 
 
 def test_deleting_a_vhost_closes_its_connections_and_takes_its_queues():
     world = World()
-    vhost = world.broker.add_vhost("v")
+    world.broker.add_vhost("v")
+    vhost = world.broker.vhosts["v"]
     world.broker.users.set_permissions("guest", "v", ".*", ".*", ".*")
     inside, outside = world.connect(vhost="v"), world.connect()
     inside.declare("q", exclusive=True)

@@ -114,7 +114,8 @@ def test_the_exchange_cannot_be_deleted(listener):
 
 
 def test_it_is_in_the_default_virtual_host_alone(world):
-    other = world.broker.add_vhost("v")
+    world.broker.add_vhost("v")
+    other = world.broker.vhosts["v"]
     assert EXCHANGE not in other.exchanges
     assert EXCHANGE in World(default_vhost="v", event_vhost="v").broker.vhosts["v"].exchanges
     world.broker.reset()

@@ -26,7 +26,7 @@ def peer(world: World, log: GatheringLog, definitions: SlowDefinitions) -> FakeP
 
 def on_disk(world: World) -> None:
     """Have everything on disk that was made so far."""
-    world.broker.definitions_completed(world.broker.definitions.ticket)
+    world.broker.definitions_completed(world.broker.definitions.commit_position)
     world.broker.log_completed(world.broker.log.seal())
     world.run()
 
@@ -260,7 +260,7 @@ def test_a_full_line_that_goes_with_its_channel_is_forgotten(world, peer):
     peer.send(*[Queue.Declare(queue=f"q{i}", durable=True) for i in range(REPLIES_MAX - 1)])
     peer.send(Basic.Qos(), Channel.Close(200, "", 0, 0))
     assert not peer.session.readable  # and so the close is not seen either
-    world.broker.definitions_completed(world.broker.definitions.ticket)
+    world.broker.definitions_completed(world.broker.definitions.commit_position)
     world.run()
     assert (True, {}) == (peer.session.readable, peer.session.throttle.causes)
     assert "Channel.CloseOk" == names(peer)[-1]

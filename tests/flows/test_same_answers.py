@@ -81,7 +81,7 @@ def complete(world: World, what: str) -> None:
     if what == "log":
         broker.log_completed(broker.log.seal())
     else:
-        broker.definitions_completed(broker.definitions.ticket)
+        broker.definitions_completed(broker.definitions.commit_position)
     world.run()
 
 

@@ -331,8 +331,8 @@ def test_a_peer_that_was_not_read_while_its_replies_waited_is_read_on(connect, s
     (session,) = server.broker.sessions.values()
     answered = 0
     while answered < 200:
-        until(lambda: not session.readable or definitions.ticket == 200)
-        server.broker.definitions_completed(definitions.ticket)
+        until(lambda: not session.readable or definitions.commit_position == 200)
+        server.broker.definitions_completed(definitions.commit_position)
         while answered < definitions.completed:
             assert isinstance(client.receive(), Queue.DeclareOk)
             answered += 1

@@ -179,7 +179,7 @@ def test_a_batch_waits_for_the_definitions_before_it_is_written(disk):
     node = Node(disk)
     original = node.publish([b"original"], queues=(1,))
     node.commit()
-    node.log.definitions.ticket = 1  # queue 2 is declared, and not on disk
+    node.log.definitions.commit_position = 1  # queue 2 is declared, and not on disk
     node.publish([b"copy"], queues=(2,))
     node.settle(original)
     node.commit()
@@ -198,7 +198,7 @@ def test_a_segment_that_begins_while_a_batch_waits_for_definitions_has_its_own_m
     node = Node(disk, largest=2_000)
     runs = []
     for at in range(8):
-        node.log.definitions.ticket = at + 1
+        node.log.definitions.commit_position = at + 1
         runs.append(node.publish([bytes([at]) * 1_500]))
         node.log.commit()
         node.journal_worker.run()

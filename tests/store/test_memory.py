@@ -13,4 +13,4 @@ def test_nothing_has_to_be_waited_for():
 def test_no_definition_has_to_be_waited_for():
     definitions = MemoryDefinitions()
     assert definitions.put("vhost", ("v",), {}) == definitions.remove("vhost", ("v",)) == definitions.clear() == 0
-    assert definitions.completed == definitions.ticket == 0
+    assert definitions.completed == definitions.commit_position == 0

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 def exchange_declare(channel: "AmqpChannel", method: Any) -> None:
     """Make an exchange, or compare with the one that exists [exchange.declare]."""
-    before = channel.session.broker.definitions.ticket
-    declare_exchange(
+    commit_position = declare_exchange(
         channel.publisher.vhost,
         channel.session.user,
         method.exchange,
@@ -26,39 +25,33 @@ def exchange_declare(channel: "AmqpChannel", method: Any) -> None:
         internal=method.internal,
         arguments=method.arguments,
     )
-    if method.durable and not method.passive:
-        # Also who declares again what another has just declared must not be told before it is on disk.
-        before = channel.session.broker.definitions.completed
     if not method.nowait:
-        channel.send_defined(make_method(commands.Exchange.DeclareOk), before)
+        channel.send_defined(make_method(commands.Exchange.DeclareOk), commit_position)
 
 
 def exchange_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete an exchange [exchange.delete]."""
-    before = channel.session.broker.definitions.completed  # also of what another has just done
     vhost, user = channel.publisher.vhost, channel.session.user
     check_leaving(vhost, "exchange", method.exchange)
     removal = delete_exchange(vhost, user, method.exchange, if_unused=method.if_unused)
     if not method.nowait:
-        channel.send_when_over(make_method(commands.Exchange.DeleteOk), removal, before)
+        channel.send_when_over(make_method(commands.Exchange.DeleteOk), removal)
 
 
 def exchange_bind(channel: "AmqpChannel", method: Any) -> None:
     """Bind an exchange to an exchange [rmq exchange.bind]."""
-    before = channel.session.broker.definitions.completed  # also of what another has just done
-    bind(*_ends(channel, method))
+    commit_position = bind(*_ends(channel, method))
     if not method.nowait:
-        channel.send_defined(make_method(commands.Exchange.BindOk), before)
+        channel.send_defined(make_method(commands.Exchange.BindOk), commit_position)
 
 
 def exchange_unbind(channel: "AmqpChannel", method: Any) -> None:
     """Take such a binding away [rmq exchange.unbind]."""
-    before = channel.session.broker.definitions.completed  # also of what another has just done
     for name in (method.source, method.destination):
         check_leaving(channel.publisher.vhost, "exchange", name)
     removal = unbind(*_ends(channel, method))
     if not method.nowait:
-        channel.send_when_over(make_method(commands.Exchange.UnbindOk), removal, before)
+        channel.send_when_over(make_method(commands.Exchange.UnbindOk), removal)
 
 
 def _ends(channel: "AmqpChannel", method: Any) -> tuple[Any, ...]:

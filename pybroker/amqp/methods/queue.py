@@ -31,19 +31,20 @@ def queue_name(channel: "AmqpChannel", name: str) -> str:
 def queue_declare(channel: "AmqpChannel", method: Any) -> None:
     """Make a queue, or compare with the one that exists [queue.declare]."""
     vhost, session = channel.publisher.vhost, channel.session
-    before = session.broker.definitions.ticket
     if method.queue.startswith(REPLY_TO):
         _declare_reply_to(channel, method)
         return
     if method.passive:
-        queue = find_accessible_queue(vhost, session, strip_line_ends(method.queue))
+        queue, commit_position = find_accessible_queue(vhost, session, strip_line_ends(method.queue)), 0
     else:
         asked = QueueProperties(method.durable, method.exclusive, method.auto_delete, method.arguments)
         name, existing = check_queue_declare(vhost, session.user, session, method.queue, asked)
-        queue = existing if existing is not None else create_queue(vhost, session.user, session, name, asked)
-        if queue.durable:
-            # Also who declares again what another has just declared must not be told before it is on disk.
-            before = session.broker.definitions.completed
+        if existing is None:
+            commit_position = create_queue(vhost, session.user, session, name, asked)
+            queue = vhost.queues[name]
+        else:
+            # A client that declares what another has just declared must not be answered before it is on disk.
+            queue, commit_position = existing, session.broker.definitions.commit_position if existing.durable else 0
     queue.catch_up()
     queue.touch()
     channel.last_queue = queue.name
@@ -54,7 +55,7 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
             message_count=queue.messages_ready,
             consumer_count=queue.consumer_count,
         )
-        channel.send_defined(answer, before)
+        channel.send_defined(answer, commit_position)
 
 
 def _declare_reply_to(channel: "AmqpChannel", method: Any) -> None:
@@ -71,33 +72,24 @@ def queue_bind(channel: "AmqpChannel", method: Any) -> None:
     """Bind a queue to an exchange [queue.bind]."""
     session = channel.session
     queue, key = _queue_and_key(channel, method.queue, method.routing_key)
-    before = _before(channel, queue)
-    bind(channel.publisher.vhost, session.user, session, method.exchange, "queue", queue, key, method.arguments)
+    vhost = channel.publisher.vhost
+    check_leaving(vhost, "queue", queue)
+    where = (method.exchange, "queue", queue, key, method.arguments)
+    commit_position = bind(vhost, session.user, session, *where)
     if not method.nowait:
-        channel.send_defined(make_method(commands.Queue.BindOk), before)
+        channel.send_defined(make_method(commands.Queue.BindOk), commit_position)
 
 
 def queue_unbind(channel: "AmqpChannel", method: Any) -> None:
     """Take a binding away [queue.unbind]."""
     session = channel.session
     queue, key = _queue_and_key(channel, method.queue, method.routing_key)
-    before = _before(channel, queue)
-    check_leaving(channel.publisher.vhost, "exchange", method.exchange)
+    vhost = channel.publisher.vhost
+    check_leaving(vhost, "queue", queue)
+    check_leaving(vhost, "exchange", method.exchange)
     where = (method.exchange, "queue", queue, key, method.arguments)
-    removal = unbind(channel.publisher.vhost, session.user, session, *where)
-    channel.send_when_over(make_method(commands.Queue.UnbindOk), removal, before)
-
-
-def _before(channel: "AmqpChannel", name: str) -> int:
-    """Return the ticket of definitions that an answer about a queue waits for, also one that changes nothing.
-
-    A client that repeats what another has just done must not be answered before that is on disk. Raises
-    StillLeavingError: the queue is being removed.
-    """
-    definitions = channel.session.broker.definitions
-    check_leaving(channel.publisher.vhost, "queue", name)
-    queue = channel.publisher.vhost.queues.get(name)
-    return definitions.completed if queue is None or queue.durable else definitions.ticket
+    removal = unbind(vhost, session.user, session, *where)
+    channel.send_when_over(make_method(commands.Queue.UnbindOk), removal)
 
 
 def _queue_and_key(channel: "AmqpChannel", name: str, key: str) -> tuple[str, str]:
@@ -123,7 +115,7 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete a queue; one that is not there counts as deleted with no messages [queue.delete]."""
     vhost, session = channel.publisher.vhost, channel.session
     name = strip_line_ends(queue_name(channel, method.queue))
-    before = _before(channel, name)
+    check_leaving(vhost, "queue", name)
     check(session.user, vhost.name, "configure", "queue", name)
     queue = vhost.queues.get(name)
     count = 0
@@ -137,9 +129,11 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
         count = queue.messages_ready
     if queue is None:
         if not method.nowait:
-            channel.send_defined(make_method(commands.Queue.DeleteOk, message_count=0), before)
+            # Another may just have deleted it.
+            commit_position = session.broker.definitions.commit_position
+            channel.send_defined(make_method(commands.Queue.DeleteOk, message_count=0), commit_position)
         return
     # The reply goes first: py-amqp takes a basic.cancel for a consumer of this channel before delete-ok for an error.
     answer = make_method(commands.Queue.DeleteOk, message_count=count)
-    call_back = None if method.nowait else partial(channel.release, channel.reserve(answer), before)
+    call_back = None if method.nowait else partial(channel.release, channel.reserve(answer))
     vhost.delete_queue(queue, call_back=call_back)

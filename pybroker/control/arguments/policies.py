@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.humanize import counted
-from pybroker.control.spec import EX_UNAVAILABLE, Arg, Column, Node, Progress, Refused, VHostArg
+from pybroker.control.spec import EX_UNAVAILABLE, Arg, Changed, Column, Node, Progress, Refused, VHostArg
 
 if TYPE_CHECKING:
     from pybroker.core.policy.policy import Policy
@@ -75,7 +75,7 @@ def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress, None, str | None]:
+def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress, None, Changed | str]:
     """Set a policy, also for messages that wait; done when it is in force for all that it fits. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     value = {
@@ -86,29 +86,36 @@ def set_policy(component: str, node: Node, args: SetArgs) -> Generator[Progress,
     }
     if args.dry_run:
         return (yield from _tried(node, vhost.name, component, args.name, value))
-    set_parameter(node, vhost.name, component, args.name, value)
+    changed = set_parameter(node, vhost.name, component, args.name, value)
     yield from _in_force(node, vhost.name)
     idle = node.broker.policies.without_effect(value["definition"])
-    return f"stored, but without effect here: {', '.join(idle)}" if idle else None
+    return changed._replace(value=f"stored, but without effect here: {', '.join(idle)}" if idle else None)
 
 
-def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progress, None, str | None]:
+def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progress, None, Changed | str]:
     """Clear a policy; done when all that it fitted is under what is left. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     if args.dry_run:
         if args.name not in node.broker.parameters.of(vhost.name, component):
             raise Refused(NOT_SET, EX_UNAVAILABLE)
         return (yield from _tried(node, vhost.name, component, args.name, None))
-    if not node.broker.parameters.clear(vhost.name, component, args.name):
-        raise Refused(NOT_SET, EX_UNAVAILABLE)
+    changed = clear_parameter(node, vhost.name, component, args.name)
     yield from _in_force(node, vhost.name)
-    return None
+    return changed
 
 
-def set_parameter(node: Node, vhost_name: str, component: str, name: str, value: Any) -> None:
+def clear_parameter(node: Node, vhost_name: str, component: str, name: str) -> Changed:
+    """Clear a runtime parameter. Raises Refused, also when it is not set."""
+    commit_position = node.broker.parameters.clear(vhost_name, component, name)
+    if commit_position is None:
+        raise Refused(NOT_SET, EX_UNAVAILABLE)
+    return Changed(commit_position)
+
+
+def set_parameter(node: Node, vhost_name: str, component: str, name: str, value: Any) -> Changed:
     """Set a runtime parameter. Raises Refused."""
     try:
-        node.broker.parameters.set(vhost_name, component, name, value)
+        return Changed(node.broker.parameters.set(vhost_name, component, name, value))
     except ValueError as error:
         raise Refused(str(error), EX_UNAVAILABLE) from None
 

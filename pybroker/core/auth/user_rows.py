@@ -1,6 +1,7 @@
 """Users and their permissions as rows of the definitions, kept when they are set, forgotten when they go.
 
-A value is what RabbitMQ's definitions files have. `load.py` is the way back.
+Each function returns the commit position to wait for. A value is what RabbitMQ's definitions files have. `load.py` is
+the way back.
 """
 
 from base64 import b64encode
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from pybroker.store.definitions.definitions import Definitions
 
 
-def keep_user(definitions: "Definitions", user: "User") -> None:
+def keep_user(definitions: "Definitions", user: "User") -> int:
     """Keep a user's name, password hash, tags and limits."""
     value = {
         "password_hash": b64encode(user.password_hash).decode(),
@@ -21,37 +22,37 @@ def keep_user(definitions: "Definitions", user: "User") -> None:
         "tags": list(user.tags),
         "limits": dict(user.limits),
     }
-    definitions.put("user", (user.name,), value)
+    return definitions.put("user", (user.name,), value)
 
 
-def forget_user(definitions: "Definitions", user: "User") -> None:
+def forget_user(definitions: "Definitions", user: "User") -> int:
     """Forget a user that is deleted, with all permissions."""
     for vhost_name in user.permissions:
         forget_permission(definitions, user, vhost_name)
     for vhost_name, exchange_name in user.topic_permissions:
         forget_topic_permission(definitions, user, vhost_name, exchange_name)
-    definitions.remove("user", (user.name,))
+    return definitions.remove("user", (user.name,))
 
 
-def keep_permission(definitions: "Definitions", user: "User", vhost_name: str) -> None:
+def keep_permission(definitions: "Definitions", user: "User", vhost_name: str) -> int:
     """Keep what a user may do in a virtual host."""
     permission = user.permissions[vhost_name]
     value = {each: permission.text(each) for each in (CONFIGURE, WRITE, READ)}
-    definitions.put("permission", (user.name, vhost_name), value)
+    return definitions.put("permission", (user.name, vhost_name), value)
 
 
-def forget_permission(definitions: "Definitions", user: "User", vhost_name: str) -> None:
+def forget_permission(definitions: "Definitions", user: "User", vhost_name: str) -> int:
     """Forget what a user may do in a virtual host."""
-    definitions.remove("permission", (user.name, vhost_name))
+    return definitions.remove("permission", (user.name, vhost_name))
 
 
-def keep_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> None:
+def keep_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> int:
     """Keep which routing keys a user may use at a topic exchange."""
     permission = user.topic_permissions[vhost_name, exchange_name]
     value = {each: permission.text(each) for each in (WRITE, READ)}
-    definitions.put("topic_permission", (user.name, vhost_name, exchange_name), value)
+    return definitions.put("topic_permission", (user.name, vhost_name, exchange_name), value)
 
 
-def forget_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> None:
+def forget_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> int:
     """Forget which routing keys a user may use at a topic exchange."""
-    definitions.remove("topic_permission", (user.name, vhost_name, exchange_name))
+    return definitions.remove("topic_permission", (user.name, vhost_name, exchange_name))

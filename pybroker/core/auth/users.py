@@ -1,7 +1,8 @@
 """Users: names, password hashes, tags, limits, and what each may do where.
 
-Every change is kept in the definitions. Does not know mechanisms of authentication. `login.py` computes slow hashes;
-`permissions.py` and `quota.py` have the meaning of permissions and limits.
+Every change is kept in the definitions, and returns the commit position to wait for. Does not know mechanisms of
+authentication. `login.py` computes slow hashes; `permissions.py` and `quota.py` have the meaning of permissions and
+limits.
 """
 
 import logging
@@ -118,7 +119,7 @@ class Users:
             raise NoSuchUserError(name)
         return user
 
-    def add(self, name: str, password: str, tags: "Iterable[str]" = (), algorithm: str = SHA256) -> User:
+    def add(self, name: str, password: str, tags: "Iterable[str]" = (), algorithm: str = SHA256) -> int:
         """Make a user whose password stands in clear elsewhere, in the configuration; an empty one lets nobody in.
 
         All others' are hashed by `login.py`, which leaves the loop free meanwhile. Raises UserExistsError.
@@ -132,62 +133,66 @@ class Users:
         hashing_algorithm: str,
         tags: "Iterable[str]" = (),
         limits: Mapping[str, int] | None = None,
-    ) -> User:
+    ) -> int:
         """Make a user. Raises UserExistsError; ValueError for a hash or an algorithm that nobody can compare with."""
         if name in self._users:
             raise UserExistsError(name)
         check_hash(password_hash, hashing_algorithm)
         user = User(name, password_hash, hashing_algorithm, tags, limits)
         self.take(user)
-        user_rows.keep_user(self._definitions, user)
+        commit_position = user_rows.keep_user(self._definitions, user)
         admin_events.user_created(self.observers.notify, user)
-        return user
+        return commit_position
 
     def take(self, user: User) -> None:
         """Have a user that the definitions have already."""
         self._users[user.name] = user
         self._warn(user)
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str) -> int:
         """Forget a user; sessions that still hold the object find it without any permission. Raises NoSuchUserError."""
         user = self.named(name)
         del self._users[name]
-        user_rows.forget_user(self._definitions, user)
+        commit_position = user_rows.forget_user(self._definitions, user)
         self.observers.notify("user.deleted", {"name": name})
         user.permissions.clear()
         user.topic_permissions.clear()
         self._changed(user)
+        return commit_position
 
-    def set_hashed(self, name: str, password_hash: bytes, hashing_algorithm: str) -> None:
+    def set_hashed(self, name: str, password_hash: bytes, hashing_algorithm: str) -> int:
         """Replace the password; connections that stand go on. Raises NoSuchUserError; ValueError as `add_hashed`."""
         user = self.named(name)
         check_hash(password_hash, hashing_algorithm)
         user.password_hash, user.hashing_algorithm = password_hash, hashing_algorithm
         self._warn(user)
-        self._keep(user)
+        commit_position = self._keep(user)
         self.observers.notify(f"user.password.{'changed' if password_hash else 'cleared'}", {"name": name})
+        return commit_position
 
-    def clear_password(self, name: str) -> None:
+    def clear_password(self, name: str) -> int:
         """Have no password let the user in. Raises NoSuchUserError."""
-        self.set_hashed(name, b"", SHA256)
+        return self.set_hashed(name, b"", SHA256)
 
-    def set_tags(self, name: str, tags: "Iterable[str]") -> None:
+    def set_tags(self, name: str, tags: "Iterable[str]") -> int:
         """Replace the tags; connections that stand feel it at once. Raises NoSuchUserError."""
         user = self.named(name)
         user.tags = tuple(tags)
-        self._keep(user)
+        commit_position = self._keep(user)
         self.observers.notify("user.tags.set", {"name": name, "tags": list(user.tags)})
+        return commit_position
 
-    def add_limits(self, name: str, given: object) -> None:
+    def add_limits(self, name: str, given: object) -> int:
         """Set the limits that JSON gave, leave the others. Raises NoSuchUserError; ValueError in RabbitMQ's words."""
-        self.set_limits(name, {**self.named(name).limits, **checked_user_limits(given)})
+        return self.set_limits(name, {**self.named(name).limits, **checked_user_limits(given)})
 
-    def set_limits(self, name: str, limits: Mapping[str, int]) -> None:
+    def set_limits(self, name: str, limits: Mapping[str, int]) -> int:
         """Replace the limits, which `quota.py` has checked; who is over them stays. Raises NoSuchUserError."""
         user = self.named(name)
         before, user.limits = user.limits, dict(limits)
-        self._keep(user)
+        commit_position = self._keep(user)
         admin_events.user_limits(self.observers.notify, user, before)
+        return commit_position
 
     def authenticate(self, name: str, password: str) -> User | None:
         """Return the user if the password is right. A name that does not exist costs the same work as one that does.
@@ -211,43 +216,47 @@ class Users:
             nobody = self._nobody[algorithm] = hash_of_nobody(algorithm)
         return None, nobody, algorithm
 
-    def set_permissions(self, name: str, vhost_name: str, configure: str, write: str, read: str) -> None:
+    def set_permissions(self, name: str, vhost_name: str, configure: str, write: str, read: str) -> int:
         """Grant what matches the three patterns in one vhost. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.permissions[vhost_name] = Permission(configure, write, read)
-        user_rows.keep_permission(self._definitions, user, vhost_name)
+        commit_position = user_rows.keep_permission(self._definitions, user, vhost_name)
         patterns = {"configure": configure, "write": write, "read": read}
         self.observers.notify("permission.created", {"user": name, "vhost": vhost_name, **patterns})
         self._changed(user)
+        return commit_position
 
-    def clear_permissions(self, name: str, vhost_name: str) -> None:
+    def clear_permissions(self, name: str, vhost_name: str) -> int:
         """Take all permissions in one vhost away; the user cannot enter it any more. Raises NoSuchUserError."""
-        user = self.named(name)
+        user, commit_position = self.named(name), 0
         if user.permissions.pop(vhost_name, None) is not None:
-            user_rows.forget_permission(self._definitions, user, vhost_name)
+            commit_position = user_rows.forget_permission(self._definitions, user, vhost_name)
             self.observers.notify("permission.deleted", {"user": name, "vhost": vhost_name})
         self._changed(user)
+        return commit_position
 
-    def set_topic_permissions(self, name: str, vhost_name: str, exchange_name: str, write: str, read: str) -> None:
+    def set_topic_permissions(self, name: str, vhost_name: str, exchange_name: str, write: str, read: str) -> int:
         """Restrict routing keys at one topic exchange. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.topic_permissions[vhost_name, exchange_name] = TopicPermission(vhost_name, name, write, read)
-        user_rows.keep_topic_permission(self._definitions, user, vhost_name, exchange_name)
+        commit_position = user_rows.keep_topic_permission(self._definitions, user, vhost_name, exchange_name)
         facts = {"user": name, "vhost": vhost_name, "exchange": exchange_name, "write": write, "read": read}
         self.observers.notify("topic.permission.created", facts)
         self._changed(user)
+        return commit_position
 
-    def clear_topic_permissions(self, name: str, vhost_name: str, exchange_name: str | None = None) -> None:
+    def clear_topic_permissions(self, name: str, vhost_name: str, exchange_name: str | None = None) -> int:
         """Lift the restriction at one exchange, or at all of a vhost. Raises NoSuchUserError."""
-        user = self.named(name)
+        user, commit_position = self.named(name), 0
         for key in list(user.topic_permissions):
             if key[0] == vhost_name and exchange_name in (None, key[1]):
                 del user.topic_permissions[key]
-                user_rows.forget_topic_permission(self._definitions, user, *key)
+                commit_position = user_rows.forget_topic_permission(self._definitions, user, *key)
                 self.observers.notify(
                     "topic.permission.deleted", {"user": name, "vhost": vhost_name, "exchange": key[1]}
                 )
         self._changed(user)
+        return commit_position
 
     def forget_vhost(self, vhost_name: str) -> "Iterator[None]":
         """Take all permissions of a vhost that is being deleted, user by user."""
@@ -257,9 +266,9 @@ class Users:
                 self.clear_topic_permissions(user.name, vhost_name)
             yield
 
-    def _keep(self, user: User) -> None:
+    def _keep(self, user: User) -> int:
         user.known_password = None
-        user_rows.keep_user(self._definitions, user)
+        return user_rows.keep_user(self._definitions, user)
 
     def _changed(self, user: User) -> None:
         user.known_password = None

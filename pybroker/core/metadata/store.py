@@ -50,10 +50,10 @@ class Commit(BackgroundTask):
 # -- what is in a virtual host ----------------------------------------------------------------------------------------
 
 
-def keep_exchange(exchange: "Exchange") -> None:
-    """Keep a durable exchange, unless every vhost has it from the start."""
+def keep_exchange(exchange: "Exchange") -> int:
+    """Keep a durable exchange, unless every vhost has it from the start; return the commit position to wait for."""
     if not exchange.durable or _predeclared(exchange):
-        return
+        return 0
     value: dict[str, Any] = {
         "type": exchange.TYPE,
         "durable": True,
@@ -64,7 +64,7 @@ def keep_exchange(exchange: "Exchange") -> None:
     }
     if exchange.schedule_id is not None:
         value["schedule_id"] = exchange.schedule_id
-    exchange.vhost.broker.definitions.put("exchange", (exchange.vhost.name, exchange.name), value)
+    return exchange.vhost.broker.definitions.put("exchange", (exchange.vhost.name, exchange.name), value)
 
 
 def forget_exchange(exchange: "Exchange", removal: "Removal") -> None:
@@ -75,10 +75,10 @@ def forget_exchange(exchange: "Exchange", removal: "Removal") -> None:
             _forget_messages(exchange.vhost.broker.log, exchange.schedule_id, removal)
 
 
-def keep_queue(queue: "Queue") -> None:
-    """Keep a durable queue, and its id for ever."""
+def keep_queue(queue: "Queue") -> int:
+    """Keep a durable queue, and its id for ever; return the commit position to wait for."""
     if not queue.durable:
-        return
+        return 0
     value = {
         "id": queue.id,
         "durable": True,
@@ -87,7 +87,7 @@ def keep_queue(queue: "Queue") -> None:
         **_arguments(queue.arguments),
         "user": queue.user,
     }
-    queue.vhost.broker.definitions.put("queue", (queue.vhost.name, queue.name), value)
+    return queue.vhost.broker.definitions.put("queue", (queue.vhost.name, queue.name), value)
 
 
 def forget_queue(queue: "Queue", removal: "Removal") -> None:
@@ -102,14 +102,14 @@ def _forget_messages(log: "Log", queue_id: int, removal: "Removal") -> None:
     removal.call_backs.append(partial(log.forget_queue, queue_id))
 
 
-def keep_binding(binding: "Binding") -> None:
-    """Keep a binding between two durable ends."""
+def keep_binding(binding: "Binding") -> int:
+    """Keep a binding between two durable ends; return the commit position to wait for."""
     if not binding.durable:
-        return
+        return 0
     value = _arguments(binding.arguments)
     if binding.place:
         value["place"] = binding.place
-    binding.source.vhost.broker.definitions.put("binding", _binding_key(binding), value)
+    return binding.source.vhost.broker.definitions.put("binding", _binding_key(binding), value)
 
 
 def forget_binding(binding: "Binding", removal: "Removal") -> None:
@@ -129,8 +129,8 @@ def forget_binding(binding: "Binding", removal: "Removal") -> None:
 # -- virtual hosts and attributes of the whole node -----------------------------------------------------------------
 
 
-def keep_vhost(vhost: "VHost") -> None:
-    """Keep a virtual host. Its tracing is not kept, as in RabbitMQ."""
+def keep_vhost(vhost: "VHost") -> int:
+    """Keep a virtual host; return the commit position to wait for. Its tracing is not kept, as in RabbitMQ."""
     value: dict[str, Any] = {
         "description": vhost.description,
         "tags": list(vhost.tags),
@@ -138,7 +138,7 @@ def keep_vhost(vhost: "VHost") -> None:
     }
     if vhost.protected:
         value["protected_from_deletion"] = True
-    vhost.broker.definitions.put("vhost", (vhost.name,), value)
+    return vhost.broker.definitions.put("vhost", (vhost.name,), value)
 
 
 def forget_vhost(vhost: "VHost", removal: "Removal") -> None:

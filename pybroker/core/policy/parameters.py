@@ -86,36 +86,43 @@ class Parameters:
                 for name, value in values.items():
                     yield component, name, value
 
-    def set(self, vhost_name: str, component: str, name: str, value: Any) -> bool:
-        """Set a parameter, keep and apply it; return False if it was so already. Raises ValidationError."""
+    def set(self, vhost_name: str, component: str, name: str, value: Any) -> int:
+        """Set a parameter, keep and apply it; return the commit position to wait for, 0: it was so already.
+
+        Raises ValidationError.
+        """
         known = self._known(component)
         known.check(vhost_name, name, value)
         values = self._values.setdefault((vhost_name, component), {})
         if name in values and _same(values[name], value):
-            return False
+            return 0
         values[name] = value
-        self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
+        commit_position = self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
         admin_events.parameter_set(self.observers.notify, vhost_name, component, name, value)
         known.changed(vhost_name, name, value)
-        return True
+        return commit_position
 
-    def clear(self, vhost_name: str, component: str, name: str) -> bool:
-        """Forget a parameter; return False if it is not set."""
+    def clear(self, vhost_name: str, component: str, name: str) -> int | None:
+        """Forget a parameter; return the commit position to wait for, None: it is not set."""
         values = self._values.get((vhost_name, component), {})
         if name not in values:
-            return False
+            return None
         del values[name]
-        self._definitions.remove(RUNTIME, (vhost_name, component, name))
+        commit_position = self._definitions.remove(RUNTIME, (vhost_name, component, name))
         admin_events.parameter_cleared(self.observers.notify, vhost_name, component, name)
         if component in self.components:
             self.components[component].changed(vhost_name, name, None)
-        return True
+        return commit_position
 
-    def keep(self, vhost_name: str, component: str, name: str, value: Any) -> None:
-        """Keep a parameter of a component that nobody knows here, a plugin's of another broker: it does nothing."""
+    def keep(self, vhost_name: str, component: str, name: str, value: Any) -> int:
+        """Keep a parameter of a component that nobody knows here, a plugin's of another broker: it does nothing.
+
+        Return the commit position to wait for.
+        """
         self._values.setdefault((vhost_name, component), {})[name] = value
-        self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
+        commit_position = self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
         admin_events.parameter_set(self.observers.notify, vhost_name, component, name, value)
+        return commit_position
 
     def take(self, vhost_name: str, component: str, name: str, value: Any) -> None:
         """Take a parameter that the definitions have already, also one that does nothing. Raises ValidationError."""
@@ -142,12 +149,16 @@ class Parameters:
 
     # -- of the node --------------------------------------------------------------------------------------------------
 
-    def set_global(self, name: str, value: Any) -> None:
-        """Set a global parameter, keep and apply it; its value is nobody's to refuse, as in RabbitMQ."""
+    def set_global(self, name: str, value: Any) -> int:
+        """Set a global parameter, keep and apply it; return the commit position to wait for.
+
+        Its value is nobody's to refuse, as in RabbitMQ.
+        """
         self.globals[name] = value
-        self._definitions.put(GLOBAL, (name,), {"value": value})
+        commit_position = self._definitions.put(GLOBAL, (name,), {"value": value})
         admin_events.global_parameter(self.observers.notify, "parameter.set", name, value=value)
         self._global_changed(name, value)
+        return commit_position
 
     def load_global(self, name: str, value: Any, *, applies: bool) -> None:
         """Have a global parameter that the definitions have already."""
@@ -155,15 +166,15 @@ class Parameters:
         if applies:
             self._global_changed(name, value)
 
-    def clear_global(self, name: str) -> bool:
-        """Forget a global parameter; return False if it is not set."""
+    def clear_global(self, name: str) -> int | None:
+        """Forget a global parameter; return the commit position to wait for, None: it is not set."""
         if name not in self.globals:
-            return False
+            return None
         del self.globals[name]
-        self._definitions.remove(GLOBAL, (name,))
+        commit_position = self._definitions.remove(GLOBAL, (name,))
         admin_events.global_parameter(self.observers.notify, "parameter.cleared", name)
         self._global_changed(name, None)
-        return True
+        return commit_position
 
     def _global_changed(self, name: str, value: Any) -> None:
         for observer in self.global_observers:

@@ -84,8 +84,8 @@ def declare_exchange(
     auto_delete: bool,
     internal: bool,
     arguments: Table,
-) -> Exchange:
-    """Make an exchange, or find it and compare [exchange.declare].
+) -> int:
+    """Make an exchange, or find it and compare; return the commit position to wait for [exchange.declare].
 
     Raises CommandInvalid (503: unknown type), AccessRefused (403), NotFound (404: passive), PreconditionFailed (406);
     StillLeavingError.
@@ -93,7 +93,8 @@ def declare_exchange(
     name = strip_line_ends(name)
     if passive:
         check_not_default(name)
-        return find_exchange(vhost, name)
+        find_exchange(vhost, name)
+        return 0
     exchange_type = EXCHANGE_TYPES.get(type_name)
     if exchange_type is None:
         text = f"unknown exchange type '{type_name}'"
@@ -124,7 +125,8 @@ def declare_exchange(
     assert_same_field(resource, "internal", exchange.internal, internal)
     # A17: the only argument that any of these types compares.
     assert_same_arguments(resource, exchange.arguments, arguments, (ALTERNATE,))
-    return exchange
+    # A client that declares what another has just declared must not be answered before it is on disk.
+    return vhost.broker.definitions.commit_position if exchange.durable else 0
 
 
 def create_exchange(
@@ -137,8 +139,8 @@ def create_exchange(
     auto_delete: bool,
     internal: bool,
     arguments: Table,
-) -> Exchange:
-    """Make an exchange that has been checked; a durable one is kept."""
+) -> int:
+    """Make an exchange that has been checked; a durable one is kept. Return the commit position to wait for."""
     if ("exchange", name) in vhost.leaving:
         vhost.broker.removals.finish()
     exchange = vhost.exchanges[name] = exchange_type(
@@ -151,15 +153,16 @@ def create_exchange(
         user=user.name if user is not None else BROKER_USER,
     )
     vhost.broker.policies.apply(exchange)
-    keep_exchange(exchange)
+    commit_position = keep_exchange(exchange)
     vhost.bump()
     topology_events.exchange_created(exchange)
-    return exchange
+    return commit_position
 
 
 def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused: bool) -> "Removal":
     """Delete an exchange with all its bindings; one that is not there is no fault [exchange.delete].
 
+    The removal has a commit position also if nothing was to be done: another may just have done it.
     Raises AccessRefused (403); PreconditionFailed (406): `exchange 'x' in vhost '/' in use`.
     """
     name = strip_line_ends(name)
@@ -174,7 +177,8 @@ def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused
         raise PreconditionFailed(text)
     broker = vhost.broker
     gone = [] if exchange is None else [exchange]
-    return broker.removals.start(partial(drop_exchanges, vhost, gone, exchange), broker.events.cause())
+    steps = partial(drop_exchanges, vhost, gone, exchange)
+    return broker.removals.start(steps, broker.events.cause(), commit_position=broker.definitions.commit_position)
 
 
 def drop_transient(vhost: "VHost") -> None:
@@ -203,9 +207,10 @@ def bind(
     destination_name: str,
     routing_key: str,
     arguments: Table,
-) -> None:
+) -> int:
     """Bind a queue or exchange to an exchange; twice is once [queue.bind], [rmq exchange.bind].
 
+    Return the commit position to wait for, also if nothing was to be done: another may just have done it.
     Raises AccessRefused (403), NotFound (404), ResourceLocked (405), PreconditionFailed (406).
     """
     source_name, destination_name = strip_line_ends(source_name), strip_line_ends(destination_name)
@@ -217,19 +222,24 @@ def bind(
     source.validate_binding(routing_key, arguments)
     if not isinstance(destination, Exchange):
         check_exclusive_access(destination, session)
-    create_binding(source, destination, routing_key, arguments)
+    return create_binding(source, destination, routing_key, arguments) or _last_position(vhost, destination)
 
 
-def create_binding(source: Exchange, destination: "Target", routing_key: str, arguments: Table) -> None:
-    """Make a binding that has been checked, unless there is an equal one; one of two durable ends is kept."""
+def create_binding(source: Exchange, destination: "Target", routing_key: str, arguments: Table) -> int:
+    """Make a binding that has been checked, unless there is an equal one; one of two durable ends is kept.
+
+    Return the commit position to wait for, 0: nothing to.
+    """
     vhost = source.vhost
     binding = Binding(source, destination, routing_key, arguments)
-    if source.add(binding):
-        vhost.bound.setdefault(destination, {})[binding.key] = binding
-        keep_binding(binding)
-        vhost.bump()
-        source.welcome(binding)
-        topology_events.binding_created(binding)
+    if not source.add(binding):
+        return 0
+    vhost.bound.setdefault(destination, {})[binding.key] = binding
+    commit_position = keep_binding(binding)
+    vhost.bump()
+    source.welcome(binding)
+    topology_events.binding_created(binding)
+    return commit_position
 
 
 def unbind(
@@ -244,6 +254,7 @@ def unbind(
 ) -> "Removal":
     """Take a binding away, and what it leaves unused; one that is not there is no fault [queue.unbind].
 
+    The removal has a commit position also if nothing was to be done: another may just have done it.
     Raises AccessRefused (403), ResourceLocked (405).
     """
     source_name, destination_name = strip_line_ends(source_name), strip_line_ends(destination_name)
@@ -258,7 +269,15 @@ def unbind(
         check_exclusive_access(destination, session)
     broker = vhost.broker
     gone = [] if binding is None else [binding]
-    return broker.removals.start(partial(drop_bindings, vhost, gone), broker.events.cause())
+    steps = partial(drop_bindings, vhost, gone)
+    return broker.removals.start(steps, broker.events.cause(), commit_position=_last_position(vhost, destination))
+
+
+def _last_position(vhost: "VHost", destination: "Target | None") -> int:
+    """Return the commit position of the last change; 0 for a transient queue: no binding of it is ever kept."""
+    if destination is not None and destination.kind == "queue" and not destination.durable:
+        return 0
+    return vhost.broker.definitions.commit_position
 
 
 def binding_count(destination: "Target") -> int:

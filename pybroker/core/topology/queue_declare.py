@@ -83,8 +83,11 @@ def check_queue_declare(
 
 def create_queue(
     vhost: "VHost", user: "User | None", session: "SessionState | None", name: str, asked: QueueProperties
-) -> Queue:
-    """Make a queue that has been checked; one that is durable, and not exclusive (F7), is kept."""
+) -> int:
+    """Make a queue that has been checked; one that is durable, and not exclusive (F7), is kept.
+
+    Return the commit position to wait for.
+    """
     if ("queue", name) in vhost.leaving:
         vhost.broker.removals.finish()
     owner = session if asked.exclusive else None
@@ -108,10 +111,10 @@ def create_queue(
     vhost.broker.policies.apply(queue)
     if STRATEGY in asked.arguments:
         warn_of_dead_letters(queue)
-    keep_queue(queue)
+    commit_position = keep_queue(queue)
     vhost.bump()
     topology_events.queue_created(queue)
-    return queue
+    return commit_position
 
 
 def _add_default_type(vhost: "VHost", arguments: "Table", *, fits: bool) -> None:

@@ -35,13 +35,15 @@ log = logging.getLogger("pybroker")
 class Removal:
     """Something that goes. `rows` are removed at its end, `call_backs` called then; `held` are names it goes by.
 
+    In the end `commit_position` is that of its rows; without rows it stays as it was given, 0: nothing to wait for.
     A binding may have another end, which goes as well: `by_end` has the rows of those whose other end stayed so far.
     """
 
-    __slots__ = ("by_end", "call_backs", "cause", "held", "is_over", "rows", "steps")
+    __slots__ = ("by_end", "call_backs", "cause", "commit_position", "held", "is_over", "rows", "steps")
 
-    def __init__(self, cause: "Cause") -> None:
+    def __init__(self, cause: "Cause", commit_position: int = 0) -> None:
         self.cause = cause
+        self.commit_position = commit_position
         self.rows: dict[tuple[str, Key], None] = {}
         self.by_end: dict[tuple[VHost, tuple[str, str]], list[tuple[str, Key]]] = {}
         self.held: list[tuple[VHost, tuple[str, str]]] = []
@@ -87,16 +89,22 @@ class Removals(BackgroundTask):
         return len(self.going)
 
     def start(
-        self, steps: "Callable[[Removal], Steps]", cause: "Cause", call_back: "Callable[[], None] | None" = None
+        self,
+        steps: "Callable[[Removal], Steps]",
+        cause: "Cause",
+        call_back: "Callable[[int], None] | None" = None,
+        *,
+        commit_position: int = 0,
     ) -> Removal:
-        """Remove something, in `steps` that are given their removal; call back when it is gone, which may be at once.
+        """Remove something, in `steps` that are given their removal.
 
-        Until then all that happens has this `cause`.
+        Call back with the commit position to wait for when it is gone, which may be at once; a removal without rows has
+        the one that is given. Until then all that happens has this `cause`.
         """
-        removal = Removal(cause)
+        removal = Removal(cause, commit_position)
         removal.steps = steps(removal)
         if call_back is not None:
-            removal.call_backs.append(call_back)
+            removal.call_backs.append(lambda: call_back(removal.commit_position))
         self._do(removal, FIRST_STEPS)
         if not removal.is_over:
             self.going.append(removal)
@@ -143,9 +151,10 @@ class Removals(BackgroundTask):
     def _end(self, removal: Removal) -> None:
         removal.is_over = True
         if removal.rows:
-            self._broker.definitions.remove_all(removal.rows)
+            removal.commit_position = self._broker.definitions.remove_all(removal.rows)
         for vhost, name in removal.held:
             vhost.leaving.pop(name, None)
             vhost.bump()
         for call_back in removal.call_backs:
             call_back()
+        removal.call_backs.clear()  # some hold the removal: a circle

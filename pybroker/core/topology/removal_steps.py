@@ -4,7 +4,6 @@ Each function here yields after what costs some tens of microseconds; `removal` 
 Lists are emptied on the way (`_each`): to free fifty thousand queues at the end takes Python a tenth of a second.
 """
 
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pybroker.core.events import connections as connection_events, topology as topology_events
@@ -100,8 +99,8 @@ def close_sessions(sessions: "Iterable[SessionState]", why: str) -> "Steps":
 
 def delete_queue(queue: "Queue", cause: "Cause") -> "Steps":
     """Delete a queue and wait until all of it is gone, step by step."""
-    over: list[None] = []
-    queue.vhost.delete_queue(queue, cause, partial(over.append, None))
+    over: list[int] = []
+    queue.vhost.delete_queue(queue, cause, over.append)
     yield
     while not over:
         yield

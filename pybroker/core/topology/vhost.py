@@ -88,14 +88,18 @@ class VHost:
         tags: tuple[str, ...] | None = None,
         default_queue_type: str | None = None,
         protected: bool | None = None,
-    ) -> None:
-        """Change what is given of what describes it, and keep it. Queues that exist stay of their types."""
+    ) -> int:
+        """Change what is given of what describes it, and keep it; return the commit position to wait for.
+
+        Queues that exist stay of their types.
+        """
         self.description = self.description if description is None else description
         self.tags = self.tags if tags is None else tags
         self.default_queue_type = self.default_queue_type if default_queue_type is None else default_queue_type
         self.protected = self.protected if protected is None else protected
-        store.keep_vhost(self)
+        commit_position = store.keep_vhost(self)
         topology_events.vhost_described(self, tags_alone={description, default_queue_type, protected} == {None})
+        return commit_position
 
     def trace(self, *, on: bool) -> None:
         """Switch tracing on or off. Routes are found anew, because those of a tracing vhost go message by message."""
@@ -107,11 +111,12 @@ class VHost:
         self.bump()
 
     def delete_queue(
-        self, queue: "Queue", cause: "Cause | None" = None, call_back: "Callable[[], None] | None" = None
+        self, queue: "Queue", cause: "Cause | None" = None, call_back: "Callable[[int], None] | None" = None
     ) -> int:
-        """Remove a queue and its messages; return how many were ready. Call back when its bindings are gone too.
+        """Remove a queue and its messages; return how many were ready.
 
-        Its consumers are notified. The default `cause` is the one of the current context.
+        Call back with the commit position to wait for when its bindings are gone too. Its consumers are notified. The
+        default `cause` is the one of the current context.
         """
         if queue.deleted:
             return 0

@@ -60,7 +60,8 @@ def _vhost(broker: "Broker", change: Change) -> None:
     vhost = broker.vhosts.get(value["name"])
     if vhost is None:
         tags, queue_type = tuple(value["tags"] or ()), value["default_queue_type"] or ""
-        vhost = broker.add_vhost(value["name"], value["description"] or "", tags, queue_type)
+        broker.add_vhost(value["name"], value["description"] or "", tags, queue_type)
+        vhost = broker.vhosts[value["name"]]
     else:
         # Differs from RabbitMQ: it empties a description and tags that a document does not tell.
         vhost.description = vhost.description if value["description"] is None else value["description"]

@@ -39,7 +39,10 @@ Work = Generator[tuple[int, int], None, _T]
 
 
 class Outcome(NamedTuple):
-    """The outcome of an import. With `faults` it has done nothing; `stopped` says what ended it half-way."""
+    """The outcome of an import. With `faults` it has done nothing; `stopped` says what ended it half-way.
+
+    It is on disk when the definitions are up to `commit_position`, with all that was there already.
+    """
 
     changes: Sequence[Change] = ()
     counts: Mapping[str, int] = {}
@@ -48,6 +51,7 @@ class Outcome(NamedTuple):
     unchanged: bool = False
     stopped: str = ""
     unsupported: int = 0  # of the faults: what could be left out
+    commit_position: int = 0
 
     @property
     def fault_text(self) -> str:
@@ -114,21 +118,18 @@ class Transfer:
     def imported(
         self, document: Document, pause: Pause, *, skip_if_unchanged: bool = False, skip_unsupported: bool = False
     ) -> Work[Outcome]:
-        """Import, and empty the document; return what was done, without the changes.
-
-        It is on disk when the definitions' ticket is complete.
-        """
+        """Import, and empty the document; return what was done, without the changes."""
         content = ""
         # Differs from RabbitMQ: who imports decides, the node need not be configured for it.
         if skip_if_unchanged:
             content = yield from self._content(document, pause)
             if self._broker.parameters.globals.get(_hash_name(document)) == content:
-                return Outcome(unchanged=True)
+                return Outcome(unchanged=True, commit_position=self._broker.definitions.commit_position)
         with _without_collections(len(document)):
             outcome = yield from self._made(document, pause, skip_unsupported=skip_unsupported)
         if content and not outcome.faults and not outcome.stopped:
             self._broker.parameters.set_global(_hash_name(document), content)
-        return outcome
+        return outcome._replace(commit_position=self._broker.definitions.commit_position)
 
     def _made(self, document: Document, pause: Pause, *, skip_unsupported: bool) -> Work[Outcome]:
         count = len(document)

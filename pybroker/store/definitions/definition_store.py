@@ -39,8 +39,8 @@ class DamagedError(Exception):
 class DefinitionStore(Definitions):
     """Invariants: one job is at the worker at most; a batch that failed and may be tried again is gathered again.
 
-    Hooks, all called on the hub: `on_completed` with a ticket, `on_trouble` with a sentence, or an empty one when it is
-    over, `on_failed` with the reason of the end.
+    Hooks, all called on the hub: `on_completed` with a commit position, `on_trouble` with a sentence, or an empty one
+    when it is over, `on_failed` with the reason of the end.
     """
 
     __slots__ = (
@@ -80,7 +80,7 @@ class DefinitionStore(Definitions):
         self._trouble = ""
         self._closed = False
         self._stopped: Callable[[], None] | None = None
-        self.ticket = self.completed = opened.file.state.changes
+        self.commit_position = self.completed = opened.file.state.changes
         self.is_new = opened.is_new
         self._snapshot_changes = opened.snapshot_changes
         self._snapshot_due_ms = clock.now_ms + SNAPSHOT_PAUSE_MS
@@ -92,15 +92,15 @@ class DefinitionStore(Definitions):
     # -- changes ------------------------------------------------------------------------------------------------------
 
     def put(self, kind: str, key: "Key", value: "Value") -> int:
-        """Keep a row; return the ticket to wait for."""
+        """Keep a row; return the commit position to wait for."""
         return self._gather(kind, key, value)
 
     def remove(self, kind: str, key: "Key") -> int:
-        """Forget a row, if there is one; return the ticket to wait for."""
+        """Forget a row, if there is one; return the commit position to wait for."""
         return self._gather(kind, key, None)
 
     def remove_all(self, rows: "Iterable[tuple[str, Key]]") -> int:
-        """Forget rows that were put; return the ticket to wait for. A hundred thousand are some milliseconds."""
+        """Forget rows that were put; return the commit position to wait for. A hundred thousand take milliseconds."""
         try:
             self._gathered.update(dict.fromkeys(rows))
             return self._count()
@@ -109,7 +109,7 @@ class DefinitionStore(Definitions):
             raise
 
     def clear(self) -> int:
-        """Forget all rows; return the ticket to wait for."""
+        """Forget all rows; return the commit position to wait for."""
         self._gathered.clear()
         self._clear = True
         return self._count()
@@ -127,10 +127,10 @@ class DefinitionStore(Definitions):
             raise
 
     def _count(self) -> int:
-        self.ticket += 1
+        self.commit_position += 1
         if not self._busy:
             self.wake()
-        return self.ticket
+        return self.commit_position
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ class DefinitionStore(Definitions):
         if self._busy or self._retry or self._closed or self.failed or not (self._gathered or self._clear):
             return
         try:
-            batch = Batch(self._gathered, self.ticket, self._clear)
+            batch = Batch(self._gathered, self.commit_position, self._clear)
             self._submit(partial(self._apply, batch), partial(self._applied, batch))
             self._gathered, self._clear = {}, False
         except Exception as error:  # noqa: BLE001 - what is not handed over must not be completed by what follows

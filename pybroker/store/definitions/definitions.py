@@ -40,41 +40,41 @@ KINDS: Final = {
 
 
 class Definitions:
-    """Invariants: each change has a ticket, tickets only grow; changes with a ticket up to `completed` survive a crash.
+    """Invariants: each change has a commit position, positions only grow; changes up to `completed` survive a crash.
 
     `wake` is called when there is something to commit at the end of this turn. `failed` says why nothing more can be
     written, empty: all is well. `is_new`: nothing was ever kept here, so that the defaults are to be made.
     """
 
-    __slots__ = ("completed", "failed", "is_new", "ticket", "wake")
+    __slots__ = ("commit_position", "completed", "failed", "is_new", "wake")
 
     def __init__(self) -> None:
-        self.ticket = 0  # the last one handed out
+        self.commit_position = 0  # of the last change
         self.completed = 0
         self.failed = ""
         self.is_new = True
         self.wake: Callable[[], None] = self.commit
 
     def put(self, kind: str, key: Key, value: Value) -> int:
-        """Keep a row instead of the one that had this key; return the ticket to wait for, 0: nothing to.
+        """Keep a row instead of the one that had this key; return the commit position to wait for, 0: nothing to.
 
         The `id` of a queue is remembered for ever, so that no other queue gets it.
         """
         raise NotImplementedError
 
     def remove(self, kind: str, key: Key) -> int:
-        """Forget a row, if there is one; return the ticket to wait for, 0: nothing to."""
+        """Forget a row, if there is one; return the commit position to wait for, 0: nothing to."""
         raise NotImplementedError
 
     def remove_all(self, rows: "Iterable[tuple[str, Key]]") -> int:
-        """Forget rows, of kind and key, that were put, in one transaction; return the ticket to wait for."""
-        ticket = 0
+        """Forget rows, of kind and key, that were put, in one transaction; return the commit position to wait for."""
+        commit_position = 0
         for kind, key in rows:
-            ticket = self.remove(kind, key)
-        return ticket
+            commit_position = self.remove(kind, key)
+        return commit_position
 
     def clear(self) -> int:
-        """Forget all rows; return the ticket to wait for, 0: nothing to."""
+        """Forget all rows; return the commit position to wait for, 0: nothing to."""
         raise NotImplementedError
 
     def commit(self) -> None:

@@ -199,7 +199,7 @@ class Journal(Log):
 
         And once the batch is closed that gathers, which may still have some of the queue's.
         """
-        self._forgotten.append((self.definitions.ticket, self.ticket, queue_id))
+        self._forgotten.append((self.definitions.commit_position, self.ticket, queue_id))
         self.gate_moved()
 
     def fetch(self, queue_id: int, part: "SeqRanges", done: "Fetched") -> None:
@@ -241,7 +241,7 @@ class Journal(Log):
         segment.newest_ms = self.clock.now_ms + self._steady_ms
         octets = builder.encode(self.last_ticket, segment, self.live_index, self._steady_ms)
         batch = Batch(segment.number, segment.size if creates else 0, segment.used, octets)
-        batch.promise(self.last_ticket, self.next_seq, builder.octets, self.definitions.ticket)
+        batch.promise(self.last_ticket, self.next_seq, builder.octets, self.definitions.commit_position)
         segment.used += len(octets)
         segment.first_ticket = segment.first_ticket or batch.ticket
         segment.last_ticket = batch.ticket

@@ -80,7 +80,8 @@ def test_a_blank_password_is_not_even_looked_at(thread, ask):
 
 def test_quick_hashes_are_answered_at_once(world, thread, ask, monkeypatch):
     monkeypatch.undo()
-    user = world.broker.users.add("q", "secret")
+    world.broker.users.add("q", "secret")
+    user = world.broker.users.named("q")
     assert ask("q", "secret") == [Verdict(user)]
     assert ask("q", "wrong") == [Verdict(None, INVALID)]
     world.broker.settings.password_hashing = SHA512

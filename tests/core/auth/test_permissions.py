@@ -23,7 +23,8 @@ from tests.topology import refusal
 
 def user_with(configure: str = "", write: str = "", read: str = ""):
     users = Users()
-    user = users.add("U", "secret")
+    users.add("U", "secret")
+    user = users.named("U")
     users.set_permissions("U", "/", configure, write, read)
     return user
 
@@ -102,7 +103,8 @@ def test_a_verdict_is_kept_and_forgotten_at_any_change(monkeypatch):
     original = Pattern.matches
     monkeypatch.setattr(Pattern, "matches", lambda self, name: asked.append(name) or original(self, name))
     users = Users()
-    user = users.add("U", "secret")
+    users.add("U", "secret")
+    user = users.named("U")
     users.set_permissions("U", "/", "a", "", "")
     assert [granted(user, "/", "configure", "a") for _ in range(3)] == [True] * 3
     assert [granted(user, "/", "configure", "b") for _ in range(3)] == [False] * 3
@@ -133,7 +135,8 @@ def test_without_a_topic_permission_every_key_is_allowed():
 
 def test_a_topic_permission_restricts_one_exchange_of_one_virtual_host():
     users = Users()
-    user = users.add("U", "secret")
+    users.add("U", "secret")
+    user = users.named("U")
     users.set_topic_permissions("U", "/", "x", "^w", "^r")
     check_topic(user, "/", "x", "write", "w.1")
     check_topic(user, "/", "x", "read", "r.1")

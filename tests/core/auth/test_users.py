@@ -9,7 +9,8 @@ from pybroker.core.auth.users import NoSuchUserError, UserExistsError, Users
 
 def test_the_right_password_lets_in_and_no_other():
     users = Users()
-    user = users.add("u", "secret", ["administrator"])
+    users.add("u", "secret", ["administrator"])
+    user = users.named("u")
     assert users.authenticate("u", "secret") is user
     for name, password in [("u", "Secret"), ("u", ""), ("u", "secret "), ("nobody", "secret"), ("", "")]:
         assert users.authenticate(name, password) is None
@@ -20,7 +21,8 @@ def test_a_hash_out_of_rabbitmqs_documentation_fits():
     # The worked example of its page on passwords: salt 908DC60A, password test12.
     known = base64.b64decode("kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR")
     users = Users()
-    user = users.add_hashed("u", known, SHA256)
+    users.add_hashed("u", known, SHA256)
+    user = users.named("u")
     assert users.authenticate("u", "test12") is user
     assert users.authenticate("u", "test13") is None
 
@@ -122,7 +124,8 @@ def test_changing_who_is_not_there_is_said(change):
 
 def test_topic_permissions_are_cleared_at_one_exchange_or_at_all():
     users = Users()
-    user = users.add("u", "x")
+    users.add("u", "x")
+    user = users.named("u")
     for vhost_name, exchange_name in [("/", "a"), ("/", "b"), ("/", "c"), ("v", "a")]:
         users.set_topic_permissions("u", vhost_name, exchange_name, "", "")
     users.clear_topic_permissions("u", "/", "a")
@@ -145,7 +148,8 @@ def test_a_virtual_host_that_goes_takes_its_permissions_along():
 
 def test_a_deleted_user_is_without_permissions_for_whoever_still_holds_it():
     users = Users()
-    user = users.add("u", "x")
+    users.add("u", "x")
+    user = users.named("u")
     users.set_permissions("u", "/", ".*", ".*", ".*")
     generation = users.generation
     users.delete("u")

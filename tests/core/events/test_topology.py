@@ -35,7 +35,8 @@ def test_a_virtual_host_is_told_of_with_its_exchanges_and_described_anew():
     world = World()
     heard = []
     world.broker.events.audit = lambda event, facts, *_: heard.append((event, facts))
-    vhost = world.broker.add_vhost("v", "what for", ("a", "b"))
+    world.broker.add_vhost("v", "what for", ("a", "b"))
+    vhost = world.broker.vhosts["v"]
     assert {"exchange.created"} == {event for event, _ in heard[:-1]}
     event, facts = heard[-1]
     assert ("vhost.created", "a,b", "undefined") == (event, facts["tags"], facts["default_queue_type"])

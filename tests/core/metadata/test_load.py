@@ -54,7 +54,8 @@ def test_arguments_of_any_type_are_exactly_as_they_were(arguments):
 
 
 def test_every_noun_is_there_again(broker, vhost):
-    other = broker.add_vhost("v", "what for", ("a", "b"), "quorum")
+    broker.add_vhost("v", "what for", ("a", "b"), "quorum")
+    other = broker.vhosts["v"]
     broker.users.add("u", "secret", ("t",))
     broker.users.set_permissions("u", "v", "c.*", "", ".*")
     broker.users.set_topic_permissions("u", "v", "x", "^{username}", "")
@@ -186,7 +187,7 @@ def test_a_hundred_thousand_queues_are_one_transaction_and_come_back(tmp_path):
     definitions.commit()
     folder.worker.run()
     took("one transaction")
-    assert definitions.completed == definitions.ticket > 100_000
+    assert definitions.completed == definitions.commit_position > 100_000
     folder.stop()
     took("snapshot")
     definitions = folder.open()

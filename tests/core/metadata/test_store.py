@@ -116,16 +116,17 @@ def test_a_second_declare_and_a_second_bind_change_nothing(vhost, kept):
     exchange(vhost, "x")
     queue(vhost, "q")
     link(vhost, "x", "q")
-    ticket = kept.ticket
+    commit_position = kept.commit_position
     exchange(vhost, "x")
     link(vhost, "x", "q")
     unlink(vhost, "x", "q", "other")
     delete_exchange(vhost, None, "not there", if_unused=False)
-    assert ticket == kept.ticket
+    assert commit_position == kept.commit_position
 
 
 def test_a_vhost_takes_everything_along(broker, kept):
-    vhost = broker.add_vhost("v", "what for", ("a", "b"), "quorum")
+    broker.add_vhost("v", "what for", ("a", "b"), "quorum")
+    vhost = broker.vhosts["v"]
     assert {"description": "what for", "tags": ["a", "b"], "default_queue_type": "quorum"} == kept.value("vhost", "v")
     exchange(vhost, "x")
     exchange(vhost, "y")
@@ -141,9 +142,9 @@ def test_a_vhost_takes_everything_along(broker, kept):
 
 
 def test_tracing_is_not_kept(vhost, kept):
-    before = kept.ticket
+    before = kept.commit_position
     vhost.trace(on=True)
-    assert before == kept.ticket
+    assert before == kept.commit_position
 
 
 def test_the_clusters_name_is_kept(broker, kept):

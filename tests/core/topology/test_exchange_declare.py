@@ -363,7 +363,8 @@ def test_a_circle_of_auto_delete_exchanges_falls_with_one_of_them():
 # A2 and the rest of the permissions are in test_authorization.py; here is their order.
 def test_permissions_are_asked_before_existence():
     vhost = new_vhost()
-    user = vhost.broker.users.add("nobody", "x")
+    vhost.broker.users.add("nobody", "x")
+    user = vhost.broker.users.named("nobody")
     with pytest.raises(AccessRefused) as error:
         bind(vhost, user, None, "gone", "queue", "gone too", "k", Table())
     assert error.value.text == "write access to queue 'gone too' in vhost '/' refused for user 'nobody'"

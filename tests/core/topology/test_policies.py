@@ -27,7 +27,8 @@ def put(broker, name, definition, *, pattern="", priority=0, component="policy",
 
 def declare(vhost, name, arguments=None, **properties):
     asked = {"durable": True, "exclusive": False, "auto_delete": False, **properties}
-    return create_queue(vhost, None, None, name, QueueProperties(**asked, arguments=arguments or Table()))
+    create_queue(vhost, None, None, name, QueueProperties(**asked, arguments=arguments or Table()))
+    return vhost.queues[name]
 
 
 def test_what_is_there_and_what_comes_is_under_it(broker, vhost):
@@ -128,12 +129,14 @@ def test_one_that_this_version_does_not_understand_is_reported_and_stops_nothing
 
 
 def test_those_of_a_deleted_vhost_are_gone_with_it(broker):
-    vhost = broker.add_vhost("v")
+    broker.add_vhost("v")
+    vhost = broker.vhosts["v"]
     declare(vhost, "q")
     put(broker, "p", {"max-length": 5}, vhost="v")
     broker.delete_vhost("v")
     assert ((), 0) == (broker.policies.of("v", "policy"), broker.policies.left("v"))
-    assert None is declare(broker.add_vhost("v"), "q").limits.length_max
+    broker.add_vhost("v")
+    assert None is declare(broker.vhosts["v"], "q").limits.length_max
 
 
 def test_a_reset_forgets_them(broker):
@@ -144,7 +147,8 @@ def test_a_reset_forgets_them(broker):
 
 def test_they_count_in_their_vhost_alone(broker, vhost):
     put(broker, "p", {"max-length": 5})
-    assert None is declare(broker.add_vhost("v"), "q").limits.length_max
+    broker.add_vhost("v")
+    assert None is declare(broker.vhosts["v"], "q").limits.length_max
 
 
 def test_very_many_queues_are_gone_over_a_share_a_turn(broker, vhost):
@@ -184,7 +188,8 @@ def test_of_a_key_without_effect_operators_are_told_once(broker, caplog):
 
 
 def test_f43_a_default_type_decides_which_policies_fit(broker):
-    vhost = broker.add_vhost("v", default_queue_type="quorum")
+    broker.add_vhost("v", default_queue_type="quorum")
+    vhost = broker.vhosts["v"]
     put(broker, "c", {"max-length": 5}, vhost="v", **{"apply-to": "classic_queues"})
     put(broker, "q", {"max-length": 6}, vhost="v", **{"apply-to": "quorum_queues"})
     made = declare(vhost, "q", wired(x_queue_type="quorum"))

@@ -126,7 +126,8 @@ def test_f2_line_ends_are_taken_out_of_a_declared_name():
 
 def test_the_reserved_prefix_is_looked_at_before_permissions():
     vhost = new_vhost()
-    user = vhost.broker.users.add("nobody", "x")
+    vhost.broker.users.add("nobody", "x")
+    user = vhost.broker.users.named("nobody")
     assert refused(declare, vhost, "amq.q", user=user)[1].startswith("queue name 'amq.q'")
     assert refused(declare, vhost, "q", user=user)[1].startswith("configure access to queue 'q'")
 

@@ -38,7 +38,7 @@ def bound(vhost, count=MANY, name="q"):
 def test_what_is_little_is_gone_at_once():
     vhost = new_vhost()
     over = []
-    vhost.delete_queue(bound(vhost, FIRST_STEPS - 1), call_back=lambda: over.append(1))
+    vhost.delete_queue(bound(vhost, FIRST_STEPS - 1), call_back=lambda _: over.append(1))
     assert ([1], 0, {}) == (over, len(vhost.broker.removals), vhost.leaving)
 
 
@@ -49,7 +49,7 @@ def test_very_many_bindings_go_in_shares_and_nothing_is_routed_to_the_queue_mean
     exchange(vhost, "x", "fanout")
     link(vhost, "x", "x:amq.topic")
     over = []
-    vhost.delete_queue(gone, call_back=lambda: over.append(1))
+    vhost.delete_queue(gone, call_back=lambda _: over.append(1))
 
     def unseen():
         last = f"k.{MANY - 1}"
@@ -249,17 +249,19 @@ def test_a_channel_that_ends_does_so_too():
 def test_a_virtual_host_goes_in_shares_and_can_be_made_again():
     world = World()
     broker = world.broker
-    vhost = broker.add_vhost("v")
+    broker.add_vhost("v")
+    vhost = broker.vhosts["v"]
     broker.users.set_permissions("guest", "v", ".*", ".*", ".*")
     for i in range(MANY):
         queue(vhost, f"q{i}")
         link(vhost, "amq.topic", f"q{i}", str(i))
     peer = world.connect(vhost="v")
     over = []
-    broker.delete_vhost("v", lambda: over.append(1))
+    broker.delete_vhost("v", lambda _: over.append(1))
     assert ("v" not in broker.vhosts, [], {"v"}) == (True, over, broker.leaving)
     assert peer.session.state == "closing"
-    again = broker.add_vhost("v")
+    broker.add_vhost("v")
+    again = broker.vhosts["v"]
     assert ([1], set()) == (over, broker.leaving)
     assert {} == again.queues == vhost.queues
     assert "v" not in broker.users.named("guest").permissions
@@ -271,7 +273,7 @@ def test_the_connections_of_a_deleted_user_are_closed_in_shares():
     world.broker.users.set_permissions("u", "/", ".*", ".*", ".*")
     peers = [world.connect(user="u", password="x") for _ in range(FIRST_STEPS + TURN_STEPS + 1)]
     over = []
-    world.broker.delete_user("u", lambda: over.append(1))
+    world.broker.delete_user("u", lambda _: over.append(1))
     closing = [peer.session.state for peer in peers].count("closing")
     assert (closing, over) == (FIRST_STEPS, [])
     world.run()
@@ -292,7 +294,7 @@ def test_a_bug_in_a_step_ends_it(at):
             assert count != at
             yield
 
-    vhost.broker.removals.start(steps, because("a test"), lambda: over.append(1))
+    vhost.broker.removals.start(steps, because("a test"), lambda _: over.append(1))
     shares(vhost.broker)
     assert ([1], {}) == (over, vhost.leaving)
     assert vhost.broker.events.taking_along is None

@@ -111,7 +111,8 @@ def test_the_auto_delete_queues_of_a_channel_are_freed_in_shares():
 
 def test_all_of_a_virtual_host_is_freed_in_shares():
     broker = new_vhost().broker
-    vhost = broker.add_vhost("gone")
+    broker.add_vhost("gone")
+    vhost = broker.vhosts["gone"]
     exchange(vhost, "x", "fanout")
     for i in range(MANY):
         queue(vhost, f"q{i}")

@@ -70,7 +70,7 @@ def test_a_deletion_that_fails_is_not_the_cause_of_what_is_deleted_later(monkeyp
     made = queue(vhost, "q")
     monkeypatch.setattr("pybroker.core.topology.removal_steps.forget_queue", lambda *_: 1 / 0)
     over = []
-    vhost.delete_queue(made, because("a test"), lambda: over.append(1))
+    vhost.delete_queue(made, because("a test"), lambda _: over.append(1))
     assert ([1], {}) == (over, vhost.leaving)  # whoever waits does not wait for ever
     assert BROKER == vhost.broker.events.cause()
 

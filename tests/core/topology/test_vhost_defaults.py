@@ -51,7 +51,8 @@ def test_all_operator_policies_that_fit_are_given():
 
 def test_an_operator_policy_is_for_the_queues_that_its_pattern_fits():
     broker = new_broker(default_policies={"p": POLICIES["p"]})
-    vhost = broker.add_vhost("team")
+    broker.add_vhost("team")
+    vhost = broker.vhosts["team"]
     (policy,) = broker.policies.of("team", "operator_policy")
     assert (True, False) == (policy.matches("classic", "q1"), policy.matches("classic", "other"))
     assert vhost.exchanges["amq.direct"].applied.operator is None

@@ -67,10 +67,10 @@ def test_what_is_there_is_updated_or_stays(world):
 def test_nothing_is_done_twice(world):
     content = {"users": [USER], "queues": [QUEUE]}
     imported(world, content)
-    ticket = world.broker.definitions.ticket
+    commit_position = world.broker.definitions.commit_position
     again = imported(world, content)
     assert ({}, "Definitions imported: nothing to change") == (again.counts, again.text)
-    assert ticket == world.broker.definitions.ticket
+    assert commit_position == world.broker.definitions.commit_position
 
 
 def test_what_stays_as_it_is_is_told_all_the_same(world):

@@ -51,7 +51,7 @@ def judge(folder, files, path, bit, expected):
     assert len(folder.opened.notices) == len([name for name in damaged(folder) if name[-1].isdigit()])
     catalogue.put("vhost", ("after",), {})
     folder.worker.run()
-    assert (catalogue.ticket, "") == (catalogue.completed, catalogue.failed), (path.name, bit)
+    assert (catalogue.commit_position, "") == (catalogue.completed, catalogue.failed), (path.name, bit)
     folder.stop()
     folder.open()
     assert ({**expected, ("vhost", ("after",)): {}}, []) == (folder.rows, folder.opened.notices), (path.name, bit)

@@ -1,4 +1,4 @@
-"""The hub's side: what gathers is one batch, tickets complete in order, a full disk is tried again."""
+"""The hub's side: what gathers is one batch, commit positions complete in order, a full disk is tried again."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_what_is_put_is_there_after_a_stop(folder):
 
 def test_what_has_completed_survives_a_kill(folder):
     folder.fill(SAMPLE)
-    assert folder.catalogue.completed == folder.catalogue.ticket == len(SAMPLE)
+    assert folder.catalogue.completed == folder.catalogue.commit_position == len(SAMPLE)
     folder.kill()
     folder.open()
     assert SAMPLE == folder.rows
@@ -69,7 +69,7 @@ def test_what_comes_while_a_batch_is_written_is_the_next_one(folder):
     catalogue = folder.catalogue
     assert 1 == catalogue.put(*changed_row(1))
     assert [2, 3, 4] == [catalogue.put(*changed_row(n)) for n in (2, 3, 4)]
-    assert (0, 4) == (catalogue.completed, catalogue.ticket)
+    assert (0, 4) == (catalogue.completed, catalogue.commit_position)
     folder.worker.step()
     assert [1] == folder.completed
     folder.worker.run()
@@ -91,7 +91,7 @@ def test_a_turns_changes_are_one_batch(folder):
 
 def test_very_many_rows_are_removed_in_one_batch(folder):
     folder.fill(SAMPLE)
-    before = folder.catalogue.ticket
+    before = folder.catalogue.commit_position
     assert before + 1 == folder.catalogue.remove_all(list(SAMPLE))
     folder.stop()
     folder.open()

@@ -23,4 +23,9 @@ def test_a_new_one_wants_defaults_and_has_nothing_to_wait_for():
     definitions = MemoryDefinitions()
     definitions.commit()
     definitions.tick()
-    assert (True, 0, 0, "") == (definitions.is_new, definitions.ticket, definitions.completed, definitions.failed)
+    assert (True, 0, 0, "") == (
+        definitions.is_new,
+        definitions.commit_position,
+        definitions.completed,
+        definitions.failed,
+    )

@@ -60,7 +60,7 @@ class Message:
 class Model:
     """`queues`: id -> seq -> message, those of this life and what the last start found. `names`: of queues, by id.
 
-    `changes`: of definitions in this life, as (ticket, key, value), behind `base`, the rows that the start found.
+    `changes`: of definitions in this life, as (commit position, key, value), behind `base`, the rows at the start.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Model:
     # -- definitions ---------------------------------------------------------------------------------------------------
 
     def rows_upto(self, ticket: int) -> dict[Key, Any]:
-        """Return all rows as of a ticket of the definitions."""
+        """Return all rows as of a commit position of the definitions."""
         if self._rows[:2] != (ticket, len(self.changes)):
             rows = dict(self.base)
             for at, key, value in self.changes:

@@ -116,7 +116,7 @@ MUTANTS = {
     "early_definitions": Mutant(
         "definitions.definition_store",
         "        self.completed = batch.upto\n        self.on_completed(batch.upto)",
-        "        self.completed = self.ticket\n        self.on_completed(self.ticket)",
+        "        self.completed = self.commit_position\n        self.on_completed(self.commit_position)",
         "what waits for definitions goes on before they are on disk",
     ),
     "compacted_away": Mutant(

@@ -281,8 +281,8 @@ class World:
         if log.ticket or log.completed != log.last_ticket:
             text = f"{log.completed} of {log.last_ticket} completed, {log.ticket} gathers, fault {self._fault.hit}"
             raise Violation("stuck", f"{text}, swallowed {node.swallowed}")
-        if node.catalogue.completed != node.catalogue.ticket:
-            text = f"definitions: {node.catalogue.completed} of {node.catalogue.ticket} completed"
+        if node.catalogue.completed != node.catalogue.commit_position:
+            text = f"definitions: {node.catalogue.completed} of {node.catalogue.commit_position} completed"
             raise Violation("stuck", f"{text}, fault {self._fault.hit}, swallowed {node.swallowed}")
         assert self.traffic is not None
         if self.traffic.fetches:

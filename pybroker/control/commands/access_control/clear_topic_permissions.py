@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_user, find_vhost
-from pybroker.control.spec import Arg, Command, Node, VHostArg
+from pybroker.control.spec import Arg, Changed, Command, Node, VHostArg
 
 
 class Args(NamedTuple):
@@ -14,12 +14,13 @@ class Args(NamedTuple):
     vhost: VHostArg = "/"
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Lift the restriction. Raises Refused for an unknown name."""
     vhost = find_vhost(node.broker, args.vhost)
     user = find_user(node.broker, args.username)
-    node.broker.users.clear_topic_permissions(user.name, vhost.name, args.exchange)
+    commit_position = node.broker.users.clear_topic_permissions(user.name, vhost.name, args.exchange)
     vhost.bump()
+    return Changed(commit_position)
 
 
 def banner(args: Args) -> str:

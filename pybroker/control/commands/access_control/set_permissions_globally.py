@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_user
-from pybroker.control.spec import Arg, Command, Node, Refused
+from pybroker.control.spec import Arg, Changed, Command, Node, Refused
 
 
 class Args(NamedTuple):
@@ -15,14 +15,18 @@ class Args(NamedTuple):
     read: Annotated[str, Arg("pattern of the names that may be consumed or bound from")]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Grant; a virtual host that is made later is none of these. Raises Refused."""
     user = find_user(node.broker, args.username)
+    commit_position = 0
     try:
         for vhost in list(node.broker.vhosts.values()):
-            node.broker.users.set_permissions(user.name, vhost.name, args.configure, args.write, args.read)
+            commit_position = node.broker.users.set_permissions(
+                user.name, vhost.name, args.configure, args.write, args.read
+            )
     except ValueError as error:
         raise Refused(f"a permission pattern is not a regular expression: {error}") from error
+    return Changed(commit_position)
 
 
 COMMAND = Command(

@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_user, find_vhost
-from pybroker.control.spec import Arg, Command, Node, Refused, VHostArg
+from pybroker.control.spec import Arg, Changed, Command, Node, Refused, VHostArg
 
 
 class Args(NamedTuple):
@@ -16,15 +16,18 @@ class Args(NamedTuple):
     vhost: VHostArg = "/"
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Restrict. Raises Refused for an unknown name or a pattern that does not compile."""
     vhost = find_vhost(node.broker, args.vhost)
     user = find_user(node.broker, args.username)
     try:
-        node.broker.users.set_topic_permissions(user.name, vhost.name, args.exchange, args.write, args.read)
+        commit_position = node.broker.users.set_topic_permissions(
+            user.name, vhost.name, args.exchange, args.write, args.read
+        )
     except ValueError as error:
         raise Refused(f"a permission pattern is not a regular expression: {error}") from error
     vhost.bump()
+    return Changed(commit_position)
 
 
 COMMAND = Command(

@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from pybroker.control.spec import Arg, Command, Node, Refused
+from pybroker.control.spec import Arg, Changed, Command, Node, Refused
 
 
 class Args(NamedTuple):
@@ -11,11 +11,11 @@ class Args(NamedTuple):
     cluster_name: Annotated[str, Arg("new name of the cluster", "", "name")]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Set it; connections that stand were told the old one. Raises Refused."""
     if not args.cluster_name or len(args.cluster_name.encode()) > 255:
         raise Refused("the name of a cluster must have 1 to 255 octets")
-    node.broker.name_cluster(args.cluster_name)
+    return Changed(node.broker.name_cluster(args.cluster_name))
 
 
 COMMAND = Command(

@@ -1,9 +1,9 @@
 """import_definitions: create or update all that a document defines, or nothing."""
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pybroker.control import json_lines
-from pybroker.control.spec import EX_TEMPFAIL, Arg, Command, Node, Refused, progress_of
+from pybroker.control.spec import EX_TEMPFAIL, Arg, Changed, Command, Node, Refused, progress_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -43,7 +43,7 @@ def check(args: Args) -> None:
     json_lines.check_format(args.format)
 
 
-def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
+def run(node: Node, args: Args) -> "Generator[Progress, None, Changed]":
     """Look at all of it, then import it; return what was done. Raises Refused: it cannot be, and nothing is changed."""
     # Differs from RabbitMQ: its command ends when the import begins.
     transfer = node.broker.transfer
@@ -62,14 +62,8 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
         warnings[TOLD_MAX:] = [f"warning: and {len(warnings) - TOLD_MAX} more; see the log"]
     facts = {action: outcome.counts.get(action, 0) for action in ("create", "update", "conflict", "skip")}
     message = "\n".join([outcome.text, *warnings])
-    return {
-        "result": "ok",
-        "node": node.name,
-        **facts,
-        "unchanged": outcome.unchanged,
-        "warnings": list(outcome.warnings),
-        "message": message,
-    }
+    told = node.tell(message, **facts, unchanged=outcome.unchanged, warnings=list(outcome.warnings))
+    return Changed(outcome.commit_position, told)
 
 
 def banner(args: Args) -> str:

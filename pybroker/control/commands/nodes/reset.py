@@ -1,12 +1,12 @@
 """reset: a node as on its first start."""
 
-from pybroker.control.spec import Command, NoArgs, Node
+from pybroker.control.spec import Changed, Command, NoArgs, Node
 
 
-def run(node: Node, args: NoArgs) -> None:
+def run(node: Node, args: NoArgs) -> Changed:
     """Forget every definition and message, and make the default virtual host and user again."""
     del args
-    node.daemon.reset()
+    return Changed(node.daemon.reset())
 
 
 COMMAND = Command(

@@ -1,13 +1,15 @@
 """stop_app: close listeners and clients; the process and its control socket stay."""
 
-from pybroker.control.spec import Command, NoArgs, Node
+from pybroker.control.spec import Changed, Command, NoArgs, Node
 
 
-def run(node: Node, args: NoArgs) -> None:
+def run(node: Node, args: NoArgs) -> Changed | None:
     """Answer when the clients are gone; nothing happens when they are already."""
     del args
-    if node.daemon.app_running:
-        node.daemon.stop_app()
+    if not node.daemon.app_running:
+        return None
+    node.daemon.stop_app()
+    return Changed(node.broker.definitions.commit_position)
 
 
 COMMAND = Command(

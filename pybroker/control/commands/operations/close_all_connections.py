@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Command, Node, Progress, VHostArg
+from pybroker.control.spec import EX_DATAERR, Arg, BadArguments, Changed, Command, Node, Progress, VHostArg
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -29,7 +29,7 @@ def check(args: Args) -> None:
         raise BadArguments("Bad argument: --limit and --per-connection-delay must not be negative", EX_DATAERR)
 
 
-def run(node: Node, args: Args) -> "Generator[Progress, None, str]":
+def run(node: Node, args: Args) -> "Generator[Progress, None, Changed]":
     """Close them with 320, one a step; return how many. Raises Refused for an unknown virtual host."""
     vhost = None if args.everywhere else find_vhost(node.broker, args.vhost)
     sessions = cast("list[AmqpSession]", list(node.broker.sessions.values()))
@@ -42,7 +42,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, str]":
         if args.delay_ms:
             node.pause(args.delay_ms / 1000)
         yield Progress(count, len(chosen))
-    return f"Closed {len(chosen)} connections"
+    return Changed(node.broker.definitions.commit_position, f"Closed {len(chosen)} connections")
 
 
 def banner(args: Args) -> str:

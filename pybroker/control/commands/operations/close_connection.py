@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
-from pybroker.control.spec import Arg, Command, Node, Refused
+from pybroker.control.spec import Arg, Changed, Command, Node, Refused
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
@@ -23,12 +23,12 @@ class Args(NamedTuple):
     reason: Annotated[str, Arg("reason sent to the client and logged", "", "explanation")]
 
 
-def run(node: Node, args: Args) -> None:
-    """Close it with 320. Raises Refused when there is none of this id."""
+def run(node: Node, args: Args) -> Changed:
+    """Close it with 320; queues may go with it. Raises Refused when there is none of this id."""
     for session in cast("list[AmqpSession]", list(node.broker.sessions.values())):
         if session.pid == args.pid:
             session.close(320, args.reason)
-            return
+            return Changed(node.broker.definitions.commit_position)
     raise Refused(f"no connection has the id {args.pid}; 'pybrokerctl list_connections pid name' lists all")
 
 

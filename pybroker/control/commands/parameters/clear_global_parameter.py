@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.policies import NOT_SET
-from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused
+from pybroker.control.spec import EX_UNAVAILABLE, Arg, Changed, Command, Node, Refused
 
 
 class Args(NamedTuple):
@@ -12,10 +12,12 @@ class Args(NamedTuple):
     name: Annotated[str, Arg("name of the parameter")]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Clear it. Raises Refused."""
-    if not node.broker.parameters.clear_global(args.name):
+    commit_position = node.broker.parameters.clear_global(args.name)
+    if commit_position is None:
         raise Refused(NOT_SET, EX_UNAVAILABLE)
+    return Changed(commit_position)
 
 
 COMMAND = Command(

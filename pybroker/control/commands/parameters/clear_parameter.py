@@ -2,9 +2,9 @@
 
 from typing import Annotated, NamedTuple
 
+from pybroker.control.arguments import policies
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.arguments.policies import NOT_SET
-from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused, VHostArg
+from pybroker.control.spec import EX_UNAVAILABLE, Arg, Changed, Command, Node, Refused, VHostArg
 
 
 class Args(NamedTuple):
@@ -15,13 +15,12 @@ class Args(NamedTuple):
     vhost: VHostArg = "/"
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Clear it. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     if args.component_name == "policy":
         raise Refused("policies may not be cleared using this method", EX_UNAVAILABLE)
-    if not node.broker.parameters.clear(vhost.name, args.component_name, args.name):
-        raise Refused(NOT_SET, EX_UNAVAILABLE)
+    return policies.clear_parameter(node, vhost.name, args.component_name, args.name)
 
 
 COMMAND = Command(

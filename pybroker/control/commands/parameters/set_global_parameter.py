@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments import policies
-from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.spec import Arg, Changed, Command, Node
 
 
 class Args(NamedTuple):
@@ -13,9 +13,9 @@ class Args(NamedTuple):
     value: Annotated[str, Arg("its value: JSON", secret=True)]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Set it. Raises Refused."""
-    node.broker.parameters.set_global(args.name, policies.read_json(node, args.value))
+    return Changed(node.broker.parameters.set_global(args.name, policies.read_json(node, args.value)))
 
 
 COMMAND = Command(

@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments import policies
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused, VHostArg
+from pybroker.control.spec import EX_UNAVAILABLE, Arg, Changed, Command, Node, Refused, VHostArg
 
 
 class Args(NamedTuple):
@@ -16,13 +16,13 @@ class Args(NamedTuple):
     vhost: VHostArg = "/"
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Set it; it counts at once. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     if args.component_name == "policy":
         raise Refused("policies may not be set using this method", EX_UNAVAILABLE)
     value = policies.read_json(node, args.value)
-    policies.set_parameter(node, vhost.name, args.component_name, args.name, value)
+    return policies.set_parameter(node, vhost.name, args.component_name, args.name, value)
 
 
 COMMAND = Command(

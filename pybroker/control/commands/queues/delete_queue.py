@@ -1,10 +1,9 @@
 """delete_queue: remove a queue and its messages."""
 
-from functools import partial
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_queue, find_vhost
-from pybroker.control.spec import EX_USAGE, Arg, Command, Node, Refused, VHostArg
+from pybroker.control.spec import EX_USAGE, Arg, Changed, Command, Node, Refused, VHostArg
 
 
 class Args(NamedTuple):
@@ -16,7 +15,7 @@ class Args(NamedTuple):
     vhost: VHostArg = "/"
 
 
-def run(node: Node, args: Args) -> str:
+def run(node: Node, args: Args) -> Changed:
     """Delete it; its consumers are cancelled. Raises Refused for an unknown name or an unmet condition."""
     if not args.queue_name:
         raise Refused("queue name cannot be an empty string")
@@ -26,10 +25,9 @@ def run(node: Node, args: Args) -> str:
         raise Refused("The queue is not empty", EX_USAGE)
     if args.if_unused and queue.in_use:
         raise Refused("The queue is in use", EX_USAGE)
-    over: list[None] = []
-    count = vhost.delete_queue(queue, call_back=partial(over.append, None))
-    node.wait(over)
-    return f"Queue was successfully deleted with {count} ready messages"
+    over: list[int] = []
+    count = vhost.delete_queue(queue, call_back=over.append)
+    return Changed(node.wait(over), f"Queue was successfully deleted with {count} ready messages")
 
 
 def banner(args: Args) -> str:

@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.passwords import decoded, hashed
-from pybroker.control.spec import EX_DATAERR, EX_SOFTWARE, Arg, Command, Node, Refused
+from pybroker.control.spec import EX_DATAERR, EX_SOFTWARE, Arg, Changed, Command, Node, Refused
 
 DONE = (
     "Done. Don't forget to grant the user permissions to some virtual hosts! "
@@ -27,7 +27,7 @@ class Args(NamedTuple):
     ] = False
 
 
-def run(node: Node, args: Args) -> str:
+def run(node: Node, args: Args) -> Changed:
     """Add the user. Raises Refused."""
     users = node.broker.users
     if not args.username:
@@ -36,10 +36,10 @@ def run(node: Node, args: Args) -> str:
     password_hash, algorithm = decoded(args.password) if args.pre_hashed_password else hashed(node, args.password)
     _check_new(node, args.username)  # others went on while the password was hashed
     try:
-        users.add_hashed(args.username, password_hash, algorithm)
+        commit_position = users.add_hashed(args.username, password_hash, algorithm)
     except ValueError as error:
         raise Refused(str(error), EX_DATAERR) from None
-    return DONE
+    return Changed(commit_position, DONE)
 
 
 def _check_new(node: Node, name: str) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_user
 from pybroker.control.arguments.passwords import hashed
-from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.spec import Arg, Changed, Command, Node
 
 
 class Args(NamedTuple):
@@ -21,12 +21,12 @@ class Args(NamedTuple):
     ]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Replace the password. Raises Refused."""
     find_user(node.broker, args.username)
     password_hash, algorithm = hashed(node, args.password)
     name = find_user(node.broker, args.username).name  # others went on while the password was hashed
-    node.broker.users.set_hashed(name, password_hash, algorithm)
+    return Changed(node.broker.users.set_hashed(name, password_hash, algorithm))
 
 
 COMMAND = Command(

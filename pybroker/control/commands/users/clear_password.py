@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_user
-from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.spec import Arg, Changed, Command, Node
 
 
 class Args(NamedTuple):
@@ -12,9 +12,9 @@ class Args(NamedTuple):
     username: Annotated[str, Arg("name of the user", names="user")]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Take the password away. Raises Refused."""
-    node.broker.users.clear_password(find_user(node.broker, args.username).name)
+    return Changed(node.broker.users.clear_password(find_user(node.broker, args.username).name))
 
 
 COMMAND = Command(

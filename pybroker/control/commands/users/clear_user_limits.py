@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_user
-from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.spec import Arg, Changed, Command, Node
 
 ALL = "all"
 
@@ -17,11 +17,11 @@ class Args(NamedTuple):
     ]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Clear it; one that is not set is no fault. Raises Refused for an unknown user."""
     user = find_user(node.broker, args.username)
     left = {name: limit for name, limit in user.limits.items() if args.limit_type not in {ALL, name}}
-    node.broker.users.set_limits(user.name, left)
+    return Changed(node.broker.users.set_limits(user.name, left))
 
 
 def banner(args: Args) -> str:

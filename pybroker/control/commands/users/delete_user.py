@@ -1,10 +1,9 @@
 """delete_user: delete a user and close their connections."""
 
-from functools import partial
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_user
-from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.spec import Arg, Changed, Command, Node
 
 
 class Args(NamedTuple):
@@ -13,11 +12,11 @@ class Args(NamedTuple):
     username: Annotated[str, Arg("name of the user", names="user")]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Delete the user; close their connections with 320. Raises Refused."""
-    over: list[None] = []
-    node.broker.delete_user(find_user(node.broker, args.username).name, partial(over.append, None))
-    node.wait(over)
+    over: list[int] = []
+    node.broker.delete_user(find_user(node.broker, args.username).name, over.append)
+    return Changed(node.wait(over))
 
 
 COMMAND = Command(

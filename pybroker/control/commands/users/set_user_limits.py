@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pybroker.control.arguments import policies
 from pybroker.control.arguments.lookup import find_user
-from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused
+from pybroker.control.spec import EX_UNAVAILABLE, Arg, Changed, Command, Node, Refused
 
 if TYPE_CHECKING:
     from pybroker.core.auth.users import User
@@ -17,12 +17,12 @@ class Args(NamedTuple):
     definition: Annotated[str, Arg("limits, a JSON object of max-connections and max-channels; -1 for none")]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Set the given limits, and leave the others; whatever exceeds one stays open. Raises Refused."""
     user: User = find_user(node.broker, args.username)
     given = policies.read_json(node, args.definition)
     try:
-        node.broker.users.add_limits(user.name, given)
+        return Changed(node.broker.users.add_limits(user.name, given))
     except ValueError as error:
         raise Refused(str(error), EX_UNAVAILABLE) from None
 

@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_user
-from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.spec import Arg, Changed, Command, Node
 
 
 class Args(NamedTuple):
@@ -13,10 +13,10 @@ class Args(NamedTuple):
     tags: Annotated[tuple[str, ...], Arg("all tags of the user; none removes all tags", "", "tag")] = ()
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Replace the tags. Raises Refused."""
     user = find_user(node.broker, args.username)
-    node.broker.users.set_tags(user.name, dict.fromkeys(args.tags))
+    return Changed(node.broker.users.set_tags(user.name, dict.fromkeys(args.tags)))
 
 
 COMMAND = Command(

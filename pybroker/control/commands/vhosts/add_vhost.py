@@ -2,7 +2,7 @@
 
 from typing import Annotated, NamedTuple
 
-from pybroker.control.spec import Arg, BadArguments, Command, Node, Refused, split_columns
+from pybroker.control.spec import Arg, BadArguments, Changed, Command, Node, Refused, split_columns
 
 QUEUE_TYPES = ("classic", "quorum")
 # connection.open carries it as a short string: nobody could open one with a longer name.
@@ -27,14 +27,14 @@ def check(args: Args) -> None:
         raise BadArguments("Unsupported default queue type")
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Add it with RabbitMQ's exchanges; one that is there already stays as it is. Raises Refused."""
     if not args.vhost_name:
         raise Refused("the name of a virtual host cannot be an empty string")
     if len(args.vhost_name.encode()) > NAME_OCTETS_MAX:
         raise Refused(f"the name of a virtual host may have at most {NAME_OCTETS_MAX} octets")
     tags = split_columns([args.tags])
-    node.broker.add_vhost(args.vhost_name, args.description, tags, args.default_queue_type or "")
+    return Changed(node.broker.add_vhost(args.vhost_name, args.description, tags, args.default_queue_type or ""))
 
 
 COMMAND = Command(

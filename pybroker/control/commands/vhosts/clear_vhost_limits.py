@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
+from pybroker.control.arguments import policies
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.arguments.policies import NOT_SET
-from pybroker.control.spec import EX_UNAVAILABLE, Command, Node, Refused, VHostArg
+from pybroker.control.spec import Changed, Command, Node, VHostArg
 
 
 class Args(NamedTuple):
@@ -13,11 +13,10 @@ class Args(NamedTuple):
     vhost: VHostArg = "/"
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Clear all of them. Raises Refused, also when there are none."""
     vhost = find_vhost(node.broker, args.vhost)
-    if not node.broker.parameters.clear(vhost.name, "vhost-limits", "limits"):
-        raise Refused(NOT_SET, EX_UNAVAILABLE)
+    return policies.clear_parameter(node, vhost.name, "vhost-limits", "limits")
 
 
 COMMAND = Command(

@@ -1,10 +1,9 @@
 """delete_vhost: remove a virtual host with everything in it."""
 
-from functools import partial
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.spec import Arg, Command, Node, Refused
+from pybroker.control.spec import Arg, Changed, Command, Node, Refused
 
 
 class Args(NamedTuple):
@@ -13,15 +12,15 @@ class Args(NamedTuple):
     vhost_name: Annotated[str, Arg("name of the virtual host", "", "vhost", names="vhost")]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Remove it; its connections are closed with 320. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost_name)
     if vhost.protected:
         text = "Cannot delete this virtual host: it is protected from deletion."
         raise Refused(f"{text} To lift the protection, inspect and update its metadata")
-    over: list[None] = []
-    node.broker.delete_vhost(vhost.name, partial(over.append, None))
-    node.wait(over)
+    over: list[int] = []
+    node.broker.delete_vhost(vhost.name, over.append)
+    return Changed(node.wait(over))
 
 
 COMMAND = Command(

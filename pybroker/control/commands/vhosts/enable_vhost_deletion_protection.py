@@ -3,7 +3,7 @@
 from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.spec import Arg, Command, Node
+from pybroker.control.spec import Arg, Changed, Command, Node
 
 
 class Args(NamedTuple):
@@ -12,9 +12,9 @@ class Args(NamedTuple):
     vhost_name: Annotated[str, Arg("name of the virtual host", "", "vhost", names="vhost")]
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Protect it, over restarts too. Raises Refused."""
-    find_vhost(node.broker, args.vhost_name).describe(protected=True)
+    return Changed(find_vhost(node.broker, args.vhost_name).describe(protected=True))
 
 
 COMMAND = Command(

@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments import policies
 from pybroker.control.arguments.lookup import find_vhost
-from pybroker.control.spec import Arg, Command, Node, VHostArg
+from pybroker.control.spec import Arg, Changed, Command, Node, VHostArg
 
 
 class Args(NamedTuple):
@@ -14,11 +14,11 @@ class Args(NamedTuple):
     vhost: VHostArg = "/"
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Replace the limits; connections and queues over a limit stay. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
     value = policies.read_json(node, args.definition)
-    policies.set_parameter(node, vhost.name, "vhost-limits", "limits", value)
+    return policies.set_parameter(node, vhost.name, "vhost-limits", "limits", value)
 
 
 COMMAND = Command(

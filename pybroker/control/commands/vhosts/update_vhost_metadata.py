@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.commands.vhosts.add_vhost import QUEUE_TYPES
-from pybroker.control.spec import Arg, BadArguments, Command, Node, split_columns
+from pybroker.control.spec import Arg, BadArguments, Changed, Command, Node, split_columns
 
 
 class Args(NamedTuple):
@@ -34,14 +34,15 @@ def check(args: Args) -> None:
         raise BadArguments("Bad argument: --protected-from-deletion must be true or false")
 
 
-def run(node: Node, args: Args) -> None:
+def run(node: Node, args: Args) -> Changed:
     """Change it. Queues that exist stay what they are. Raises Refused."""
-    find_vhost(node.broker, args.vhost).describe(
+    commit_position = find_vhost(node.broker, args.vhost).describe(
         description=args.description,
         tags=None if args.tags is None else split_columns([args.tags]),
         default_queue_type=args.default_queue_type,
         protected=None if args.protected_from_deletion is None else args.protected_from_deletion == "true",
     )
+    return Changed(commit_position)
 
 
 COMMAND = Command(
