@@ -252,11 +252,6 @@ class Run:
         self.contents = None
         self._hold(self.octets + BYTES_OCTETS + END_OCTETS * len(self._ends))
 
-    @property
-    def packed(self) -> bool:
-        """Tell whether the contents are in one block."""
-        return self.contents is None
-
 
 def octets_held(contents: list[bytes], octets: int) -> int:
     """Return what contents of so many octets take in memory, with what Python keeps around each."""

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from pamqp import base, body, commands, frame, header, heartbeat
 
 from pybroker.amqp.session import AmqpSession
-from pybroker.clock import FakeClock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
 from pybroker.session import Turn
 from pybroker.store.definitions.definitions import Definitions
+from tests.clock import FakeClock
 
 Connection, Channel, Exchange, Queue = commands.Connection, commands.Channel, commands.Exchange, commands.Queue
 Basic, Confirm, Tx = commands.Basic, commands.Confirm, commands.Tx

@@ -1,4 +1,5 @@
-from pybroker.clock import Clock, FakeClock
+from pybroker.clock import Clock
+from tests.clock import FakeClock
 
 
 def test_a_clock_stands_still_until_it_is_refreshed():

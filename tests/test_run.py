@@ -51,7 +51,7 @@ def test_a_run_of_equal_sizes_knows_it_until_another_size_comes():
 def test_packing_leaves_one_block():
     messages = run(b"a", b"bb", b"ccc")
     messages.pack()
-    assert messages.packed
+    assert messages.contents is None
     assert messages.contents is None
     messages.pack()
     assert messages.take(range(3)) == [content(b"a"), content(b"bb"), content(b"ccc")]
@@ -62,13 +62,13 @@ def test_one_object_many_times_is_smaller_than_any_block():
     same = messages.contents[0]
     messages.extend([same] * 5, 5 * len(same), 5, 1)
     messages.pack()
-    assert not messages.packed
+    assert messages.contents is not None
 
 
 def test_a_single_message_is_not_packed():
     messages = run(b"a")
     messages.pack()
-    assert not messages.packed
+    assert messages.contents is not None
 
 
 def test_a_packed_run_cannot_grow():

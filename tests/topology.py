@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from pybroker.clock import FakeClock
 from pybroker.core.auth.access import strip_line_ends
 from pybroker.core.broker import Broker
 from pybroker.core.policy.arguments import queue_limits, queue_type_of
@@ -19,6 +18,7 @@ from pybroker.core.topology.vhost import VHost
 from pybroker.errors import AmqpError
 from pybroker.session import Turn
 from pybroker.wire.table import Table, decode_table, encode_table
+from tests.clock import FakeClock
 
 
 def new_vhost() -> VHost:

@@ -23,10 +23,8 @@ TICK_S: Final = 0.02
 # After the answer the peer has so long to read it: a socket closed with something unread in it takes the answer along.
 READING_MS: Final = 500
 
-# The steps of an entry.
-ANSWER: Final = 0
-FINISH: Final = 1
-CLOSE: Final = 2
+# The steps of an entry, one after the other.
+ANSWER, FINISH, CLOSE = range(3)
 
 
 class DelayedClose:

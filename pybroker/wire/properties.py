@@ -212,20 +212,9 @@ def find_user_id(props: bytes) -> str | None:
     return props[start + 1 : end].decode()
 
 
-def find_reply_to(props: bytes) -> str | None:
-    """Return reply-to, None if absent; octets that are not UTF-8 as surrogate escapes."""
-    start, end = _span(props, REPLY_TO)
-    return props[start + 1 : end].decode(errors="surrogateescape") if end > start else None
-
-
 def replace_headers(props: bytes, table_octets: bytes | None) -> bytes:
     """Return props with other headers (octets with their length), or without any."""
     return _replace(props, HEADERS, table_octets)
-
-
-def remove_expiration(props: bytes) -> bytes:
-    """Return props without expiration."""
-    return _replace(props, EXPIRATION, None)
 
 
 def replace_reply_to(props: bytes, reply_to: str) -> bytes:

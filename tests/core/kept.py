@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from pybroker.clock import FakeClock
 from pybroker.core.broker import Broker
 from pybroker.core.metadata.load import restore
 from pybroker.core.queue.queue import Queue
@@ -12,6 +11,7 @@ from pybroker.core.topology.queue_declare import QueueProperties, create_queue
 from pybroker.session import Turn
 from pybroker.store.definitions.definitions import KINDS, Definitions
 from pybroker.wire.table import Table
+from tests.clock import FakeClock
 
 
 class KeptDefinitions(Definitions):

@@ -5,8 +5,8 @@ from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.core.resources import pressure
 from pybroker.core.routing import publish
 from pybroker.store.page_log import PageLog
-from pybroker.store.worker import InlineWorker
 from tests.core.disk_log import DiskBench, shrink as shrink_memory
+from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
 
 SMALL = {

@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from pybroker.clock import FakeClock
 from pybroker.core.broker import PUMP_MS, WARN_INTERVAL_MS, WARN_KEYS_MAX, Broker
 from pybroker.core.settings import Settings
 from pybroker.session import Turn
+from tests.clock import FakeClock
 from tests.fakes import Connection, World
 from tests.readers import Bench
 from tests.topology import new_vhost

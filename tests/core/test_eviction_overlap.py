@@ -94,7 +94,7 @@ class OverlapMachine(RuleBasedStateMachine):
     @rule(at=st.integers(0, 5), count=st.integers(1, 9), how=st.sampled_from(["ack", "ack", "requeue", "reject"]))
     def settle(self, at, count, how):
         reader = (self.readers + self.gone)[at % len(self.readers + self.gone)]
-        oldest = reader.channel.unacked.oldest()
+        oldest = next(reader.channel.unacked.oldest_first(1), None)
         if oldest is None:
             return
         batches = reader.channel.unacked.take_range(oldest.first_tag, oldest.first_tag + count - 1)

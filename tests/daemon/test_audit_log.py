@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from pybroker.clock import FakeClock
 from pybroker.core.events.cause import Cause
 from pybroker.daemon import audit_log
 from pybroker.daemon.audit_log import AuditLog
 from pybroker.daemon.start_error import StartError
+from tests.clock import FakeClock
 
 CAUSE = Cause("client", "guest", "a:1 -> b:2")
 

@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import pika
 import pytest
 
-from pybroker.clock import FakeClock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
 from pybroker.daemon.definitions import DefinitionsStorage
 from pybroker.daemon.start_error import StartError
 from pybroker.session import Turn
 from pybroker.store.definitions.row_file import PUT_META, meta_row
+from tests.clock import FakeClock
 from tests.daemon.running import WAIT_S, Running
 
 NOISE = b"this was a database once\n" * 400

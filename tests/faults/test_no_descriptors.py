@@ -27,7 +27,7 @@ def test_without_descriptors_the_node_waits_and_goes_on(broker, seed, publish_li
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest_free(pid), before[1]))
     wait_until(lambda: "Too many open files" in broker.log, "something could not be opened", WAIT_S)
-    assert "Too many open files" in broker.ctl("alarms")
+    wait_until(lambda: "Too many open files" in broker.ctl("alarms"), "the alarm is seen")
     assert broker.ctl("list_queues", "-q", "name").split()[-1] == "few"
     resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
     confirmed = publisher.confirmed

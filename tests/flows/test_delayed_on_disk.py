@@ -8,8 +8,8 @@ from pybroker.core.delayed import cache, load, schedule as schedules
 from pybroker.core.metadata.recovery import durable_queues, restore
 from pybroker.store.journal.journal import Journal
 from pybroker.store.recovery.recovery import Recovery
-from pybroker.store.worker import InlineWorker
 from tests.fakes import Basic, Confirm, Exchange, Queue, World
+from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk, PowerLoss
 
 

@@ -5,8 +5,8 @@ from argon2.low_level import Type, hash_secret
 
 from pybroker.core.auth.login import WAITING_MAX
 from pybroker.core.auth.password import ARGON2ID
-from pybroker.store.worker import InlineWorker
 from tests.fakes import CAPABILITIES, PROTOCOL_HEADER, Channel, Connection, World
+from tests.inline_worker import InlineWorker
 
 # As small as there is one: what it costs is not what is tested here.
 HASH = hash_secret(b"secret", b"0123456789abcdef", time_cost=1, memory_cost=8, parallelism=1, hash_len=32, type=Type.ID)

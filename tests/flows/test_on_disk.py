@@ -12,8 +12,8 @@ from pybroker.core.metadata.recovery import durable_queues, restore
 from pybroker.core.policy.limits import REJECT_PUBLISH
 from pybroker.store.journal.journal import Journal
 from pybroker.store.recovery.recovery import Recovery
-from pybroker.store.worker import InlineWorker
 from tests.fakes import Basic, Confirm, Content, FakePeer, Queue, Tx, World
+from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
 
 

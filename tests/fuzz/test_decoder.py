@@ -24,7 +24,6 @@ from pybroker.wire.properties import (
     decode_properties,
     encode_properties,
     find_headers,
-    remove_expiration,
     replace_headers,
 )
 from pybroker.wire.table import decode_table, encode_table, join_table, split_table
@@ -55,7 +54,6 @@ def read_properties(octets: bytes) -> None:
     assert octets[:2] == encode_properties(decode_properties(octets))[:2]
     assert octets == replace_headers(octets, find_headers(octets))
     assert attributes == attributes_of(octets)
-    assert attributes_of(remove_expiration(octets)).ttl_ms is None
 
 
 def read_frame(octets: bytes) -> None:

@@ -8,10 +8,10 @@ from gevent import socket
 from pamqp import commands
 
 from pybroker.amqp.methods import connection
-from pybroker.clock import FakeClock
 from pybroker.net import delayed_close as module
 from pybroker.net.delayed_close import DelayedClose
 from pybroker.net.transport import Transport
+from tests.clock import FakeClock
 from tests.net.conftest import PROTOCOL_HEADER
 
 CAPABLE = {"capabilities": {"authentication_failure_close": True}}

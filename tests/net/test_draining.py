@@ -5,10 +5,10 @@ import pytest
 from gevent import get_hub, socket
 from pamqp import commands, frame, header
 
-from pybroker.clock import FakeClock
 from pybroker.net import draining as module
 from pybroker.net.draining import Draining
 from pybroker.net.transport import Transport
+from tests.clock import FakeClock
 from tests.loop import until
 
 Basic, Connection = commands.Basic, commands.Connection

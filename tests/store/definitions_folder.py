@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from pybroker.clock import FakeClock
 from pybroker.store.definitions.definition_recovery import Opened, open_definitions
 from pybroker.store.definitions.definition_store import DefinitionStore
 from pybroker.store.definitions.definitions import KINDS
 from pybroker.store.disk import Disk
-from pybroker.store.worker import InlineWorker
+from tests.clock import FakeClock
+from tests.inline_worker import InlineWorker
 
 # One row of every kind, with names that a quoting mistake would show on.
 SAMPLE = {

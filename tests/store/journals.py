@@ -1,6 +1,5 @@
 """A journal on a disk of the test's choice, with workers that work when they are told to."""
 
-from pybroker.clock import FakeClock
 from pybroker.run import Names, Run, RunAttributes
 from pybroker.seq_ranges import SeqRanges, merge
 from pybroker.session import Turn
@@ -9,7 +8,8 @@ from pybroker.store.memory import MemoryDefinitions
 from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.segments.log_id import find
 from pybroker.store.segments.segment import SegmentFile
-from pybroker.store.worker import InlineWorker
+from tests.clock import FakeClock
+from tests.inline_worker import InlineWorker
 
 NAMES = Names("", "q", b"\x00\x01q\xce")
 PERSISTENT = RunAttributes(persistent=True)

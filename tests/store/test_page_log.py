@@ -9,7 +9,7 @@ from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt, page_log
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.page_log import PageLog
-from pybroker.store.worker import InlineWorker
+from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.records import content, run_of
 

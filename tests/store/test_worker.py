@@ -1,6 +1,6 @@
 """Jobs run in order, when told to; what ends them comes back."""
 
-from pybroker.store.worker import InlineWorker
+from tests.inline_worker import InlineWorker
 
 
 def test_jobs_run_in_order_and_those_they_bring_about_too():

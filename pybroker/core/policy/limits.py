@@ -34,6 +34,3 @@ class QueueLimits:
     queue_type: str = "classic"
     consumer_timeout_ms: int | None = None
     at_least_once: bool = False
-
-
-UNLIMITED: Final = QueueLimits()

@@ -1,6 +1,6 @@
 """Alarms: which resources are short, on which nodes. While one is, connections that publish are not read (B3, D8).
 
-An alarm belongs to a node's name: any node's blocks everywhere, a dead node's are forgotten (B21). The daemon measures;
+An alarm belongs to a node's name: any node's blocks everywhere (B21). The daemon measures;
 each protocol decides what a connection does about an alarm. Log lines are RabbitMQ's (rabbit_alarm.erl).
 """
 
@@ -137,15 +137,6 @@ class Alarms:
         else:
             log.warning("%s resource limit alarm cleared on node %s", resource, node)
             self._cleared(resource)
-
-    def forget_node(self, node: str) -> None:
-        """Clear the alarms of a node that is dead: it needs nobody's patience any more (B21)."""
-        for resource, its in list(self._alarms):
-            if its == node:
-                del self._alarms[resource, node]
-                self.observers.notify("alarm.cleared", {"source": resource, "node": node})
-                log.warning("%s resource limit alarm cleared for dead node %s", resource, node)
-                self._cleared(resource)
 
     def _cleared(self, resource: str) -> None:
         if resource not in self:

@@ -20,7 +20,6 @@ OPEN: Final = ".open"
 FILE_OCTETS_MAX: Final = 64 << 20
 # Rows that wait for the disk; any more are dropped and counted.
 WAITING_ROWS_MAX: Final = 50_000
-HOUR_MS: Final = 3_600_000
 DAY_S: Final = 86_400
 # How long a stop waits for a disk that does not answer.
 STOP_S_MAX: Final = 5.0

@@ -9,7 +9,7 @@ from pybroker.control.spec import Node, Refused
 from pybroker.core.auth import login as module
 from pybroker.core.auth.login import BUSY, WAITING_MAX
 from pybroker.core.auth.password import ALGORITHMS, ARGON2ID, SHA256, SHA512, hash_password, password_fits
-from pybroker.store.worker import InlineWorker
+from tests.inline_worker import InlineWorker
 
 
 @pytest.fixture

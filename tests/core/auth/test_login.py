@@ -5,8 +5,8 @@ import pytest
 from pybroker.core.auth import login as module
 from pybroker.core.auth.login import BLANK, BUSY, INVALID, KNOWN_MS, WAITING_MAX, Verdict
 from pybroker.core.auth.password import ARGON2ID, SHA256, SHA512
-from pybroker.store.worker import InlineWorker
 from tests.fakes import World
+from tests.inline_worker import InlineWorker
 
 
 class Thread(InlineWorker):

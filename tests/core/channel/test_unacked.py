@@ -122,7 +122,7 @@ class UnackedMachine(RuleBasedStateMachine):
         assert sorted(self.model) == tags(self.unacked)
         assert [self.model[tag] for tag in sorted(self.model)] == seqs(self.unacked)
         assert len(self.model) == self.unacked.count
-        oldest = self.unacked.oldest()
+        oldest = next(self.unacked.oldest_first(1), None)
         assert (min(self.model) if self.model else None) == (None if oldest is None else oldest.first_tag)
 
 

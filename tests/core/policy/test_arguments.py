@@ -17,7 +17,7 @@ from pybroker.core.policy.arguments import (
     queue_limits,
     queue_type_of,
 )
-from pybroker.core.policy.limits import DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX, UNLIMITED, QueueLimits
+from pybroker.core.policy.limits import DROP_HEAD, REJECT_PUBLISH, REJECT_PUBLISH_DLX, QueueLimits
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.table import Table
 from tests.topology import new_vhost, queue, refusal, typed, wired
@@ -141,7 +141,7 @@ def test_f10_good_arguments_come_to_limits():
         priority_max=255,
         single_active_consumer=True,
     )
-    assert queue_limits(Table(), "classic") == UNLIMITED
+    assert queue_limits(Table(), "classic") == QueueLimits()
 
 
 @pytest.mark.parametrize("letter", "bBsuIil")

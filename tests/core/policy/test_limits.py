@@ -2,7 +2,9 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from pybroker.core.policy.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, REJECT_PUBLISH_DLX, UNLIMITED
+from pybroker.core.policy.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, REJECT_PUBLISH_DLX, QueueLimits
+
+UNLIMITED = QueueLimits()
 
 
 def test_without_arguments_nothing_is_limited():

@@ -172,7 +172,7 @@ def test_a_backlog_is_packed_behind_its_head_and_delivered_unchanged():
         bodies = [b"%d.%d" % (i, k) for k in range(64)]
         bench.publish(*bodies)
         expected += bodies
-    packed = [entry.run.packed for entry in bench.queue.backlog.levels[0].ready]
+    packed = [entry.run.contents is None for entry in bench.queue.backlog.levels[0].ready]
     assert 8 == sum(packed)
     assert not packed[-1]
     octets = sum(map(len, expected))
@@ -188,10 +188,10 @@ def test_a_run_that_may_still_grow_is_not_packed():
     bench = Bench()
     bench.flood(PACK_BEHIND_MESSAGES)
     run = bench.publish(b"a", b"b")
-    assert not run.packed
+    assert run.contents is not None
     run.extend([b"c"], 1, 0, 0)
     bench.flood(1)
-    assert run.packed
+    assert run.contents is None
 
 
 # -- limits, levels ---------------------------------------------------------------------------------------------------

@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from pybroker.clock import FakeClock
 from pybroker.core.resources.alarm import DISK, FILES, MEMORY, Alarm, Alarms
 from pybroker.core.settings import Settings
+from tests.clock import FakeClock
 
 HERE = "pybroker@here"
 
@@ -96,21 +96,6 @@ def test_b21_d8_an_alarm_of_any_node_blocks_and_only_the_last_one_unblocks(alarm
         "memory resource limit alarm cleared across the cluster",
     ] == caplog.messages
     assert ["low on memory", "low on memory", "low on memory", ""] == changes
-
-
-def test_b21_a_dead_nodes_alarms_are_cleared(alarms, changes, caplog):
-    alarms.set(MEMORY, "", "pybroker@there")
-    alarms.set(DISK, "", "pybroker@there")
-    alarms.set(DISK, "")
-    caplog.clear()
-    with caplog.at_level(logging.WARNING, "pybroker"):
-        alarms.forget_node("pybroker@there")
-    assert [DISK] == [alarm.resource for alarm in alarms]
-    assert [
-        "memory resource limit alarm cleared for dead node pybroker@there",
-        "memory resource limit alarm cleared across the cluster",
-        "disk resource limit alarm cleared for dead node pybroker@there",
-    ] == caplog.messages
 
 
 def test_what_was_set_by_hand_stays_whatever_is_measured(alarms, changes):

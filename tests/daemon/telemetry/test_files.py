@@ -6,10 +6,11 @@ import os
 import pytest
 
 from pybroker.daemon.telemetry import files as telemetry_files
-from pybroker.daemon.telemetry.files import HOUR_MS, TelemetryFiles, Writer
+from pybroker.daemon.telemetry.files import TelemetryFiles, Writer
 
 # 2026-01-01T00:00:00Z
 NEW_YEAR_MS = 1_767_225_600_000
+HOUR_MS = 3_600_000
 HEAD = '{"v":1'
 
 

@@ -4,7 +4,7 @@ import errno
 
 from pybroker.store.disk import DiskError
 from pybroker.store.journal.file_jobs import FileJobs
-from pybroker.store.worker import InlineWorker
+from tests.inline_worker import InlineWorker
 
 
 def test_a_job_without_a_descriptor_is_done_at_the_next_tick():

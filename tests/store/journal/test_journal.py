@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from pybroker.clock import FakeClock
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
 from pybroker.store.disk import Disk
 from pybroker.store.format import segment_number
+from tests.clock import FakeClock
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.journals import Node, content, open_segment
 

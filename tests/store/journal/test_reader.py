@@ -9,7 +9,7 @@ from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.journal.reader import RETRY_MS, Reader, read_back
 from pybroker.store.segments.live_index import Index
-from pybroker.store.worker import InlineWorker
+from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.records import EPOCH, content, publish, run_of
 

@@ -7,7 +7,7 @@ import pytest
 from pybroker.store.journal.file_jobs import FileJobs
 from pybroker.store.journal.reserve import AGAIN_MS, NAME, Reserve, remove
 from pybroker.store.journal.writer import PREPARED
-from pybroker.store.worker import InlineWorker
+from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
 
 

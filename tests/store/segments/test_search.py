@@ -42,7 +42,7 @@ def test_neighbours_become_one_run():
     assert told(found) == [(1, 10, range(10))]
     assert bodies(found) == [content(b"%d" % seq) for seq in range(1, 11)]
     run = found[0][0]
-    assert (run.packed, run.body_octets, run.body_size) == (True, 11, -1)
+    assert (run.contents is None, run.body_octets, run.body_size) == (True, 11, -1)
     assert run.octets == sum(map(len, bodies(found)))
 
 

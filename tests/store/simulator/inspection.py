@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pybroker.clock import FakeClock
 from pybroker.seq_ranges import SeqRanges
 from pybroker.session import Turn
 from pybroker.store.definitions.commit_marker import read_proof
@@ -13,7 +12,8 @@ from pybroker.store.journal.journal import Journal
 from pybroker.store.log_path import open_log
 from pybroker.store.memory import MemoryDefinitions
 from pybroker.store.recovery.recovery import Recovery
-from pybroker.store.worker import InlineWorker
+from tests.clock import FakeClock
+from tests.inline_worker import InlineWorker
 from tests.store.journals import body
 from tests.store.simulator.violation import Violation
 

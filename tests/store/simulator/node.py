@@ -19,9 +19,9 @@ from tests.store.simulator.threads import SimulatedThread, pause
 from tests.store.simulator.violation import Violation
 
 if TYPE_CHECKING:
-    from pybroker.clock import FakeClock
     from pybroker.store.journal.journal import Journal
     from pybroker.store.recovery.recovery import Recovered
+    from tests.clock import FakeClock
     from tests.store.simulator.disk import SimulatedDisk
 
 _CALLS = frozenset(("apply", "rows", "close"))

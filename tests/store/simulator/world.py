@@ -4,11 +4,11 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from pybroker.clock import FakeClock
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
 from pybroker.store.log_path import open_log
 from pybroker.store.segments.checkpoint import checkpoint_ticket
+from tests.clock import FakeClock
 from tests.store.simulator.copies import Copy
 from tests.store.simulator.disk import SimulatedDisk, SimulatedPower
 from tests.store.simulator.fault import Fault
