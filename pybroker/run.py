@@ -1,8 +1,8 @@
 """Run, Entry, Names, RunAttributes: how messages live in memory.
 
 A run is consecutive messages of one route and one kind, shared by all queues they reached; an entry is one queue's
-view of a run. Everything a queue does (take, deal, drop, return, settle) is slicing of ranges, so it costs O(entries),
-while every message keeps its own identity: its seq.
+view of a run. Everything a queue does (dispatch, drop, expire, requeue, settle) is slicing of ranges, so it costs
+O(entries), while every message keeps its own identity: its seq.
 
 This file knows octets and counts. It does not know queues, channels or AMQP methods.
 """
@@ -193,7 +193,7 @@ class Run:
         if self.body_size != body_size:
             self.body_size = -1
 
-    def take(self, indexes: range) -> list[bytes]:
+    def contents_at(self, indexes: range) -> list[bytes]:
         """Return the contents at `indexes`, in that order."""
         contents = self.contents
         if contents is not None:
@@ -206,7 +206,7 @@ class Run:
 
     def content(self, index: int) -> bytes:
         """Return one message's content."""
-        return self.take(range(index, index + 1))[0]
+        return self.contents_at(range(index, index + 1))[0]
 
     def body_octets_of(self, indexes: range) -> int:
         """Return the octets of the bodies at `indexes`; O(1) for a whole run, its last batch, bodies of equal size."""
@@ -218,7 +218,7 @@ class Run:
         if indexes.start == self._seam and n == self.count - self._seam:
             # Appended messages reach their queues, and mostly a consumer, batch by batch.
             return self.body_octets - self._seam_octets
-        return sum(map(int.from_bytes, map(_size_octets, self.take(indexes))))
+        return sum(map(int.from_bytes, map(_size_octets, self.contents_at(indexes))))
 
     def pins(self, indexes: range) -> bool:
         """Tell whether keeping `indexes` keeps much else: less than an eighth of what this run has is theirs."""
@@ -226,7 +226,7 @@ class Run:
 
     def part(self, indexes: range) -> "Run":
         """Return consecutive messages as a run of their own, with the seqs they have, so that the others can go."""
-        contents = list(self.take(indexes))
+        contents = list(self.contents_at(indexes))
         return Run(
             self.names,
             self.attributes,

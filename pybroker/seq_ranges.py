@@ -79,7 +79,7 @@ class SeqRanges:
         self.count += other.count - other.counts[0]
         self.octets += other.octets - other.counts[0] * other.sizes[0]
 
-    def take_front(self, count: int) -> "SeqRanges":
+    def pop_front(self, count: int) -> "SeqRanges":
         """Remove the first `count` messages (all, if there are fewer) and return them."""
         taken = SeqRanges()
         whole = left = 0

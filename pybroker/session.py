@@ -1,7 +1,7 @@
 """The two interfaces between sockets and protocols: `Session`, one peer's protocol state, and `Turn`, pending work.
 
 A door (AMQP today) implements Session; `net/` drives it: readable -> `receive(data)`; once per loop turn
-`take_output()`. Neither knows the other's nouns: no sockets here, no frames there.
+`pop_output()`. Neither knows the other's nouns: no sockets here, no frames there.
 """
 
 import logging
@@ -102,7 +102,7 @@ class Session:
         """Take octets as they came from the peer. Never raises for what a peer may send."""
         raise NotImplementedError
 
-    def take_output(self) -> list[bytes]:
+    def pop_output(self) -> list[bytes]:
         """Give away the octets to be sent, in order; the caller owns the list."""
         raise NotImplementedError
 

@@ -62,7 +62,7 @@ class World:
             sessions, turn.sessions = turn.sessions, []
             for session in sessions:
                 session.dirty = False
-                octets = b"".join(session.take_output())
+                octets = b"".join(session.pop_output())
                 if session in self.peers:
                     self.peers[session].read(octets)
                 session.output_sent(0)

@@ -24,7 +24,7 @@ def test_slices_of_a_run_are_its_contents_packed_or_not(case, packed):
     messages, bodies, indexes = case
     if packed:
         messages.pack()
-    assert messages.take(indexes) == [content(bodies[i]) for i in indexes]
+    assert messages.contents_at(indexes) == [content(bodies[i]) for i in indexes]
     assert messages.body_octets_of(indexes) == sum(len(bodies[i]) for i in indexes)
     assert messages.content(indexes[0]) == content(bodies[indexes[0]])
 
@@ -54,7 +54,7 @@ def test_packing_leaves_one_block():
     assert messages.contents is None
     assert messages.contents is None
     messages.pack()
-    assert messages.take(range(3)) == [content(b"a"), content(b"bb"), content(b"ccc")]
+    assert messages.contents_at(range(3)) == [content(b"a"), content(b"bb"), content(b"ccc")]
 
 
 def test_one_object_many_times_is_smaller_than_any_block():

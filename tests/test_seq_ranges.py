@@ -41,7 +41,7 @@ def test_neighbours_of_equal_size_are_one_element():
 @given(steps, st.integers(0, 60))
 def test_the_front_can_be_taken(steps, count):
     seq_ranges, model = build(steps)
-    taken = seq_ranges.take_front(count)
+    taken = seq_ranges.pop_front(count)
     assert (model[:count], model[count:]) == (listed(taken), listed(seq_ranges))
 
 

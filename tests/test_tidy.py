@@ -107,6 +107,53 @@ def test_no_file_is_named_after_nothing():
     )
 
 
+# They say nothing of what is done, and a search for one finds all.
+VAGUE_NAMES = {"look", "take", "tell", "go_on", "keep"}
+# Taking seqs from a log is its term.
+VAGUE_ALLOWED = {("Log", "take"), ("Line", "take"), ("Users", "take"), ("Parameters", "take"), ("Parameters", "keep")}
+
+
+def vague_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and name of each public function or method whose name says nothing of what it does."""
+    for owner in ast.walk(tree):
+        kinds = set()
+        if isinstance(owner, ast.ClassDef):
+            kinds = {owner.name, *map(ast.unparse, owner.bases)}
+        elif not isinstance(owner, ast.Module):
+            continue
+        allowed = {name for kind, name in VAGUE_ALLOWED if kind in kinds}
+        for node in owner.body:
+            if isinstance(node, Function) and node.name in VAGUE_NAMES - allowed:
+                yield node.lineno, node.name
+
+
+@pytest.mark.parametrize("name", sorted(VAGUE_NAMES))
+def test_a_vague_name_is_found(name):
+    sample = [
+        f"def {name}(): ...",
+        "class A:",
+        f" def _{name}(self): ...",
+        f" def {name}_it(self): ...",
+        f" def {name}(self): ...",
+    ]
+    assert [(1, name), (5, name)] == list(vague_names(ast.parse("\n".join(sample))))
+
+
+def test_a_log_takes_seqs():
+    sample = ["class Log:", " def take(self): ...", "class B(Log):", " def take(self): ...", " def keep(self): ..."]
+    assert [(5, "keep")] == list(vague_names(ast.parse("\n".join(sample))))
+
+
+def test_public_functions_say_what_they_do():
+    report(
+        [
+            f"{source.where}:{line} is named {name}: say what it does."
+            for source in sources()
+            for line, name in vague_names(source.tree)
+        ]
+    )
+
+
 def undocumented(source: Source, node: ast.AST, path: str = "") -> Iterator[str]:
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) or child.name.startswith("_"):

@@ -6,7 +6,7 @@ short that this would be too late.
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.amqp.consumer_timeout import look
+from pybroker.amqp.consumer_timeout import check
 from pybroker.amqp.states import State
 from pybroker.wire import frame
 
@@ -35,7 +35,7 @@ def tick(session: "AmqpSession") -> None:
             session.cut_off("client unexpectedly closed TCP connection")
             return
     session.forget_published(now_ms)
-    look(session, now_ms)
+    check(session, now_ms)
     beat(session, TICK_MS)
 
 

@@ -115,7 +115,7 @@ class AmqpChannel(ChannelState):
         confirms = self.confirms
         if confirms is None or self.closing:
             return
-        answered, told, session = confirms.answered, confirms.take(), self.session
+        answered, told, session = confirms.answered, confirms.pop(), self.session
         if confirms.awaited is None:
             session.broker.unconfirmed.pop(self, None)
         else:
@@ -128,7 +128,7 @@ class AmqpChannel(ChannelState):
                 session.broker.confirmed += seq - answered if ack else 0
                 answered = seq
 
-    def keep(self, receipt: "Receipt") -> None:
+    def reuse(self, receipt: "Receipt") -> None:
         """Use a receipt, which nothing depends on, for the next publish as well if it is still blank."""
         if receipt.log is None and not receipt.rejected:
             self.receipt = receipt
@@ -284,13 +284,13 @@ class AmqpChannel(ChannelState):
     def ack(self, first: int, last: int, *, multiple: bool) -> None:
         """Acknowledge tags `first .. last`, or all up to `last`. Raises PreconditionFailed (406) for an unknown tag."""
         if multiple:
-            taken = self.unacked.take_up_to(last) if self.timed_out is None else self._take_up_to(self.timed_out, last)
+            taken = self.unacked.pop_up_to(last) if self.timed_out is None else self._pop_up_to(self.timed_out, last)
             if taken is None:
                 raise PreconditionFailed(f"unknown delivery tag {last}")
             self._settle(taken)
             return
         if first == last:
-            batch = self.unacked.take(first)
+            batch = self.unacked.pop(first)
             if batch is not None:
                 self._settle([batch])
             elif not self.answer_timed_out(first, first):
@@ -298,7 +298,7 @@ class AmqpChannel(ChannelState):
             return
         while first <= last:
             outstanding = self.unacked.count
-            taken = self.unacked.take_range(first, last)
+            taken = self.unacked.pop_range(first, last)
             first += outstanding - self.unacked.count
             self._settle(taken)
             if first <= last:
@@ -306,11 +306,11 @@ class AmqpChannel(ChannelState):
                     raise PreconditionFailed(f"unknown delivery tag {first}")
                 first += 1
 
-    def _take_up_to(self, timed_out: "TimedOutTags", tag: int) -> "list[Batch] | None":
+    def _pop_up_to(self, timed_out: "TimedOutTags", tag: int) -> "list[Batch] | None":
         """Take what is outstanding up to `tag`, 0: all; None if that tag itself is not, nor has timed out."""
-        taken = self.unacked.take_up_to(tag)
+        taken = self.unacked.pop_up_to(tag)
         if taken is None and tag in timed_out:
-            taken = self.unacked.take_below(tag)
+            taken = self.unacked.pop_below(tag)
         if taken is not None:
             self.answer_timed_out(1, tag or TAG_MAX)
         return taken
@@ -326,9 +326,9 @@ class AmqpChannel(ChannelState):
     def nack(self, tag: int, *, multiple: bool, requeue: bool) -> None:
         """Reject one tag, or all up to it. Raises PreconditionFailed (406) for an unknown tag."""
         if multiple:
-            taken = self.unacked.take_up_to(tag) if self.timed_out is None else self._take_up_to(self.timed_out, tag)
+            taken = self.unacked.pop_up_to(tag) if self.timed_out is None else self._pop_up_to(self.timed_out, tag)
         else:
-            batch = self.unacked.take(tag)
+            batch = self.unacked.pop(tag)
             taken = [batch] if batch is not None else [] if self.answer_timed_out(tag, tag) else None
         if taken is None:
             raise PreconditionFailed(f"unknown delivery tag {tag}")

@@ -54,7 +54,7 @@ class AmqpConsumer(Consumer):
         if deliveries or run.channel != channel.number or run.frame_octets_max != session.frame_octets_max:
             contents = adapt(run, indexes, deliveries, channel)
         else:
-            contents = run.take(indexes)
+            contents = run.contents_at(indexes)
         if self.queue.vhost.tracing:
             session.broker.traces.add(self.queue, run, indexes, deliveries, channel.party)
         tail = b"\x01" + tail if deliveries else b"\x00" + tail
@@ -71,7 +71,7 @@ class AmqpConsumer(Consumer):
 
 def adapt(run: "Run", indexes: range, deliveries: int, channel: "AmqpChannel") -> list[bytes]:
     """Return the contents as this channel's peer can take them: its number, its frame_max, the delivery count."""
-    contents = run.take(indexes)
+    contents = run.contents_at(indexes)
     theirs = channel.session.frame_octets_max
     ours = run.frame_octets_max
     if deliveries:

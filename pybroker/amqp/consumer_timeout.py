@@ -26,7 +26,7 @@ WARN_PART: Final = 0.8
 GRACE_MS: Final = 10_000
 
 
-def look(session: "AmqpSession", now_ms: int) -> None:
+def check(session: "AmqpSession", now_ms: int) -> None:
     """Do what old deliveries of a session's channels call for, once a second."""
     for channel in session.channels.values():
         if channel.unacked.count:
@@ -91,7 +91,7 @@ def _lapse(channel: "AmqpChannel", due: "list[Batch]") -> None:
     for batch in due:
         if left <= 0:
             break
-        back += unacked.take_range(batch.first_tag, min(batch.last_tag, batch.first_tag + left - 1))
+        back += unacked.pop_range(batch.first_tag, min(batch.last_tag, batch.first_tag + left - 1))
         left -= len(back[-1].indexes)
         timed_out.add(back[-1])
     give_back(back, requeue=True)

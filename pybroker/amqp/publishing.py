@@ -161,17 +161,17 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         session.sharing = route
         session.sharing_octets = contents.octets // n
     if receipt.log is not None:
-        session.credit.take(receipt, contents.octets * n // len(contents.contents))
+        session.credit.charge(receipt, contents.octets * n // len(contents.contents))
     broker = session.broker
     broker.published += n
     broker.message_sizes.count(contents, n)
     if broker.paging.pressing and queues:
-        broker.paging.take(session, queues, contents.octets)
+        broker.paging.charge(session, queues, contents.octets)
     assert route.exchange is not None
     route.exchange.publish_in += n
     route.exchange.publish_out += out
     if channel.confirms is None:
-        channel.keep(receipt)
+        channel.reuse(receipt)
     else:
         _confirm(channel, channel.confirms, n, receipt)
     return n
@@ -210,7 +210,7 @@ def _confirm(channel: "AmqpChannel", confirms: "ConfirmLine", n: int, receipt: R
             session.broker.unconfirmed[channel] = log
             return
     else:
-        channel.keep(receipt)
+        channel.reuse(receipt)
     session.confirming[channel] = None
 
 
@@ -353,7 +353,7 @@ def commit_publish(
     else:
         _return_or_drop(channel, route, contents.contents, 312, "NO_ROUTE")
     if receipt.log is not None:
-        channel.session.credit.take(receipt, contents.octets)
+        channel.session.credit.charge(receipt, contents.octets)
     return receipt
 
 

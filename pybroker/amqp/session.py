@@ -368,7 +368,7 @@ class AmqpSession(SessionState):
         if not self.dirty:
             self.mark_dirty()
 
-    def take_output(self) -> list[bytes]:
+    def pop_output(self) -> list[bytes]:
         """Give away the octets to be sent."""
         out, self.outbox = self.outbox, []
         self.unsent_octets += self.queued_octets

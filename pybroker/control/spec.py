@@ -146,7 +146,7 @@ class Node(NamedTuple):
             self.pause(WAIT_S)
         return over[0]
 
-    def tell(self, message: str, **facts: Any) -> dict[str, Any]:
+    def result(self, message: str, **facts: Any) -> dict[str, Any]:
         """Return a document that people are shown the `message` of, and programs the whole."""
         return {"result": "ok", "node": self.name, **facts, "message": message}
 

@@ -106,8 +106,8 @@ class Broker:
         self.traces = Traces(turn)
         self.transfer = Transfer(self)
         self.events = Events(self)
-        self.parameters.observers.add(self.events.tell)
-        self.users.observers.add(self.events.tell)
+        self.parameters.observers.add(self.events.notify)
+        self.users.observers.add(self.events.notify)
         self.alarms.observers.add(self.events.emit)  # nobody asks for one
         self._log: Log = MemoryLog()
         self.pages: PageLog | None = None
@@ -298,7 +298,7 @@ class Broker:
             self._protected(channel, channel.send_confirms)
         self.advance_replies()
         for credit in list(self.ahead):
-            credit.look()
+            credit.check()
 
     def _alarms_changed(self) -> None:
         """Have connections blocked, or read again."""

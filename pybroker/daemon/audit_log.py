@@ -81,7 +81,7 @@ class AuditLog:
         self._thread = Thread(target=self._work, name="audit", daemon=True)
         self._thread.start()
 
-    def take(self, event: str, facts: Mapping[str, Any], cause: Cause | None, more: Mapping[str, Any]) -> None:
+    def record(self, event: str, facts: Mapping[str, Any], cause: Cause | None, more: Mapping[str, Any]) -> None:
         """Have an event written, if it is one of the log's."""
         if not is_logged(event, facts):
             return

@@ -212,7 +212,7 @@ class Daemon:
 
     def measure_memory(self) -> None:
         """Look again how much memory there is (B1)."""
-        self.config.settings.watermarks.take_total(total_memory.measure())
+        self.config.settings.watermarks.set_total(total_memory.measure())
 
     def check_alarms(self) -> None:
         """Compare memory and disk with their limits now, and set or clear the alarms: a limit was changed."""
@@ -294,7 +294,7 @@ class Daemon:
         path, events = self.config.audit_file, self.broker.events
         if path is not None:
             self.audit = AuditLog(path, self.broker.clock)
-            events.audit = self.audit.take
+            events.audit = self.audit.record
             events.note("node.started", {"name": self.config.settings.node_name, "version": VERSION}, BROKER)
 
     def stop_at_once(self, number: int) -> None:

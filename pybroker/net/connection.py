@@ -92,7 +92,7 @@ class Connection:
             transport.stop_reading()
             turn.hold(self)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Let the session do more of what it, or the transport, has received; called by the turn."""
         self.held = False
         transport = self._transport
@@ -143,10 +143,10 @@ class Connection:
         if self._transport is None:
             return
         if self.session.answer_at_ms and self.session.finished and not self.session.close_now:
-            self._answer_delayed(b"".join(map(bytes, (*self._pending, *self.session.take_output()))))
+            self._answer_delayed(b"".join(map(bytes, (*self._pending, *self.session.pop_output()))))
             return
         if not self._pending:
-            parts = self.session.take_output()
+            parts = self.session.pop_output()
             if parts:
                 self._send(parts)
         self._after_send()
@@ -156,7 +156,7 @@ class Connection:
         self._send(pending)
         if not self._pending and self._transport is not None:
             self._transport.stop_writing()
-            parts = self.session.take_output()
+            parts = self.session.pop_output()
             if parts:
                 self._send(parts)
         self._after_send()

@@ -182,7 +182,7 @@ class LoopCycle(Turn):
             self.share(len(behind))
         for connection in behind:
             try:
-                connection.go_on()
+                connection.resume()
             except Exception:
                 # A bug in one of them; the others have something to say, too.
                 log.exception("internal error in resuming a connection")

@@ -88,7 +88,7 @@ class Session:
         while left > 0:
             came = len(deliveries)
             if came >= min(left, BATCH_ROWS) or deliveries.octets >= BATCH_OCTETS:
-                batch = deliveries.take()[:left]
+                batch = deliveries.pop()[:left]
                 left -= len(batch)
                 yield batch
             elif deliveries.is_unread:
@@ -98,7 +98,7 @@ class Session:
                 break
         self._call(commands.Basic.CancelOk, make_method(commands.Basic.Cancel, consumer_tag=CONSUMER_TAG))
         # what was on its way when the consumer ended
-        rest = deliveries.take()[:left]
+        rest = deliveries.pop()[:left]
         if len(rest):
             yield rest
 

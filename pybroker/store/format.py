@@ -214,7 +214,7 @@ def decode_targets(payload: bytes) -> Targets:
 
 def publish(set_id: int, run: Run, indexes: range, arrived_ms: int, seed: int) -> bytes:
     """Return the record of consecutive messages of a run, which reached the queues of `set_id`."""
-    contents = run.take(indexes)
+    contents = run.contents_at(indexes)
     count = len(contents)
     body_size = run.body_size
     sizes = b""

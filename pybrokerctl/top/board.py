@@ -120,7 +120,7 @@ class Board:
         """Tell whether the largest come first."""
         return self._falling[self._pane]
 
-    def look(self, snapshot: Snapshot) -> None:
+    def update(self, snapshot: Snapshot) -> None:
         """Take a new snapshot; rates are its difference from the one before."""
         self.note = ""
         if self.paused:

@@ -10,7 +10,7 @@ from pybrokerctl.general import WATCH_S
 from pybrokerctl.terminal.screen import Screen
 from pybrokerctl.top import draw
 from pybrokerctl.top.board import Board
-from pybrokerctl.top.snapshot import take
+from pybrokerctl.top.snapshot import fetch
 
 if TYPE_CHECKING:
     from pybrokerctl.client import Connection
@@ -31,7 +31,7 @@ def run(connection: "Connection", args: Mapping[str, Any], interval_s: float | N
             began_s = time.monotonic()
             connection.restart_clock()
             try:
-                board.look(take(connection, args))
+                board.update(fetch(connection, args))
             except Refused as refused:
                 # While the app is stopped, for instance; it may come back.
                 board.note = refused.text

@@ -72,7 +72,7 @@ class Snapshot(NamedTuple):
     connections: list[list[Any]]
 
 
-def take(connection: "Connection", args: Mapping[str, Any]) -> Snapshot:
+def fetch(connection: "Connection", args: Mapping[str, Any]) -> Snapshot:
     """Ask the node for everything; `args` choose its queues. Raises Refused, TimedOut, Gone."""
     status = connection.ask("status", {})[1]
     queues = _rows(connection, "top", {**args, "columns": QUEUE_COLUMNS})

@@ -41,7 +41,7 @@ def test_a_peer_that_sends_but_never_reads_is_cut_off_after_thirty_seconds(world
     peer = world.connect(heartbeat_s=heartbeat_s)
     session = peer.session
     session.send(b"what the kernel does not take")
-    session.take_output()
+    session.pop_output()
     session.output_sent(10)
     for seconds in range(1, 40):
         world.clock.advance(1_000)
@@ -93,7 +93,7 @@ def test_e3_a_peer_that_we_do_not_read_is_not_taken_for_silent(world):
         peer.session.tick()
     assert not peer.session.finished
     assert peer.session.outbox  # ours go on
-    peer.session.take_output()
+    peer.session.pop_output()
     peer.session.output_sent(0)
     assert peer.session.readable
     peer.session.tick()

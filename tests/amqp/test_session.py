@@ -60,7 +60,7 @@ class Slow:
 
     def read(self, octets: int) -> None:
         """Let the kernel accept so many of the octets that wait."""
-        self.session.take_output()
+        self.session.pop_output()
         self.session.output_sent(max(0, self.session.unsent_octets - octets))
         self.turn()
 
@@ -119,7 +119,7 @@ def test_above_a_mebibyte_of_replies_the_peer_is_not_read_until_it_reads(world, 
         assert session.readable
         session.receive(b"\x01\0\x01\0\0\0\x0b\0\x3c\0\x0a" + b"\0" * 7 + b"\xce")
     assert not session.readable
-    session.take_output()
+    session.pop_output()
     session.output_sent(REPLY_OCTETS_MAX // 2 + 1)
     assert not session.readable
     session.output_sent(REPLY_OCTETS_MAX // 2)

@@ -95,7 +95,7 @@ def effect(rig: Rig) -> dict[str, Any]:
             (one, entry.deliveries, entry.run.names, entry.run.attributes)
             for level in queue.backlog.levels
             for entry in (*reversed(level.returned), *level.ready)
-            for one in entry.run.take(entry.indexes)
+            for one in entry.run.contents_at(entry.indexes)
         ]
         assert queue.messages_ready == len(ready)
         assert queue.backlog.octets_ready == sum(int.from_bytes(one[0][11:19]) for one in ready)

@@ -106,7 +106,7 @@ def measure(name: str) -> float:
                 session.receive(octets)
                 while turn.queues:
                     world.broker.pump()
-                    target.take_output()
+                    target.pop_output()
                     target.output_sent(0)
                 turn.sessions.clear()
                 count += n

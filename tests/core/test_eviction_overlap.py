@@ -97,7 +97,7 @@ class OverlapMachine(RuleBasedStateMachine):
         oldest = next(reader.channel.unacked.oldest_first(1), None)
         if oldest is None:
             return
-        batches = reader.channel.unacked.take_range(oldest.first_tag, oldest.first_tag + count - 1)
+        batches = reader.channel.unacked.pop_range(oldest.first_tag, oldest.first_tag + count - 1)
         if how == "ack":
             reader.channel.settle(batches)
         else:
@@ -164,10 +164,10 @@ class OverlapMachine(RuleBasedStateMachine):
         for reader in self.readers:
             bench.queue.consumers.remove(reader)
         for reader in self.readers + self.gone:
-            reader.channel.give_back(reader.channel.unacked.take_up_to(0) or [], requeue=True)
+            reader.channel.give_back(reader.channel.unacked.pop_up_to(0) or [], requeue=True)
         last = bench.reader("last")
         bench.settle_down()
-        last.channel.settle(last.channel.unacked.take_up_to(0) or [])
+        last.channel.settle(last.channel.unacked.pop_up_to(0) or [])
         assert (0, 0, 0, 0) == (
             bench.queue.messages,
             bench.queue.backlog.octets_ready,

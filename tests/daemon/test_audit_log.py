@@ -29,9 +29,9 @@ def log(path):
     log.close()
 
 
-def take(log: AuditLog, *names: str) -> None:
+def record(log: AuditLog, *names: str) -> None:
     for name in names:
-        log.take("user.created", {"name": name}, CAUSE, {})
+        log.record("user.created", {"name": name}, CAUSE, {})
 
 
 def read(log: AuditLog) -> list[str]:
@@ -39,7 +39,7 @@ def read(log: AuditLog) -> list[str]:
 
 
 def test_entries_are_lines_and_are_read_from_the_last_one_back(log, path):
-    take(log, "1", "2", "3")
+    record(log, "1", "2", "3")
     assert ["3", "2", "1"] == read(log)
     assert 3 == len(path.read_text().splitlines())
 
@@ -49,16 +49,16 @@ def test_only_the_daemons_user_and_group_may_read_it(log, path):
 
 
 def test_what_is_no_event_of_the_log_is_not_taken(log):
-    log.take("channel.created", {}, CAUSE, {})
+    log.record("channel.created", {}, CAUSE, {})
     assert 0 == log.taken
     assert [] == read(log)
 
 
 def test_a_start_goes_on_with_the_same_file(log, path):
-    take(log, "1")
+    record(log, "1")
     log.close()
     again = AuditLog(path, FakeClock())
-    take(again, "2")
+    record(again, "2")
     assert ["2", "1"] == read(again)
     again.close()
 
@@ -66,13 +66,13 @@ def test_a_start_goes_on_with_the_same_file(log, path):
 def test_a_file_of_many_blocks_is_read_back_line_by_line(log, monkeypatch):
     monkeypatch.setattr(audit_log, "BLOCK_OCTETS", 100)
     names = [f"user {n}" for n in range(200)]
-    take(log, *names)
+    record(log, *names)
     assert names[::-1] == read(log)
 
 
 def test_sockets_have_their_turn_between_the_blocks_of_a_file(log, monkeypatch):
     monkeypatch.setattr(audit_log, "BLOCK_OCTETS", 1_000)
-    take(log, *(f"user {n}" for n in range(40)))
+    record(log, *(f"user {n}" for n in range(40)))
     read(log)
     pauses = []
     assert 40 == len(list(log.lines(pauses.append)))
@@ -83,7 +83,7 @@ def test_sockets_have_their_turn_between_the_blocks_of_a_file(log, monkeypatch):
 
 def test_of_a_long_file_the_end_is_read(log, monkeypatch):
     names = [f"user {n:03}" for n in range(200)]
-    take(log, *names)
+    record(log, *names)
     assert 200 == len(read(log))
     monkeypatch.setattr(audit_log, "READ_OCTETS_MAX", 2_000)
     monkeypatch.setattr(audit_log, "BLOCK_OCTETS", 300)
@@ -93,21 +93,21 @@ def test_of_a_long_file_the_end_is_read(log, monkeypatch):
 
 
 def test_after_a_rotation_the_new_file_is_written(log, path):
-    take(log, "1")
+    record(log, "1")
     assert ["1"] == read(log)
     path.rename(path.with_name("old"))
     log.reopen()
-    take(log, "2")
+    record(log, "2")
     assert ["2"] == read(log)
 
 
 def test_a_file_that_cannot_be_opened_anew_is_kept(log, path, caplog):
-    take(log, "1")
+    record(log, "1")
     assert ["1"] == read(log)
     old = path.rename(path.with_name("old"))
     path.mkdir()
     log.reopen()
-    take(log, "2")
+    record(log, "2")
     while log.written < log.taken:
         no_pause(0)
     assert 2 == len(old.read_text().splitlines())
@@ -117,7 +117,7 @@ def test_a_file_that_cannot_be_opened_anew_is_kept(log, path, caplog):
 def test_what_is_too_much_is_dropped_and_told(log, path, monkeypatch):
     monkeypatch.setattr(audit_log, "WAITING_MAX", 10)
     monkeypatch.setattr(audit_log, "GATHER_S", 0.05)
-    take(log, *map(str, range(25)))
+    record(log, *map(str, range(25)))
     log.close()
     entries = [json.loads(line) for line in path.read_text().splitlines()]
     told = [entry["count"] for entry in entries if entry["event"] == "audit.dropped"]
@@ -136,14 +136,14 @@ def test_a_full_disk_costs_entries_and_one_warning(log, path, monkeypatch, caplo
         return real(file, octets)
 
     monkeypatch.setattr(audit_log.os, "write", write)
-    take(log, "1")
+    record(log, "1")
     while log.written < log.taken:
         no_pause(0)
-    take(log, "2")
+    record(log, "2")
     while log.written < log.taken:
         no_pause(0)
     full = False
-    take(log, "3")
+    record(log, "3")
     while log.written < log.taken:
         no_pause(0)
     assert 1 == caplog.text.count("the audit log cannot be written")
@@ -163,7 +163,7 @@ def test_a_disk_that_does_not_answer_holds_up_no_stop(log, monkeypatch, caplog):
 
     monkeypatch.setattr(audit_log.os, "write", write)
     monkeypatch.setattr(audit_log, "STOP_S_MAX", 0.01)
-    take(log, "1")
+    record(log, "1")
     log.close()
     assert "the disk of the audit log does not respond" in caplog.text
     answers.set()

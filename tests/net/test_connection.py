@@ -216,7 +216,7 @@ class Mouth(Session):
         self.left: list[int] = []
         self.gone: list[str] = []
 
-    def take_output(self) -> list[bytes]:
+    def pop_output(self) -> list[bytes]:
         parts, self.parts = self.parts, []
         return parts
 

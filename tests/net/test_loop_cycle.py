@@ -106,7 +106,7 @@ def test_readers_share_what_a_turn_reads(server):
 
 def test_readers_that_come_at_once_share_the_turn_in_which_they_come(server):
     turn, spans = server.turn, []
-    resumed = [SimpleNamespace(go_on=lambda: spans.append(turn.receive_ms)) for _ in range(5)]
+    resumed = [SimpleNamespace(resume=lambda: spans.append(turn.receive_ms)) for _ in range(5)]
     turn.share(1)
     for each in resumed:
         turn.later(each)

@@ -146,11 +146,11 @@ def test_a_publish_is_read_as_it_was_written(bodies, first, names, attributes, a
     payload = payload_of(fmt.publish(set_id, run, indexes, arrived_ms, SEED), fmt.PUBLISH)
     made = fmt.decode_publish(payload)
     wanted = bodies[indexes.start : indexes.stop]
-    assert made.take(range(made.count)) == [content(body, channel) for body in wanted]
+    assert made.contents_at(range(made.count)) == [content(body, channel) for body in wanted]
     assert (made.names, made.names.tail, made.attributes) == (names_of(*names), names_of(*names).tail, attributes)
     assert (made.first_seq, made.arrived_ms, made.channel) == (first + start, arrived_ms, channel)
     assert (made.frame_octets_max, made.origin, made.count) == (most, 0, len(wanted))
-    assert (made.octets, made.body_octets) == (sum(map(len, run.take(indexes))), sum(map(len, wanted)))
+    assert (made.octets, made.body_octets) == (sum(map(len, run.contents_at(indexes))), sum(map(len, wanted)))
     assert made.body_size in (-1, len(wanted[0]))
     for index, body in enumerate(wanted):
         assert made.body_octets_of(range(index, index + 1)) == len(body)
@@ -172,7 +172,7 @@ def test_contents_of_equal_length_may_have_bodies_of_different_length():
     run = Run(names_of("", "q"), PERSISTENT, 5, contents, sum(map(len, contents)), 3, -1, 0)
     payload = payload_of(publish(run), fmt.PUBLISH)
     assert fmt.publish_messages(payload) == (1, [(5, 1, 2), (6, 1, 1)])
-    assert fmt.decode_publish(payload).take(range(2)) == contents
+    assert fmt.decode_publish(payload).contents_at(range(2)) == contents
 
 
 def test_a_run_read_back_is_packed_and_small_things_are_shared():

@@ -37,7 +37,7 @@ class Bench:
         got = []
         self.log.fetch([(page, seq_ranges(first, count)) for page, first, count in parts], got.append)
         self.worker.run()
-        return [(run.first_seq + indexes.start, run.take(indexes), run.attributes) for run, indexes in got[0]]
+        return [(run.first_seq + indexes.start, run.contents_at(indexes), run.attributes) for run, indexes in got[0]]
 
 
 def seq_ranges(first, count):
@@ -62,7 +62,7 @@ def test_what_was_written_is_read_to_the_octet_with_its_attributes_and_its_time(
     bench.log.fetch([(page, seq_ranges(12, 1))], got.append)
     bench.worker.run()
     ((found, indexes),) = got[0]
-    assert found.take(indexes) == run.take(range(2, 3))
+    assert found.contents_at(indexes) == run.contents_at(range(2, 3))
     assert (found.names, found.attributes, found.arrived_ms) == (run.names, attributes, 123)
     assert (found.channel, found.frame_octets_max) == (9, 4_096)
 

@@ -134,7 +134,7 @@ class Confirms:
         """Return how many publishes have no answer yet."""
         return len(self._open)
 
-    def take_tag(self, confirmation: Confirmation | None) -> int:
+    def assign_tag(self, confirmation: Confirmation | None) -> int:
         """Return the tag of the publish that follows, only with `lock` held."""
         tag = self.next_tag
         self.next_tag = tag + 1

@@ -172,7 +172,7 @@ class Publishing(ChannelCore):
         with confirms.lock:
             self._check()
             octets = self._encoder.encode(exchange, routing_key, props, body, mandatory=mandatory, immediate=immediate)
-            tag = confirms.take_tag(confirmation)
+            tag = confirms.assign_tag(confirmation)
             outbox = self._transport.outbox
             outbox.put(octets)
         outbox.push()

@@ -56,7 +56,7 @@ class ConfirmLine:
             self.awaited = receipt.log
         return True
 
-    def take(self) -> list[tuple[bool, int, bool]]:
+    def pop(self) -> list[tuple[bool, int, bool]]:
         """Return what may be sent now: (ack, publish seq, multiple) ..."""
         line = self.line
         out: list[tuple[bool, int, bool]] = []

@@ -69,7 +69,7 @@ class Consumer:
             credit = min(credit, limit - channel.unacked_consumed)
         return credit if credit > 0 else 0  # noqa: FURB136 - asked four times for a delivery: a call would cost as much
 
-    def take(self, run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
+    def dispatch(self, run: "Run", indexes: range, deliveries: int, now_ms: int) -> None:
         """Deliver, and remember what must be acknowledged; without acknowledgement it is settled by that (F38)."""
         channel = self.channel
         n = len(indexes)
@@ -84,7 +84,7 @@ class Consumer:
         session.broker.delivered += n
         session.queued(self.deliver(run, indexes, deliveries, first_tag))
 
-    def take_all(self, entries: "list[Entry]", count: int, now_ms: int) -> None:
+    def dispatch_all(self, entries: "list[Entry]", count: int, now_ms: int) -> None:
         """Do the same for many entries, `count` messages in all, counting only once."""
         channel, no_ack = self.channel, self.no_ack
         tag = channel.next_tag

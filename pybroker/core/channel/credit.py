@@ -41,16 +41,16 @@ class Credit:
         self._forget_completed()
         return self._octets
 
-    def take(self, receipt: "Receipt", octets: int) -> None:
+    def charge(self, receipt: "Receipt", octets: int) -> None:
         """Count octets that were accepted and wait for what the receipt says; too many, and the peer is not read."""
         if receipt.log is None:
             return
-        self._take(receipt.log, receipt.position, octets)
+        self._charge(receipt.log, receipt.position, octets)
         if receipt.others is not None:
             for log, position in receipt.others.items():
-                self._take(log, position, octets)
+                self._charge(log, position, octets)
 
-    def _take(self, log: "Log", position: int, octets: int) -> None:
+    def _charge(self, log: "Log", position: int, octets: int) -> None:
         batches = self._batches.get(log)
         if batches is None:
             if self._batches:
@@ -71,7 +71,7 @@ class Credit:
                 self._stopped_by += (log,)
             session.stop_reading(JOURNAL)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Have the peer read again if enough is on disk, or nothing ever will be."""
         logs, session = self._stopped_by, self._session
         half = all(log.uncommitted_octets <= log.uncommitted_octets_max // 2 for log in logs)

@@ -91,14 +91,14 @@ class Unacked:
         self._batches.append(batch)
         self.count += len(batch.indexes)
 
-    def take(self, tag: int) -> Batch | None:
+    def pop(self, tag: int) -> Batch | None:
         """Remove one message; None if the tag is not outstanding."""
         batches, head = self._batches, self._head
         if head == len(batches):
             return None
         batch = batches[head]
         if batch.first_tag != tag:
-            within = self.take_range(tag, tag)
+            within = self.pop_range(tag, tag)
             return within[0] if within else None
         self.count -= 1
         if len(batch.indexes) == 1:
@@ -109,7 +109,7 @@ class Unacked:
         batch.indexes = batch.indexes[1:]
         return taken
 
-    def take_range(self, first_tag: int, last_tag: int) -> list[Batch]:
+    def pop_range(self, first_tag: int, last_tag: int) -> list[Batch]:
         """Remove `first_tag .. last_tag` as far as they are outstanding from `first_tag` on without a gap."""
         batches = self._batches
         at = self._find(first_tag)
@@ -144,7 +144,7 @@ class Unacked:
             batches[at:stop] = left
         return taken
 
-    def take_up_to(self, tag: int) -> list[Batch] | None:
+    def pop_up_to(self, tag: int) -> list[Batch] | None:
         """Remove all up to and including `tag` (0: all); None, and nothing removed, if `tag` is not outstanding."""
         batches, head = self._batches, self._head
         if tag == 0:
@@ -169,12 +169,12 @@ class Unacked:
             self.count -= len(batch.indexes)
         return taken
 
-    def take_below(self, tag: int) -> list[Batch]:
+    def pop_below(self, tag: int) -> list[Batch]:
         """Remove all up to and including `tag`, be that outstanding or not."""
         at = bisect_right(self._batches, tag, lo=self._head, key=_FIRST_TAG) - 1
         if at < self._head:
             return []
-        return self.take_up_to(min(tag, self._batches[at].last_tag)) or []
+        return self.pop_up_to(min(tag, self._batches[at].last_tag)) or []
 
     def put_back(self, batches: list[Batch]) -> None:
         """Return batches that were taken (tx.rollback)."""

@@ -217,7 +217,7 @@ class DelayedCache:
         left = SHARE_MESSAGES
         for run, indexes in found:
             kind = Kind(*kind_of(run))
-            for index, content in zip(indexes, run.take(indexes), strict=True):
+            for index, content in zip(indexes, run.contents_at(indexes), strict=True):
                 waiting = wanted.pop(run.first_seq + index, None)
                 # Some may have been cancelled meanwhile.
                 if waiting is not None:

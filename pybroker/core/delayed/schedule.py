@@ -324,7 +324,7 @@ class Schedule(Destination):
 
     def load(self, run: "Run", indexes: range) -> None:
         """Learn of messages that the log has."""
-        for index, content in zip(indexes, run.take(indexes), strict=True):
+        for index, content in zip(indexes, run.contents_at(indexes), strict=True):
             delayed_index, due_ms = self._place(due_in(property_octets(content)), run.arrived_ms)
             delayed_index.add(due_ms, run.first_seq + index, body_size(content))
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pybroker.core.events.topology import Tell
+from pybroker.core.events.topology import Notify
 
 if TYPE_CHECKING:
     from pybroker.core.auth.users import User
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
 
 
-def user_created(tell: Tell, user: "User") -> None:
+def user_created(notify: Notify, user: "User") -> None:
     """Tell of a new user, with tags and limits if there are any."""
-    tell("user.created", {"name": user.name})
+    notify("user.created", {"name": user.name})
     if user.tags:
-        tell("user.tags.set", {"name": user.name, "tags": list(user.tags)})
+        notify("user.tags.set", {"name": user.name, "tags": list(user.tags)})
     if user.limits:
-        tell("user.limits.set", {"name": "limits", "username": user.name, **user.limits})
+        notify("user.limits.set", {"name": "limits", "username": user.name, **user.limits})
 
 
-def user_limits(tell: Tell, user: "User", before: Mapping[str, int]) -> None:
+def user_limits(notify: Notify, user: "User", before: Mapping[str, int]) -> None:
     """Tell that limits of a user were set, or taken away."""
     changed = {key: limit for key, limit in user.limits.items() if before.get(key) != limit}
     if changed or len(user.limits) == len(before):
-        tell("user.limits.set", {"name": "limits", "username": user.name, **user.limits})
+        notify("user.limits.set", {"name": "limits", "username": user.name, **user.limits})
     else:
-        tell("user.limits.cleared", {"name": "limits", "username": user.name})
+        notify("user.limits.cleared", {"name": "limits", "username": user.name})
 
 
 def policy_applied(queue: "Queue", before: "Applied") -> None:
@@ -40,7 +40,7 @@ def policy_applied(queue: "Queue", before: "Applied") -> None:
         if policy is old:
             continue
         if policy is None:
-            events.tell("queue.policy.cleared", facts)
+            events.notify("queue.policy.cleared", facts)
             continue
         terms = {
             "pattern": policy.pattern.text,
@@ -48,33 +48,33 @@ def policy_applied(queue: "Queue", before: "Applied") -> None:
             "priority": policy.priority,
             "apply-to": policy.apply_to,
         }
-        events.tell("queue.policy.updated", {**facts, **terms})
+        events.notify("queue.policy.updated", {**facts, **terms})
 
 
-def parameter_set(tell: Tell, vhost_name: str, component: str, name: str, value: Any) -> None:
+def parameter_set(notify: Notify, vhost_name: str, component: str, name: str, value: Any) -> None:
     """Tell that a runtime parameter was set, and what that means: a policy, or limits."""
     if component != "policy":
-        tell("parameter.set", {"vhost": vhost_name, "component": component, "name": name, "value": value})
+        notify("parameter.set", {"vhost": vhost_name, "component": component, "name": name, "value": value})
     if component in {"policy", "operator_policy"}:
-        tell("policy.set", {"name": name, "vhost": vhost_name, **value})
+        notify("policy.set", {"name": name, "vhost": vhost_name, **value})
     elif component == "vhost-limits":
-        tell("vhost.limits.set", {"name": name, **dict(value)})
+        notify("vhost.limits.set", {"name": name, **dict(value)})
 
 
-def parameter_cleared(tell: Tell, vhost_name: str, component: str, name: str) -> None:
+def parameter_cleared(notify: Notify, vhost_name: str, component: str, name: str) -> None:
     """Tell that a runtime parameter was cleared, and what that means."""
     if component != "policy":
-        tell("parameter.cleared", {"vhost": vhost_name, "component": component, "name": name})
+        notify("parameter.cleared", {"vhost": vhost_name, "component": component, "name": name})
     if component in {"policy", "operator_policy"}:
         event = "policy.cleared" if component == "policy" else "operator.policy.cleared"
-        tell(event, {"name": name, "vhost": vhost_name})
+        notify(event, {"name": name, "vhost": vhost_name})
     elif component == "vhost-limits":
-        tell("vhost.limits.cleared", {"name": name})
+        notify("vhost.limits.cleared", {"name": name})
 
 
-def global_parameter(tell: Tell, event: str, name: str, **value: Any) -> None:
+def global_parameter(notify: Notify, event: str, name: str, **value: Any) -> None:
     """Tell that a global parameter was set or cleared.
 
     # Differs from RabbitMQ: 3.10 tells of both as parameter.set; 3.13 does as we do.
     """
-    tell(event, {"component": "global", "name": name, **value})
+    notify(event, {"component": "global", "name": name, **value})

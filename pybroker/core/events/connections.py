@@ -113,8 +113,8 @@ def authenticated(session: Any, name: str, error: str = "", *, audited: bool = T
     if error:
         # Differs from RabbitMQ: its text is an array of the characters' numbers.
         facts["error"] = error
-    tell = events.emit if audited else events.publish
-    tell(f"user.authentication.{'failure' if error else 'success'}", facts)
+    notify = events.emit if audited else events.publish
+    notify(f"user.authentication.{'failure' if error else 'success'}", facts)
 
 
 def more_refused(events: "Events", count: int) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pybroker.core.topology.vhost import VHost
 
 # Emits an event, caused by who asks for what happens now.
-Tell = Callable[[str, Mapping[str, Any]], None]
+Notify = Callable[[str, Mapping[str, Any]], None]
 
 
 class Observers:
@@ -26,9 +26,9 @@ class Observers:
     __slots__ = ("_all",)
 
     def __init__(self) -> None:
-        self._all: list[Tell] = []
+        self._all: list[Notify] = []
 
-    def add(self, observer: Tell) -> None:
+    def add(self, observer: Notify) -> None:
         """Have a function called with each event from now on."""
         self._all.append(observer)
 
@@ -143,11 +143,11 @@ def vhost_created(vhost: "VHost") -> None:
 
 def vhost_described(vhost: "VHost", *, tags_alone: bool) -> None:
     """Tell that what describes a virtual host was changed."""
-    tell = vhost.broker.events.tell
+    notify = vhost.broker.events.notify
     if tags_alone:
-        tell("vhost.tags.set", {"name": vhost.name, "tags": list(vhost.tags)})
+        notify("vhost.tags.set", {"name": vhost.name, "tags": list(vhost.tags)})
     else:
-        tell("vhost.updated", _of_vhost(vhost))
+        notify("vhost.updated", _of_vhost(vhost))
 
 
 def _of_vhost(vhost: "VHost") -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Follower:
         self._kept: deque[dict[str, Any]] = deque()
         self._dropped = 0
 
-    def take(self, name: str, facts: Facts, timestamp_ms: int) -> None:
+    def record(self, name: str, facts: Facts, timestamp_ms: int) -> None:
         """Keep an event if it is wanted, as the exchange would publish it."""
         if not self._wants(name):
             return
@@ -201,7 +201,7 @@ class Events(BackgroundTask):
             facts = {**facts, "user_who_performed_action": cause.user}
         timestamp_ms = self._broker.clock.timestamp_ms
         for follower in self._followers:
-            follower.take(name, facts, timestamp_ms)
+            follower.record(name, facts, timestamp_ms)
         if not self._is_bound:
             return
         if len(self._waiting) >= WAITING_MAX:
@@ -225,7 +225,7 @@ class Events(BackgroundTask):
             self._followers.remove(follower)
             self.bindings_changed()
 
-    def tell(self, name: str, facts: Facts) -> None:
+    def notify(self, name: str, facts: Facts) -> None:
         """Emit an event, caused by what asks for what happens now."""
         if self.wanted:
             self.emit(name, facts, self.cause())

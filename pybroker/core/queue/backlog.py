@@ -149,7 +149,7 @@ class Backlog:
         count = redelivered = octets = frames = 0
         entries: list[Entry] = []
         for _ in range(entries_max):
-            entry = level.take(messages_max - count)
+            entry = level.pop(messages_max - count)
             entries.append(entry)
             run, n = entry.run, len(entry.indexes)
             count += n
@@ -174,7 +174,7 @@ class Backlog:
 
     def dispatch_head(self, level: Level, count: int) -> Entry:
         """Remove up to `count` messages of a level's head entry, which there is; they are unacknowledged then."""
-        entry = level.take(count)
+        entry = level.pop(count)
         n, octets = len(entry.indexes), entry.run.body_octets_of(entry.indexes)
         self.messages_ready -= n
         self.octets_ready -= octets
@@ -230,13 +230,13 @@ class Backlog:
 
     def remove_head(self, level: Level, count: int) -> Entry:
         """Remove up to `count` messages of a level's head entry, which there is."""
-        entry = level.take(count)
+        entry = level.pop(count)
         self._remove([entry])
         return entry
 
     def remove_tail(self, level: Level, count: int) -> list[Entry]:
         """Remove the `count` youngest messages of a level (a publish that is rejected), oldest first."""
-        entries = level.take_tail(count)
+        entries = level.pop_tail(count)
         self._remove(entries)
         return entries
 

@@ -86,7 +86,7 @@ def _pour(queue: "Queue", consumer: "Consumer", level: "Level", budget: int, now
         if queue.durable:
             for entry in entries:
                 queue.forget(entry.run, entry.indexes)
-    consumer.take_all(entries, count, now_ms)
+    consumer.dispatch_all(entries, count, now_ms)
     return max(count, ALONE_COST * len(entries)) + REDELIVERED_COST * redelivered
 
 
@@ -121,10 +121,10 @@ def _hand(queue: "Queue", consumer: "Consumer", run: "Run", indexes: range, deli
     else:
         queue.delivered_no_ack += n
         queue.settled(run, indexes)
-    consumer.take(run, indexes, deliveries, now_ms)
+    consumer.dispatch(run, indexes, deliveries, now_ms)
 
 
-def take_back(queue: "Queue", batches: "list[Batch]") -> None:
+def requeue(queue: "Queue", batches: "list[Batch]") -> None:
     """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
     limit = queue.limits.delivery_limit
     over: list[Entry] = []

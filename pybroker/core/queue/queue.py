@@ -281,7 +281,7 @@ class Queue(Destination):
     def give_back(self, batches: "list[Batch]") -> None:
         """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
         if not self.deleted:
-            dispatch.take_back(self, batches)
+            dispatch.requeue(self, batches)
             self._look_at_heads()
 
     def hold(self) -> None:

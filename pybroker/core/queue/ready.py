@@ -87,7 +87,7 @@ class Level:
             return self.returned[-1]
         return self.ready[0] if self.ready else None
 
-    def take(self, count: int) -> Entry:
+    def pop(self, count: int) -> Entry:
         """Remove up to `count` messages of the head entry, which there is, and return them."""
         from_returned = bool(self.returned)
         entry = self.returned[-1] if from_returned else self.ready[0]
@@ -106,7 +106,7 @@ class Level:
         entry.indexes = entry.indexes[count:]
         return taken
 
-    def take_tail(self, count: int) -> list[Entry]:
+    def pop_tail(self, count: int) -> list[Entry]:
         """Remove the `count` youngest messages of `tail` (a publish that is rejected), oldest first."""
         taken: list[Entry] = []
         tail = self.tail
@@ -158,7 +158,7 @@ class Level:
         """Let what comes next behind the head window move up, as far as it is in memory."""
         segments = self.segments
         assert segments is not None
-        self.ready.extend(segments.take_front(ADVANCE_ENTRIES))
+        self.ready.extend(segments.pop_front(ADVANCE_ENTRIES))
         if not segments.parts and not (self.ready and segments.fresh):
             if not self.ready:
                 self.ready = segments.fresh

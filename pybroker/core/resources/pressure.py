@@ -95,7 +95,7 @@ class Paging(BackgroundTask):
         if not self._busy:
             self.wake()
 
-    def take(self, session: "SessionState", queues: "Iterable[Destination]", octets: int) -> None:
+    def charge(self, session: "SessionState", queues: "Iterable[Destination]", octets: int) -> None:
         """Count what a session published into `queues`; more than its part, and it is not read until the next tick."""
         taken = self._taken.get(session, 0) + octets
         self._taken[session] = taken

@@ -111,7 +111,7 @@ class ResourceLimits:
             return found
         return TotalMemory(self.total_override_octets, CONFIGURED, found.installed)
 
-    def take_total(self, found: TotalMemory) -> None:
+    def set_total(self, found: TotalMemory) -> None:
         """Take how much memory was found, unless it is configured; tell what is odd about it, once (B1, B7, B9)."""
         total = self.bound_by(found)
         if total == self.total:

@@ -48,7 +48,7 @@ class DropCounts:
         for entry in entries:
             self._add(Loss(kind, reason, queue, entry.run.names, False), len(entry.indexes), entry.body_octets)
 
-    def take(self) -> "list[tuple[Loss, int, int]]":
+    def pop(self) -> "list[tuple[Loss, int, int]]":
         """Return each loss with messages and octets, and begin anew."""
         counts, self._counts = self._counts, {}
         return [(loss, messages, octets) for loss, (messages, octets) in counts.items()]

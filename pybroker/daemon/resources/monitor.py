@@ -112,7 +112,7 @@ class Monitor(Watch):
     def _measure(self, accounted: int) -> None:
         marks = self._broker.settings.watermarks
         # If the system does not tell, use at least the accounted memory.
-        found = self._used.look(self._read_rss() or accounted, accounted)
+        found = self._used.update(self._read_rss() or accounted, accounted)
         measured = marks.measured
         measured.rss, measured.accounted, measured.reusable, measured.used = found
         if marks.strategy == RSS:

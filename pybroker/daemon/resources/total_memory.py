@@ -33,7 +33,7 @@ def announce(watermarks: ResourceLimits) -> None:
             operating_system(),
             total.octets // MIB,
         )
-    watermarks.take_total(total)
+    watermarks.set_total(total)
     watermarks.log_memory()
     watermarks.log_disk()
 

@@ -32,7 +32,7 @@ class UsedMemory:
         self._peak_rss = self._lowest_rss = 0
         self._peak_accounted = 0
 
-    def look(self, rss: int, accounted: int) -> Used:
+    def update(self, rss: int, accounted: int) -> Used:
         """Return what is used now."""
         if self._base is None:
             self._base = max(0, rss - accounted)

@@ -106,7 +106,7 @@ class Telemetry:
                 clock = self._broker.clock
                 clock.refresh()
                 if self._blocks or self._broker.alarms:
-                    self.look()
+                    self.check()
                 if not self._sampled_at_ms or clock.now_ms - self._sampled_at_ms >= self.interval_ms:
                     self.sample()
             except Exception:
@@ -130,7 +130,7 @@ class Telemetry:
         if max(len(self._broker.sessions), len(self._blocks)) < SLICE:
             self._look_at_blocks()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Write which alarms were set and cleared, and which connections they began or ceased to hold."""
         self._look_at_alarms()
         self._look_at_blocks()
@@ -150,7 +150,7 @@ class Telemetry:
         self._sample("queue_sample", queues, rows.queue_activity, rows.of_queue, full=full)
         sessions = [each for each in self._sessions() if each.state == "running"]
         self._sample("connection_sample", sessions, _session_activity, rows.of_session, full=full)
-        self._write("trace_event", [rows.of_loss(*each) for each in self._losses.take()])
+        self._write("trace_event", [rows.of_loss(*each) for each in self._losses.pop()])
         self._writer.tick(clock.timestamp_ms)
 
     def _sample(

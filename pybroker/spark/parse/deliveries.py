@@ -131,7 +131,7 @@ class Deliveries:
             self._take_frame(kind, channel, data[start:end])
         self._rest = data[at - 1 :]
 
-    def take(self) -> pa.RecordBatch:
+    def pop(self) -> pa.RecordBatch:
         """Return what has been read, and forget it. Raises what `raw_batch` raises."""
         self._close_columns()
         taken = self._cuts

@@ -140,7 +140,7 @@ class Warehouse:
         new.write_text(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True), encoding="utf-8")
         new.replace(path)
 
-    def keep_bad(self, table: str, lines: Iterable[tuple[str, str]]) -> int:
+    def add_bad(self, table: str, lines: Iterable[tuple[str, str]]) -> int:
         """Keep lines of journal files that are no rows, a file for each of these; return how many they are."""
         by_file: dict[str, list[str]] = {}
         for file, line in lines:

@@ -36,7 +36,7 @@ class Drain:
         self._was_connected = False
         self.messages_ready = 0
 
-    def look(self) -> int:
+    def poll(self) -> int:
         """Return how many messages wait in the queue. Raises AmqpError, ClientError, OSError."""
         session = self._session
         if session is None:
@@ -65,7 +65,7 @@ class Drain:
                     if not rows:
                         # Another consumer has the rest; or the broker still gets at it, as behind a restart.
                         barren += 1
-                        if barren > BARREN_MAX or not self.look():
+                        if barren > BARREN_MAX or not self.poll():
                             break
                         continue
                     # Counted before the ack: if that fails, the segment stays and its messages come once more.
@@ -94,7 +94,7 @@ class Drain:
         """Return how many messages wait as soon as there is one, or the time is over."""
         deadline = time.monotonic() + wait_s
         pause_s = _POLL_S
-        while not self.look() and time.monotonic() < deadline:
+        while not self.poll() and time.monotonic() < deadline:
             time.sleep(pause_s)
             pause_s = min(0.5, pause_s * 1.5)
         return self.messages_ready

@@ -80,7 +80,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Note how many messages wait: later ones belong to another run, however fast they come."""
         self._open()
-        self._left = self._drain.look()
+        self._left = self._drain.poll()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         """Return how far the spool is, and what the queue had left when it was looked at last."""

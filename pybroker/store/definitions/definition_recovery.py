@@ -287,7 +287,7 @@ def _make(disk: "Disk", rows: "dict[tuple[str, Key], Row] | None" = None, state:
     disk.close(disk.create(NEW_NAME))  # ours alone: there are password hashes in it
     new = RowFile.create(disk.root / NEW_NAME)
     if rows is not None and state is not None:
-        new.take_in(rows, state)
+        new.load(rows, state)
     new.close()
     disk.rename(NEW_NAME, NAME)
     disk.sync_folder()

@@ -170,7 +170,7 @@ class RowFile:
         """Tell whether the file is still the one that was opened."""
         return self.path.exists() and self.path.stat().st_ino == self._inode
 
-    def take_in(self, rows: Mapping[tuple[str, Key], Row], state: State) -> None:
+    def load(self, rows: Mapping[tuple[str, Key], Row], state: State) -> None:
         """Take rows as they are into a new file. Raises RowFileError."""
         connection = self._connection
         total = Sum()
@@ -215,7 +215,7 @@ class RowFile:
             statements = STATEMENTS[kind]
             keys = list(changes)
             for crc in self._checksums(kind, keys):
-                total.take(crc)
+                total.remove(crc)
             gone = [key for key in keys if changes[key] is None]
             rows = [Row(kind, key, text_of(value), batch.upto) for key, value in changes.items() if value is not None]
             crcs = [row.checksum() for row in rows]

@@ -109,7 +109,7 @@ class Sum:
         self.count += 1
         self.total = (self.total + crc) & _SUM_MASK
 
-    def take(self, crc: int) -> None:
+    def remove(self, crc: int) -> None:
         """Count a row that goes."""
         self.count -= 1
         self.total = (self.total - crc) & _SUM_MASK

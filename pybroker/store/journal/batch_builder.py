@@ -48,7 +48,7 @@ class BatchBuilder:
         appends = self.appends
         last, end, before = self._grown
         if last is run and start == end:
-            octets = run.octets - before if stop == run.count else sum(map(len, run.take(indexes)))
+            octets = run.octets - before if stop == run.count else sum(map(len, run.contents_at(indexes)))
             self._grown = (run, stop, before + octets)
             if appends:
                 run_, start_, stop_, ids = appends[-1]
@@ -57,7 +57,7 @@ class BatchBuilder:
                     self.octets += octets
                     return octets
         else:
-            octets = run.octets if len(indexes) == run.count else sum(map(len, run.take(indexes)))
+            octets = run.octets if len(indexes) == run.count else sum(map(len, run.contents_at(indexes)))
             self._grown = (None, 0, 0) if start else (run, stop, octets)
         appends.append((run, start, stop, queue_ids))
         self.octets += octets

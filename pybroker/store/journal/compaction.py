@@ -49,7 +49,7 @@ def compact(
         for found in file.scan_all():
             if isinstance(found, Damaged):
                 return Compacted(0, 0, f"segment {number:x} is not compacted: {found.octets} octets are damaged")
-            writing.take(found)
+            writing.copy(found)
     finally:
         file.close()
     octets = writing.finish()
@@ -85,8 +85,8 @@ class _Writing:
         self._at = fmt.HEADER_OCTETS + fmt.BATCH_RECORD_OCTETS
         self.index = Index()
 
-    def take(self, record: "Record") -> None:
-        """Take what is live of an old record."""
+    def copy(self, record: "Record") -> None:
+        """Copy what is live of an old record."""
         if record.type == fmt.TARGETS:
             named = fmt.decode_targets(record.payload)
             for target in self._alive:

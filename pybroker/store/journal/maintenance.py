@@ -125,7 +125,7 @@ class Maintenance:
         self._reserve.prepare(self.segment_octets)
         if not self._started:
             self._started = True
-            self._reserve.keep(self.reserve_octets, self.segment_octets)
+            self._reserve.make(self.reserve_octets, self.segment_octets)
 
     def rolled(self, segment: "Segment") -> None:
         """Learn that nothing more is written to a segment: it gets its footer, and the log a checkpoint."""
@@ -174,7 +174,7 @@ class Maintenance:
             self._take(journal.last_ticket, journal.safe_seq)
             self.completed(journal.completed)
         if self._started:
-            self._reserve.keep_again(self.reserve_octets, self.segment_octets, now_ms)
+            self._reserve.make_again(self.reserve_octets, self.segment_octets, now_ms)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

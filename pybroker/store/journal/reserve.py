@@ -61,7 +61,7 @@ class Reserve:
         elif self.there:
             self.on_room()
 
-    def keep(self, octets: int, segment_octets: int) -> None:
+    def make(self, octets: int, segment_octets: int) -> None:
         """Have the reserve made, and then the next segment: that it can be is how the end of a full disk is noticed."""
         self._jobs.submit(partial(_make, self._disk, octets), partial(self._made, segment_octets))
 
@@ -72,10 +72,10 @@ class Reserve:
         else:
             self.on_trouble(error)
 
-    def keep_again(self, octets: int, segment_octets: int, now_ms: int) -> None:
+    def make_again(self, octets: int, segment_octets: int, now_ms: int) -> None:
         """Have it made again if it was given away a while ago."""
         if not self.there and now_ms - self._since_ms >= AGAIN_MS:
-            self.keep(octets, segment_octets)
+            self.make(octets, segment_octets)
             self._since_ms = now_ms
 
     def give_away(self, now_ms: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_name, segment_number
-from pybroker.store.recovery.quarantine import keep_aside, note_missing
+from pybroker.store.recovery.quarantine import note_missing, set_aside
 from pybroker.store.segments.ack_ranges import ranges
 from pybroker.store.segments.checkpoint import Listed, checkpoint_ticket
 from pybroker.store.segments.live_index import Missing
@@ -51,7 +51,7 @@ class Expected:
                 continue
             if number < self._base.next_number and number not in self._base.listed:
                 self._found.reports.append(
-                    f"segment {name} had been given up and has reappeared{keep_aside(self._disk, name)}"
+                    f"segment {name} had been given up and has reappeared{set_aside(self._disk, name)}"
                 )
             else:
                 names.append(name)

@@ -37,7 +37,7 @@ def quarantine(disk: "Disk", file: "SegmentFile", damaged: "Damaged") -> str:
     )
 
 
-def keep_aside(disk: "Disk", name: str) -> str:
+def set_aside(disk: "Disk", name: str) -> str:
     """Move a whole file into quarantine; return a clause that says where it is. Raises DiskError."""
     aside = disk.below(QUARANTINE)
     octets = disk.read_file(name)

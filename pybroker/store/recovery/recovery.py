@@ -13,7 +13,7 @@ from pybroker.seq_ranges import SeqRanges, merge
 from pybroker.store import format as fmt
 from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.recovery.expected import Expected
-from pybroker.store.recovery.quarantine import keep_aside, quarantine
+from pybroker.store.recovery.quarantine import quarantine, set_aside
 from pybroker.store.recovery.reading import UNKNOWN, BatchRead, SegmentRead
 from pybroker.store.segments import log_id as epochs
 from pybroker.store.segments.ack_ranges import AckRanges, ranges
@@ -311,7 +311,7 @@ class Recovery:
                 # It would have a start believe that something is missing, once the one before it is gone.
                 if segment.number in base.listed or segment.file.complaint:
                     self._found.reports.append(
-                        f"segment {segment.file.name} contains no batch{keep_aside(self._disk, segment.file.name)}"
+                        f"segment {segment.file.name} contains no batch{set_aside(self._disk, segment.file.name)}"
                     )
                 else:
                     self._disk.unlink(segment.file.name)

@@ -136,7 +136,7 @@ class Segment:
         if run.body_size >= 0:
             seq_ranges.add(first, n, run.body_size)
         else:
-            for seq, size in enumerate(body_sizes(run.take(indexes)), first):
+            for seq, size in enumerate(body_sizes(run.contents_at(indexes)), first):
                 seq_ranges.add(seq, 1, size)
         self.count(target.queue_ids, n)
 

@@ -101,7 +101,7 @@ def _write_anew(disk: Disk, number: int, epoch: int) -> list[str]:
             if isinstance(found, Damaged):
                 told.append(quarantine(disk, file, found))
             else:
-                segment.take(found)
+                segment.add(found)
     finally:
         file.close()
     segment.end_batch()
@@ -155,8 +155,8 @@ class _Anew:
                     self._targets[set_id] = target
         self._untold = starts.keys() & self._targets.keys()
 
-    def take(self, record: "Record") -> None:
-        """Take the next sound record."""
+    def add(self, record: "Record") -> None:
+        """Add the next sound record."""
         kind = record.type
         if kind == fmt.BATCH:
             self.end_batch()

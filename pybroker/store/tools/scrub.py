@@ -55,8 +55,8 @@ class _Reading:
         self.proven = 0
         self.footed = False
 
-    def take(self, found: "Record | Damaged") -> None:
-        """Look at the next record."""
+    def check(self, found: "Record | Damaged") -> None:
+        """Check the next record."""
         if isinstance(found, Damaged):
             self.damaged.append(found)
             self.left -= 1
@@ -135,7 +135,7 @@ def survey_log(disk: "Disk", survey: Scrub, used: Mapping[int, int] | None = Non
                 survey.damage.append(file.complaint)
             reading = _Reading(survey, file.name)
             for found in file.scan_all():
-                reading.take(found)
+                reading.check(found)
                 yield done + found.offset, total
             if number == numbers[-1]:
                 reading.tail(proven=proven)

@@ -7,7 +7,7 @@ REQUEST_OK = b"\x01\x00\x01\x00\x00\x00\x06\x00\x1e\x00\x0b\x00\x01\xce"
 def test_a_ticket_is_given_to_whoever_asks(world, peer):
     peer.send_octets(b"\x01\x00\x01" + len(REQUEST).to_bytes(4) + REQUEST + b"\xce")
     session = peer.session
-    assert b"".join(session.take_output()) == REQUEST_OK
+    assert b"".join(session.pop_output()) == REQUEST_OK
     session.output_sent(0)
     assert peer.declare("q").queue == "q"
 

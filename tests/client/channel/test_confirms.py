@@ -34,14 +34,14 @@ def make(called=None):
 def publish(confirms, content=None):
     confirmation = Confirmation(confirms, content)
     with confirms.lock:
-        confirms.take_tag(confirmation)
+        confirms.assign_tag(confirmation)
     return confirmation
 
 
 def publish_plain(confirms, count):
     with confirms.lock:
         for _ in range(count):
-            confirms.take_tag(None)
+            confirms.assign_tag(None)
 
 
 @given(st.integers(1, 12), st.lists(st.tuples(st.integers(1, 12), st.booleans(), st.booleans())))

@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def broker(world):
-    world.broker.settings.watermarks.take_total(TotalMemory(1_000 * MIB, "RAM", 1_000 * MIB))
+    world.broker.settings.watermarks.set_total(TotalMemory(1_000 * MIB, "RAM", 1_000 * MIB))
     return world.broker
 
 

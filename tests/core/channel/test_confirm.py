@@ -84,7 +84,7 @@ class ConfirmMachine(RuleBasedStateMachine):
     def take(self):
         expected, found = self.expected(), []
         begin = len(self.told)
-        for ack, seq, multiple in self.line.take():
+        for ack, seq, multiple in self.line.pop():
             count = seq - begin - len(found)
             assert multiple == (count > 1)
             found += [ack] * count
@@ -119,23 +119,23 @@ def test_what_arrived_together_is_confirmed_by_one_frame():
     line = ConfirmLine()
     line.add(500, Receipt())
     line.add(20, Receipt())
-    assert [(True, 520, True)] == line.take()
+    assert [(True, 520, True)] == line.pop()
 
 
 def test_a_single_one_is_not_multiple():
     line = ConfirmLine()
     line.add(1, Receipt())
-    assert [(True, 1, False)] == line.take()
+    assert [(True, 1, False)] == line.pop()
     line.add(1, Receipt())
-    assert [(True, 2, False)] == line.take()
+    assert [(True, 2, False)] == line.pop()
 
 
 def test_nothing_new_is_nothing_to_say():
     line = ConfirmLine()
-    assert [] == line.take()
+    assert [] == line.pop()
     line.add(1, Receipt())
-    line.take()
-    assert [] == line.take()
+    line.pop()
+    assert [] == line.pop()
 
 
 def test_rejected_ones_stand_in_their_place():
@@ -144,7 +144,7 @@ def test_rejected_ones_stand_in_their_place():
         receipt.reject(range(index, index + 1))
     line.add(6, receipt)
     found = [(True, 1, False), (False, 2, False), (False, 3, False), (True, 4, False), (False, 5, False)]
-    assert [*found, (True, 6, False)] == line.take()
+    assert [*found, (True, 6, False)] == line.pop()
 
 
 def test_a_transient_one_waits_for_the_persistent_ones_before_it():
@@ -153,7 +153,7 @@ def test_a_transient_one_waits_for_the_persistent_ones_before_it():
         line.add(count, receipt)
     told = []
     for log.completed in (6, 7, 8):
-        told.append(line.take())
+        told.append(line.pop())
     assert [[], [(True, 3, True)], [(True, 5, True)]] == told
 
 
@@ -163,9 +163,9 @@ def test_a_rejection_behind_an_uncommitted_one_waits_too():
     receipt = Receipt()
     receipt.reject(range(1))
     line.add(1, receipt)
-    assert [] == line.take()
+    assert [] == line.pop()
     log.completed = 1
-    assert [(True, 1, False), (False, 2, False)] == line.take()
+    assert [(True, 1, False), (False, 2, False)] == line.pop()
 
 
 def test_the_line_is_as_long_as_there_are_positions_not_messages():
@@ -184,7 +184,7 @@ def test_what_waits_for_another_log_than_the_one_that_failed_is_not_refused():
         line.add(2, waiting(*each))
     broken.completed = sound.completed = 1
     broken.failed = "Input/output error"
-    assert [(True, 2, True), (False, 4, True), (True, 6, True), (False, 8, True)] == line.take()
+    assert [(True, 2, True), (False, 4, True), (True, 6, True), (False, 8, True)] == line.pop()
     assert (2, sound) == (line.unconfirmed, line.awaited)
 
 
@@ -197,7 +197,7 @@ def test_what_will_never_be_on_disk_is_refused_by_one_frame():
     line.add(1, Receipt())
     line.add(1, waiting((log, 3)))
     log.completed, log.failed = 1, "Input/output error"
-    assert [(True, 2, True), (False, 7, True)] == line.take()
-    assert ([], 0, 0) == (line.take(), line.unconfirmed, len(line.line))
+    assert [(True, 2, True), (False, 7, True)] == line.pop()
+    assert ([], 0, 0) == (line.pop(), line.unconfirmed, len(line.line))
     line.add(1, waiting((log, 3)))
-    assert [(False, 8, False)] == line.take()
+    assert [(False, 8, False)] == line.pop()

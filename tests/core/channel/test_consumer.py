@@ -61,11 +61,11 @@ def test_tags_count_up_and_each_is_remembered_with_its_message(counts, no_ack, a
         entries.append(Entry(run_of([b"x"] * count, seq), range(count), seq % 2))
         seq += count
     if at_once:
-        reader.take_all(entries, sum(counts), 50)
+        reader.dispatch_all(entries, sum(counts), 50)
         assert sum(counts) * 10 == channel.session.octets
     else:
         for entry in entries:
-            reader.take(entry.run, entry.indexes, entry.deliveries, 50)
+            reader.dispatch(entry.run, entry.indexes, entry.deliveries, 50)
     total = sum(counts)
     assert (total + 1, list(range(1, total + 1))) == (channel.next_tag, reader.seqs)
     held = 0 if no_ack else total

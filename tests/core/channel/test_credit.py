@@ -39,7 +39,7 @@ def test_it_is_what_was_accepted_and_is_not_completed_by_log(steps):
             else:
                 broker.log_completed(min(done + forward, last[number]), log)
         if publishes:
-            credit.take(receipt_of(*((log, last[number]) for number, log in mine.items())), octets)
+            credit.charge(receipt_of(*((log, last[number]) for number, log in mine.items())), octets)
         total = sum(octets for log, at, octets in owed if at > log.completed)
         assert total == credit.octets
         if total > PEER_OCTETS_MAX:
@@ -54,9 +54,9 @@ def test_all_peers_together_are_too_much_for_each_log_alone():
     session = Peer(new_vhost())
     broker, full = session.broker, MemoryLog()
     full.uncommitted_octets = full.uncommitted_octets_max + 1
-    session.credit.take(receipt_of((broker.log, 1)), 10)
+    session.credit.charge(receipt_of((broker.log, 1)), 10)
     assert session.readable
-    session.credit.take(receipt_of((broker.log, 1), (full, 1)), 10)
+    session.credit.charge(receipt_of((broker.log, 1), (full, 1)), 10)
     broker.log_completed(1)
     broker.log_completed(1, full)
     assert not session.readable
@@ -68,7 +68,7 @@ def test_all_peers_together_are_too_much_for_each_log_alone():
 def test_a_log_that_failed_holds_nobody():
     session = Peer(new_vhost())
     broker, broken = session.broker, MemoryLog()
-    session.credit.take(receipt_of((broken, 1), (broker.log, 1)), PEER_OCTETS_MAX)
+    session.credit.charge(receipt_of((broken, 1), (broker.log, 1)), PEER_OCTETS_MAX)
     assert not session.readable
     broker.log_failed("Input/output error", broken)
     assert (True, {}) == (session.readable, broker.ahead)
@@ -76,6 +76,6 @@ def test_a_log_that_failed_holds_nobody():
 
 def test_a_completed_position_costs_who_is_not_stopped_nothing(monkeypatch):
     session = Peer(new_vhost())
-    session.credit.take(receipt_of((session.broker.log, 1)), 10)
-    monkeypatch.setattr(module.Credit, "look", lambda self: 1 / 0)
+    session.credit.charge(receipt_of((session.broker.log, 1)), 10)
+    monkeypatch.setattr(module.Credit, "check", lambda self: 1 / 0)
     session.broker.log_completed(1)

@@ -53,7 +53,7 @@ def test_very_much_goes_back_in_shares_and_is_counted_share_by_share(again):
     apart(bench, MANY)
     bench.turn()
     bench.queue.consumers.remove(reader)
-    over = give_back(reader.channel.unacked.take_up_to(0), requeue=again)
+    over = give_back(reader.channel.unacked.pop_up_to(0), requeue=again)
     found = [counts(bench)[0]]
     while not over.is_over:
         bench.broker.pump()
@@ -68,7 +68,7 @@ def test_what_is_little_goes_back_at_once():
     reader = bench.reader()
     apart(bench, AT_ONCE_BATCHES)
     bench.turn()
-    assert give_back(reader.channel.unacked.take_up_to(0), requeue=True) is None
+    assert give_back(reader.channel.unacked.pop_up_to(0), requeue=True) is None
     assert ((AT_ONCE_BATCHES, 0), 0) == (counts(bench)[0], bench.queue.returns)
 
 
@@ -79,7 +79,7 @@ def test_messages_that_are_looked_at_one_by_one_count_for_more():
     bench.turn()
     for reader in readers:
         bench.queue.consumers.remove(reader)
-    batches = [batch for reader in readers for batch in reader.channel.unacked.take_up_to(0)]
+    batches = [batch for reader in readers for batch in reader.channel.unacked.pop_up_to(0)]
     assert len(batches) < AT_ONCE_BATCHES
     assert requeue._cost(batches[0]) > STEP_COST // 2
     give_back(batches, requeue=True)
@@ -93,7 +93,7 @@ def test_the_end_of_a_transaction_is_one_call():
     reader = bench.reader()
     apart(bench, MANY)
     bench.turn()
-    batches = reader.channel.unacked.take_up_to(0)
+    batches = reader.channel.unacked.pop_up_to(0)
     assert give_back(batches, requeue=True, at_once=True) is None
     assert (MANY, MANY) == (bench.queue.messages_ready, len(batches))
 
@@ -133,7 +133,7 @@ def test_order_flags_and_counts_are_those_of_a_return_at_once(stories, readers, 
             for again in range(2):
                 for i in order:
                     unacked = mine[i].channel.unacked
-                    batches = unacked.take_below(cuts[i]) if not again else unacked.take_up_to(0)
+                    batches = unacked.pop_below(cuts[i]) if not again else unacked.pop_up_to(0)
                     give_back(batches or [], requeue=True, at_once=at_once)
             bench.turn()
             assert 0 == bench.queue.returns
@@ -148,7 +148,7 @@ def test_what_follows_one_another_becomes_one_entry_again():
     bench.turn()
     for reader in readers:
         bench.queue.consumers.remove(reader)
-    give_back([batch for reader in readers for batch in reader.channel.unacked.take_up_to(0)], requeue=True)
+    give_back([batch for reader in readers for batch in reader.channel.unacked.pop_up_to(0)], requeue=True)
     assert [3] == [len(entry) for entry in bench.queue.backlog.levels[0]]
 
 
@@ -162,7 +162,7 @@ def left_by_one(bench, count):
     bench.turn()
     bench.queue.consumers.remove(reader)
     apart(bench, 1)
-    return give_back(reader.channel.unacked.take_up_to(0), requeue=True)
+    return give_back(reader.channel.unacked.pop_up_to(0), requeue=True)
 
 
 def test_nothing_is_dispatched_before_all_is_back(message_by_message):
@@ -186,7 +186,7 @@ def test_the_next_active_consumer_begins_with_what_the_last_one_had(message_by_m
     apart(bench, 6)
     bench.turn()
     bench.queue.consumers.remove(first)
-    give_back(first.channel.unacked.take_up_to(0), requeue=True)
+    give_back(first.channel.unacked.pop_up_to(0), requeue=True)
     bench.turn()
     assert [1, 2, 3, 4, 5, 6] == heir.seqs
 
@@ -249,7 +249,7 @@ def test_two_that_end_hold_a_queue_until_both_are_done(message_by_message):
     bench.turn()
     for reader in readers:
         bench.queue.consumers.remove(reader)
-    ends = [give_back(reader.channel.unacked.take_up_to(0), requeue=True) for reader in readers]
+    ends = [give_back(reader.channel.unacked.pop_up_to(0), requeue=True) for reader in readers]
     third = bench.reader("third")
     while not ends[0].is_over or not ends[1].is_over:
         assert [] == third.seqs
@@ -273,7 +273,7 @@ def test_a_bug_in_one_share_lets_the_others_go_back(message_by_message, monkeypa
         real(queue, batches)
 
     monkeypatch.setattr(type(bench.queue), "give_back", broken)
-    give_back(reader.channel.unacked.take_up_to(0), requeue=True)
+    give_back(reader.channel.unacked.pop_up_to(0), requeue=True)
     bench.turn()
     assert ([1, 3, 4], 0) == (bench.ready(), bench.queue.returns)
     assert "internal error in settling or returning" in caplog.text

@@ -14,7 +14,7 @@ def test_an_ack_gives_credit_back_and_the_next_message_comes():
     reader = bench.reader(prefetch=2)
     bench.flood(5)
     bench.turn()
-    reader.channel.settle(reader.channel.unacked.take_up_to(1) or [])
+    reader.channel.settle(reader.channel.unacked.pop_up_to(1) or [])
     bench.turn()
     assert ([1, 2, 3], 2, 1) == (reader.seqs, reader.unacked, bench.queue.acked)
 
@@ -25,7 +25,7 @@ def test_a_reject_gives_credit_back_too(requeue):
     reader = bench.reader(prefetch=1)
     bench.flood(2)
     bench.turn()
-    reader.channel.give_back(reader.channel.unacked.take_up_to(1) or [], requeue=requeue)
+    reader.channel.give_back(reader.channel.unacked.pop_up_to(1) or [], requeue=requeue)
     bench.turn()
     assert [1, 1 if requeue else 2] == reader.seqs
     assert 1 == reader.channel.unacked_consumed == reader.unacked
@@ -38,7 +38,7 @@ def test_what_get_took_has_no_consumer_to_give_credit_to():
     entry = bench.queue.get(no_ack=False)
     assert entry is not None
     channel.unacked.append(Batch(1, bench.queue, None, entry.run, entry.indexes, 0, 0))
-    channel.settle(channel.unacked.take_up_to(0) or [])
+    channel.settle(channel.unacked.pop_up_to(0) or [])
     assert (0, 0) == (channel.unacked_consumed, bench.queue.messages)
 
 
@@ -53,7 +53,7 @@ def test_messages_of_several_queues_go_back_each_to_its_own():
     one.turn()
     for bench, reader in zip((one, other), readers, strict=True):
         bench.queue.consumers.remove(reader)
-    channel.give_back(channel.unacked.take_up_to(0) or [], requeue=True)
+    channel.give_back(channel.unacked.pop_up_to(0) or [], requeue=True)
     assert ([1, 3, 5], [2, 4, 6]) == (one.ready(), other.ready())
     assert [0, 0] == [reader.unacked for reader in readers]
 
@@ -69,7 +69,7 @@ def test_g15_an_ack_of_one_consumer_lets_another_of_the_channel_go_on():
     other.flood(2)
     other.turn()
     assert ([1, 2], []) == (first.seqs, second.seqs)
-    channel.settle(channel.unacked.take_up_to(2) or [])
+    channel.settle(channel.unacked.pop_up_to(2) or [])
     one.turn()
     assert [3, 4] == second.seqs
 
@@ -108,11 +108,11 @@ def test_many_acks_at_once_look_for_who_may_go_on_once(monkeypatch):
     calls = []
     original = ChannelState.resume_consumers
     monkeypatch.setattr(ChannelState, "resume_consumers", lambda self: (calls.append(self), original(self)))
-    channel.settle(channel.unacked.take_up_to(0) or [])
+    channel.settle(channel.unacked.pop_up_to(0) or [])
     assert [channel] == calls
     bench.turn()
     assert 40 == channel.unacked_consumed
-    channel.give_back(channel.unacked.take_up_to(0) or [], requeue=True)
+    channel.give_back(channel.unacked.pop_up_to(0) or [], requeue=True)
     assert 2 == len(calls)
     bench.turn()
     assert (40, 0) == (channel.unacked_consumed, bench.queue.messages_ready)

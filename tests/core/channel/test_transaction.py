@@ -41,7 +41,7 @@ def test_everything_acknowledged_or_rejected_waits_for_the_commit():
     bench.turn()
     transaction = Transaction()
     for what, tag in (("ack", 2), ("reject", 3), ("requeue", 5)):
-        transaction.acks.append((what, reader.channel.unacked.take_up_to(tag) or []))
+        transaction.acks.append((what, reader.channel.unacked.pop_up_to(tag) or []))
     assert [1, 2, 3, 4, 5] == seqs(transaction.taken())
     reader.channel.unacked.put_back(transaction.taken())
     assert [1, 2, 3, 4, 5, 6] == seqs(reader.channel.unacked)

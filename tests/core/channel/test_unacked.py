@@ -66,7 +66,7 @@ class UnackedMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def take(self, data):
         tag = data.draw(st.integers(0, self.next_tag))
-        found = self.unacked.take(tag)
+        found = self.unacked.pop(tag)
         if tag in self.model:
             assert found is not None
             self.check([found], [tag])
@@ -77,24 +77,24 @@ class UnackedMachine(RuleBasedStateMachine):
     @rule()
     def take_the_oldest(self):
         tag = min(self.model)
-        found = self.unacked.take(tag)
+        found = self.unacked.pop(tag)
         assert found is not None
         self.check([found], [tag])
 
     @precondition(lambda self: self.next_tag > 1)
     @rule(data=st.data(), count=st.integers(1, 12))
-    def take_range(self, data, count):
+    def pop_range(self, data, count):
         first = data.draw(st.sampled_from(sorted(self.model)) if self.model else st.integers(1, self.next_tag))
         expected = []
         while len(expected) < count and first + len(expected) in self.model:
             expected.append(first + len(expected))
-        self.check(self.unacked.take_range(first, first + count - 1), expected)
+        self.check(self.unacked.pop_range(first, first + count - 1), expected)
 
     @precondition(lambda self: self.next_tag > 1)
     @rule(data=st.data())
-    def take_up_to(self, data):
+    def pop_up_to(self, data):
         tag = data.draw(st.integers(0, self.next_tag))
-        found = self.unacked.take_up_to(tag)
+        found = self.unacked.pop_up_to(tag)
         if tag and tag not in self.model:
             assert found is None
         else:
@@ -134,7 +134,7 @@ def test_any_story_of_acknowledgements_ends_as_a_dict_would_have_it():
 def test_in_order_acks_of_one_delivery_split_nothing():
     unacked = filled(100)
     for tag in range(1, 100):
-        found = unacked.take(tag)
+        found = unacked.pop(tag)
         assert [tag] == seqs([found])
         assert 1 == len(list(unacked))
     assert 1 == unacked.count
@@ -144,7 +144,7 @@ def test_a_range_behind_an_unacked_message_is_taken_in_one_piece():
     # One slow message in front of very many: each ack behind it must not move all that lies behind that one.
     unacked = filled(1, 3, 3, 3)
     _, second, third, _ = list(unacked)
-    taken = unacked.take_range(2, 8)
+    taken = unacked.pop_range(2, 8)
     assert [second, third] == taken[:2]
     assert [2, 3, 4, 5, 6, 7, 8] == tags(taken)
     assert [1, 9, 10] == tags(unacked)
@@ -153,7 +153,7 @@ def test_a_range_behind_an_unacked_message_is_taken_in_one_piece():
 def test_a_range_takes_whole_deliveries_as_they_are():
     unacked = filled(3, 3, 3)
     first, second, _ = list(unacked)
-    taken = unacked.take_range(1, 7)
+    taken = unacked.pop_range(1, 7)
     assert [first, second] == taken[:2]
     assert [1, 2, 3, 4, 5, 6, 7] == seqs(taken)
     assert [8, 9] == tags(unacked)
@@ -161,36 +161,36 @@ def test_a_range_takes_whole_deliveries_as_they_are():
 
 def test_a_range_ends_at_the_first_gap():
     unacked = filled(5)
-    unacked.take(3)
-    assert [1, 2] == tags(unacked.take_range(1, 5))
+    unacked.pop(3)
+    assert [1, 2] == tags(unacked.pop_range(1, 5))
     assert [4, 5] == tags(unacked)
 
 
 def test_a_range_may_begin_behind_older_ones():
     unacked = filled(5)
-    assert [3, 4] == tags(unacked.take_range(3, 4))
+    assert [3, 4] == tags(unacked.pop_range(3, 4))
     assert [1, 2, 5] == tags(unacked)
 
 
 def test_an_unknown_tag_of_a_multiple_takes_nothing():
     unacked = filled(5)
-    unacked.take(3)
+    unacked.pop(3)
     for tag in (3, 6, 1 << 63):
-        assert unacked.take_up_to(tag) is None
+        assert unacked.pop_up_to(tag) is None
     assert 4 == unacked.count
 
 
 def test_tag_zero_takes_all_and_all_may_be_nothing():
     unacked = filled(2, 2)
-    assert [1, 2, 3, 4] == tags(unacked.take_up_to(0) or [])
-    assert [] == unacked.take_up_to(0)
-    assert unacked.take_up_to(4) is None
+    assert [1, 2, 3, 4] == tags(unacked.pop_up_to(0) or [])
+    assert [] == unacked.pop_up_to(0)
+    assert unacked.pop_up_to(4) is None
 
 
 def test_what_was_taken_is_cut_from_the_front():
     unacked = filled(*[1] * (4 * COMPACT_AT))
     for tag in range(1, 3 * COMPACT_AT):
-        unacked.take(tag)
+        unacked.pop(tag)
     assert len(unacked._batches) < 3 * COMPACT_AT
     assert 4 * COMPACT_AT == tags(unacked)[-1]
 
@@ -202,7 +202,7 @@ def test_a_taken_delivery_is_not_kept_alive_by_its_place():
     unacked.append(batch(1, watched))
     unacked.append(batch(2, plain))
     gone = weakref.ref(watched)
-    unacked.take(1)
+    unacked.pop(1)
     del watched
     gc.collect()
     assert gone() is None
@@ -225,15 +225,15 @@ def test_what_is_left_of_an_old_delivery_does_not_pin_its_run():
     run = Run(Names("", "q", b""), PLAIN_ATTRIBUTES, 100, [bytes([i]) * 40 for i in range(64)], 64 * 40, 64, 1, 0)
     unacked = Unacked()
     unacked.append(Batch(1, None, None, run, range(64), 0, 0))  # type: ignore[arg-type]
-    unacked.take_range(1, 30)
-    unacked.take_range(32, 64)
+    unacked.pop_range(1, 30)
+    unacked.pop_range(32, 64)
     unacked.unpin(999)
     assert [run] == [batch.run for batch in unacked]
     unacked.unpin(1_000)
     (left,) = unacked
-    assert (1, 130, [bytes([30]) * 40]) == (left.run.count, left.run.first_seq, left.run.take(left.indexes))
+    assert (1, 130, [bytes([30]) * 40]) == (left.run.count, left.run.first_seq, left.run.contents_at(left.indexes))
     assert 31 == left.first_tag
-    assert [31] == [batch.first_tag for batch in unacked.take_range(31, 31)]
+    assert [31] == [batch.first_tag for batch in unacked.pop_range(31, 31)]
 
 
 def test_deliveries_that_are_most_of_their_run_stay_where_they_are():

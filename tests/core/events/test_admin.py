@@ -10,16 +10,16 @@ def told():
 
 
 @pytest.fixture
-def tell(told):
+def notify(told):
     return lambda event, facts: told.append((event, dict(facts)))
 
 
-def test_a_policy_is_told_as_such_and_an_operators_as_a_parameter_too(told, tell):
+def test_a_policy_is_told_as_such_and_an_operators_as_a_parameter_too(told, notify):
     value = {"pattern": "^q", "definition": {"max-length": 5}, "priority": 0, "apply-to": "all"}
-    admin_events.parameter_set(tell, "/", "policy", "p", value)
-    admin_events.parameter_set(tell, "/", "operator_policy", "p", value)
-    admin_events.parameter_cleared(tell, "/", "policy", "p")
-    admin_events.parameter_cleared(tell, "/", "operator_policy", "p")
+    admin_events.parameter_set(notify, "/", "policy", "p", value)
+    admin_events.parameter_set(notify, "/", "operator_policy", "p", value)
+    admin_events.parameter_cleared(notify, "/", "policy", "p")
+    admin_events.parameter_cleared(notify, "/", "operator_policy", "p")
     parameter, named = {"vhost": "/", "component": "operator_policy", "name": "p"}, {"name": "p", "vhost": "/"}
     assert [
         ("policy.set", {**named, **value}),
@@ -32,9 +32,9 @@ def test_a_policy_is_told_as_such_and_an_operators_as_a_parameter_too(told, tell
 
 
 @pytest.mark.parametrize("value", [{"max-queues": 5}, [["max-queues", 5]]])
-def test_limits_of_a_virtual_host_are_told_whatever_form_they_have(told, tell, value):
-    admin_events.parameter_set(tell, "v", "vhost-limits", "limits", value)
-    admin_events.parameter_cleared(tell, "v", "vhost-limits", "limits")
+def test_limits_of_a_virtual_host_are_told_whatever_form_they_have(told, notify, value):
+    admin_events.parameter_set(notify, "v", "vhost-limits", "limits", value)
+    admin_events.parameter_cleared(notify, "v", "vhost-limits", "limits")
     parameter = {"vhost": "v", "component": "vhost-limits", "name": "limits"}
     assert [
         ("parameter.set", {**parameter, "value": value}),
@@ -44,23 +44,23 @@ def test_limits_of_a_virtual_host_are_told_whatever_form_they_have(told, tell, v
     ] == told
 
 
-def test_a_global_parameter_is_told_as_set_and_as_cleared(told, tell):
-    admin_events.global_parameter(tell, "parameter.set", "color", value="red")
-    admin_events.global_parameter(tell, "parameter.cleared", "color")
+def test_a_global_parameter_is_told_as_set_and_as_cleared(told, notify):
+    admin_events.global_parameter(notify, "parameter.set", "color", value="red")
+    admin_events.global_parameter(notify, "parameter.cleared", "color")
     facts = {"component": "global", "name": "color"}
     assert [("parameter.set", {**facts, "value": "red"}), ("parameter.cleared", facts)] == told
 
 
-def test_limits_of_a_user_are_told_as_set_or_cleared(told, tell):
+def test_limits_of_a_user_are_told_as_set_or_cleared(told, notify):
     user = User("ann")
     user.limits = {"max-channels": 7}
-    admin_events.user_limits(tell, user, {})
-    admin_events.user_limits(tell, user, {"max-channels": 7, "max-connections": 5})
+    admin_events.user_limits(notify, user, {})
+    admin_events.user_limits(notify, user, {"max-channels": 7, "max-connections": 5})
     named = {"name": "limits", "username": "ann"}
     assert [("user.limits.set", {**named, "max-channels": 7}), ("user.limits.cleared", named)] == told
 
 
-def test_a_user_is_told_of_with_what_it_has(told, tell):
+def test_a_user_is_told_of_with_what_it_has(told, notify):
     user = User("ann", tags=("monitoring",))
-    admin_events.user_created(tell, user)
+    admin_events.user_created(notify, user)
     assert [("user.created", {"name": "ann"}), ("user.tags.set", {"name": "ann", "tags": ["monitoring"]})] == told

@@ -79,7 +79,7 @@ class Bucket(Reader):
 
     def deliver(self, run, indexes, deliveries, first_tag):
         super().deliver(run, indexes, deliveries, first_tag)
-        return sum(len(one) for one in run.take(indexes))
+        return sum(len(one) for one in run.contents_at(indexes))
 
 
 @pytest.mark.parametrize("size", [16, 10_000, 300_000])
@@ -137,7 +137,7 @@ def test_what_comes_a_second_time_is_counted_as_redelivered(readers):
     bench.flood(6)
     bench.turn()
     for reader in found:
-        reader.channel.give_back(reader.channel.unacked.take_up_to(0) or [], requeue=True)
+        reader.channel.give_back(reader.channel.unacked.pop_up_to(0) or [], requeue=True)
     bench.turn()
     assert [1, 2, 3, 4, 5, 6] == sorted(seq for reader in found for seq in reader.redelivered)
     assert (12, 6, 6) == (bench.queue.delivered, bench.queue.redelivered, bench.queue.messages_unacknowledged)
@@ -193,7 +193,7 @@ def test_a_turn_has_fewer_messages_that_lie_apart_or_were_delivered_before():
     assert TURN_MESSAGES_MAX // ALONE_COST == apart
     bench.turn()
     bench.queue.consumers.remove(reader)
-    bench.queue.give_back(reader.channel.unacked.take_up_to(0))
+    bench.queue.give_back(reader.channel.unacked.pop_up_to(0))
     again = bench.reader("again")
     bench.broker.pump()
     assert 0 < len(again.seqs) <= TURN_MESSAGES_MAX // REDELIVERED_COST
@@ -201,6 +201,6 @@ def test_a_turn_has_fewer_messages_that_lie_apart_or_were_delivered_before():
     assert TURN_MESSAGES_MAX == len(again.redelivered)
     readers = [bench.reader(str(i)) for i in range(2)]
     bench.queue.consumers.remove(again)
-    bench.queue.give_back(again.channel.unacked.take_up_to(0))
+    bench.queue.give_back(again.channel.unacked.pop_up_to(0))
     bench.broker.pump()
     assert 0 < sum(len(reader.seqs) for reader in readers) <= TURN_MESSAGES_MAX // REDELIVERED_COST

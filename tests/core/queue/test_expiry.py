@@ -113,7 +113,7 @@ def test_unacknowledged_messages_do_not_expire_and_returned_ones_do_at_once():
     bench.turn()
     bench.advance(5_000)
     assert 2 == bench.queue.messages_unacknowledged
-    reader.channel.give_back(reader.channel.unacked.take_up_to(1) or [], requeue=True)
+    reader.channel.give_back(reader.channel.unacked.pop_up_to(1) or [], requeue=True)
     assert (1, 0, 1) == (bench.queue.messages_unacknowledged, bench.queue.messages_ready, bench.queue.expired)
 
 
@@ -124,7 +124,7 @@ def test_a_returned_head_sets_the_timer_anew():
     bench.turn()
     bench.queue.consumers.remove(reader)
     bench.advance(40)
-    reader.channel.give_back(reader.channel.unacked.take_up_to(0) or [], requeue=True)
+    reader.channel.give_back(reader.channel.unacked.pop_up_to(0) or [], requeue=True)
     assert bench.now_ms + 60 == bench.queue.timer_ms
     bench.advance(60)
     assert [] == bench.ready()

@@ -102,7 +102,7 @@ def test_returned_messages_count_and_the_oldest_of_all_goes():
     bench.turn()
     bench.queue.consumers.remove(reader)
     bench.flood(3)
-    reader.channel.give_back(reader.channel.unacked.take_up_to(0) or [], requeue=True)
+    reader.channel.give_back(reader.channel.unacked.pop_up_to(0) or [], requeue=True)
     assert ([3, 4, 5], 2) == (bench.ready(), bench.queue.dropped)
 
 
@@ -113,7 +113,7 @@ def test_reject_publish_lets_returned_ones_in():
     bench.turn()
     bench.queue.consumers.remove(reader)
     bench.flood(2)
-    reader.channel.give_back(reader.channel.unacked.take_up_to(0) or [], requeue=True)
+    reader.channel.give_back(reader.channel.unacked.pop_up_to(0) or [], requeue=True)
     assert [1, 2, 3, 4] == bench.ready()
 
 

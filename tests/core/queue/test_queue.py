@@ -15,7 +15,7 @@ def counts(bench: Bench) -> tuple[int, int]:
 
 
 def give_back(reader: Reader, upto: int = 0, *, requeue: bool = True) -> None:
-    reader.channel.give_back(reader.channel.unacked.take_up_to(upto) or [], requeue=requeue)
+    reader.channel.give_back(reader.channel.unacked.pop_up_to(upto) or [], requeue=requeue)
 
 
 # -- get --------------------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def test_f15_counts_and_octets_follow_the_messages(sizes, parts):
     bench.queue.consumers.remove(reader)
     channel = reader.channel
     for tag, what in zip(range(1, len(sizes) + 1), parts, strict=False):
-        batch = channel.unacked.take(tag)
+        batch = channel.unacked.pop(tag)
         assert batch is not None
         if what == "ack":
             channel.settle([batch])
@@ -94,7 +94,7 @@ def test_a_returned_message_goes_to_who_waits_for_one():
     bench.queue.consumers.remove(a)
     give_back(a)
     assert [1] == bench.ready()
-    batch = b.channel.unacked.take(1)
+    batch = b.channel.unacked.pop(1)
     assert batch is not None
     b.channel.settle([batch])
     bench.turn()

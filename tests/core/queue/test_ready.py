@@ -48,7 +48,7 @@ class LevelMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(count=st.integers(1, 9))
     def take(self, count):
-        entry = self.level.take(count)
+        entry = self.level.pop(count)
         found = self.flat(entry)
         assert self.model[: len(found)] == found
         assert 1 <= len(found) <= count
@@ -58,7 +58,7 @@ class LevelMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model)
     @rule(count=st.integers(2, 9), consumers=st.integers(2, 4))
     def deal(self, count, consumers):
-        entry = self.level.take(count)
+        entry = self.level.pop(count)
         del self.model[: len(entry.indexes)]
         for i in range(consumers):
             if entry.indexes[i::consumers]:
@@ -66,10 +66,10 @@ class LevelMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model)
     @rule(count=st.integers(1, 9))
-    def take_tail(self, count):
+    def pop_tail(self, count):
         # Only what was just published is refused, never what came back.
         count = min(count, sum(len(entry) for entry in self.level.ready))
-        found = [one for entry in self.level.take_tail(count) for one in self.flat(entry)]
+        found = [one for entry in self.level.pop_tail(count) for one in self.flat(entry)]
         assert self.model[len(self.model) - count :] == found
         del self.model[len(self.model) - count :]
         self.growing = None
@@ -140,7 +140,7 @@ def test_a_long_list_of_returned_is_entered_at_the_right_place():
     runs = [run_of([b"x"] * 3, 1 + 3 * i) for i in range(50)]
     for run in runs:
         level.push(run, range(3))
-    entries = [level.take(3) for _ in runs]
+    entries = [level.pop(3) for _ in runs]
     for entry in entries[::2] + entries[1::2]:
         level.give_back([entry])
     assert list(range(1, 151)) == seqs(level)
@@ -150,7 +150,7 @@ def test_a_long_list_of_returned_is_entered_at_the_right_place():
 def test_strides_of_three_consumers_come_back_as_one_entry():
     level = Level()
     level.push(run_of([b"x"] * 30), range(30))
-    entry = level.take(30)
+    entry = level.pop(30)
     level.give_back([Entry(entry.run, entry.indexes[i::3], 1) for i in (2, 0, 1)])
     assert [range(30)] == [one.indexes for one in level.returned]
 
@@ -158,7 +158,7 @@ def test_strides_of_three_consumers_come_back_as_one_entry():
 def test_strides_of_different_counts_stay_apart_in_order():
     level = Level()
     level.push(run_of([b"x"] * 6), range(6))
-    entry = level.take(6)
+    entry = level.pop(6)
     level.give_back([Entry(entry.run, entry.indexes[0::2], 1), Entry(entry.run, entry.indexes[1::2], 2)])
     assert [1, 2, 3, 4, 5, 6] == seqs(level)
     assert [1, 2, 1, 2, 1, 2] == [one.deliveries for one in level]
@@ -167,7 +167,7 @@ def test_strides_of_different_counts_stay_apart_in_order():
 def test_the_last_message_of_an_old_delivery_returns_amidst_the_strides_of_another():
     level = Level()
     level.push(run_of([b"x"] * 20), range(20))
-    run = level.take(20).run
+    run = level.pop(20).run
     level.give_back([Entry(run, range(0, 20, 2), 1), Entry(run.part(range(5, 6)), range(1), 1)])
     assert sorted([*range(1, 20, 2), 6]) == seqs(level)
     assert 11 == level.count

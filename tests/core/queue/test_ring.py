@@ -75,7 +75,7 @@ def test_f18_who_has_no_credit_is_passed_over_and_comes_back_with_it():
     bench.flood(4)
     bench.turn()
     assert [[1], [2, 3, 4]] == seqs(a, b)
-    batch = a.channel.unacked.take(1)
+    batch = a.channel.unacked.pop(1)
     assert batch is not None
     a.channel.settle([batch])
     bench.flood(2)
@@ -94,7 +94,7 @@ def test_g15_the_channels_limit_holds_for_two_consumers_of_one_queue(count):
     bench.turn()
     assert [1, 2, 3] == sorted(a.seqs + b.seqs)
     assert 3 == channel.unacked_consumed
-    taken = channel.unacked.take_up_to(2)
+    taken = channel.unacked.pop_up_to(2)
     assert taken is not None
     channel.settle(taken)
     bench.turn()
@@ -254,7 +254,7 @@ def test_who_left_gets_nothing_even_if_its_credit_comes_back():
     bench.flood(2)
     bench.turn()
     bench.queue.consumers.remove(a)
-    batch = a.channel.unacked.take(1)
+    batch = a.channel.unacked.pop(1)
     assert batch is not None
     a.channel.settle([batch])
     bench.turn()
@@ -323,7 +323,7 @@ def test_whoever_has_no_credit_is_not_looked_at_again_in_any_priority():
     bench.turn()
     assert [1] * 100 == [len(reader.seqs) for reader in readers]
     assert 1 == len(bench.queue.consumers._waiting.priorities)
-    batch = readers[50].channel.unacked.take(1)
+    batch = readers[50].channel.unacked.pop(1)
     assert batch is not None
     readers[50].channel.settle([batch])
     bench.turn()

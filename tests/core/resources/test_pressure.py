@@ -249,11 +249,11 @@ def pressed(monkeypatch):
 
 
 def test_e1_while_memory_is_short_no_more_comes_in_than_goes_out(pressed):
-    session, take = Peer(pressed.queue.vhost), pressed.broker.paging.take
+    session, charge = Peer(pressed.queue.vhost), pressed.broker.paging.charge
     assert pressed.broker.paging.pressing
-    take(session, [pressed.queue], pressure.TICK_OCTETS)
+    charge(session, [pressed.queue], pressure.TICK_OCTETS)
     assert session.readable
-    take(session, [pressed.queue], 1)
+    charge(session, [pressed.queue], 1)
     assert not session.readable
     throttle = session.throttle
     assert ("flow", repr(pressed.queue), [QueueCause("/", pressed.queue.name)]) == (
@@ -263,15 +263,15 @@ def test_e1_while_memory_is_short_no_more_comes_in_than_goes_out(pressed):
     )
     pressed.pages.short()
     assert session.readable
-    take(session, [pressed.queue], pressure.TICK_OCTETS - 1)
+    charge(session, [pressed.queue], pressure.TICK_OCTETS - 1)
     assert session.readable
-    take(session, [pressed.queue], 1)
+    charge(session, [pressed.queue], 1)
     assert not session.readable
 
 
 def test_what_somebody_sent_too_much_counts_in_the_next_ticks(pressed):
-    session, take = Peer(pressed.queue.vhost), pressed.broker.paging.take
-    take(session, [pressed.queue], 3 * pressure.TICK_OCTETS + 1)
+    session, charge = Peer(pressed.queue.vhost), pressed.broker.paging.charge
+    charge(session, [pressed.queue], 3 * pressure.TICK_OCTETS + 1)
     read = []
     for _ in range(3):
         pressed.pages.short()
@@ -282,24 +282,24 @@ def test_what_somebody_sent_too_much_counts_in_the_next_ticks(pressed):
 def test_publishers_share_what_may_come_in(pressed):
     first, second = Peer(pressed.queue.vhost), Peer(pressed.queue.vhost)
     for session in (first, second):
-        pressed.broker.paging.take(session, [pressed.queue], 1)
+        pressed.broker.paging.charge(session, [pressed.queue], 1)
     pressed.pages.short()
-    pressed.broker.paging.take(first, [pressed.queue], pressure.TICK_OCTETS // 2)
-    pressed.broker.paging.take(second, [pressed.queue], pressure.TICK_OCTETS // 2 + 1)
+    pressed.broker.paging.charge(first, [pressed.queue], pressure.TICK_OCTETS // 2)
+    pressed.broker.paging.charge(second, [pressed.queue], pressure.TICK_OCTETS // 2 + 1)
     assert (True, False) == (first.readable, second.readable)
 
 
 def test_who_publishes_where_there_is_no_backlog_is_read(pressed):
     session, empty = Peer(pressed.queue.vhost), make_queue(pressed.queue.vhost, "empty")
-    pressed.broker.paging.take(session, [empty], 10 * pressure.TICK_OCTETS)
+    pressed.broker.paging.charge(session, [empty], 10 * pressure.TICK_OCTETS)
     assert session.readable
-    pressed.broker.paging.take(session, [empty, pressed.queue], 1)
+    pressed.broker.paging.charge(session, [empty, pressed.queue], 1)
     assert [QueueCause("/", pressed.queue.name)] == list(session.throttle.causes)
 
 
 def test_with_memory_again_they_are_read_and_nobody_counts(pressed):
     session = Peer(pressed.queue.vhost)
-    pressed.broker.paging.take(session, [pressed.queue], 10 * pressure.TICK_OCTETS)
+    pressed.broker.paging.charge(session, [pressed.queue], 10 * pressure.TICK_OCTETS)
     pressed.broker.paging.tick(0)
     assert (True, False) == (session.readable, pressed.broker.paging.pressing)
 
@@ -310,7 +310,7 @@ def test_while_the_disk_is_at_work_only_as_much_comes_in_as_it_took(pressed):
     pressed.pages.short()  # the last tick's page is not written yet
     assert 1_000 <= pressed.broker.paging._part_octets <= pressure.TICK_OCTETS
     session = Peer(pressed.queue.vhost)
-    pressed.broker.paging.take(session, [pressed.queue], pressure.TICK_OCTETS + 1)
+    pressed.broker.paging.charge(session, [pressed.queue], pressure.TICK_OCTETS + 1)
     assert not session.readable
 
 

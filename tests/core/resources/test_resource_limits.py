@@ -17,7 +17,7 @@ def log(caplog):
 
 def marks_of(octets: int, source: str = "RAM", installed: int | None = None) -> ResourceLimits:
     marks = ResourceLimits()
-    marks.take_total(TotalMemory(octets, source, octets if installed is None else installed))
+    marks.set_total(TotalMemory(octets, source, octets if installed is None else installed))
     return marks
 
 
@@ -52,8 +52,8 @@ def test_b8_figures_are_cut_off_not_rounded(caplog):
 def test_b9_less_address_space_than_memory_is_warned_about_once(caplog):
     total = TotalMemory(2048 * MIB, "address space", 12_037 * MIB)
     marks = ResourceLimits()
-    marks.take_total(total)
-    marks.take_total(total)
+    marks.set_total(total)
+    marks.set_total(total)
     assert lines(caplog) == ["Only 2048MB of 12037MB memory usable due to limited address space."]
 
 
@@ -65,7 +65,7 @@ def test_a_control_group_is_named_as_the_reason(caplog):
 def test_b1_a_new_measurement_moves_a_relative_limit():
     marks = marks_of(10 * GIB)
     assert marks.memory_limit_octets == 4 * GIB
-    marks.take_total(TotalMemory(20 * GIB, "RAM", 20 * GIB))
+    marks.set_total(TotalMemory(20 * GIB, "RAM", 20 * GIB))
     assert marks.memory_limit_octets == 8 * GIB
 
 
@@ -134,7 +134,7 @@ def test_c4_above_one_nothing_is_paged():
 def test_how_much_there_is_may_be_configured(caplog):
     marks = ResourceLimits()
     marks.total_override_octets = 2 * GIB
-    marks.take_total(TotalMemory(GIB, "cgroup v2", 8 * GIB))
+    marks.set_total(TotalMemory(GIB, "cgroup v2", 8 * GIB))
     assert marks.total == TotalMemory(2 * GIB, "configured", 8 * GIB)
     assert lines(caplog) == []
 

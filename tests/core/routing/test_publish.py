@@ -326,7 +326,7 @@ def test_what_one_read_brought_becomes_runs_of_half_a_mebibyte_at_most():
     runs = [entry.run for level in target.backlog.levels for entry in level]
     assert 9 == target.messages_ready
     assert max(run.octets for run in runs) <= READ_RUN_OCTETS_MAX
-    assert contents == [content for run in runs for content in run.take(range(run.count))]
+    assert contents == [content for run in runs for content in run.contents_at(range(run.count))]
     assert list(range(runs[0].first_seq, runs[0].first_seq + 9)) == [
         r.first_seq + i for r in runs for i in range(r.count)
     ]

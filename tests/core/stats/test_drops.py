@@ -29,7 +29,7 @@ class FakeEntry:
 
 
 def told(found):
-    return [(loss.kind, loss.reason, loss.names.routing_key, loss.returned, *counts) for loss, *counts in found.take()]
+    return [(loss.kind, loss.reason, loss.names.routing_key, loss.returned, *counts) for loss, *counts in found.pop()]
 
 
 def test_messages_of_one_way_are_one_counter():
@@ -41,7 +41,7 @@ def test_messages_of_one_way_are_one_counter():
         ("unroutable", "NO_ROUTE", "new", False, 6, 15),
         ("unroutable", "NO_ROUTE", "new", True, 1, 1),
     ]
-    assert found.take() == []
+    assert found.pop() == []
 
 
 @pytest.mark.parametrize(("exchange", "kind"), [(None, "expired"), ("dead", "dead_letter")])

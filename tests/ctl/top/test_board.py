@@ -16,7 +16,7 @@ def client(name: str, received: int) -> list:
 def board():
     board = Board(2.0)
     clients = [client("c1", 0), client("c2", 0)]
-    board.look(Snapshot(0.0, {}, [queue("Alpha", 5), queue("beta", 50), queue("gamma", 5)], clients))
+    board.update(Snapshot(0.0, {}, [queue("Alpha", 5), queue("beta", 50), queue("gamma", 5)], clients))
     return board
 
 
@@ -53,7 +53,7 @@ def test_columns_that_are_not_shown_are_not_sorted_by(board):
 
 
 def test_virtual_hosts_are_shown_as_soon_as_there_are_several(board):
-    board.look(Snapshot(1.0, {}, [queue("a"), queue("a", vhost="v")], []))
+    board.update(Snapshot(1.0, {}, [queue("a"), queue("a", vhost="v")], []))
     assert board.columns(80)[0].title == "vhost"
 
 
@@ -61,14 +61,14 @@ def test_what_holds_connections_back_is_shown_as_soon_as_something_does(board):
     press(board, "tab")
     assert "held by" not in [column.title for column in board.columns(80)]
     flow = [*client("c1", 0)[:5], "flow", "journal", 1, 0, 0, 0]
-    board.look(Snapshot(1.0, {}, [], [flow, [*client("c2", 0)[:5], "running", "disk", 1, 0, 0, 0]]))
+    board.update(Snapshot(1.0, {}, [], [flow, [*client("c2", 0)[:5], "running", "disk", 1, 0, 0, 0]]))
     assert "held by" in [column.title for column in board.columns(80)]
     # A cause of long ago does not hold it now.
     assert {"c1": "journal", "c2": ""} == {one.name: one.held_by for one in board.rows()}
 
 
 def test_tab_shows_the_other_list_each_with_its_own_order(board):
-    board.look(Snapshot(1.0, {}, [], [client("c1", 10), client("c2", 20)]))
+    board.update(Snapshot(1.0, {}, [], [client("c1", 10), client("c2", 20)]))
     press(board, "r", "tab")
     assert board.pane.name == "connections"
     assert names(board) == ["c2", "c1"]
@@ -89,24 +89,24 @@ def test_a_filter_is_typed_until_enter_and_cleared_by_escape(board):
 
 def test_while_it_is_held_nothing_changes(board):
     press(board, " ")
-    board.look(Snapshot(1.0, {}, [queue("new")], []))
+    board.update(Snapshot(1.0, {}, [queue("new")], []))
     assert names(board) == ["beta", "Alpha", "gamma"]
     press(board, " ")
-    board.look(Snapshot(2.0, {}, [queue("new")], []))
+    board.update(Snapshot(2.0, {}, [queue("new")], []))
     assert names(board) == ["new"]
 
 
 def test_what_has_no_rate_yet_is_the_least():
     board = Board(2.0)
-    board.look(Snapshot(0.0, {}, [queue("old", published=0)], []))
-    board.look(Snapshot(1.0, {}, [queue("old", published=0), queue("new")], []))
+    board.update(Snapshot(0.0, {}, [queue("old", published=0)], []))
+    board.update(Snapshot(1.0, {}, [queue("old", published=0), queue("new")], []))
     press(board, *["right"] * 3)
     assert board.sort.title == "publish/s"
     assert names(board) == ["old", "new"]
 
 
 def test_one_can_move_as_far_as_there_are_rows(board):
-    board.look(Snapshot(1.0, {}, [queue(f"q{n:03}") for n in range(100)], []))
+    board.update(Snapshot(1.0, {}, [queue(f"q{n:03}") for n in range(100)], []))
     offsets = []
     for key in ("down", "page down", "up", "end", "down", "home", "up", "other"):
         press(board, key)

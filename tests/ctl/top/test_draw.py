@@ -36,8 +36,8 @@ def utf8(person, capfd):
 @pytest.fixture
 def board():
     board = Board(2.0)
-    board.look(Snapshot(0.0, STATUS, [queue("orders", 1200), queue("mail")], [CLIENT]))
-    board.look(Snapshot(1.0, STATUS, [queue("orders", 1234, 34), queue("mail")], [CLIENT]))
+    board.update(Snapshot(0.0, STATUS, [queue("orders", 1200), queue("mail")], [CLIENT]))
+    board.update(Snapshot(1.0, STATUS, [queue("orders", 1234, 34), queue("mail")], [CLIENT]))
     return board
 
 
@@ -72,7 +72,7 @@ def test_connections_are_shown_by_the_name_their_client_gives(board):
 def test_what_holds_a_connection_back_is_told_beside_its_state_in_colour(board):
     blocked = [*CLIENT[:5], "blocked", "memory", *CLIENT[7:]]
     well = ["<n.2.0>", *CLIENT[1:2], "idler", "guest", "/", "blocking", "memory", *CLIENT[7:]]
-    board.look(Snapshot(2.0, STATUS, [], [blocked, well]))
+    board.update(Snapshot(2.0, STATUS, [], [blocked, well]))
     board.press("tab", 80, 10)
     titles, *rows = seen(board)[4:8]
     assert titles.split()[:6] == ["connection", "user", "state", "held", "by", "in"]
@@ -86,7 +86,7 @@ def test_what_holds_a_connection_back_is_told_beside_its_state_in_colour(board):
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (140, 50), (40, 8), (200, 5)])
 def test_it_is_never_larger_than_the_screen(board, width, height):
-    board.look(Snapshot(2.0, STATUS, [queue(f"queue {n} {'ü' * n}") for n in range(200)], [CLIENT]))
+    board.update(Snapshot(2.0, STATUS, [queue(f"queue {n} {'ü' * n}") for n in range(200)], [CLIENT]))
     for keys in ([], ["tab"], ["h"], ["x", "/", "a"]):
         for key in keys:
             board.press(key, width, room(height))
@@ -96,7 +96,7 @@ def test_it_is_never_larger_than_the_screen(board, width, height):
 
 
 def test_alarms_and_faults_stand_out(board):
-    board.look(Snapshot(2.0, {**STATUS, "resource_alarms": [{"message": "memory"}]}, [], []))
+    board.update(Snapshot(2.0, {**STATUS, "resource_alarms": [{"message": "memory"}]}, [], []))
     assert "\x1b[1;31mALARMS: memory" in draw(board, "n", 80, 24)[1]
     board.note = "this command requires the app"
     assert "\x1b[1;31mthis command requires the app" in draw(board, "n", 80, 24)[1]
@@ -128,7 +128,7 @@ def test_what_is_held_is_marked(board):
 
 
 def test_names_cannot_break_the_screen(board):
-    board.look(Snapshot(2.0, STATUS, [queue("a\x1b[2J\nb")], []))
+    board.update(Snapshot(2.0, STATUS, [queue("a\x1b[2J\nb")], []))
     assert any(r"a\033[2J\nb" in line for line in seen(board))
 
 

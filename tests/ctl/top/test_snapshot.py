@@ -1,5 +1,5 @@
 from pybrokerctl.client import Connection
-from pybrokerctl.top.snapshot import Snapshot, clients_between, queues_between, take, total
+from pybrokerctl.top.snapshot import Snapshot, clients_between, fetch, queues_between, total
 
 QUEUE = ["/", "q", 5, 1, 2, 600, 100, 90, 80, 3]
 CLIENT = ["<1>", "1.2.3.4:5 -> 1.2.3.4:5672", "", "guest", "/", "running", "", 1, 0, 1000, 500]
@@ -59,8 +59,8 @@ def test_everything_is_asked_over_one_connection(daemon):
         "list_connections": [{"columns": []}, CLIENT, {"end": 1}],
     }
     with Connection(daemon.path, 10) as connection:
-        taken = take(connection, {"vhost": "v"})
-        assert take(connection, {}).queues == [QUEUE]
+        taken = fetch(connection, {"vhost": "v"})
+        assert fetch(connection, {}).queues == [QUEUE]
     assert (taken.status, taken.queues, taken.connections) == ({"uptime": 1}, [QUEUE], [CLIENT])
     assert [name for name, _ in daemon.requests] == ["status", "top", "list_connections"] * 2
     assert daemon.requests[1][1]["vhost"] == "v"

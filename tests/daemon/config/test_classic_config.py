@@ -18,7 +18,7 @@ MANUAL = Path(__file__).parents[3] / "man/pybroker.conf.5"
 def marks_of(text, octets=10 * GIB):
     assignments, problems = parse_conf(text.encode(), "f")
     marks = configure(assignments, problems).settings.watermarks
-    marks.take_total(TotalMemory(octets, "RAM", octets))
+    marks.set_total(TotalMemory(octets, "RAM", octets))
     return marks
 
 

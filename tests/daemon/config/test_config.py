@@ -226,7 +226,7 @@ def test_b10_zero_is_a_limit_of_no_octet():
 
 def test_b11_above_one_is_accepted():
     marks = marks_of("vm_memory_high_watermark.relative = 100")
-    marks.take_total(total_of(10**9))
+    marks.set_total(total_of(10**9))
     assert marks.memory_limit_octets == 10**11
 
 
@@ -237,13 +237,13 @@ def test_b16_three_times_the_memory_that_is_assumed():
 
 def test_b16_how_much_memory_there_is_may_be_told():
     marks = marks_of("total_memory_available_override_value = 8GiB")
-    marks.take_total(ASSUMED)
+    marks.set_total(ASSUMED)
     assert marks.total == TotalMemory(8 << 30, "configured", 0)
 
 
 def test_c3_paging_at_thirty_percent_and_blocking_at_forty():
     marks = marks_of("vm_memory_high_watermark_paging_ratio = 0.75\nvm_memory_high_watermark.relative = 0.4")
-    marks.take_total(total_of(10**10))
+    marks.set_total(total_of(10**10))
     assert (3 * 10**9, 4 * 10**9) == (marks.paging_octets, marks.memory_limit_octets)
 
 
@@ -271,7 +271,7 @@ def test_d2_an_absolute_disk_limit():
 
 def test_d3_a_disk_limit_of_as_much_as_there_is_memory():
     marks = marks_of("disk_free_limit.relative = 1.0")
-    marks.take_total(total_of(10**9))
+    marks.set_total(total_of(10**9))
     assert (10**9, None) == (marks.disk_limit_octets, marks.disk_octets)
 
 

@@ -25,7 +25,7 @@ class Machine:
         self.world = World()
         self.broker = self.world.broker
         self.marks = self.broker.settings.watermarks
-        self.marks.take_total(TotalMemory(8_000_000_000, "RAM", 8_000_000_000))
+        self.marks.set_total(TotalMemory(8_000_000_000, "RAM", 8_000_000_000))
         self.free = 10_000_000_000
         self.error = None
         self.folder = folder
@@ -83,7 +83,7 @@ def test_what_is_free_is_published(machine):
 def test_d3_a_limit_relative_to_memory_follows_the_memory(machine):
     machine.marks.set_disk_relative(1.0)
     assert machine.check(7_999_999_999)
-    machine.marks.take_total(TotalMemory(4_000_000_000, "RAM", 4_000_000_000))
+    machine.marks.set_total(TotalMemory(4_000_000_000, "RAM", 4_000_000_000))
     assert not machine.check(7_999_999_999)
 
 

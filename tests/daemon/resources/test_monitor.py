@@ -31,7 +31,7 @@ class Machine:
         self.world = World()
         self.broker = self.world.broker
         self.marks = self.broker.settings.watermarks
-        self.marks.take_total(TotalMemory(TOTAL, "RAM", TOTAL))
+        self.marks.set_total(TotalMemory(TOTAL, "RAM", TOTAL))
         self.rss = 50 * MIB
         self.allocator = Trimmer()
         self.fed = []
@@ -133,7 +133,7 @@ def test_b11_one_of_100_is_never_reached(machine):
 
 def test_b19_it_looks_every_second_and_ten_times_as_often_where_the_limit_is_near(machine):
     # From where it is nothing can get to a limit of 400 GiB in a second, to one of 400 MiB it can.
-    machine.marks.take_total(TotalMemory(1 << 40, "RAM", 1 << 40))
+    machine.marks.set_total(TotalMemory(1 << 40, "RAM", 1 << 40))
     assert machine.monitor.pause_ms == 1_000
     machine.marks.memory_interval_ms = 2_500
     assert machine.monitor.pause_ms == 2_500
@@ -142,7 +142,7 @@ def test_b19_it_looks_every_second_and_ten_times_as_often_where_the_limit_is_nea
     assert machine.monitor.pause_ms == NEAR_MS
     machine.marks.memory_interval_ms = 50
     assert machine.monitor.pause_ms == 50
-    machine.marks.take_total(TotalMemory(TOTAL, "RAM", TOTAL))
+    machine.marks.set_total(TotalMemory(TOTAL, "RAM", TOTAL))
     machine.rss = 50 * MIB
     machine.monitor.check()
     machine.marks.memory_interval_ms = 2_500
@@ -157,7 +157,7 @@ def test_so_it_does_while_contents_are_paged_out(machine):
 
 
 def test_so_it_does_while_there_is_much_to_drain(machine):
-    machine.marks.take_total(TotalMemory(1 << 40, "RAM", 1 << 40))
+    machine.marks.set_total(TotalMemory(1 << 40, "RAM", 1 << 40))
     machine.fill(TRIM_OCTETS + 1)
     assert machine.monitor.pause_ms == NEAR_MS
     machine.drain(1)

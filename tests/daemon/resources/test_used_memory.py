@@ -11,73 +11,73 @@ PROGRAM = 50 * MIB
 
 def test_b20_at_a_new_peak_all_that_is_resident_is_used():
     memory = UsedMemory()
-    assert memory.look(50, 0) == Used(50, 0, 0, 50)
-    assert memory.look(700, 400).used == 700
-    assert memory.look(1_000, 600).used == 1_000
+    assert memory.update(50, 0) == Used(50, 0, 0, 50)
+    assert memory.update(700, 400).used == 700
+    assert memory.update(1_000, 600).used == 1_000
 
 
 def test_b20_after_a_drain_what_is_used_falls_by_it_though_the_resident_set_stays():
     memory = UsedMemory()
-    memory.look(50, 0)
-    memory.look(1_000, 800)
-    assert memory.look(1_000, 300) == Used(1_000, 300, 500, 500)
-    assert memory.look(1_000, 0).used == 200
+    memory.update(50, 0)
+    memory.update(1_000, 800)
+    assert memory.update(1_000, 300) == Used(1_000, 300, 500, 500)
+    assert memory.update(1_000, 0).used == 200
 
 
 def test_what_goes_back_to_the_system_was_reusable():
     memory = UsedMemory()
-    memory.look(50, 0)
-    memory.look(1_000, 800)
-    memory.look(1_000, 0)
-    assert memory.look(600, 0) == Used(600, 0, 400, 200)
-    assert memory.look(150, 0) == Used(150, 0, 0, 150)
+    memory.update(50, 0)
+    memory.update(1_000, 800)
+    memory.update(1_000, 0)
+    assert memory.update(600, 0) == Used(600, 0, 400, 200)
+    assert memory.update(150, 0) == Used(150, 0, 0, 150)
 
 
 def test_what_nobody_accounts_for_is_seen_after_a_drain():
     memory = UsedMemory()
-    memory.look(50, 0)
-    memory.look(1_000, 800)
-    assert memory.look(1_000, 100).used == 300
-    assert memory.look(1_100, 100).used == 400
+    memory.update(50, 0)
+    memory.update(1_000, 800)
+    assert memory.update(1_000, 100).used == 300
+    assert memory.update(1_100, 100).used == 400
     memory = UsedMemory()
-    memory.look(50, 0)
-    memory.look(1_000, 800)
-    memory.look(600, 100)  # trimmed: 300 are reusable
-    assert memory.look(700, 100).used == 400
+    memory.update(50, 0)
+    memory.update(1_000, 800)
+    memory.update(600, 100)  # trimmed: 300 are reusable
+    assert memory.update(700, 100).used == 400
 
 
 def test_what_is_filled_again_uses_what_is_reusable_first():
     memory = UsedMemory()
-    memory.look(50, 0)
-    memory.look(1_000, 800)
-    memory.look(1_000, 0)
-    assert memory.look(1_000, 700).used == 900
-    assert memory.look(1_200, 1_000).used == 1_200
+    memory.update(50, 0)
+    memory.update(1_000, 800)
+    memory.update(1_000, 0)
+    assert memory.update(1_000, 700).used == 900
+    assert memory.update(1_200, 1_000).used == 1_200
 
 
 def test_what_shakes_is_not_lost_more_and_more_of():
     memory = UsedMemory()
-    memory.look(50, 0)
-    memory.look(1_000, 800)
+    memory.update(50, 0)
+    memory.update(1_000, 800)
     for _ in range(1_000):
-        memory.look(1_000, 100)
-        assert memory.look(990, 100).used == 300
+        memory.update(1_000, 100)
+        assert memory.update(990, 100).used == 300
 
 
 def test_what_was_counted_too_high_does_not_hide_the_rest():
     # A content in several runs is counted in each of them.
     memory = UsedMemory()
-    memory.look(50, 0)
-    memory.look(450, 2_000)
-    assert memory.look(450, 1_000).used == 450
-    assert memory.look(450, 100).used == 150
+    memory.update(50, 0)
+    memory.update(450, 2_000)
+    assert memory.update(450, 1_000).used == 450
+    assert memory.update(450, 100).used == 150
 
 
 @given(st.lists(st.tuples(OCTETS, OCTETS)))
 def test_it_is_never_above_the_resident_set_nor_below_zero(looks):
     memory = UsedMemory()
     for rss, accounted in looks:
-        found = memory.look(rss, accounted)
+        found = memory.update(rss, accounted)
         assert 0 <= found.used <= rss
         assert found.used == rss - found.reusable
         assert (found.rss, found.accounted) == (rss, accounted)
@@ -88,7 +88,7 @@ def test_at_every_peak_it_is_the_resident_set(looks):
     memory = UsedMemory()
     peak = 0
     for rss, accounted in looks:
-        found = memory.look(rss, accounted)
+        found = memory.update(rss, accounted)
         if accounted >= peak:
             assert found.used == rss
             peak = accounted
@@ -129,7 +129,7 @@ STEPS = st.one_of(
 @given(st.integers(100, 400), st.lists(STEPS))
 def test_nothing_is_underestimated_however_much_is_around_what_is_accounted_for(around, steps):
     process, memory = Process(), UsedMemory()
-    memory.look(process.rss, 0)
+    memory.update(process.rss, 0)
     for what, amount in steps:
         match what:
             case "take":
@@ -138,6 +138,6 @@ def test_nothing_is_underestimated_however_much_is_around_what_is_accounted_for(
                 process.drop(amount)
             case "trim":
                 process.free -= process.free * amount // 100
-        found = memory.look(process.rss, process.accounted)
+        found = memory.update(process.rss, process.accounted)
         # Each step may have been rounded.
         assert PROGRAM + process.live - 8 * len(steps) <= found.used <= process.rss

@@ -74,7 +74,7 @@ def test_a_loss_names_where_it_happened(world):
     peer.declare("q", {"x-message-ttl": 0})
     peer.publish("amq.direct", "nowhere", b"", mandatory=True)
     peer.publish("", "q", b"abc")
-    told = [rows.of_loss(*each) for each in found.take()]
+    told = [rows.of_loss(*each) for each in found.pop()]
     keys = ("kind", "reason", "vhost", "exchange", "routing_key", "queue", "returned", "has_ae", "count")
     assert [tuple(row[key] for key in keys) for row in told] == [
         ("unroutable", "NO_ROUTE", "/", "amq.direct", "nowhere", "", True, False, 1),

@@ -81,11 +81,11 @@ def test_an_alarm_is_an_event_of_its_own_time_and_whom_it_held_for_how_long(stat
     alarms.set("memory", "short")
     publisher.publish("", "q", b"")
     world.run()
-    station.telemetry.look()
+    station.telemetry.check()
     world.advance(7_000)
     alarms.clear("memory")
     world.run()
-    station.telemetry.look()
+    station.telemetry.check()
     told = [(row["resource"], row["action"], row["ts"] - 1_700_000_000_000) for row in station.rows("alarm_event")]
     assert told == [("memory", "set", 0), ("memory", "clear", 7_000)]
     blocks = station.rows("block_event")
@@ -104,10 +104,10 @@ def test_a_connection_that_vanishes_while_it_is_held_is_held_no_longer(station):
     station.broker.alarms.set("disk", "short")
     peer.publish("", "q", b"")
     world.run()
-    station.telemetry.look()
+    station.telemetry.check()
     world.advance(3_000)
     peer.disconnect()
-    station.telemetry.look()
+    station.telemetry.check()
     ends = [row for row in station.rows("block_event") if row["action"] == "end"]
     assert [(row["conn_id"], row["reason"], row["duration_ms"]) for row in ends] == [(peer.session.pid, "disk", 3_000)]
 
@@ -183,10 +183,10 @@ def test_very_many_that_are_blocked_are_looked_at_some_at_a_time(station, monkey
     for peer in peers:
         peer.publish("", "nowhere", b"")
     station.world.run()
-    station.telemetry.look()
+    station.telemetry.check()
     station.broker.alarms.clear("memory")
     station.world.run()
-    station.telemetry.look()
+    station.telemetry.check()
     rows = station.rows("block_event")
     assert ["begin"] * 7 + ["end"] * 7 == [row["action"] for row in rows]
     assert max(written) == 3

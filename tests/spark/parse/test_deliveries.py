@@ -45,7 +45,7 @@ def way(request, monkeypatch):
 
 def rows(parsed):
     parsed.read()
-    batch = parsed.take()
+    batch = parsed.pop()
     assert batch.validate(full=True) is None
     columns = (batch.column(name).to_pylist() for name in ("exchange", "routing_key", "redelivered"))
     routes = [Route(*values) for values in zip(*columns, strict=True)]

@@ -113,7 +113,7 @@ def outcome(octets, cut_octets_min):
     try:
         parsed.feed(octets)
         parsed.read()
-        return methods, rows(parsed.take()), parsed.last_tag
+        return methods, rows(parsed.pop()), parsed.last_tag
     except AmqpError as error:
         return type(error), str(error)
     finally:

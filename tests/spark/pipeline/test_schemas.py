@@ -25,7 +25,7 @@ def test_the_daemons_rows_are_the_tables_columns():
     peer.publish("", "nowhere", b"")
     broker.alarms.set("memory", "short")
     (alarm,) = broker.alarms
-    (loss,) = broker.losses.take()
+    (loss,) = broker.losses.pop()
     rows = {
         "queue_sample": {**telemetry_rows.of_queue(world.vhost.queues["q"]), "first": True},
         "connection_sample": {**telemetry_rows.of_session(peer.session), "first": True},

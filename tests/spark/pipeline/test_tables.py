@@ -59,7 +59,7 @@ def test_dates_that_are_too_old_go_each_table_by_its_own(warehouse):
 
 def test_what_a_kill_left_behind_is_swept(warehouse):
     (warehouse.folder / ".staging/x.1").mkdir(parents=True)
-    assert warehouse.keep_bad("queue_sample", [("a.ndjson", "b"), ("a.ndjson", "a")]) == 2
+    assert warehouse.add_bad("queue_sample", [("a.ndjson", "b"), ("a.ndjson", "a")]) == 2
     bad = warehouse.folder / "_bad/queue_sample/a.ndjson"
     assert bad.read_text() == "a\nb\n"
     assert warehouse.sweep() == {"unfinished": 1, "bad files": 0}

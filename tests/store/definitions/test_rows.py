@@ -66,5 +66,5 @@ def test_what_is_taken_from_a_sum_was_never_in_it():
     total.add(1 << 63)
     total.add(1 << 63)
     assert (3, 3) == (total.count, total.total)
-    total.take(3)
+    total.remove(3)
     assert (2, 0) == (total.count, total.total)

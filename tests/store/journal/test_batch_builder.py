@@ -103,7 +103,7 @@ def test_a_run_that_grows_is_one_record_a_batch(live_index):
 
 def test_parts_of_a_run_count_as_what_they_are():
     run = run_of([b"a" * 10, b"b" * 100, b"c" * 1_000], 1)
-    sizes = [len(each) for each in run.take(range(3))]
+    sizes = [len(each) for each in run.contents_at(range(3))]
     made = BatchBuilder()
     assert [made.append(run, range(i, i + 1), (i + 1,)) for i in range(3)] == sizes
     assert made.octets == sum(sizes)

@@ -18,7 +18,7 @@ class World:
         self.reserve = Reserve(self.disk, jobs, lambda: self.room.append(1), self.trouble.append)
 
     def keep(self):
-        self.reserve.keep(5_000, 1_000)
+        self.reserve.make(5_000, 1_000)
         self.worker.run()
 
 
@@ -39,10 +39,10 @@ def test_it_is_given_away_once_and_made_again_a_while_after(world):
         world.reserve.give_away(100)
         world.worker.run()
     assert [] == world.disk.names()
-    world.reserve.keep_again(5_000, 1_000, 100 + AGAIN_MS - 1)
+    world.reserve.make_again(5_000, 1_000, 100 + AGAIN_MS - 1)
     world.worker.run()
     assert [] == world.disk.names()
-    world.reserve.keep_again(5_000, 1_000, 100 + AGAIN_MS)
+    world.reserve.make_again(5_000, 1_000, 100 + AGAIN_MS)
     world.worker.run()
     assert [PREPARED, NAME] == world.disk.names()
     assert [] == world.trouble
@@ -56,7 +56,7 @@ def test_a_disk_that_stays_full_is_told(world):
 
 def test_one_that_is_too_small_is_made_anew(world):
     world.keep()
-    world.reserve.keep(6_000, 1_000)
+    world.reserve.make(6_000, 1_000)
     world.worker.run()
     assert 6_000 == world.disk.size_of(NAME)
 

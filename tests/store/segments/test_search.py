@@ -50,7 +50,7 @@ def test_neighbours_of_equal_size_know_it():
     records = [publish(run_of([b"ab"] * count, seq)) for seq, count in ((1, 1), (2, 3), (5, 2))]
     ((run, indexes),) = search(records, (1, 6))
     assert (indexes, run.body_size, run.body_octets) == (range(6), 2, 12)
-    assert run.take(range(6)) == [content(b"ab")] * 6
+    assert run.contents_at(range(6)) == [content(b"ab")] * 6
 
 
 def test_records_of_all_shapes_are_joined():
@@ -61,7 +61,7 @@ def test_records_of_all_shapes_are_joined():
         seq += len(shape)
     ((run, indexes),) = search(records, (1, seq - 1))
     flat = [body for shape in shapes for body in shape]
-    assert run.take(indexes) == [content(body) for body in flat]
+    assert run.contents_at(indexes) == [content(body) for body in flat]
     assert [run.body_octets_of(range(i, i + 1)) for i in indexes] == list(map(len, flat))
     assert run.body_octets == sum(map(len, flat))
 

@@ -38,7 +38,7 @@ class Sample:
             self.runs.append(run)
             self.offsets[seq] = at
             self.index.add(seq, at)
-            for each, content in enumerate(run.take(range(run.count)), seq):
+            for each, content in enumerate(run.contents_at(range(run.count)), seq):
                 self.contents[each] = content
                 self.seq_ranges.add(each, 1, int.from_bytes(content[11:19]))
             parts.append(publish(run))

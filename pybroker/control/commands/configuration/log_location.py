@@ -18,7 +18,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         raise Refused("No log files configured on the node", EX_UNAVAILABLE)
     if not args.all:
         places = places[:1]
-    return node.tell("\n".join(places), paths=places)
+    return node.result("\n".join(places), paths=places)
 
 
 COMMAND = Command(

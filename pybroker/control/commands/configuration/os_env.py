@@ -27,7 +27,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
     del args
     found = {key: os.environ[key] for key in sorted(os.environ) if key in NAMES or key.startswith(PREFIXES)}
     text = "\n".join(f"{key}={value}" for key, value in found.items())
-    return node.tell(text or f"Node {node.name} reported no relevant environment variables.", variables=found)
+    return node.result(text or f"Node {node.name} reported no relevant environment variables.", variables=found)
 
 
 COMMAND = Command(

@@ -9,7 +9,7 @@ from pybroker.version import RABBITMQ_VERSION, VERSION
 def run(node: Node, args: NoArgs) -> dict[str, Any]:
     """Return the daemon's own version; programs also get the RabbitMQ version that clients are told."""
     del args
-    return node.tell(VERSION, version=VERSION, rabbitmq_version=RABBITMQ_VERSION)
+    return node.result(VERSION, version=VERSION, rabbitmq_version=RABBITMQ_VERSION)
 
 
 COMMAND = Command(

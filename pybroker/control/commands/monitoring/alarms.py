@@ -13,7 +13,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
     lines = [*(one["message"] for one in found), *notices]
     told = "the following alarms:\n" + "\n".join(lines) if lines else "no alarms, local or clusterwide"
     places = alarms.by_place(node.broker, found) if found else {}
-    return node.tell(f"Node {node.name} reported {told}", alarms=found, **places, notices=notices)
+    return node.result(f"Node {node.name} reported {told}", alarms=found, **places, notices=notices)
 
 
 COMMAND = Command(

@@ -11,7 +11,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
     del args
     found = listeners.documents(node.broker)
     text = "\n".join(listeners.lines(found)) or f"Node {node.name} reported no enabled listeners."
-    return node.tell(text, listeners=found)
+    return node.result(text, listeners=found)
 
 
 COMMAND = Command(

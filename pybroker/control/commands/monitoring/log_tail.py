@@ -22,7 +22,7 @@ def check(args: Args) -> None:
 def run(node: Node, args: Args) -> dict[str, Any]:
     """Return the lines. Raises Refused when the node writes no log file."""
     lines = node.daemon.log_tail(args.number)
-    return node.tell("\n".join(lines), lines=lines)
+    return node.result("\n".join(lines), lines=lines)
 
 
 COMMAND = Command(

@@ -50,7 +50,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     ]
     found = sorted(_held(sessions, explained, node.pause), key=lambda one: ORDER[one["state"]])
     last = None if found else _last(sessions)
-    return node.tell(
+    return node.result(
         _headline(found, last, args, alarmed=bool(explained)),
         connections=found[:CONNECTIONS_MAX],
         left_out=max(0, len(found) - CONNECTIONS_MAX),

@@ -40,7 +40,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         lines += [f"  {_when(entry)}  {printable(entry.get('cause'))}" for entry in before]
     if exists:
         lines.append("A queue of this name exists again.")
-    return node.tell("\n".join(lines), exists=exists, deletions=found, lost=lost)
+    return node.result("\n".join(lines), exists=exists, deletions=found, lost=lost)
 
 
 def _lost(node: Node, newest: dict[str, Any]) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     pid = os.getpid()
     node.daemon.stop()
     then = "is shutting down" if args.no_wait else "is shutting down; waiting for its process to exit"
-    return node.tell(f"Node {node.name} running at PID {pid} {then}", pid=pid)
+    return node.result(f"Node {node.name} running at PID {pid} {then}", pid=pid)
 
 
 COMMAND = Command(

@@ -50,21 +50,21 @@ def run(node: Node, args: Args) -> dict[str, Any]:
     text = args.expression.strip()
     if match := _SET.fullmatch(text):
         _set(node, match[1], match[2].strip())
-        return node.tell("ok")
+        return node.result("ok")
     if match := _GET.fullmatch(text):
-        return node.tell(f"{{ok,{_get(node, match[1])}}}")
+        return node.result(f"{{ok,{_get(node, match[1])}}}")
     if match := _GET_VALUE.fullmatch(text):
-        return node.tell(_get(node, match[2]))
+        return node.result(_get(node, match[2]))
     if match := _SET_ALARM.fullmatch(text):
         node.broker.alarms.set_by_hand(_resource(node, match))
-        return node.tell("ok")
+        return node.result("ok")
     if match := _CLEAR_ALARM.fullmatch(text):
         node.broker.alarms.clear_by_hand(_resource(node, match))
         # Set the alarm of a real shortage again now, not in a second.
         node.daemon.check_alarms()
-        return node.tell("ok")
+        return node.result("ok")
     if match := _GET_ALARMS.fullmatch(text):
-        return node.tell(_alarms(node, local=bool(match[1])))
+        return node.result(_alarms(node, local=bool(match[1])))
     raise Refused(
         "Erlang is not available: eval supports application:set_env(rabbit, KEY, VALUE). and "
         f"application:get_env(rabbit, KEY). of {', '.join(KNOWN)}; rabbit_alarm:set_alarm({{{{resource_limit, "

@@ -66,7 +66,7 @@ def _run(node: Node, args: Args, schedule: "Schedule", matches: Any) -> "Generat
             yield Progress(min(at + STEP_MESSAGES, len(chosen)), len(chosen))
     messages = "1 message" if count == 1 else f"{count} messages"
     what = f"{messages} would be cancelled" if args.dry_run else f"{messages} cancelled"
-    return node.tell(what, exchange=args.exchange, vhost=args.vhost, messages=count, dry_run=args.dry_run)
+    return node.result(what, exchange=args.exchange, vhost=args.vhost, messages=count, dry_run=args.dry_run)
 
 
 def _by_id(schedule: "Schedule", ids: tuple[str, ...]) -> "list[Waiting]":

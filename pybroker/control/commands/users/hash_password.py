@@ -24,7 +24,7 @@ def run(node: Node, args: Args) -> dict[str, Any]:
         raise Refused("password cannot be an empty string")
     octets, algorithm = hashed(node, args.password)
     text = b64encode(octets).decode()
-    return node.tell(text, password_hash=text, hashing_algorithm=algorithm)
+    return node.result(text, password_hash=text, hashing_algorithm=algorithm)
 
 
 COMMAND = Command(

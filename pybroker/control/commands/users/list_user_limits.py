@@ -24,7 +24,7 @@ def run(node: Node, args: Args) -> "Iterable[User] | dict[str, Any]":
     if args.all_users:
         return [user for user in node.broker.users if user.limits]
     text = as_json(find_user(node.broker, args.user).limits)
-    return node.tell(text, value=text)
+    return node.result(text, value=text)
 
 
 def banner(args: Args) -> str:

@@ -26,7 +26,7 @@ def run(node: Node, args: Args) -> "Iterable[tuple[str, Any]] | dict[str, Any]":
     if args.all_vhosts:
         return found
     text = "".join(as_json(dict(value)) for _, value in found)
-    return node.tell(text, value=text)
+    return node.result(text, value=text)
 
 
 def banner(args: Args) -> str:

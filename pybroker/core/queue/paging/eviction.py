@@ -158,7 +158,7 @@ def widen(seq_ranges: SeqRanges, entry: Entry) -> None:
     if run.body_size >= 0:
         seq_ranges.add(first, len(indexes), run.body_size)
     else:
-        _add_sizes(seq_ranges, first, body_sizes(run.take(indexes)))
+        _add_sizes(seq_ranges, first, body_sizes(run.contents_at(indexes)))
 
 
 def _add_sizes(seq_ranges: SeqRanges, first: int, sizes: list[int]) -> None:
@@ -255,7 +255,7 @@ def _front(segment: EvictedSegment, messages: int, octets: int) -> EvictedSegmen
     return (
         segment
         if count == segment.seq_ranges.count
-        else EvictedSegment(segment.seq_ranges.take_front(count), segment.deliveries, segment.page)
+        else EvictedSegment(segment.seq_ranges.pop_front(count), segment.deliveries, segment.page)
     )
 
 
@@ -320,9 +320,9 @@ def drop_front(queue: "Queue", level: "Level", count: int) -> int:
     if segment.asked:
         return 0
     if len(segment.seq_ranges) > DROP_MESSAGES > count:
-        segment = EvictedSegment(segment.seq_ranges.take_front(DROP_MESSAGES), segment.deliveries, segment.page)
+        segment = EvictedSegment(segment.seq_ranges.pop_front(DROP_MESSAGES), segment.deliveries, segment.page)
         segments.parts.appendleft(segment)
-    gone = EvictedSegment(segment.seq_ranges.take_front(count))
+    gone = EvictedSegment(segment.seq_ranges.pop_front(count))
     if not segment.seq_ranges.count:
         segments.parts.popleft()
     if segment.page is not None:

@@ -105,7 +105,7 @@ class Segments:
         if not self.parts:
             self.parts, self.paged = self.paged, self.parts
 
-    def take_front(self, count: int) -> "list[Entry]":
+    def pop_front(self, count: int) -> "list[Entry]":
         """Remove what leads and is in memory: all that was read back, or about `count` entries."""
         taken: list[Entry] = []
         self.start_over()

@@ -129,7 +129,7 @@ class Told(NamedTuple):
     node: str
 
 
-def tell(paired: "DataFrame", samples: "DataFrame", found: "DataFrame", minutes: "DataFrame") -> list[Told]:
+def explain(paired: "DataFrame", samples: "DataFrame", found: "DataFrame", minutes: "DataFrame") -> list[Told]:
     """Return what there is to say of each alarm, in their order; they are few, so it is put together here."""
     rows = paired.orderBy("set_at", "node", "resource").limit(ALARMS_MAX).collect()
     if not rows:
@@ -167,7 +167,7 @@ def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
     samples, minutes = run.read(NODE_SAMPLE), run.read(CONNECTION_1M)
     found = blocked.blocks(run.read(BLOCK_EVENT), minutes, run.window.until)
-    rows = tell(pair(run.read(ALARM_EVENT), samples), samples, found, run.read(QUEUE_1M))
+    rows = explain(pair(run.read(ALARM_EVENT), samples), samples, found, run.read(QUEUE_1M))
     ended = [row.duration_s for row in rows if row.ended_by == "clear" and row.duration_s is not None]
     summary = [
         ("alarms", len(rows)),

@@ -81,4 +81,4 @@ def _ingest(run: "Run", table: Table, files: Files, figures: dict[str, int]) -> 
     figures["lines"] += found["lines"]
     figures["new rows"] += run.warehouse.count(table.name, files.dates) - count_before
     figures["bad lines"] += found["bad"]
-    run.warehouse.keep_bad(table.name, found["texts"])
+    run.warehouse.add_bad(table.name, found["texts"])

@@ -12,7 +12,7 @@ GIB = 1 << 30
 @pytest.fixture
 def marks(operator):
     marks = operator.world.broker.settings.watermarks
-    marks.take_total(TotalMemory(2 * GIB, "RAM", 2 * GIB))
+    marks.set_total(TotalMemory(2 * GIB, "RAM", 2 * GIB))
     return marks
 
 

@@ -12,7 +12,7 @@ GIB = 1 << 30
 @pytest.fixture
 def marks(operator):
     marks = operator.world.broker.settings.watermarks
-    marks.take_total(TotalMemory(5 * GIB, "RAM", 5 * GIB))
+    marks.set_total(TotalMemory(5 * GIB, "RAM", 5 * GIB))
     return marks
 
 

@@ -69,7 +69,7 @@ def test_what_the_limit_is_compared_with_is_told_with_what_it_is_made_of(operato
 
 def test_b14_limits_and_what_they_were_made_of(operator):
     marks = operator.world.broker.settings.watermarks
-    marks.take_total(TotalMemory(4 << 30, "cgroup v2", 16 << 30))
+    marks.set_total(TotalMemory(4 << 30, "cgroup v2", 16 << 30))
     document = operator.ask("status")
     assert {"bytes": 4 << 30, "source": "cgroup v2", "installed": 16 << 30} == document["total_memory"]
     ratio, limit = (document[f"vm_memory_high_watermark_{name}"] for name in ("paging_ratio", "paging_limit"))

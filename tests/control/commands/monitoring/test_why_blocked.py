@@ -13,7 +13,7 @@ MIB = 1 << 20
 @pytest.fixture
 def marks(operator):
     marks = operator.world.broker.settings.watermarks
-    marks.take_total(TotalMemory(1_000 * MIB, "cgroup v2", 4_000 * MIB))
+    marks.set_total(TotalMemory(1_000 * MIB, "cgroup v2", 4_000 * MIB))
     return marks
 
 
@@ -101,7 +101,7 @@ def test_the_journal_says_how_far_the_peer_is_ahead(operator, peer):
     log = operator.world.broker.log
     receipt = Receipt()
     receipt.wait(log, log.completed + 1)
-    peer.session.credit.take(receipt, 9 * MIB)
+    peer.session.credit.charge(receipt, 9 * MIB)
     operator.world.clock.advance(400)
     cause = causes(operator, peer)["journal"]
     assert "has been throttled for 0.4 s by the journal" == cause["message"]

@@ -116,7 +116,7 @@ def test_what_came_back_and_goes_again_keeps_its_deliveries(small):
     reader = bench.reader(prefetch=30)
     bench.fill(30)
     bench.queue.consumers.remove(reader)
-    reader.channel.give_back(reader.channel.unacked.take_up_to(0) or [], requeue=True)
+    reader.channel.give_back(reader.channel.unacked.pop_up_to(0) or [], requeue=True)
     # Returned ones stay; what is published then goes.
     bench.fill(9)
     assert min(evicted_seqs(bench)) > 30
@@ -171,7 +171,7 @@ def test_where_messages_leave_fast_the_next_are_read_before_they_are_needed(hand
     bench.turn()
     waits = 0
     while len(reader.seqs) < 1_500:
-        reader.channel.settle(reader.channel.unacked.take_up_to(0))
+        reader.channel.settle(reader.channel.unacked.pop_up_to(0))
         bench.turn()
         waits += bench.queue.backlog.head() is None and bench.queue.messages_ready > 0
         bench.log.answer()
@@ -241,7 +241,7 @@ def test_a_purge_while_it_is_read(small):
     bench.fill(5)
     bench.settle_down()
     assert [*range(1, given + 1), *range(21, 26)] == reader.seqs
-    reader.channel.settle(reader.channel.unacked.take_up_to(0))
+    reader.channel.settle(reader.channel.unacked.pop_up_to(0))
     assert not bench.log.live[bench.queue.id]
 
 
@@ -346,7 +346,7 @@ def test_what_cannot_be_read_is_missed_counted_told_and_not_settled(small, caplo
     bench.settle_down()
     assert [seq for seq in range(1, 21) if seq not in lost] == reader.seqs
     assert (0, 0, 5) == (bench.queue.messages_ready, bench.queue.backlog.octets_ready, bench.queue.unreadable)
-    reader.channel.settle(reader.channel.unacked.take_up_to(0))
+    reader.channel.settle(reader.channel.unacked.pop_up_to(0))
     assert set(lost) == bench.log.live[bench.queue.id]
     assert 1 == sum("continues without" in record.message for record in caplog.records)
 

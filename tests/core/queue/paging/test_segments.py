@@ -42,15 +42,15 @@ def test_what_leads_and_is_in_memory_is_taken_until_the_first_evicted_one():
     segments.parts.extend([entry(1), came, missing, entry(10)])
     segments.fresh.append(entry(11))
     assert [1, 2, 4, 10, 11] == seqs(segments.entries())
-    assert [1, 2, 4] == seqs(segments.take_front(9))
-    assert [] == segments.take_front(9)
+    assert [1, 2, 4] == seqs(segments.pop_front(9))
+    assert [] == segments.pop_front(9)
     assert [missing, 10] == [part if part is missing else part.first_seq for part in segments.parts]
 
 
 def test_not_much_more_is_taken_than_was_asked_for():
     segments = Segments()
     segments.parts.extend([entry(seq) for seq in range(1, 9)])
-    assert [1, 2, 3] == seqs(segments.take_front(3))
+    assert [1, 2, 3] == seqs(segments.pop_front(3))
 
 
 def test_the_mark_is_half_a_window_before_the_end_or_two_where_it_goes_fast():

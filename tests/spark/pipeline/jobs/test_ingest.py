@@ -47,7 +47,7 @@ def test_what_a_node_writes_has_no_bad_lines(spark, tmp_path):
     world.broker.alarms.set("memory", "short")
     peer.publish("", "nowhere", b"")
     world.run()
-    telemetry.look()
+    telemetry.check()
     telemetry.stop()
     now = datetime(2023, 11, 15, tzinfo=UTC)
     warehouse = Warehouse(tmp_path / "w", now)
