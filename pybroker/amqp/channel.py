@@ -10,7 +10,7 @@ from pamqp import commands
 
 from pybroker.amqp.content_assembler import ContentAssembler
 from pybroker.amqp.publishing import finish_content, open_route
-from pybroker.amqp.reply_queue import NEVER, Line
+from pybroker.amqp.reply_queue import NEVER, ReplyQueue
 from pybroker.core.channel.requeue import FEW_BATCHES, give_back
 from pybroker.core.channel.state import ChannelState
 from pybroker.core.channel.throttle import RepliesCause
@@ -50,7 +50,7 @@ _NACK_FRAME: Final = b"\x00\x00\x00\x0d\x00\x3c\x00\x78"
 class AmqpChannel(ChannelState):
     """States: `starting` until channel.open is answered, `closing` between our channel.close and its close-ok.
 
-    While a reply waits for the disk there is a `line`, and nothing is delivered: the channel's output keeps its order.
+    While a reply waits for the disk there is a `reply_queue`, and nothing is delivered: the output keeps its order.
     Confirms and returns have one of their own, and do not stand in it.
     """
 
@@ -60,12 +60,12 @@ class AmqpChannel(ChannelState):
         "confirms",
         "flow_active",
         "last_queue",
-        "line",
         "number",
         "prefetch",
         "publisher",
         "receipt",
         "reply_consumer",
+        "reply_queue",
         "routes_open",
         "starting",
         "transaction",
@@ -85,7 +85,7 @@ class AmqpChannel(ChannelState):
         self.last_queue = ""  # F5: the queue that an empty name means
         self.prefetch = session.broker.settings.default_consumer_prefetch
         self.flow_active = True  # the peer's wish (channel.flow)
-        self.line: Line | None = None
+        self.reply_queue: ReplyQueue | None = None
         self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to
         self.routes_open = 0  # how many of the session's remembered routes are this channel's
         self.receipt: Receipt | None = None  # a blank one
@@ -105,10 +105,10 @@ class AmqpChannel(ChannelState):
 
     def send_octets(self, octets: bytes) -> None:
         """Send whole frames, behind the replies that wait for the disk."""
-        if self.line is None:
+        if self.reply_queue is None:
             self.session.send(octets)
         else:
-            self._stand_in_line(octets)
+            self._queue_reply(octets)
 
     def send_confirms(self) -> None:
         """Send what may be confirmed now, coalesced ([rmq confirms]); refuse messages that the log will never have."""
@@ -156,7 +156,7 @@ class AmqpChannel(ChannelState):
 
     def reserve(self, method: "base.Frame") -> "Reply":
         """Keep the place of a method that is sent before what its change of definitions brings about."""
-        return self._stand_in_line(encode_method(self.number, method), NEVER)
+        return self._queue_reply(encode_method(self.number, method), NEVER)
 
     def release(self, reply: "Reply", commit_position: int) -> None:
         """Let a reply go whose place was kept, as `send_defined` does."""
@@ -167,52 +167,52 @@ class AmqpChannel(ChannelState):
         """Keep the place of a reply, and say it when `source` has completed a position. Raises InternalError (541)."""
         if source.failed:
             raise InternalError(source.failed)
-        return self._stand_in_line(say, source, commit_position)
+        return self._queue_reply(say, source, commit_position)
 
-    def _stand_in_line(self, say: "Say", source: "Source | None" = None, commit_position: int = 0) -> "Reply":
-        line = self.line
-        if line is None:
-            line = self.line = Line()
+    def _queue_reply(self, say: "Say", source: "Source | None" = None, commit_position: int = 0) -> "Reply":
+        reply_queue = self.reply_queue
+        if reply_queue is None:
+            reply_queue = self.reply_queue = ReplyQueue()
             self.may_deliver = False
             self.session.broker.waiting[self] = None
-        reply = line.add(say, source, commit_position)
-        if line.is_long:
+        reply = reply_queue.add(say, source, commit_position)
+        if reply_queue.is_long:
             self.session.stop_reading(RepliesCause(self.number))
         return reply
 
     def advance(self) -> None:
         """Send replies that need not wait any longer. One that can never be sent closes the connection with 541."""
-        line, session = self.line, self.session
-        if line is None:
+        reply_queue, session = self.reply_queue, self.session
+        if reply_queue is None:
             return
-        while (say := line.take()) is not None:
+        while (say := reply_queue.pop()) is not None:
             for octets in (say,) if isinstance(say, bytes) else say():
                 session.send(octets)
-        if line.failed:
+        if reply_queue.failed:
             # The connection, not the channel: what RabbitMQ's clients take for the node's fault, and recover from.
-            session.fail(InternalError(line.failed))
-        elif not line:
+            session.fail(InternalError(reply_queue.failed))
+        elif not reply_queue:
             self.drop_line()
             self.pause_or_resume()
-        elif line.is_short and not session.readable:
+        elif reply_queue.is_short and not session.readable:
             session.resume_reading(RepliesCause(self.number))
 
     def drop_line(self) -> None:
         """Forget what was to be said: nobody listens any more, or all of it was."""
-        line, self.line = self.line, None
-        if line is not None:
+        reply_queue, self.reply_queue = self.reply_queue, None
+        if reply_queue is not None:
             self.session.broker.waiting.pop(self, None)
             self.session.resume_reading(RepliesCause(self.number))
 
     def pause_or_resume(self) -> None:
         """Deliver if the peer wants it and no reply waits."""
-        self.may_deliver = self.flow_active and self.line is None
+        self.may_deliver = self.flow_active and self.reply_queue is None
         if self.may_deliver:
             self.resume_consumers()
 
     def resume_consumers(self) -> None:
         """Serve waiting consumers again, after flow, credit or outbox; also a basic.get among the replies."""
-        if self.line is not None and self.line.calls:
+        if self.reply_queue is not None and self.reply_queue.calls:
             self.advance()
         super().resume_consumers()
 

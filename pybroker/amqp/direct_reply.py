@@ -50,7 +50,7 @@ def deliver_reply(publisher: "AmqpSession", route: Route, content: bytes) -> boo
     assert channel.reply_consumer is not None
     session = channel.session
     # Differs from RabbitMQ: it keeps replies without bound for who does not read them.
-    held_octets = 0 if channel.line is None else channel.line.octets
+    held_octets = 0 if channel.reply_queue is None else channel.reply_queue.octets
     if session.send_pend + held_octets > REPLIES_OCTETS_MAX:
         session.broker.warn(
             f"replies {session.id}", f"Replies to {channel!r} are dropped because it does not read them"

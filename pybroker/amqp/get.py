@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Get:
-    """A source that its own answer waits for, and that asks the queue when it is the first in the line."""
+    """A source that its own answer waits for, and that asks the queue when it is the first in the reply queue."""
 
     failed = ""
 
@@ -34,14 +34,14 @@ class Get:
     def completed(self) -> int:
         """Return 1 if the queue has an answer at hand; else it calls back.
 
-        In the line it waits for the outbox, as deliveries do: on disk there may be far more than memory holds.
+        In the reply queue it waits for the outbox, as deliveries do: on disk there may be far more than memory holds.
         """
         channel, queue = self._channel, self._queue
         if self._asked:
             return 0
         if channel.closing or queue.deleted:
             return 1
-        if channel.line is not None and channel.session.outbox_full:
+        if channel.reply_queue is not None and channel.session.outbox_full:
             return 0
         if queue.wait_for_head(self._head_came):
             return 1

@@ -1,7 +1,7 @@
 """Replies of one channel, in order, while one of them waits for the disk.
 
 The core has already done the work; only the answer waits, and all that the channel sends after it.
-The line exists only while something waits, so a channel without one costs a test for None.
+The queue exists only while something waits, so a channel without one costs a test for None.
 Knows neither methods nor frames.
 """
 
@@ -50,7 +50,7 @@ class _Never:
 NEVER: Final[Source] = _Never()
 
 
-class Line:
+class ReplyQueue:
     """Invariant: `octets` counts those that are held back, `calls` the replies that are made in their turn."""
 
     __slots__ = ("_replies", "calls", "octets")
@@ -72,7 +72,7 @@ class Line:
 
     @property
     def is_short(self) -> bool:
-        """Tell whether a line that was long is not any more."""
+        """Tell whether a queue that was long is not any more."""
         return len(self._replies) <= REPLIES_MAX // 2 and self.octets <= OCTETS_MAX // 2
 
     def add(self, say: Say, source: Source | None = None, commit_position: int = 0) -> Reply:
@@ -85,7 +85,7 @@ class Line:
             self.calls += 1
         return reply
 
-    def take(self) -> Say | None:
+    def pop(self) -> Say | None:
         """Remove the oldest reply and return what is to be said; None if it has to wait, or there is none."""
         if not self._replies:
             return None

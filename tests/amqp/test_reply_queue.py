@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from hypothesis import given, strategies as st
 
-from pybroker.amqp.reply_queue import NEVER, OCTETS_MAX, REPLIES_MAX, Line
+from pybroker.amqp.reply_queue import NEVER, OCTETS_MAX, REPLIES_MAX, ReplyQueue
 
 kinds = st.sampled_from(["log", "definitions", "behind"])
 
@@ -13,9 +13,9 @@ def source(completed: int = 0, failed: str = "") -> SimpleNamespace:
     return SimpleNamespace(completed=completed, failed=failed)
 
 
-def taken(line: Line) -> list[object]:
+def taken(reply_queue: ReplyQueue) -> list[object]:
     found = []
-    while (say := line.take()) is not None:
+    while (say := reply_queue.pop()) is not None:
         found.append(say)
     return found
 
@@ -23,29 +23,32 @@ def taken(line: Line) -> list[object]:
 @given(st.lists(st.tuples(kinds, st.integers(1, 5))), st.lists(st.tuples(kinds, st.integers(0, 5)), max_size=12))
 def test_what_may_be_said_is_said_in_order(replies, steps):
     sources = {"log": source(), "definitions": source(), "behind": None}
-    line, said = Line(), []
+    reply_queue, said = ReplyQueue(), []
     for i, (kind, ticket) in enumerate(replies):
-        line.add(b"%d" % i, sources[kind], ticket)
+        reply_queue.add(b"%d" % i, sources[kind], ticket)
     for kind, completed in [("behind", 0), *steps]:
         if sources[kind] is not None:
             sources[kind].completed = max(completed, sources[kind].completed)
-        said += taken(line)
+        said += taken(reply_queue)
         waits = [sources[k] is not None and sources[k].completed < t for k, t in replies]
         due = waits.index(True) if True in waits else len(replies)
         assert [b"%d" % i for i in range(due)] == said
-        assert (len(replies) - due, sum(len(b"%d" % i) for i in range(due, len(replies)))) == (len(line), line.octets)
+        assert (len(replies) - due, sum(len(b"%d" % i) for i in range(due, len(replies)))) == (
+            len(reply_queue),
+            reply_queue.octets,
+        )
 
 
 def test_a_reply_may_be_made_in_its_turn():
-    line = Line()
-    line.add(lambda: [b"1"], source(1), 1)
-    assert (1, 0) == (line.calls, line.octets)
-    (say,) = taken(line)
-    assert ([b"1"], 0) == (say(), line.calls)
+    reply_queue = ReplyQueue()
+    reply_queue.add(lambda: [b"1"], source(1), 1)
+    assert (1, 0) == (reply_queue.calls, reply_queue.octets)
+    (say,) = taken(reply_queue)
+    assert ([b"1"], 0) == (say(), reply_queue.calls)
 
 
 def test_a_line_is_long_by_its_replies_or_by_their_octets():
-    many, much = Line(), Line()
+    many, much = ReplyQueue(), ReplyQueue()
     for i in range(REPLIES_MAX):
         assert not many.is_long
         many.add(b"", source(), i)
@@ -58,19 +61,19 @@ def test_a_line_is_long_by_its_replies_or_by_their_octets():
 
 
 def test_a_place_is_kept_until_it_is_known_what_it_waits_for():
-    line = Line()
-    reply = line.add(b"ok", NEVER)
-    line.add(b"behind")
-    assert ([], "") == (taken(line), line.failed)
+    reply_queue = ReplyQueue()
+    reply = reply_queue.add(b"ok", NEVER)
+    reply_queue.add(b"behind")
+    assert ([], "") == (taken(reply_queue), reply_queue.failed)
     reply.source, reply.commit_position = source(7), 7
-    assert [b"ok", b"behind"] == taken(line)
+    assert [b"ok", b"behind"] == taken(reply_queue)
 
 
 def test_it_fails_when_what_is_first_will_never_come():
-    line, log = Line(), source(1)
-    line.add(b"a", log, 1)
-    line.add(b"b", log, 2)
-    assert "" == line.failed
+    reply_queue, log = ReplyQueue(), source(1)
+    reply_queue.add(b"a", log, 1)
+    reply_queue.add(b"b", log, 2)
+    assert "" == reply_queue.failed
     log.failed = "the disk is gone"
-    assert ([b"a"], "the disk is gone") == (taken(line), line.failed)
-    assert "" == Line().failed
+    assert ([b"a"], "the disk is gone") == (taken(reply_queue), reply_queue.failed)
+    assert "" == ReplyQueue().failed

@@ -109,7 +109,7 @@ def test_gets_of_a_peer_that_does_not_read_are_answered_as_it_reads(life):
         life.world.run()
         found += [reply.body[:2] for reply in life.peer.take()]
     assert [b"%02d" % i for i in range(40)] == found
-    assert (None, {}) == (session.channels[1].line, life.world.broker.waiting)
+    assert (None, {}) == (session.channels[1].reply_queue, life.world.broker.waiting)
 
 
 def test_gets_of_what_is_on_disk_are_answered_in_order_when_it_is_read(life):

@@ -68,7 +68,7 @@ def test_the_answer_to_a_durable_change_waits_for_it(world, peer, method, answer
     peer.send(method)
     assert [] == peer.take()
     on_disk(world)
-    assert ([answer], {}, None) == (names(peer), world.broker.waiting, peer.session.channels[1].line)
+    assert ([answer], {}, None) == (names(peer), world.broker.waiting, peer.session.channels[1].reply_queue)
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def basic_get(channel: "AmqpChannel", method: Any) -> None:
     queue.catch_up()
     get = Get(channel, queue, no_ack=method.no_ack)
     # Methods take effect in order, so the message is taken now if it can be; behind another get it cannot, for its tag.
-    if (channel.line is None or not channel.line.calls) and get.completed:
+    if (channel.reply_queue is None or not channel.reply_queue.calls) and get.completed:
         for octets in get.answer():
             channel.send_octets(octets)
     else:

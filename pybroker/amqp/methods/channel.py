@@ -25,8 +25,8 @@ def channel_open(channel: "AmqpChannel", _method: Any) -> None:
 
 def channel_close(channel: "AmqpChannel", _method: Any) -> None:
     """Close the channel at the peer's wish [channel.close]."""
-    # Ours is on its way: the number is free when that is answered. If it still waits in the line it never will be.
-    collision = channel.closing and channel.line is None
+    # Ours is on its way: the number is free when that is answered. If it still stands in the queue it never will be.
+    collision = channel.closing and channel.reply_queue is None
     # The peer would ignore replies that it has not received by now (AMQP §1.5.2.5), so they need not wait for the disk.
     channel.drop_line()
     removal = channel.end()

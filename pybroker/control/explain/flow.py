@@ -61,17 +61,17 @@ def _of_peer(session: "Session", cause: "ThrottleCause") -> Reason:
 
 def _of_replies(session: "Session", cause: "RepliesCause") -> Reason:
     channel = session.channels.get(cause.channel)
-    line = channel.line if channel is not None else None
-    if line is None:
+    reply_queue = channel.reply_queue if channel is not None else None
+    if reply_queue is None:
         return _of_other(cause, "other")
-    replies = "1 reply waits" if len(line) == 1 else f"{len(line):,} replies wait"
+    replies = "1 reply waits" if len(reply_queue) == 1 else f"{len(reply_queue):,} replies wait"
     why = f"{replies} for the disk on channel {cause.channel}"
-    if line.octets > line.octets_max // 2:
-        why += f" followed by {size(line.octets)}; {_bounds(line.octets_max)}"
+    if reply_queue.octets > reply_queue.octets_max // 2:
+        why += f" followed by {size(reply_queue.octets)}; {_bounds(reply_queue.octets_max)}"
     else:
-        most = line.replies_max
+        most = reply_queue.replies_max
         why += f"; at {most} the node stops reading the connection until {most // 2} are left"
-    return Reason(cause.kind, str(cause), why, DISK_ADVICE, line.octets, line.octets_max)
+    return Reason(cause.kind, str(cause), why, DISK_ADVICE, reply_queue.octets, reply_queue.octets_max)
 
 
 def _of_queue(session: "Session", cause: "QueueCause") -> Reason:

@@ -139,12 +139,12 @@ class Users:
             raise UserExistsError(name)
         check_hash(password_hash, hashing_algorithm)
         user = User(name, password_hash, hashing_algorithm, tags, limits)
-        self.take(user)
+        self.load(user)
         commit_position = user_rows.keep_user(self._definitions, user)
         admin_events.user_created(self.observers.notify, user)
         return commit_position
 
-    def take(self, user: User) -> None:
+    def load(self, user: User) -> None:
         """Have a user that the definitions have already."""
         self._users[user.name] = user
         self._warn(user)

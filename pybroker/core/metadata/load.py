@@ -59,7 +59,7 @@ def _user(broker: "Broker", key: "Key", value: "Value") -> None:
     password_hash = b64decode(value["password_hash"], validate=True)
     check_hash(password_hash, value["hashing_algorithm"])
     limits = checked_user_limits(value.get("limits", {}))
-    broker.users.take(User(key[0], password_hash, value["hashing_algorithm"], value["tags"], limits))
+    broker.users.load(User(key[0], password_hash, value["hashing_algorithm"], value["tags"], limits))
 
 
 def _permission(broker: "Broker", key: "Key", value: "Value") -> None:
@@ -86,7 +86,7 @@ def _global_parameter(broker: "Broker", key: "Key", value: "Value") -> None:
 def _parameter(broker: "Broker", key: "Key", value: "Value") -> None:
     vhost_name, component, name = key
     vhost_of(broker, vhost_name)
-    broker.parameters.take(vhost_name, component, name, value["value"])
+    broker.parameters.load(vhost_name, component, name, value["value"])
 
 
 def _exchange(broker: "Broker", key: "Key", value: "Value") -> None:

@@ -114,7 +114,7 @@ class Parameters:
             self.components[component].changed(vhost_name, name, None)
         return commit_position
 
-    def keep(self, vhost_name: str, component: str, name: str, value: Any) -> int:
+    def store(self, vhost_name: str, component: str, name: str, value: Any) -> int:
         """Keep a parameter of a component that nobody knows here, a plugin's of another broker: it does nothing.
 
         Return the commit position to wait for.
@@ -124,7 +124,7 @@ class Parameters:
         admin_events.parameter_set(self.observers.notify, vhost_name, component, name, value)
         return commit_position
 
-    def take(self, vhost_name: str, component: str, name: str, value: Any) -> None:
+    def load(self, vhost_name: str, component: str, name: str, value: Any) -> None:
         """Take a parameter that the definitions have already, also one that does nothing. Raises ValidationError."""
         known = self.components.get(component)
         if known is not None:

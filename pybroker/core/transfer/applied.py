@@ -97,7 +97,7 @@ def _policy(broker: "Broker", change: Change) -> None:
 def _parameter(broker: "Broker", change: Change) -> None:
     value = change.item.value
     known = value["component"] in broker.parameters.components
-    put = broker.parameters.set if known else broker.parameters.keep
+    put = broker.parameters.set if known else broker.parameters.store
     put(value["vhost"], value["component"], value["name"], value["value"])
 
 

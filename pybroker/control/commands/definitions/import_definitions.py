@@ -62,7 +62,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, Changed]":
         warnings[TOLD_MAX:] = [f"warning: and {len(warnings) - TOLD_MAX} more; see the log"]
     facts = {action: outcome.counts.get(action, 0) for action in ("create", "update", "conflict", "skip")}
     message = "\n".join([outcome.text, *warnings])
-    told = node.tell(message, **facts, unchanged=outcome.unchanged, warnings=list(outcome.warnings))
+    told = node.result(message, **facts, unchanged=outcome.unchanged, warnings=list(outcome.warnings))
     return Changed(outcome.commit_position, told)
 
 
