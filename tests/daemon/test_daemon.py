@@ -21,7 +21,11 @@ AS_NOBODY = """
 import os, sys
 import difflib, platformdirs, gevent.threadpool, gevent.resolver.thread
 import pybroker.daemon.boot, pybroker.core.auth.permissions
+from pybroker.control import commands
 from pybroker.daemon.main import execute
+# A checkout below /root is not for an ordinary user to read.
+for name in commands.IN_NEED:
+    commands.load(name)
 if os.geteuid() == 0:
     os.setgroups([])
     os.setgid(65534)
