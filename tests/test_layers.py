@@ -198,7 +198,7 @@ ASSIGNED_ELSEWHERE = {
     *("ahead", "asked", "asked_ms", "fetching", "found", "fresh", "page", "parts"),
     *("active", "awake", "deleted", "expires_at_ms", "indexes", "overdue", "timed", "timer_ms", "waiting"),
     *("applied", "channels", "default_queue_type", "description", "failed", "known_password", "place"),
-    *("protected", "tags", "taking_along"),
+    *("protected", "tags"),
 }
 # Nobody in the whole program assigns what this one owns.
 COUNTS = "pybroker.core.queue.backlog"

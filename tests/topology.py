@@ -8,6 +8,7 @@ import pytest
 
 from pybroker.core.auth.access import strip_line_ends
 from pybroker.core.broker import Broker
+from pybroker.core.events.cause import BROKER
 from pybroker.core.policy.arguments import queue_limits, queue_type_of
 from pybroker.core.queue.queue import Queue
 from pybroker.core.routing.exchange import Exchange
@@ -53,20 +54,20 @@ def exchange(
     options = {"passive": False, "durable": True, "auto_delete": False, "internal": False, "user": None, **properties}
     user = options.pop("user")
     arguments = Table() if arguments is None else arguments
-    declare_exchange(vhost, user, name, type_name, arguments=arguments, **options)
+    declare_exchange(vhost, user, name, type_name, arguments=arguments, cause=BROKER, **options)
     return vhost.exchanges[strip_line_ends(name)]
 
 
 def link(vhost: VHost, source: str, destination: str, key: str = "", arguments: Table | None = None) -> None:
     """Bind `destination`, which is a queue unless it begins with `x:`, for an exchange."""
     kind, name = ("exchange", destination[2:]) if destination.startswith("x:") else ("queue", destination)
-    bind(vhost, None, None, source, kind, name, key, Table() if arguments is None else arguments)
+    bind(vhost, None, None, source, kind, name, key, Table() if arguments is None else arguments, BROKER)
 
 
 def unlink(vhost: VHost, source: str, destination: str, key: str = "", arguments: Table | None = None) -> None:
     """Undo `link`."""
     kind, name = ("exchange", destination[2:]) if destination.startswith("x:") else ("queue", destination)
-    unbind(vhost, None, None, source, kind, name, key, Table() if arguments is None else arguments)
+    unbind(vhost, None, None, source, kind, name, key, Table() if arguments is None else arguments, BROKER)
 
 
 def reached(vhost: VHost, name: str, *keys: str, headers: Any = None) -> list[str]:

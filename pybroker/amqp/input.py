@@ -241,8 +241,6 @@ def _receive_body(session: "AmqpSession", number: int, octets: bytes) -> None:
 def _connection_method(session: "AmqpSession", payload: bytes) -> None:
     method = decode_method(payload)
     index = (method.index >> 16, method.index & 0xFFFF)
-    events = session.broker.events
-    events.acting = session
     try:
         if accepts(session.state, method.name):
             CONNECTION_METHODS[method.name](session, method)
@@ -250,8 +248,6 @@ def _connection_method(session: "AmqpSession", payload: bytes) -> None:
         if error.method == (0, 0):
             error.method = index
         raise
-    finally:
-        events.acting = None
 
 
 def _new_channel(session: "AmqpSession", number: int, payload: bytes) -> AmqpChannel:
@@ -286,9 +282,4 @@ def _channel_method(channel: AmqpChannel, payload: bytes) -> None:
     handler = CHANNEL_METHODS.get(method.name)
     if handler is None:
         raise CommandInvalid("unimplemented method")
-    events = channel.session.broker.events
-    events.acting = channel.session
-    try:
-        handler(channel, method)
-    finally:
-        events.acting = None
+    handler(channel, method)

@@ -25,7 +25,7 @@ from pybroker.control.spec import (
     Progress,
     Refused,
 )
-from pybroker.core.events.cause import ASKED, BROKER, Cause
+from pybroker.core.events.cause import Cause
 from pybroker.errors import AmqpError
 from pybroker.version import VERSION
 
@@ -94,16 +94,15 @@ class Executor:
         if command.offline:
             raise Refused(f"{name} does not run in the node; use pybrokerctl", EX_USAGE)
         args = command.parse(given)
-        node = Node(self.broker, self.controller, self._pause, lines=iter(lines), user=user)
-        answer = self._work(command, args, node)
-        return (yield from answer if command.effect == "read" else self._recorded(answer, command, args, user))
-
-    def _recorded(self, answer: Answer, command: Command, args: Any, user: ActingUser) -> Answer:
-        """Yield an answer; attribute what the command changes to its user, and tell the audit log how it ended."""
-        text = describe(command, args)
-        log.info("control: %s runs %s", user.origin, text)
         cause = Cause(f"command {command.name}", user.name, user.origin)
-        ASKED.set(cause)  # a greenlet has a context of its own
+        node = Node(self.broker, self.controller, self._pause, cause, lines=iter(lines), user=user)
+        answer = self._work(command, args, node)
+        return (yield from answer if command.effect == "read" else self._recorded(answer, command, args, node))
+
+    def _recorded(self, answer: Answer, command: Command, args: Any, node: Node) -> Answer:
+        """Yield an answer, and tell the audit log how it ended."""
+        text = describe(command, args)
+        log.info("control: %s runs %s", node.user.origin, text)
         exit_code, error = EX_SOFTWARE, "it failed"
         try:
             end = yield from answer
@@ -120,10 +119,9 @@ class Executor:
             exit_code, error = os.EX_OK, ""
             return end
         finally:
-            ASKED.set(BROKER)
             told = text.partition(" ")[2]
-            facts = {"name": command.name, "arguments": told, "exit": exit_code, "error": error, **user.facts}
-            self.broker.events.note("command", facts, cause)
+            facts = {"name": command.name, "arguments": told, "exit": exit_code, "error": error, **node.user.facts}
+            self.broker.events.note("command", facts, node.cause)
 
     def _work(self, command: Command, args: Any, node: Node) -> Answer:
         """Run a command. Raises Refused, AmqpError, and BadLine where the lines are at fault."""

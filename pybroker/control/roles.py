@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from pybroker.control.spec import Work
+    from pybroker.core.events.cause import Cause
 
 
 class OfflineTool(Protocol):
@@ -43,7 +44,7 @@ class Controller(Protocol):
     def start_app(self) -> None:
         """Open the listeners again."""
 
-    def reset(self) -> int:
+    def reset(self, cause: "Cause") -> int:
         """Forget every definition and message; return the commit position. Only while the app is stopped."""
 
     @property

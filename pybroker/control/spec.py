@@ -13,6 +13,7 @@ from pybroker.control.access import NOBODY, Access, ActingUser
 if TYPE_CHECKING:
     from pybroker.control.roles import Controller, OfflineTool
     from pybroker.core.broker import Broker
+    from pybroker.core.events.cause import Cause
 
 # sysexits.h, as rabbitmqctl uses it (core/exit_codes.ex).
 EX_USAGE: Final = 64
@@ -125,12 +126,14 @@ class Node(NamedTuple):
     """The node that a command runs on: broker, daemon, and a pause (in seconds) in which others go on.
 
     For a command that is `offline` there is a `tool` in place of both. `lines` are the values that the caller of one
-    that `takes_lines` sends after the request, up to the last. `user` is the one who runs it.
+    that `takes_lines` sends after the request, up to the last. `user` is the one who runs it; `cause` is for all
+    that it changes.
     """
 
     broker: "Broker"
     daemon: "Controller"
     pause: Callable[[float], object]
+    cause: "Cause"
     tool: "OfflineTool | None" = None
     lines: Iterator[Any] = iter(())
     user: ActingUser = NOBODY

@@ -16,6 +16,7 @@ from pybroker.core.auth.users import Users
 from pybroker.core.channel.handover import Handovers
 from pybroker.core.channel.session_sweeper import SessionSweeper
 from pybroker.core.events import topology as topology_events
+from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.exchange.event_exchange import Events
 from pybroker.core.exchange.trace import Traces
 from pybroker.core.metadata import store
@@ -106,8 +107,8 @@ class Broker:
         self.traces = Traces(turn)
         self.transfer = Transfer(self)
         self.events = Events(self)
-        self.parameters.observers.add(self.events.notify)
-        self.users.observers.add(self.events.notify)
+        self.parameters.observers.add(self.events.emit)
+        self.users.observers.add(self.events.emit)
         self.alarms.observers.add(self.events.emit)  # nobody asks for one
         self._log: Log = MemoryLog()
         self.pages: PageLog | None = None
@@ -144,26 +145,33 @@ class Broker:
             for destination in (*vhost.queues.values(), *vhost.schedules):
                 destination.use_log(log)
 
-    def create_defaults(self) -> None:
+    def create_defaults(self, cause: Cause = BROKER) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""
         settings = self.settings
         if not settings.seeds_defaults:
             log.info("Will not seed default virtual host and user: have definitions to load...")
             return
-        self.add_vhost(settings.default_vhost, "Default virtual host")
+        self.add_vhost(settings.default_vhost, "Default virtual host", cause=cause)
         if self.users.get(settings.default_user) is not None:
             return  # one of those that new virtual hosts get
         # Its password stands in the configuration, or is everybody's: a slow hash guards nothing, and costs the start.
         algorithm = quick(settings.password_hashing)
-        self.users.add(settings.default_user, settings.default_pass, settings.default_user_tags, algorithm)
+        self.users.add(settings.default_user, settings.default_pass, settings.default_user_tags, algorithm, cause=cause)
         self.users.set_permissions(
             settings.default_user,
             settings.default_vhost,
             *settings.default_permissions,
+            cause=cause,
         )
 
     def add_vhost(
-        self, name: str, description: str = "", tags: tuple[str, ...] = (), default_queue_type: str = ""
+        self,
+        name: str,
+        description: str = "",
+        tags: tuple[str, ...] = (),
+        default_queue_type: str = "",
+        *,
+        cause: Cause = BROKER,
     ) -> int:
         """Create a virtual host with RabbitMQ's exchanges and what is configured; one that exists stays as it is.
 
@@ -175,8 +183,8 @@ class Broker:
             self.removals.finish()
         vhost = self.make_vhost(name, description, tags, default_queue_type)
         store.keep_vhost(vhost)
-        topology_events.vhost_created(vhost)
-        give_defaults(vhost)
+        topology_events.vhost_created(vhost, cause)
+        give_defaults(vhost, cause)
         return self.definitions.commit_position
 
     def make_vhost(self, name: str, description: str, tags: tuple[str, ...], default_queue_type: str) -> VHost:
@@ -186,9 +194,9 @@ class Broker:
         self.events.open_exchange(vhost, BROKER_USER)
         return vhost
 
-    def name_cluster(self, name: str) -> int:
+    def name_cluster(self, name: str, cause: Cause = BROKER) -> int:
         """Set the cluster's name as clients see it from now on, also after a restart; return the commit position."""
-        return self.parameters.set_global(store.CLUSTER_NAME, name)
+        return self.parameters.set_global(store.CLUSTER_NAME, name, cause)
 
     def _global_changed(self, name: str, value: Any) -> None:
         """Do what a global parameter says; with the cluster's cleared, the configured name counts again."""
@@ -202,7 +210,9 @@ class Broker:
             settings.cluster_name = self._cluster_name
             settings.set_at_run_time.pop(name, None)
 
-    def delete_vhost(self, name: str, call_back: "Callable[[int], None] | None" = None) -> None:
+    def delete_vhost(
+        self, name: str, call_back: "Callable[[int], None] | None" = None, *, cause: Cause = BROKER
+    ) -> None:
         """Delete a virtual host with everything in it; its connections are closed with 320.
 
         Call back in the end, with the commit position to wait for.
@@ -216,15 +226,17 @@ class Broker:
             if call_back is not None:
                 call_back(commit_position)
 
-        self.removals.start(partial(remove_vhost, vhost, f"vhost '{name}' is deleted"), self.events.cause(), over)
+        self.removals.start(partial(remove_vhost, vhost, f"vhost '{name}' is deleted"), cause, over)
 
-    def delete_user(self, name: str, call_back: "Callable[[int], None] | None" = None) -> None:
+    def delete_user(
+        self, name: str, call_back: "Callable[[int], None] | None" = None, *, cause: Cause = BROKER
+    ) -> None:
         """Delete a user; close their connections with 320.
 
         Call back in the end, with the commit position to wait for: queues go with connections. Raises NoSuchUserError.
         """
         user = self.users.named(name)
-        self.users.delete(name)
+        self.users.delete(name, cause)
 
         def steps(_removal: "Removal") -> "Steps":
             return close_sessions(user.sessions, f"user '{name}' is deleted")
@@ -233,22 +245,22 @@ class Broker:
             if call_back is not None:
                 call_back(self.definitions.commit_position)
 
-        self.removals.start(steps, self.events.cause(), over)
+        self.removals.start(steps, cause, over)
 
-    def reset(self) -> int:
+    def reset(self, cause: Cause = BROKER) -> int:
         """Become a fresh node: no definitions but the default ones, no messages. Sessions have been closed before.
 
         Return the commit position to wait for.
         """
         for name in list(self.vhosts):
-            self.delete_vhost(name)
+            self.delete_vhost(name, cause=cause)
         self.removals.finish()
         self.definitions.clear()
         self.users.clear()
         for parameter in list(self.parameters.globals):
-            self.parameters.clear_global(parameter)
-        self.create_defaults()
-        self.events.ensure_vhost()
+            self.parameters.clear_global(parameter, cause)
+        self.create_defaults(cause)
+        self.events.ensure_vhost(cause)
         return self.definitions.commit_position
 
     def tick(self) -> None:

@@ -17,7 +17,7 @@ from pybroker.clock import Clock
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
-from pybroker.core.events.cause import BROKER
+from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.topology.exchange_declare import drop_transient
 from pybroker.daemon import loading, port_probe, snapshot_hold
 from pybroker.daemon.audit_log import AuditLog
@@ -171,12 +171,12 @@ class Daemon:
             log.info("stopped %s listener on %s", "Unix" if listener.path else "TCP", describe(listener))
         self.server.stop(STOP_TEXT, STOP_S_MAX)
 
-    def reset(self) -> int:
+    def reset(self, cause: Cause) -> int:
         """Delete every definition and message; return the commit position. Only while the app is stopped.
 
         Definitions to load at a start are loaded again. Raises Refused when that cannot be.
         """
-        commit_position = self.broker.reset()
+        commit_position = self.broker.reset(cause)
         try:
             loading.load(self.config, self.broker)
         except StartError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
-from pybroker.core.events.cause import ASKED, BROKER, Cause
+from pybroker.core.events.cause import Cause
 from pybroker.core.transfer.document import Document
 from pybroker.core.transfer.transfer import Outcome, Work, bulleted
 from pybroker.daemon.start_error import StartError, refused_by_system
@@ -37,9 +37,8 @@ def load(config: "Config", broker: "Broker") -> None:
         return
     document = read(config.definitions)
     skip = config.definitions_skipped_if_unchanged
-    ASKED.set(Cause("load_definitions, at the start"))
-    outcome = _finish(broker.transfer.imported(document, gevent.sleep, skip_if_unchanged=skip))
-    ASKED.set(BROKER)
+    cause = Cause("load_definitions, at the start")
+    outcome = _finish(broker.transfer.imported(document, gevent.sleep, skip_if_unchanged=skip, cause=cause))
     if outcome.faults:
         raise StartError(_said(config.definitions, outcome.faults), os.EX_DATAERR)
     if outcome.stopped:

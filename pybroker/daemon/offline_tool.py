@@ -28,6 +28,7 @@ from pybroker.control.spec import (
     Refused,
     progress_of,
 )
+from pybroker.core.events.cause import BROKER
 from pybroker.daemon.data_folder import LOCK_FILE, NODE_FILE, DataFolder, claim_data_folder
 from pybroker.daemon.start_error import StartError
 from pybroker.store.definitions.definition_recovery import NewerSchemaError
@@ -236,7 +237,7 @@ def _answer(line: bytes) -> Generator[bytes, None, None]:
     if command.offline not in {"held", "alone"}:
         raise Refused(f"{command.name} runs in a node only", EX_USAGE)
     tool: Any = OfflineTool(request.held)
-    work: Any = command.run(Node(tool, tool, time.sleep, tool), command.parse(request.args))
+    work: Any = command.run(Node(tool, tool, time.sleep, BROKER, tool), command.parse(request.args))
     with contextlib.closing(work):
         told_s = time.monotonic()
         while True:

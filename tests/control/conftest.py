@@ -10,6 +10,7 @@ from pybroker.control import codec, commands
 from pybroker.control.humanize import size
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Changed, Command, Node, Progress
+from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.resources.alarm import DISK, MEMORY
 from pybroker.net.listener import Listener
 from tests.fakes import World
@@ -47,9 +48,9 @@ class FakeDaemon:
         self.asked.append("start_app")
         self.app_running = True
 
-    def reset(self) -> int:
+    def reset(self, cause: Cause) -> int:
         self.asked.append("reset")
-        return self.world.broker.reset()
+        return self.world.broker.reset(cause)
 
     @property
     def sockets_max(self) -> int:
@@ -164,7 +165,7 @@ class Operator:
 
     def _node(self) -> Node:
         lines = iter([codec.decode(codec.encode(line)) for line in self.lines])
-        return Node(self.world.broker, self.daemon, self.pauses.append, self.tool, lines)
+        return Node(self.world.broker, self.daemon, self.pauses.append, BROKER, self.tool, lines)
 
     def finish(self, work: Generator[Progress, None, Any]) -> Any:
         """Do long work to its end; return its answer, keep its steps."""

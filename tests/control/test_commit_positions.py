@@ -142,6 +142,7 @@ class Node:
         """Run a command to its end; return whether it waited for the disk, which does nothing until then."""
         if commands.load(name).app == "stopped":
             self.daemon.app_running = False
+        self.pauses = 0
         lines = [["queues", [{"name": "new", "vhost": "/"}]]]
         for _ in self.executor.run(name, given, ANN, lines):
             pass
@@ -155,7 +156,7 @@ def node() -> Node:
 
 def test_every_command_that_writes_is_here():
     loaded = map(commands.load, commands.KNOWN)
-    assert {each.name for each in loaded if each.effect != "read" and not each.beside} == {*CHANGES, *OTHERS, *EARLY}
+    assert {each.name for each in loaded if each.effect != "read" and not each.offline} == {*CHANGES, *OTHERS, *EARLY}
 
 
 @pytest.mark.parametrize("name", CHANGES)

@@ -2,12 +2,13 @@ import pytest
 
 from pybroker.control import json_lines
 from pybroker.control.spec import BadArguments, Node, Progress, Refused, progress_of
+from pybroker.core.events.cause import BROKER
 
 QUEUE = {"name": "q", "vhost": "/"}
 
 
 def node(operator, *lines):
-    return Node(operator.world.broker, operator.daemon, operator.pauses.append, lines=iter(lines))
+    return Node(operator.world.broker, operator.daemon, operator.pauses.append, BROKER, lines=iter(lines))
 
 
 def test_a_document_is_read_line_by_line_with_pauses(operator):

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from pybroker.core.broker import Broker
+from pybroker.core.events.cause import BROKER
 from pybroker.core.metadata.load import restore
 from pybroker.core.queue.queue import Queue
 from pybroker.core.settings import Settings
@@ -78,5 +79,5 @@ def again(broker: Broker, **settings: Any) -> Broker:
 def queue(vhost, name, arguments=None, *, durable=True, **given) -> Queue:
     options = {"exclusive": False, "auto_delete": False, "arguments": arguments or Table(), **given}
     session = options.pop("session", None)
-    create_queue(vhost, None, session, name, QueueProperties(durable=durable, **options))
+    create_queue(vhost, None, session, name, QueueProperties(durable=durable, **options), BROKER)
     return vhost.queues[name]

@@ -8,6 +8,7 @@ import pytest
 
 from pybroker.core.auth.access import find_accessible_queue
 from pybroker.core.auth.users import User
+from pybroker.core.events.cause import BROKER
 from pybroker.core.topology.exchange_declare import bind, delete_exchange, unbind
 from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare
 from pybroker.core.topology.vhost import VHost
@@ -32,7 +33,7 @@ def declare_queue(arguments: Table) -> Callable[[VHost, User], Any]:
 
 
 def binding(change: Any, kind: str, name: str, source: str = "x") -> Callable[[VHost, User], Any]:
-    return lambda vhost, user: change(vhost, user, None, source, kind, name, "k", Table())
+    return lambda vhost, user: change(vhost, user, None, source, kind, name, "k", Table(), BROKER)
 
 
 OPERATIONS = [
@@ -61,7 +62,7 @@ OPERATIONS = [
     Operation(
         "exchange.delete",
         [("configure", "exchange", "x")],
-        lambda vhost, user: delete_exchange(vhost, user, "x", if_unused=False),
+        lambda vhost, user: delete_exchange(vhost, user, "x", BROKER, if_unused=False),
     ),
     Operation("queue.declare", [("configure", "queue", "new")], declare_queue(Table())),
     Operation(
@@ -178,9 +179,9 @@ def test_a_change_of_permissions_acts_at_once():
     exchange(vhost, "new", user=user)
     users.clear_permissions("U", "/")
     with pytest.raises(AccessRefused):
-        delete_exchange(vhost, user, "new", if_unused=False)
+        delete_exchange(vhost, user, "new", BROKER, if_unused=False)
     users.set_permissions("U", "/", "new", "", "")
-    delete_exchange(vhost, user, "new", if_unused=False)
+    delete_exchange(vhost, user, "new", BROKER, if_unused=False)
     users.set_permissions("U", "/", ".*", ".*", ".*")
     users.delete("U")
     with pytest.raises(AccessRefused):  # a session may hold the object still
@@ -193,10 +194,10 @@ def test_a_topic_permission_is_asked_for_the_key_of_a_binding(change):
     users = vhost.broker.users
     user = user_with(vhost, [("write", "queue", "q"), ("read", "exchange", "(amq.topic|amq.direct)")])
     users.set_topic_permissions("U", "/", "amq.topic", "^mine$", "^k\\.")
-    change(vhost, user, None, "amq.topic", "queue", "q", "k.1", Table())
+    change(vhost, user, None, "amq.topic", "queue", "q", "k.1", Table(), BROKER)
     with pytest.raises(AccessRefused) as error:
-        change(vhost, user, None, "amq.topic", "queue", "q", "mine", Table())
+        change(vhost, user, None, "amq.topic", "queue", "q", "mine", Table(), BROKER)
     text = "read access to topic 'mine' in exchange 'amq.topic' in vhost '/' refused for user 'U'"
     assert refusal(error.value) == (403, text)
     users.set_topic_permissions("U", "/", "amq.direct", "", "")
-    change(vhost, user, None, "amq.direct", "queue", "q", "anything", Table())  # not a topic exchange
+    change(vhost, user, None, "amq.direct", "queue", "q", "anything", Table(), BROKER)  # not a topic exchange

@@ -65,7 +65,7 @@ def test_a_reset_node_is_a_fresh_one():
 
 def test_who_observes_users_still_does_after_a_reset():
     broker, events = new_broker(), []
-    broker.users.observers.add(lambda event, facts: events.append((event, facts.get("name"))))
+    broker.users.observers.add(lambda event, facts, _cause: events.append((event, facts.get("name"))))
     broker.reset()
     broker.users.add("u", "secret")
     assert ("user.created", "u") == events[-1]

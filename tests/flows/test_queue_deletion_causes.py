@@ -4,7 +4,7 @@ import pytest
 from pamqp import commands
 
 from pybroker.core.events.audit import Entry, document, is_logged
-from pybroker.core.events.cause import ASKED, Cause
+from pybroker.core.events.cause import Cause
 from tests.fakes import World
 
 Basic, Channel, Queue = commands.Basic, commands.Channel, commands.Queue
@@ -66,9 +66,7 @@ def test_a_client_deletes_it(world, peer):
 
 def test_an_operator_deletes_it(world, peer):
     peer.declare("q")
-    asked = ASKED.set(Cause("command delete_queue", "rmq-cli", "uid 0 (pid 7)"))
-    world.vhost.delete_queue(world.vhost.queues["q"])
-    ASKED.reset(asked)
+    world.vhost.delete_queue(world.vhost.queues["q"], Cause("command delete_queue", "rmq-cli", "uid 0 (pid 7)"))
     assert ("command delete_queue", "rmq-cli", "uid 0 (pid 7)") == world.why()
 
 
@@ -133,17 +131,13 @@ def test_its_virtual_host_is_deleted(world):
     world.broker.add_vhost("v")
     world.broker.users.set_permissions("guest", "v", ".*", ".*", ".*")
     world.connect(vhost="v").declare("q", durable=True)
-    asked = ASKED.set(Cause("command delete_vhost", "rmq-cli", "uid 0 (pid 7)"))
-    world.broker.delete_vhost("v")
-    ASKED.reset(asked)
+    world.broker.delete_vhost("v", cause=Cause("command delete_vhost", "rmq-cli", "uid 0 (pid 7)"))
     assert ("its virtual host was deleted: command delete_vhost", "rmq-cli", "uid 0 (pid 7)") == world.why()
 
 
 def test_the_node_is_reset(world, peer):
     peer.declare("q", durable=True)
-    asked = ASKED.set(Cause("command reset", "rmq-cli", "uid 0 (pid 7)"))
-    world.broker.reset()
-    ASKED.reset(asked)
+    world.broker.reset(Cause("command reset", "rmq-cli", "uid 0 (pid 7)"))
     assert ("its virtual host was deleted: command reset", "rmq-cli", "uid 0 (pid 7)") == world.why()
 
 
@@ -186,6 +180,5 @@ def test_a_purge_is_no_deletion_but_known(world, peer):
 
 def test_what_follows_a_client_is_not_laid_to_it(world, peer):
     peer.declare("q", {"x-expires": 500})
-    assert world.broker.events.acting is None
     world.advance(500)
     assert "" == world.deletion()["connection"]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pamqp import commands
 
+from pybroker.core.events.cause import by_client
 from pybroker.core.topology.exchange_declare import bind, declare_exchange, delete_exchange, unbind
 from pybroker.core.topology.removal import check_leaving
 from pybroker.wire.methods import make_method
@@ -24,6 +25,7 @@ def exchange_declare(channel: "AmqpChannel", method: Any) -> None:
         auto_delete=method.auto_delete,
         internal=method.internal,
         arguments=method.arguments,
+        cause=by_client(channel.session),
     )
     if not method.nowait:
         channel.send_defined(make_method(commands.Exchange.DeclareOk), commit_position)
@@ -33,7 +35,7 @@ def exchange_delete(channel: "AmqpChannel", method: Any) -> None:
     """Delete an exchange [exchange.delete]."""
     vhost, user = channel.publisher.vhost, channel.session.user
     check_leaving(vhost, "exchange", method.exchange)
-    removal = delete_exchange(vhost, user, method.exchange, if_unused=method.if_unused)
+    removal = delete_exchange(vhost, user, method.exchange, by_client(channel.session), if_unused=method.if_unused)
     if not method.nowait:
         channel.send_when_over(make_method(commands.Exchange.DeleteOk), removal)
 
@@ -66,4 +68,5 @@ def _ends(channel: "AmqpChannel", method: Any) -> tuple[Any, ...]:
         method.destination,
         method.routing_key,
         method.arguments,
+        by_client(session),
     )

@@ -9,6 +9,7 @@ from pybroker.amqp.direct_reply import REPLY_TO
 from pybroker.core.auth.access import check_exclusive_access, find_accessible_queue, strip_line_ends
 from pybroker.core.auth.permissions import check
 from pybroker.core.events import topology as topology_events
+from pybroker.core.events.cause import by_client
 from pybroker.core.topology.exchange_declare import bind, unbind
 from pybroker.core.topology.queue_declare import QueueProperties, check_queue_declare, create_queue
 from pybroker.core.topology.removal import check_leaving
@@ -40,7 +41,7 @@ def queue_declare(channel: "AmqpChannel", method: Any) -> None:
         asked = QueueProperties(method.durable, method.exclusive, method.auto_delete, method.arguments)
         name, existing = check_queue_declare(vhost, session.user, session, method.queue, asked)
         if existing is None:
-            commit_position = create_queue(vhost, session.user, session, name, asked)
+            commit_position = create_queue(vhost, session.user, session, name, asked, by_client(session))
             queue = vhost.queues[name]
         else:
             # A client that declares what another has just declared must not be answered before it is on disk.
@@ -74,7 +75,7 @@ def queue_bind(channel: "AmqpChannel", method: Any) -> None:
     queue, key = _queue_and_key(channel, method.queue, method.routing_key)
     vhost = channel.publisher.vhost
     check_leaving(vhost, "queue", queue)
-    where = (method.exchange, "queue", queue, key, method.arguments)
+    where = (method.exchange, "queue", queue, key, method.arguments, by_client(session))
     commit_position = bind(vhost, session.user, session, *where)
     if not method.nowait:
         channel.send_defined(make_method(commands.Queue.BindOk), commit_position)
@@ -87,7 +88,7 @@ def queue_unbind(channel: "AmqpChannel", method: Any) -> None:
     vhost = channel.publisher.vhost
     check_leaving(vhost, "queue", queue)
     check_leaving(vhost, "exchange", method.exchange)
-    where = (method.exchange, "queue", queue, key, method.arguments)
+    where = (method.exchange, "queue", queue, key, method.arguments, by_client(session))
     removal = unbind(vhost, session.user, session, *where)
     channel.send_when_over(make_method(commands.Queue.UnbindOk), removal)
 
@@ -106,7 +107,7 @@ def queue_purge(channel: "AmqpChannel", method: Any) -> None:
     queue = find_accessible_queue(vhost, session, name)
     queue.catch_up()
     count = queue.purge()
-    topology_events.queue_purged(queue, count)
+    topology_events.queue_purged(queue, by_client(session), count)
     if not method.nowait:
         channel.send(make_method(commands.Queue.PurgeOk, message_count=count))
 
@@ -136,4 +137,4 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
     # The reply goes first: py-amqp takes a basic.cancel for a consumer of this channel before delete-ok for an error.
     answer = make_method(commands.Queue.DeleteOk, message_count=count)
     call_back = None if method.nowait else partial(channel.release, channel.reserve(answer))
-    vhost.delete_queue(queue, call_back=call_back)
+    vhost.delete_queue(queue, by_client(session), call_back)

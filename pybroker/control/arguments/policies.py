@@ -106,7 +106,7 @@ def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progr
 
 def clear_parameter(node: Node, vhost_name: str, component: str, name: str) -> Changed:
     """Clear a runtime parameter. Raises Refused, also when it is not set."""
-    commit_position = node.broker.parameters.clear(vhost_name, component, name)
+    commit_position = node.broker.parameters.clear(vhost_name, component, name, node.cause)
     if commit_position is None:
         raise Refused(NOT_SET, EX_UNAVAILABLE)
     return Changed(commit_position)
@@ -115,7 +115,7 @@ def clear_parameter(node: Node, vhost_name: str, component: str, name: str) -> C
 def set_parameter(node: Node, vhost_name: str, component: str, name: str, value: Any) -> Changed:
     """Set a runtime parameter. Raises Refused."""
     try:
-        return Changed(node.broker.parameters.set(vhost_name, component, name, value))
+        return Changed(node.broker.parameters.set(vhost_name, component, name, value, node.cause))
     except ValueError as error:
         raise Refused(str(error), EX_UNAVAILABLE) from None
 

@@ -15,6 +15,7 @@ from pybroker.errors import NotAllowed, PreconditionFailed
 if TYPE_CHECKING:
     from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
+    from pybroker.core.events.cause import Cause
     from pybroker.core.topology.vhost import VHost
 
 VHOST_LIMITS: Final = "vhost-limits"
@@ -90,7 +91,7 @@ def _check(_vhost_name: str, name: str, value: Any) -> None:
     checked_vhost_limits(name, value)
 
 
-def _changed(_vhost_name: str, _name: str, _value: Any) -> None:
+def _changed(_vhost_name: str, _name: str, _value: Any, _cause: "Cause") -> None:
     """Nothing to do: a limit is looked up when somebody wants one more."""
 
 

@@ -14,6 +14,7 @@ from pybroker.core.auth.password import MD5, SHA256, check_hash, hash_of_nobody,
 from pybroker.core.auth.permissions import Permission, TopicPermission
 from pybroker.core.auth.quota import checked_user_limits
 from pybroker.core.events import admin as admin_events, topology as topology_events
+from pybroker.core.events.cause import BROKER, Cause
 from pybroker.store.memory import MemoryDefinitions
 
 if TYPE_CHECKING:
@@ -119,12 +120,16 @@ class Users:
             raise NoSuchUserError(name)
         return user
 
-    def add(self, name: str, password: str, tags: "Iterable[str]" = (), algorithm: str = SHA256) -> int:
+    def add(
+        self, name: str, password: str, tags: "Iterable[str]" = (), algorithm: str = SHA256, *, cause: Cause = BROKER
+    ) -> int:
         """Make a user whose password stands in clear elsewhere, in the configuration; an empty one lets nobody in.
 
         All others' are hashed by `login.py`, which leaves the loop free meanwhile. Raises UserExistsError.
         """
-        return self.add_hashed(name, hash_password(password, algorithm) if password else b"", algorithm, tags)
+        return self.add_hashed(
+            name, hash_password(password, algorithm) if password else b"", algorithm, tags, cause=cause
+        )
 
     def add_hashed(
         self,
@@ -133,6 +138,8 @@ class Users:
         hashing_algorithm: str,
         tags: "Iterable[str]" = (),
         limits: Mapping[str, int] | None = None,
+        *,
+        cause: Cause = BROKER,
     ) -> int:
         """Make a user. Raises UserExistsError; ValueError for a hash or an algorithm that nobody can compare with."""
         if name in self._users:
@@ -141,7 +148,7 @@ class Users:
         user = User(name, password_hash, hashing_algorithm, tags, limits)
         self.load(user)
         commit_position = user_rows.keep_user(self._definitions, user)
-        admin_events.user_created(self.observers.notify, user)
+        admin_events.user_created(self.observers.notify, user, cause)
         return commit_position
 
     def load(self, user: User) -> None:
@@ -149,49 +156,49 @@ class Users:
         self._users[user.name] = user
         self._warn(user)
 
-    def delete(self, name: str) -> int:
+    def delete(self, name: str, cause: Cause = BROKER) -> int:
         """Forget a user; sessions that still hold the object find it without any permission. Raises NoSuchUserError."""
         user = self.named(name)
         del self._users[name]
         commit_position = user_rows.forget_user(self._definitions, user)
-        self.observers.notify("user.deleted", {"name": name})
+        self.observers.notify("user.deleted", {"name": name}, cause)
         user.permissions.clear()
         user.topic_permissions.clear()
         self._changed(user)
         return commit_position
 
-    def set_hashed(self, name: str, password_hash: bytes, hashing_algorithm: str) -> int:
+    def set_hashed(self, name: str, password_hash: bytes, hashing_algorithm: str, cause: Cause = BROKER) -> int:
         """Replace the password; connections that stand go on. Raises NoSuchUserError; ValueError as `add_hashed`."""
         user = self.named(name)
         check_hash(password_hash, hashing_algorithm)
         user.password_hash, user.hashing_algorithm = password_hash, hashing_algorithm
         self._warn(user)
         commit_position = self._keep(user)
-        self.observers.notify(f"user.password.{'changed' if password_hash else 'cleared'}", {"name": name})
+        self.observers.notify(f"user.password.{'changed' if password_hash else 'cleared'}", {"name": name}, cause)
         return commit_position
 
-    def clear_password(self, name: str) -> int:
+    def clear_password(self, name: str, cause: Cause = BROKER) -> int:
         """Have no password let the user in. Raises NoSuchUserError."""
-        return self.set_hashed(name, b"", SHA256)
+        return self.set_hashed(name, b"", SHA256, cause)
 
-    def set_tags(self, name: str, tags: "Iterable[str]") -> int:
+    def set_tags(self, name: str, tags: "Iterable[str]", cause: Cause = BROKER) -> int:
         """Replace the tags; connections that stand feel it at once. Raises NoSuchUserError."""
         user = self.named(name)
         user.tags = tuple(tags)
         commit_position = self._keep(user)
-        self.observers.notify("user.tags.set", {"name": name, "tags": list(user.tags)})
+        self.observers.notify("user.tags.set", {"name": name, "tags": list(user.tags)}, cause)
         return commit_position
 
-    def add_limits(self, name: str, given: object) -> int:
+    def add_limits(self, name: str, given: object, cause: Cause = BROKER) -> int:
         """Set the limits that JSON gave, leave the others. Raises NoSuchUserError; ValueError in RabbitMQ's words."""
-        return self.set_limits(name, {**self.named(name).limits, **checked_user_limits(given)})
+        return self.set_limits(name, {**self.named(name).limits, **checked_user_limits(given)}, cause)
 
-    def set_limits(self, name: str, limits: Mapping[str, int]) -> int:
+    def set_limits(self, name: str, limits: Mapping[str, int], cause: Cause = BROKER) -> int:
         """Replace the limits, which `quota.py` has checked; who is over them stays. Raises NoSuchUserError."""
         user = self.named(name)
         before, user.limits = user.limits, dict(limits)
         commit_position = self._keep(user)
-        admin_events.user_limits(self.observers.notify, user, before)
+        admin_events.user_limits(self.observers.notify, user, before, cause)
         return commit_position
 
     def authenticate(self, name: str, password: str) -> User | None:
@@ -216,36 +223,42 @@ class Users:
             nobody = self._nobody[algorithm] = hash_of_nobody(algorithm)
         return None, nobody, algorithm
 
-    def set_permissions(self, name: str, vhost_name: str, configure: str, write: str, read: str) -> int:
+    def set_permissions(
+        self, name: str, vhost_name: str, configure: str, write: str, read: str, *, cause: Cause = BROKER
+    ) -> int:
         """Grant what matches the three patterns in one vhost. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.permissions[vhost_name] = Permission(configure, write, read)
         commit_position = user_rows.keep_permission(self._definitions, user, vhost_name)
         patterns = {"configure": configure, "write": write, "read": read}
-        self.observers.notify("permission.created", {"user": name, "vhost": vhost_name, **patterns})
+        self.observers.notify("permission.created", {"user": name, "vhost": vhost_name, **patterns}, cause)
         self._changed(user)
         return commit_position
 
-    def clear_permissions(self, name: str, vhost_name: str) -> int:
+    def clear_permissions(self, name: str, vhost_name: str, cause: Cause = BROKER) -> int:
         """Take all permissions in one vhost away; the user cannot enter it any more. Raises NoSuchUserError."""
         user, commit_position = self.named(name), 0
         if user.permissions.pop(vhost_name, None) is not None:
             commit_position = user_rows.forget_permission(self._definitions, user, vhost_name)
-            self.observers.notify("permission.deleted", {"user": name, "vhost": vhost_name})
+            self.observers.notify("permission.deleted", {"user": name, "vhost": vhost_name}, cause)
         self._changed(user)
         return commit_position
 
-    def set_topic_permissions(self, name: str, vhost_name: str, exchange_name: str, write: str, read: str) -> int:
+    def set_topic_permissions(
+        self, name: str, vhost_name: str, exchange_name: str, write: str, read: str, *, cause: Cause = BROKER
+    ) -> int:
         """Restrict routing keys at one topic exchange. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.topic_permissions[vhost_name, exchange_name] = TopicPermission(vhost_name, name, write, read)
         commit_position = user_rows.keep_topic_permission(self._definitions, user, vhost_name, exchange_name)
         facts = {"user": name, "vhost": vhost_name, "exchange": exchange_name, "write": write, "read": read}
-        self.observers.notify("topic.permission.created", facts)
+        self.observers.notify("topic.permission.created", facts, cause)
         self._changed(user)
         return commit_position
 
-    def clear_topic_permissions(self, name: str, vhost_name: str, exchange_name: str | None = None) -> int:
+    def clear_topic_permissions(
+        self, name: str, vhost_name: str, exchange_name: str | None = None, *, cause: Cause = BROKER
+    ) -> int:
         """Lift the restriction at one exchange, or at all of a vhost. Raises NoSuchUserError."""
         user, commit_position = self.named(name), 0
         for key in list(user.topic_permissions):
@@ -253,17 +266,17 @@ class Users:
                 del user.topic_permissions[key]
                 commit_position = user_rows.forget_topic_permission(self._definitions, user, *key)
                 self.observers.notify(
-                    "topic.permission.deleted", {"user": name, "vhost": vhost_name, "exchange": key[1]}
+                    "topic.permission.deleted", {"user": name, "vhost": vhost_name, "exchange": key[1]}, cause
                 )
         self._changed(user)
         return commit_position
 
-    def forget_vhost(self, vhost_name: str) -> "Iterator[None]":
+    def forget_vhost(self, vhost_name: str, cause: Cause) -> "Iterator[None]":
         """Take all permissions of a vhost that is being deleted, user by user."""
         for user in list(self._users.values()):
             if self._users.get(user.name) is user:
-                self.clear_permissions(user.name, vhost_name)
-                self.clear_topic_permissions(user.name, vhost_name)
+                self.clear_permissions(user.name, vhost_name, cause)
+                self.clear_topic_permissions(user.name, vhost_name, cause=cause)
             yield
 
     def _keep(self, user: User) -> int:

@@ -1,10 +1,8 @@
 """Cause: why something was made, changed or deleted, and who wanted it: for events and for the audit log.
 
-The cause of a command's changes is kept in the context that the command runs in, so that nothing in between has to pass
-it on; greenlets have contexts of their own.
+It is an argument of each operation, from the client's method or the command down to the event.
 """
 
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -27,9 +25,6 @@ class Cause(NamedTuple):
 
 
 BROKER: Final = Cause("the broker itself")
-
-# The cause of all that runs in this context; unset: the broker itself.
-ASKED: Final[ContextVar[Cause]] = ContextVar("asked", default=BROKER)
 
 
 def by_client(session: "SessionState") -> Cause:

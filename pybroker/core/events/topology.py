@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pybroker.core.routing.exchange import Exchange
     from pybroker.core.topology.vhost import VHost
 
-# Emits an event, caused by who asks for what happens now.
-Notify = Callable[[str, Mapping[str, Any]], None]
+# Emits an event with its cause, if it has one.
+Notify = Callable[[str, Mapping[str, Any], Cause | None], None]
 
 
 class Observers:
@@ -32,16 +32,16 @@ class Observers:
         """Have a function called with each event from now on."""
         self._all.append(observer)
 
-    def notify(self, event: str, facts: Mapping[str, Any]) -> None:
+    def notify(self, event: str, facts: Mapping[str, Any], cause: Cause | None = None) -> None:
         """Call each of them."""
         for observer in self._all:
-            observer(event, facts)
+            observer(event, facts, cause)
 
 
 # -- queues, exchanges, bindings --------------------------------------------------------------------------------------
 
 
-def queue_created(queue: "Queue") -> None:
+def queue_created(queue: "Queue", cause: Cause) -> None:
     """Tell of a queue that was declared."""
     events = queue.vhost.broker.events
     if events.wanted:
@@ -55,7 +55,7 @@ def queue_created(queue: "Queue") -> None:
             "owner_pid": "" if owner is None else owner.pid,
             "exclusive": queue.exclusive,
         }
-        events.emit("queue.created", facts, events.cause())
+        events.emit("queue.created", facts, cause)
 
 
 def queue_deleted(queue: "Queue", cause: Cause, messages: int) -> None:
@@ -67,16 +67,15 @@ def queue_deleted(queue: "Queue", cause: Cause, messages: int) -> None:
         events.emit("queue.deleted", facts, cause, more)
 
 
-def queue_purged(queue: "Queue", messages: int) -> None:
+def queue_purged(queue: "Queue", cause: Cause, messages: int) -> None:
     """Tell the audit log that somebody dropped what was ready; RabbitMQ has no event of it."""
     events = queue.vhost.broker.events
     if events.wanted:
-        events.note(
-            "queue.purged", {"name": queue.name, "vhost": queue.vhost.name, "messages": messages}, events.cause()
-        )
+        facts = {"name": queue.name, "vhost": queue.vhost.name, "messages": messages}
+        events.note("queue.purged", facts, cause)
 
 
-def exchange_created(exchange: "Exchange") -> None:
+def exchange_created(exchange: "Exchange", cause: Cause) -> None:
     """Tell of an exchange that was declared."""
     events = exchange.vhost.broker.events
     if events.wanted:
@@ -90,30 +89,29 @@ def exchange_created(exchange: "Exchange") -> None:
             "arguments": exchange.arguments,
             "policy": getattr(exchange, "policy", "") or "",
         }
-        events.emit("exchange.created", facts, events.cause())
+        events.emit("exchange.created", facts, cause)
 
 
-def exchange_deleted(exchange: "Exchange", *, asked: bool) -> None:
+def exchange_deleted(exchange: "Exchange", cause: Cause, *, asked: bool) -> None:
     """Tell that an exchange is gone: somebody `asked` for it, or its last binding is gone (auto-delete)."""
     events = exchange.vhost.broker.events
     if events.wanted:
-        cause = events.cause()
         if not asked:
             cause = cause._replace(why="auto-delete: its last binding was removed")
         events.emit("exchange.deleted", {"name": exchange.name, "vhost": exchange.vhost.name}, cause)
 
 
-def binding_created(binding: "Binding") -> None:
+def binding_created(binding: "Binding", cause: Cause) -> None:
     """Tell of a new binding."""
-    _tell_binding("binding.created", binding)
+    _tell_binding("binding.created", binding, cause)
 
 
-def binding_deleted(binding: "Binding") -> None:
+def binding_deleted(binding: "Binding", cause: Cause) -> None:
     """Tell that a binding is gone."""
-    _tell_binding("binding.deleted", binding)
+    _tell_binding("binding.deleted", binding, cause)
 
 
-def _tell_binding(event: str, binding: "Binding") -> None:
+def _tell_binding(event: str, binding: "Binding", cause: Cause) -> None:
     events = binding.source.vhost.broker.events
     if events.wanted:
         facts = {
@@ -125,29 +123,29 @@ def _tell_binding(event: str, binding: "Binding") -> None:
             "arguments": binding.arguments,
             "vhost": binding.source.vhost.name,
         }
-        events.emit(event, facts, events.cause())
+        events.emit(event, facts, cause)
 
 
 # -- virtual hosts ----------------------------------------------------------------------------------------------------
 
 
-def vhost_created(vhost: "VHost") -> None:
+def vhost_created(vhost: "VHost", cause: Cause) -> None:
     """Tell of a new virtual host, and of the exchanges it has from the start."""
     events = vhost.broker.events
     if not events.wanted:
         return
     for exchange in list(vhost.exchanges.values()):
-        exchange_created(exchange)
-    events.emit("vhost.created", _of_vhost(vhost), events.cause())
+        exchange_created(exchange, cause)
+    events.emit("vhost.created", _of_vhost(vhost), cause)
 
 
-def vhost_described(vhost: "VHost", *, tags_alone: bool) -> None:
+def vhost_described(vhost: "VHost", cause: Cause, *, tags_alone: bool) -> None:
     """Tell that what describes a virtual host was changed."""
-    notify = vhost.broker.events.notify
+    emit = vhost.broker.events.emit
     if tags_alone:
-        notify("vhost.tags.set", {"name": vhost.name, "tags": list(vhost.tags)})
+        emit("vhost.tags.set", {"name": vhost.name, "tags": list(vhost.tags)}, cause)
     else:
-        notify("vhost.updated", _of_vhost(vhost))
+        emit("vhost.updated", _of_vhost(vhost), cause)
 
 
 def _of_vhost(vhost: "VHost") -> dict[str, Any]:
@@ -163,11 +161,11 @@ def _of_vhost(vhost: "VHost") -> dict[str, Any]:
     }
 
 
-def vhost_deleted(vhost: "VHost") -> None:
+def vhost_deleted(vhost: "VHost", cause: Cause) -> None:
     """Tell that a virtual host is gone."""
     events = vhost.broker.events
     if not events.wanted:
         return
-    events.emit("vhost.deleted", {"name": vhost.name}, events.cause())
+    events.emit("vhost.deleted", {"name": vhost.name}, cause)
     facts = {"name": vhost.name, "node": vhost.broker.settings.node_name}
     events.emit("vhost.down", facts, because("its virtual host is deleted"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.background_task import BackgroundTask
 from pybroker.core.channel.receipt import NO_RECEIPT
-from pybroker.core.events.cause import ASKED, Cause, by_client
+from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.exchange.topic import TopicExchange
 from pybroker.core.routing.publish import enqueue, names_of
 from pybroker.core.routing.router import route
@@ -23,7 +23,6 @@ from pybroker.wire.table import Array, Table
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
-    from pybroker.core.channel.state import SessionState
     from pybroker.core.routing.binding import Binding
     from pybroker.core.topology.vhost import VHost
 
@@ -96,8 +95,7 @@ class Follower:
 class Events(BackgroundTask):
     """`wanted`: somebody listens, `heard`: not the audit log alone. Ask first if facts have to be gathered.
 
-    `audit` takes every event at once, with its cause; the daemon sets it. `acting` is the session whose peer's frames
-    are being handled; things that are deleted along with another one have its cause, `taking_along`.
+    `audit` takes every event at once, with its cause; the daemon sets it.
     """
 
     __slots__ = (
@@ -108,10 +106,8 @@ class Events(BackgroundTask):
         "_followers",
         "_is_bound",
         "_waiting",
-        "acting",
         "heard",
         "ready",
-        "taking_along",
         "wanted",
     )
 
@@ -124,8 +120,6 @@ class Events(BackgroundTask):
         self._followers: list[Follower] = []
         self._is_bound = False
         self._waiting: deque[tuple[str, Facts, int]] = deque()
-        self.acting: SessionState | None = None
-        self.taking_along: Cause | None = None
         self.heard = self.wanted = False
         self.ready = True  # False while the log is read: what stands in it comes first
 
@@ -157,12 +151,12 @@ class Events(BackgroundTask):
         self._waiting.clear()
         self.bindings_changed()
 
-    def ensure_vhost(self) -> None:
+    def ensure_vhost(self, cause: Cause = BROKER) -> None:
         """Make the virtual host that was configured for the event exchange, as RabbitMQ's plugin does."""
         settings = self._broker.settings
         # The default one is made once: who deleted it since wanted that.
         if settings.event_vhost != settings.default_vhost:
-            self._broker.add_vhost(settings.event_vhost)
+            self._broker.add_vhost(settings.event_vhost, cause=cause)
 
     def bindings_changed(self) -> None:
         """Find out anew whether anybody listens."""
@@ -175,12 +169,6 @@ class Events(BackgroundTask):
         self.ready = True
         if self._waiting:
             self.wake()
-
-    def cause(self) -> Cause:
-        """Return what asks for what happens now."""
-        if self.taking_along is not None:
-            return self.taking_along
-        return ASKED.get() if self.acting is None else by_client(self.acting)
 
     def emit(self, name: str, facts: Facts, cause: Cause | None = None, more: Facts = NOTHING_MORE) -> None:
         """Emit an event such as `queue.created`, with RabbitMQ's facts; the acting user is added.
@@ -224,11 +212,6 @@ class Events(BackgroundTask):
         finally:
             self._followers.remove(follower)
             self.bindings_changed()
-
-    def notify(self, name: str, facts: Facts) -> None:
-        """Emit an event, caused by what asks for what happens now."""
-        if self.wanted:
-            self.emit(name, facts, self.cause())
 
     def note(self, name: str, facts: Facts, cause: Cause) -> None:
         """Tell the audit log alone."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.events import admin as admin_events, topology as topology_events
+from pybroker.core.events.cause import BROKER, Cause
 
 if TYPE_CHECKING:
     from pybroker.store.definitions.definitions import Definitions
@@ -28,11 +29,12 @@ class ValidationError(ValueError):
 class Component(NamedTuple):
     """Callbacks for the values of one component: `check` raises ValidationError, `changed` applies a value.
 
-    Both get the virtual host's name, the parameter's, and the value; `changed` gets None for one that was cleared.
+    Both get the virtual host's name, the parameter's, and the value; `changed` gets None for one that was cleared, and
+    who wanted it.
     """
 
     check: Callable[[str, str, Any], None]
-    changed: Callable[[str, str, Any], None]
+    changed: Callable[[str, str, Any, Cause], None]
 
 
 class Parameters:
@@ -86,7 +88,7 @@ class Parameters:
                 for name, value in values.items():
                     yield component, name, value
 
-    def set(self, vhost_name: str, component: str, name: str, value: Any) -> int:
+    def set(self, vhost_name: str, component: str, name: str, value: Any, cause: Cause = BROKER) -> int:
         """Set a parameter, keep and apply it; return the commit position to wait for, 0: it was so already.
 
         Raises ValidationError.
@@ -98,30 +100,30 @@ class Parameters:
             return 0
         values[name] = value
         commit_position = self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
-        admin_events.parameter_set(self.observers.notify, vhost_name, component, name, value)
-        known.changed(vhost_name, name, value)
+        admin_events.parameter_set(self.observers.notify, vhost_name, component, name, value, cause)
+        known.changed(vhost_name, name, value, cause)
         return commit_position
 
-    def clear(self, vhost_name: str, component: str, name: str) -> int | None:
+    def clear(self, vhost_name: str, component: str, name: str, cause: Cause = BROKER) -> int | None:
         """Forget a parameter; return the commit position to wait for, None: it is not set."""
         values = self._values.get((vhost_name, component), {})
         if name not in values:
             return None
         del values[name]
         commit_position = self._definitions.remove(RUNTIME, (vhost_name, component, name))
-        admin_events.parameter_cleared(self.observers.notify, vhost_name, component, name)
+        admin_events.parameter_cleared(self.observers.notify, vhost_name, component, name, cause)
         if component in self.components:
-            self.components[component].changed(vhost_name, name, None)
+            self.components[component].changed(vhost_name, name, None, cause)
         return commit_position
 
-    def store(self, vhost_name: str, component: str, name: str, value: Any) -> int:
+    def store(self, vhost_name: str, component: str, name: str, value: Any, cause: Cause = BROKER) -> int:
         """Keep a parameter of a component that nobody knows here, a plugin's of another broker: it does nothing.
 
         Return the commit position to wait for.
         """
         self._values.setdefault((vhost_name, component), {})[name] = value
         commit_position = self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
-        admin_events.parameter_set(self.observers.notify, vhost_name, component, name, value)
+        admin_events.parameter_set(self.observers.notify, vhost_name, component, name, value, cause)
         return commit_position
 
     def load(self, vhost_name: str, component: str, name: str, value: Any) -> None:
@@ -131,13 +133,13 @@ class Parameters:
             known.check(vhost_name, name, value)
         self._values.setdefault((vhost_name, component), {})[name] = value
         if known is not None:
-            known.changed(vhost_name, name, value)
+            known.changed(vhost_name, name, value, BROKER)
 
-    def forget_vhost(self, vhost_name: str) -> Iterator[None]:
+    def forget_vhost(self, vhost_name: str, cause: Cause) -> Iterator[None]:
         """Forget all that was set of a deleted virtual host, step by step; nothing is left there to apply that to."""
         for vhost, component in [key for key in self._values if key[0] == vhost_name]:
             for name in list(self._values[vhost, component]):
-                self.clear(vhost, component, name)
+                self.clear(vhost, component, name, cause)
                 yield
             del self._values[vhost, component]
 
@@ -149,14 +151,14 @@ class Parameters:
 
     # -- of the node --------------------------------------------------------------------------------------------------
 
-    def set_global(self, name: str, value: Any) -> int:
+    def set_global(self, name: str, value: Any, cause: Cause = BROKER) -> int:
         """Set a global parameter, keep and apply it; return the commit position to wait for.
 
         Its value is nobody's to refuse, as in RabbitMQ.
         """
         self.globals[name] = value
         commit_position = self._definitions.put(GLOBAL, (name,), {"value": value})
-        admin_events.global_parameter(self.observers.notify, "parameter.set", name, value=value)
+        admin_events.global_parameter(self.observers.notify, "parameter.set", name, cause, value=value)
         self._global_changed(name, value)
         return commit_position
 
@@ -166,13 +168,13 @@ class Parameters:
         if applies:
             self._global_changed(name, value)
 
-    def clear_global(self, name: str) -> int | None:
+    def clear_global(self, name: str, cause: Cause = BROKER) -> int | None:
         """Forget a global parameter; return the commit position to wait for, None: it is not set."""
         if name not in self.globals:
             return None
         del self.globals[name]
         commit_position = self._definitions.remove(GLOBAL, (name,))
-        admin_events.global_parameter(self.observers.notify, "parameter.cleared", name)
+        admin_events.global_parameter(self.observers.notify, "parameter.cleared", name, cause)
         self._global_changed(name, None)
         return commit_position
 

@@ -34,6 +34,7 @@ from pybroker.wire.table import Table
 if TYPE_CHECKING:
     from pybroker.core.auth.users import User
     from pybroker.core.channel.state import SessionState
+    from pybroker.core.events.cause import Cause
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.binding import Target
     from pybroker.core.topology.removal import Removal
@@ -84,6 +85,7 @@ def declare_exchange(
     auto_delete: bool,
     internal: bool,
     arguments: Table,
+    cause: "Cause",
 ) -> int:
     """Make an exchange, or find it and compare; return the commit position to wait for [exchange.declare].
 
@@ -117,6 +119,7 @@ def declare_exchange(
             auto_delete=auto_delete,
             internal=internal,
             arguments=arguments,
+            cause=cause,
         )
     resource = describe("exchange", name, vhost.name)
     assert_same_field(resource, "type", exchange.TYPE, type_name)
@@ -139,6 +142,7 @@ def create_exchange(
     auto_delete: bool,
     internal: bool,
     arguments: Table,
+    cause: "Cause",
 ) -> int:
     """Make an exchange that has been checked; a durable one is kept. Return the commit position to wait for."""
     if ("exchange", name) in vhost.leaving:
@@ -155,11 +159,11 @@ def create_exchange(
     vhost.broker.policies.apply(exchange)
     commit_position = keep_exchange(exchange)
     vhost.bump()
-    topology_events.exchange_created(exchange)
+    topology_events.exchange_created(exchange, cause)
     return commit_position
 
 
-def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused: bool) -> "Removal":
+def delete_exchange(vhost: "VHost", user: "User | None", name: str, cause: "Cause", *, if_unused: bool) -> "Removal":
     """Delete an exchange with all its bindings; one that is not there is no fault [exchange.delete].
 
     The removal has a commit position also if nothing was to be done: another may just have done it.
@@ -178,7 +182,7 @@ def delete_exchange(vhost: "VHost", user: "User | None", name: str, *, if_unused
     broker = vhost.broker
     gone = [] if exchange is None else [exchange]
     steps = partial(drop_exchanges, vhost, gone, exchange)
-    return broker.removals.start(steps, broker.events.cause(), commit_position=broker.definitions.commit_position)
+    return broker.removals.start(steps, cause, commit_position=broker.definitions.commit_position)
 
 
 def drop_transient(vhost: "VHost") -> None:
@@ -207,6 +211,7 @@ def bind(
     destination_name: str,
     routing_key: str,
     arguments: Table,
+    cause: "Cause",
 ) -> int:
     """Bind a queue or exchange to an exchange; twice is once [queue.bind], [rmq exchange.bind].
 
@@ -222,10 +227,10 @@ def bind(
     source.validate_binding(routing_key, arguments)
     if not isinstance(destination, Exchange):
         check_exclusive_access(destination, session)
-    return create_binding(source, destination, routing_key, arguments) or _last_position(vhost, destination)
+    return create_binding(source, destination, routing_key, arguments, cause) or _last_position(vhost, destination)
 
 
-def create_binding(source: Exchange, destination: "Target", routing_key: str, arguments: Table) -> int:
+def create_binding(source: Exchange, destination: "Target", routing_key: str, arguments: Table, cause: "Cause") -> int:
     """Make a binding that has been checked, unless there is an equal one; one of two durable ends is kept.
 
     Return the commit position to wait for, 0: nothing to.
@@ -238,7 +243,7 @@ def create_binding(source: Exchange, destination: "Target", routing_key: str, ar
     commit_position = keep_binding(binding)
     vhost.bump()
     source.welcome(binding)
-    topology_events.binding_created(binding)
+    topology_events.binding_created(binding, cause)
     return commit_position
 
 
@@ -251,6 +256,7 @@ def unbind(
     destination_name: str,
     routing_key: str,
     arguments: Table,
+    cause: "Cause",
 ) -> "Removal":
     """Take a binding away, and what it leaves unused; one that is not there is no fault [queue.unbind].
 
@@ -270,7 +276,7 @@ def unbind(
     broker = vhost.broker
     gone = [] if binding is None else [binding]
     steps = partial(drop_bindings, vhost, gone)
-    return broker.removals.start(steps, broker.events.cause(), commit_position=_last_position(vhost, destination))
+    return broker.removals.start(steps, cause, commit_position=_last_position(vhost, destination))
 
 
 def _last_position(vhost: "VHost", destination: "Target | None") -> int:

@@ -21,6 +21,7 @@ from pybroker.core.topology.policy_drops import Drop, Tally, planned, surplus
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
+    from pybroker.core.events.cause import Cause
     from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.vhost import VHost
 
@@ -45,7 +46,7 @@ class Policies(BackgroundTask):
         self._broker = broker
         self._lists: dict[tuple[str, str], tuple[Policy, ...]] = {}
         self._applied: dict[tuple[Policy | None, Policy | None], Applied] = {}
-        self._waiting: dict[str, deque[Exchange | Queue]] = {}
+        self._waiting: dict[str, tuple[deque[Exchange | Queue], Cause]] = {}
         self._told: set[str] = set()
         self._drops: dict[str, Tally] = {}
         for component in (USER, OPERATOR):
@@ -68,7 +69,7 @@ class Policies(BackgroundTask):
 
     def left(self, vhost_name: str) -> int:
         """Return how many queues and exchanges of a virtual host a change of its policies has not reached yet."""
-        return len(self._waiting.get(vhost_name, ()))
+        return len(self._waiting[vhost_name][0]) if vhost_name in self._waiting else 0
 
     def without_effect(self, definition: Definition) -> list[str]:
         """Return the keys of a definition that nothing here looks at."""
@@ -118,7 +119,7 @@ class Policies(BackgroundTask):
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
-    def _changed(self, component: str, vhost_name: str, name: str, value: Any) -> None:
+    def _changed(self, component: str, vhost_name: str, name: str, value: Any, cause: "Cause") -> None:
         """Take a policy that was set, or (None) cleared."""
         kept = [policy for policy in self.of(vhost_name, component) if policy.name != name]
         if value is not None:
@@ -136,12 +137,12 @@ class Policies(BackgroundTask):
         if vhost is None:
             self._waiting.pop(vhost_name, None)
         else:
-            self._go_over(vhost)
+            self._go_over(vhost, cause)
 
-    def _go_over(self, vhost: "VHost") -> None:
+    def _go_over(self, vhost: "VHost", cause: "Cause") -> None:
         """Apply to everything in a virtual host: if there is little of it, at once."""
         self._waiting.pop(vhost.name, None)
-        self._waiting[vhost.name] = deque([*vhost.exchanges.values(), *vhost.queues.values()])
+        self._waiting[vhost.name] = deque([*vhost.exchanges.values(), *vhost.queues.values()]), cause
         self.deliver(0)
         self._broker.limit_reapply.begin()
 
@@ -151,7 +152,7 @@ class Policies(BackgroundTask):
         clock.refresh()
         until_ms = clock.now_ms + TURN_MS
         while self._waiting and budget > 0:
-            vhost_name, nouns = next(iter(self._waiting.items()))
+            vhost_name, (nouns, cause) = next(iter(self._waiting.items()))
             cost = 1 + len(self.of(vhost_name, USER)) + len(self.of(vhost_name, OPERATOR))
             while nouns and budget > 0:
                 noun = nouns.popleft()
@@ -160,7 +161,7 @@ class Policies(BackgroundTask):
                 if not _is_gone(noun) and self.apply(noun):
                     budget -= CHANGE_COST
                     if not isinstance(noun, Exchange):
-                        admin_events.policy_applied(noun, before)
+                        admin_events.policy_applied(noun, before, cause)
                 count += 1
                 if not count % LOOK_NOUNS:
                     clock.refresh()

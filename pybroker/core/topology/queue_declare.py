@@ -27,6 +27,7 @@ from pybroker.errors import PreconditionFailed
 if TYPE_CHECKING:
     from pybroker.core.auth.users import User
     from pybroker.core.channel.state import SessionState
+    from pybroker.core.events.cause import Cause
     from pybroker.core.topology.vhost import VHost
     from pybroker.wire.table import Table
 
@@ -82,7 +83,12 @@ def check_queue_declare(
 
 
 def create_queue(
-    vhost: "VHost", user: "User | None", session: "SessionState | None", name: str, asked: QueueProperties
+    vhost: "VHost",
+    user: "User | None",
+    session: "SessionState | None",
+    name: str,
+    asked: QueueProperties,
+    cause: "Cause",
 ) -> int:
     """Make a queue that has been checked; one that is durable, and not exclusive (F7), is kept.
 
@@ -113,7 +119,7 @@ def create_queue(
         warn_of_dead_letters(queue)
     commit_position = keep_queue(queue)
     vhost.bump()
-    topology_events.queue_created(queue)
+    topology_events.queue_created(queue, cause)
     return commit_position
 
 

@@ -35,7 +35,8 @@ log = logging.getLogger("pybroker")
 class Removal:
     """Something that goes. `rows` are removed at its end, `call_backs` called then; `held` are names it goes by.
 
-    In the end `commit_position` is that of its rows; without rows it stays as it was given, 0: nothing to wait for.
+    Its `cause` is that of all that goes with it. In the end `commit_position` is that of its rows; without rows it
+    stays as it was given, 0: nothing to wait for.
     A binding may have another end, which goes as well: `by_end` has the rows of those whose other end stayed so far.
     """
 
@@ -99,7 +100,7 @@ class Removals(BackgroundTask):
         """Remove something, in `steps` that are given their removal.
 
         Call back with the commit position to wait for when it is gone, which may be at once; a removal without rows has
-        the one that is given. Until then all that happens has this `cause`.
+        the one that is given.
         """
         removal = Removal(cause, commit_position)
         removal.steps = steps(removal)
@@ -128,8 +129,7 @@ class Removals(BackgroundTask):
 
     def _do(self, removal: Removal, steps: int) -> None:
         """Do some of it, for some milliseconds at most."""
-        events, clock = self._broker.events, self._broker.clock
-        before, events.taking_along = events.taking_along, removal.cause
+        clock = self._broker.clock
         until_ms = clock.now_ms + TURN_MS
         try:
             for count in range(1, steps + 1):
@@ -144,9 +144,6 @@ class Removals(BackgroundTask):
             # A bug in one step: those who wait must not wait for ever.
             log.exception("internal error in removing for %s", removal.cause)
             self._end(removal)
-        finally:
-            # A bug here must not have all that is removed from now on laid to this cause.
-            events.taking_along = before
 
     def _end(self, removal: Removal) -> None:
         removal.is_over = True

@@ -68,8 +68,8 @@ def remove_owned(
 def remove_vhost(vhost: "VHost", why: str, removal: "Removal") -> "Steps":
     """Take everything in a virtual host that is deleted, step by step: its connections first, which might make more."""
     broker = vhost.broker
-    asked = removal.cause
-    along = asked._replace(why=f"its virtual host was deleted: {asked.why}")
+    cause = removal.cause
+    along = cause._replace(why=f"its virtual host was deleted: {cause.why}")
     yield from close_sessions(vhost.sessions, why)
     while vhost.queues:
         for queue in _each(list(vhost.queues.values())):
@@ -81,13 +81,13 @@ def remove_vhost(vhost: "VHost", why: str, removal: "Removal") -> "Steps":
         yield from _detach(vhost, list(exchange.bindings()), {}, removal)
         forget_exchange(exchange, removal)
         exchange.discard()
-        topology_events.exchange_deleted(exchange, asked=True)
+        topology_events.exchange_deleted(exchange, cause, asked=True)
     forget_vhost(vhost, removal)
-    topology_events.vhost_deleted(vhost)
+    topology_events.vhost_deleted(vhost, cause)
     vhost.exchanges.clear()
     vhost.bound.clear()
-    yield from broker.parameters.forget_vhost(vhost.name)
-    yield from broker.users.forget_vhost(vhost.name)
+    yield from broker.parameters.forget_vhost(vhost.name, cause)
+    yield from broker.users.forget_vhost(vhost.name, cause)
 
 
 def close_sessions(sessions: "Iterable[SessionState]", why: str) -> "Steps":
@@ -120,7 +120,7 @@ def _detach(vhost: "VHost", bindings: "list[Binding]", unused: "dict[Exchange, N
         if not source.remove(binding):
             continue  # its other end goes too, and was here first
         forget_binding(binding, removal)
-        topology_events.binding_deleted(binding)
+        topology_events.binding_deleted(binding, removal.cause)
         bound = vhost.bound.get(binding.destination)
         if bound is not None:
             bound.pop(binding.key, None)
@@ -145,7 +145,7 @@ def drop_exchanges(
         vhost.bump()
         forget_exchange(exchange, removal)
         exchange.discard()
-        topology_events.exchange_deleted(exchange, asked=exchange is asked)
+        topology_events.exchange_deleted(exchange, removal.cause, asked=exchange is asked)
         # Outgoing bindings first: a deleted exchange was not "left without bindings" by its own deletion.
         yield from _detach(vhost, list(exchange.bindings()), {}, removal)
         unused: dict[Exchange, None] = {}

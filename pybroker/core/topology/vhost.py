@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pybroker.core.events import topology as topology_events
+from pybroker.core.events.cause import BROKER
 from pybroker.core.metadata import store
 from pybroker.core.topology.removal_steps import remove_queue
 
@@ -88,6 +89,7 @@ class VHost:
         tags: tuple[str, ...] | None = None,
         default_queue_type: str | None = None,
         protected: bool | None = None,
+        cause: "Cause" = BROKER,
     ) -> int:
         """Change what is given of what describes it, and keep it; return the commit position to wait for.
 
@@ -98,7 +100,7 @@ class VHost:
         self.default_queue_type = self.default_queue_type if default_queue_type is None else default_queue_type
         self.protected = self.protected if protected is None else protected
         commit_position = store.keep_vhost(self)
-        topology_events.vhost_described(self, tags_alone={description, default_queue_type, protected} == {None})
+        topology_events.vhost_described(self, cause, tags_alone={description, default_queue_type, protected} == {None})
         return commit_position
 
     def trace(self, *, on: bool) -> None:
@@ -111,12 +113,11 @@ class VHost:
         self.bump()
 
     def delete_queue(
-        self, queue: "Queue", cause: "Cause | None" = None, call_back: "Callable[[int], None] | None" = None
+        self, queue: "Queue", cause: "Cause" = BROKER, call_back: "Callable[[int], None] | None" = None
     ) -> int:
         """Remove a queue and its messages; return how many were ready.
 
-        Call back with the commit position to wait for when its bindings are gone too. Its consumers are notified. The
-        default `cause` is the one of the current context.
+        Call back with the commit position to wait for when its bindings are gone too. Its consumers are notified.
         """
         if queue.deleted:
             return 0
@@ -130,5 +131,5 @@ class VHost:
         messages = queue.messages
         queue.backlog.settle_all()
         count = queue.purge()
-        broker.removals.start(partial(remove_queue, queue, messages), cause or broker.events.cause(), call_back)
+        broker.removals.start(partial(remove_queue, queue, messages), cause, call_back)
         return count

@@ -14,29 +14,32 @@ from pybroker.core.policy.pattern import NamePattern
 from pybroker.core.policy.policy import ALL, OPERATOR
 
 if TYPE_CHECKING:
+    from pybroker.core.events.cause import Cause
     from pybroker.core.topology.vhost import VHost
 
 Given = Mapping[str, Any]
 
 
-def give_defaults(vhost: "VHost") -> None:
+def give_defaults(vhost: "VHost", cause: "Cause") -> None:
     """Give a new virtual host what is configured for its name."""
     settings, parameters = vhost.broker.settings, vhost.broker.parameters
     # Of limits only the first that fit.
     for _, given in _fitting(settings.default_limits, "pattern", vhost.name)[:1]:
         limits = _without_patterns(given)
         if limits:
-            parameters.set(vhost.name, VHOST_LIMITS, LIMITS, limits)
+            parameters.set(vhost.name, VHOST_LIMITS, LIMITS, limits, cause)
     for name, given in _fitting(settings.default_policies, "vhost_pattern", vhost.name):
         pattern, definition = given.get("queue_pattern", ".*"), _without_patterns(given)
         value = {"pattern": pattern, "definition": definition, "priority": 0, "apply-to": ALL}
-        parameters.set(vhost.name, OPERATOR, name, value)
+        parameters.set(vhost.name, OPERATOR, name, value, cause)
     users = vhost.broker.users
     for name, given in _fitting(settings.default_users, "vhost_pattern", vhost.name):
         if users.get(name) is None:
             # Its password stands in the configuration: a slow hash guards nothing, and would hold up the loop.
-            users.add(name, given.get("password", ""), given.get("tags", ()), quick(settings.password_hashing))
-        users.set_permissions(name, vhost.name, *(given.get(each, ".*") for each in (CONFIGURE, WRITE, READ)))
+            algorithm = quick(settings.password_hashing)
+            users.add(name, given.get("password", ""), given.get("tags", ()), algorithm, cause=cause)
+        patterns = [given.get(each, ".*") for each in (CONFIGURE, WRITE, READ)]
+        users.set_permissions(name, vhost.name, *patterns, cause=cause)
 
 
 def _fitting(defaults: Mapping[str, Given], key: str, vhost_name: str) -> list[tuple[str, Given]]:

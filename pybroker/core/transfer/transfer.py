@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.transfer import applied, exported
 from pybroker.core.transfer.checked import Checker
 from pybroker.core.transfer.document import Document, Value
@@ -116,7 +117,13 @@ class Transfer:
         return _outcome(checker)
 
     def imported(
-        self, document: Document, pause: Pause, *, skip_if_unchanged: bool = False, skip_unsupported: bool = False
+        self,
+        document: Document,
+        pause: Pause,
+        *,
+        skip_if_unchanged: bool = False,
+        skip_unsupported: bool = False,
+        cause: Cause = BROKER,
     ) -> Work[Outcome]:
         """Import, and empty the document; return what was done, without the changes."""
         content = ""
@@ -126,12 +133,12 @@ class Transfer:
             if self._broker.parameters.globals.get(_hash_name(document)) == content:
                 return Outcome(unchanged=True, commit_position=self._broker.definitions.commit_position)
         with _without_collections(len(document)):
-            outcome = yield from self._made(document, pause, skip_unsupported=skip_unsupported)
+            outcome = yield from self._made(document, pause, cause, skip_unsupported=skip_unsupported)
         if content and not outcome.faults and not outcome.stopped:
-            self._broker.parameters.set_global(_hash_name(document), content)
+            self._broker.parameters.set_global(_hash_name(document), content, cause)
         return outcome._replace(commit_position=self._broker.definitions.commit_position)
 
-    def _made(self, document: Document, pause: Pause, *, skip_unsupported: bool) -> Work[Outcome]:
+    def _made(self, document: Document, pause: Pause, cause: Cause, *, skip_unsupported: bool) -> Work[Outcome]:
         count = len(document)
         checker = Checker(self._broker, document, skip_unsupported=skip_unsupported)
         yield from self._in_shares(checker.run(), 0, 3 * count, pause)
@@ -141,15 +148,15 @@ class Transfer:
             return outcome
         done = [0]
         try:
-            yield from self._in_shares(self._apply(outcome, done), count, 3 * count, pause)
+            yield from self._in_shares(self._apply(outcome, cause, done), count, 3 * count, pause)
         except (AmqpError, LookupError, ValueError) as error:
             return outcome._replace(stopped=_stopped(outcome, done[0], error))
         # To let go of 100,000 items at once took 40 ms.
         yield from self._in_shares(document.emptied(checker.changes), 2 * count, 3 * count, pause)
         return outcome
 
-    def _apply(self, outcome: Outcome, done: list[int]) -> Iterator[None]:
-        for _ in applied.apply(self._broker, outcome.changes):
+    def _apply(self, outcome: Outcome, cause: Cause, done: list[int]) -> Iterator[None]:
+        for _ in applied.apply(self._broker, outcome.changes, cause):
             done[0] += 1
             yield
 

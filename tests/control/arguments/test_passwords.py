@@ -9,6 +9,7 @@ from pybroker.control.spec import Node, Refused
 from pybroker.core.auth import login as module
 from pybroker.core.auth.login import BUSY, WAITING_MAX
 from pybroker.core.auth.password import ALGORITHMS, ARGON2ID, SHA256, SHA512, hash_password, password_fits
+from pybroker.core.events.cause import BROKER
 from tests.inline_worker import InlineWorker
 
 
@@ -27,7 +28,7 @@ def node(world, operator, pauses, monkeypatch):
         pauses.append(seconds)
         worker.step()
 
-    return Node(world.broker, operator.daemon, pause)
+    return Node(world.broker, operator.daemon, pause, BROKER)
 
 
 def test_others_go_on_while_a_password_is_hashed(node, pauses):

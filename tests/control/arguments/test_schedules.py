@@ -3,6 +3,7 @@ from pamqp import commands
 
 from pybroker.control.arguments.schedules import find_schedule, on_disk
 from pybroker.control.spec import Node, Refused
+from pybroker.core.events.cause import BROKER
 
 
 def test_an_exchange_that_delays_has_a_schedule_and_no_other(world, peer):
@@ -14,7 +15,7 @@ def test_an_exchange_that_delays_has_a_schedule_and_no_other(world, peer):
 
 
 def test_without_a_log_nothing_has_to_be_waited_for(world):
-    on_disk(Node(world.broker, None, None))
+    on_disk(Node(world.broker, None, None, BROKER))
 
 
 def test_it_is_waited_until_the_log_has_all(world, monkeypatch):
@@ -26,5 +27,5 @@ def test_it_is_waited_until_the_log_has_all(world, monkeypatch):
         pauses.append(seconds)
         log.completed += 1
 
-    on_disk(Node(world.broker, None, pause))
+    on_disk(Node(world.broker, None, pause, BROKER))
     assert 3 == len(pauses)

@@ -5,6 +5,7 @@ import pytest
 
 from pybroker.core.auth.password import MD5, SHA256, SHA512, hash_password
 from pybroker.core.auth.users import NoSuchUserError, UserExistsError, Users
+from pybroker.core.events.cause import BROKER
 
 
 def test_the_right_password_lets_in_and_no_other():
@@ -141,7 +142,7 @@ def test_a_virtual_host_that_goes_takes_its_permissions_along():
         for vhost_name in ("/", "v"):
             users.set_permissions(name, vhost_name, ".*", ".*", ".*")
             users.set_topic_permissions(name, vhost_name, "x", "", "")
-    assert 2 == len(list(users.forget_vhost("v")))
+    assert 2 == len(list(users.forget_vhost("v", BROKER)))
     assert [sorted(user.permissions) for user in users] == [["/"], ["/"]]
     assert [sorted(user.topic_permissions) for user in users] == [[("/", "x")], [("/", "x")]]
 

@@ -46,7 +46,7 @@ def test_the_audit_log_hears_all_of_it_at_once_and_more():
     cause = because("why")
     events.emit("queue.deleted", {"name": "q"}, cause, {"messages": 7})
     events.note("command", {"name": "reset"}, cause)
-    events.notify("user.created", {"name": "u"})
+    events.emit("user.created", {"name": "u"}, BROKER)
     assert [
         ("queue.deleted", {"name": "q"}, cause, {"messages": 7}),
         ("command", {"name": "reset"}, cause, {}),

@@ -3,6 +3,7 @@
 import pytest
 
 from pybroker.core.broker import Broker
+from pybroker.core.events.cause import BROKER
 from pybroker.core.topology.exchange_declare import bind, delete_exchange
 from pybroker.store.definitions.definitions import KINDS
 from pybroker.wire.table import Table
@@ -59,7 +60,7 @@ def test_what_is_transient_or_exclusive_has_no_row(vhost, kept):
     exchange(vhost, "x", durable=False)
     exchange(vhost, "durable-x")
     link(vhost, "x", "transient")
-    bind(vhost, None, session, "durable-x", "queue", "exclusive", "", Table())
+    bind(vhost, None, session, "durable-x", "queue", "exclusive", "", Table(), BROKER)
     link(vhost, "amq.direct", "transient")
     assert {"exchange": 1} == counts(kept)
 
@@ -76,7 +77,7 @@ def test_deleting_takes_the_rows_along(vhost, kept):
     assert {"exchange": 2, "queue": 1, "binding": 5} == counts(kept)
     unlink(vhost, "x", "q", "a", wired(n=2))
     assert {"exchange": 2, "queue": 1, "binding": 4} == counts(kept)
-    delete_exchange(vhost, None, "x", if_unused=False)
+    delete_exchange(vhost, None, "x", BROKER, if_unused=False)
     assert {"exchange": 1, "queue": 1, "binding": 1} == counts(kept)
     vhost.delete_queue(made)
     assert {"exchange": 1} == counts(kept)
@@ -120,7 +121,7 @@ def test_a_second_declare_and_a_second_bind_change_nothing(vhost, kept):
     exchange(vhost, "x")
     link(vhost, "x", "q")
     unlink(vhost, "x", "q", "other")
-    delete_exchange(vhost, None, "not there", if_unused=False)
+    delete_exchange(vhost, None, "not there", BROKER, if_unused=False)
     assert commit_position == kept.commit_position
 
 

@@ -125,7 +125,7 @@ def test_each_observer_is_told_of_each_change(alarms, changes):
     others, events = [], []
     alarms.change_observers.append(lambda: others.append(alarms.reason))
     for number in (1, 2):
-        alarms.observers.add(lambda event, facts, number=number: events.append((number, event, facts["source"])))
+        alarms.observers.add(lambda event, facts, _, number=number: events.append((number, event, facts["source"])))
     alarms.set(MEMORY, "much")
     alarms.clear(MEMORY)
     assert ["low on memory", ""] == changes == others

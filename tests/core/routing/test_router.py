@@ -3,6 +3,7 @@ import logging
 import pytest
 from hypothesis import given, strategies as st
 
+from pybroker.core.events.cause import BROKER
 from pybroker.core.routing.router import route
 from pybroker.core.topology.exchange_declare import delete_exchange
 from tests.topology import exchange, link, names, new_vhost, queue, reached, wired
@@ -111,7 +112,7 @@ def test_a6_an_alternate_that_was_deleted_is_missing_until_it_is_declared_again(
         link(vhost, "ae", "q")
         assert vhost.generation > before
         assert reached(vhost, "x", "k") == ["q"]
-        delete_exchange(vhost, None, "ae", if_unused=False)
+        delete_exchange(vhost, None, "ae", BROKER, if_unused=False)
         assert reached(vhost, "x", "k") == []
         assert vhost.unroutable_ae_missing == expected
 

@@ -1,5 +1,6 @@
 import pytest
 
+from pybroker.core.events.cause import BROKER
 from pybroker.core.routing.binding import Binding
 from pybroker.core.topology.exchange_declare import (
     BROKER_USER,
@@ -48,11 +49,11 @@ def test_f2_every_operation_strips_its_names():
     vhost = new_vhost()
     exchange(vhost, "a\nx", "fanout")
     q = queue(vhost, "q")
-    bind(vhost, None, None, "a\rx", "queue", "q\n", "k\n", Table())  # a routing key is no name
+    bind(vhost, None, None, "a\rx", "queue", "q\n", "k\n", Table(), BROKER)  # a routing key is no name
     assert [b.key[:4] for b in find_exchange(vhost, "ax").bindings()] == [("ax", "queue", "q", "k\n")]
-    unbind(vhost, None, None, "ax\n", "queue", "q\r", "k\n", Table())
+    unbind(vhost, None, None, "ax\n", "queue", "q\r", "k\n", Table(), BROKER)
     assert binding_count(q) == 0
-    delete_exchange(vhost, None, "ax\r", if_unused=True)
+    delete_exchange(vhost, None, "ax\r", BROKER, if_unused=True)
     assert "ax" not in vhost.exchanges
 
 
@@ -169,7 +170,7 @@ def test_a16_nothing_can_be_done_to_the_default_exchange():
     assert refused(exchange, vhost, "", arguments=arguments) == expected
     assert refused(exchange, vhost, "", passive=True) == expected
     assert refused(exchange, vhost, "\r\n", arguments=arguments) == expected
-    assert refused(delete_exchange, vhost, None, "", if_unused=False) == expected
+    assert refused(delete_exchange, vhost, None, "", BROKER, if_unused=False) == expected
     for change in (link, unlink):
         assert refused(change, vhost, "", "q", "k") == expected
         assert refused(change, vhost, "", "x:x", "k") == expected
@@ -182,12 +183,12 @@ def test_a16_nothing_can_be_done_to_the_default_exchange():
 def test_f3_predeclared_exchanges_stay():
     vhost = new_vhost()
     text = "deletion of system exchange 'amq.direct' in vhost '/' not allowed"
-    assert refused(delete_exchange, vhost, None, "amq.direct", if_unused=False) == (403, text)
-    assert refused(delete_exchange, vhost, None, "amq.never", if_unused=False)[0] == 403
+    assert refused(delete_exchange, vhost, None, "amq.direct", BROKER, if_unused=False) == (403, text)
+    assert refused(delete_exchange, vhost, None, "amq.never", BROKER, if_unused=False)[0] == 403
 
 
 def test_deleting_nothing_is_no_fault():
-    delete_exchange(new_vhost(), None, "x", if_unused=True)
+    delete_exchange(new_vhost(), None, "x", BROKER, if_unused=True)
 
 
 def test_an_exchange_in_use_is_deleted_only_without_if_unused():
@@ -195,8 +196,11 @@ def test_an_exchange_in_use_is_deleted_only_without_if_unused():
     exchange(vhost, "x", "fanout")
     q = queue(vhost, "q")
     link(vhost, "x", "q")
-    assert refused(delete_exchange, vhost, None, "x", if_unused=True) == (406, "exchange 'x' in vhost '/' in use")
-    delete_exchange(vhost, None, "x", if_unused=False)
+    assert refused(delete_exchange, vhost, None, "x", BROKER, if_unused=True) == (
+        406,
+        "exchange 'x' in vhost '/' in use",
+    )
+    delete_exchange(vhost, None, "x", BROKER, if_unused=False)
     assert "x" not in vhost.exchanges
     assert binding_count(q) == 0
     assert vhost.bound == {}
@@ -207,7 +211,7 @@ def test_a_bound_destination_is_not_in_use():
     exchange(vhost, "x", "fanout")
     exchange(vhost, "y", "fanout")
     link(vhost, "x", "x:y")
-    delete_exchange(vhost, None, "y", if_unused=True)
+    delete_exchange(vhost, None, "y", BROKER, if_unused=True)
     assert not find_exchange(vhost, "x").in_use
 
 
@@ -254,12 +258,12 @@ def test_f27_an_exclusive_queue_is_bound_and_unbound_by_its_owner_only():
     mine, other = session(), session()
     q = queue(vhost, "q", owner=mine)
     for each in (other, None):
-        code, text = refused(bind, vhost, None, each, "amq.direct", "queue", "q", "k", Table())
+        code, text = refused(bind, vhost, None, each, "amq.direct", "queue", "q", "k", Table(), BROKER)
         assert (code, text[:66]) == (405, "cannot obtain exclusive access to locked queue 'q' in vhost '/'. I")
-    bind(vhost, None, mine, "amq.direct", "queue", "q", "k", Table())
-    assert refused(unbind, vhost, None, other, "amq.direct", "queue", "q", "k", Table())[0] == 405
-    unbind(vhost, None, other, "amq.direct", "queue", "q", "not bound", Table())
-    unbind(vhost, None, mine, "amq.direct", "queue", "q", "k", Table())
+    bind(vhost, None, mine, "amq.direct", "queue", "q", "k", Table(), BROKER)
+    assert refused(unbind, vhost, None, other, "amq.direct", "queue", "q", "k", Table(), BROKER)[0] == 405
+    unbind(vhost, None, other, "amq.direct", "queue", "q", "not bound", Table(), BROKER)
+    unbind(vhost, None, mine, "amq.direct", "queue", "q", "k", Table(), BROKER)
     assert binding_count(q) == 0
 
 
@@ -268,7 +272,7 @@ def test_bad_binding_arguments_are_told_before_exclusivity():
     queue(vhost, "q", owner=session())
     bad = wired(x_match="maybe")
     with pytest.raises(PreconditionFailed):
-        bind(vhost, None, None, "amq.headers", "queue", "q", "", bad)
+        bind(vhost, None, None, "amq.headers", "queue", "q", "", bad, BROKER)
 
 
 def test_a_queue_that_goes_takes_its_bindings_along():
@@ -295,7 +299,7 @@ def test_every_change_of_a_route_bumps_the_generation():
         lambda: exchange(vhost, "x", "fanout"),
         lambda: link(vhost, "x", "q"),
         lambda: unlink(vhost, "x", "q"),
-        lambda: delete_exchange(vhost, None, "x", if_unused=True),
+        lambda: delete_exchange(vhost, None, "x", BROKER, if_unused=True),
     ]
     for change in changes:
         before = vhost.generation
@@ -352,10 +356,10 @@ def test_a_circle_of_auto_delete_exchanges_falls_with_one_of_them():
         exchange(vhost, name, "fanout", auto_delete=True)
     for source, destination in [("a", "x:b"), ("b", "x:c"), ("c", "x:a"), ("a", "x:a")]:
         link(vhost, source, destination)
-    delete_exchange(vhost, None, "b", if_unused=False)
+    delete_exchange(vhost, None, "b", BROKER, if_unused=False)
     # c led to a, and still does; a's binding to b is gone, its binding to itself stays.
     assert [name for name in ("a", "b", "c") if name in vhost.exchanges] == ["a", "c"]
-    delete_exchange(vhost, None, "a", if_unused=False)
+    delete_exchange(vhost, None, "a", BROKER, if_unused=False)
     assert [name for name in ("a", "b", "c") if name in vhost.exchanges] == []
     assert vhost.bound == {}
 
@@ -366,7 +370,7 @@ def test_permissions_are_asked_before_existence():
     vhost.broker.users.add("nobody", "x")
     user = vhost.broker.users.named("nobody")
     with pytest.raises(AccessRefused) as error:
-        bind(vhost, user, None, "gone", "queue", "gone too", "k", Table())
+        bind(vhost, user, None, "gone", "queue", "gone too", "k", Table(), BROKER)
     assert error.value.text == "write access to queue 'gone too' in vhost '/' refused for user 'nobody'"
 
 

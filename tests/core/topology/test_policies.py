@@ -2,6 +2,7 @@
 
 import pytest
 
+from pybroker.core.events.cause import BROKER
 from pybroker.core.policy.parameters import ValidationError
 from pybroker.core.topology.policies import LOOK_NOUNS, TURN_COST, TURN_MS
 from pybroker.core.topology.queue_declare import QueueProperties, create_queue
@@ -27,7 +28,7 @@ def put(broker, name, definition, *, pattern="", priority=0, component="policy",
 
 def declare(vhost, name, arguments=None, **properties):
     asked = {"durable": True, "exclusive": False, "auto_delete": False, **properties}
-    create_queue(vhost, None, None, name, QueueProperties(**asked, arguments=arguments or Table()))
+    create_queue(vhost, None, None, name, QueueProperties(**asked, arguments=arguments or Table()), BROKER)
     return vhost.queues[name]
 
 

@@ -3,7 +3,7 @@
 import pytest
 from pamqp import frame
 
-from pybroker.core.events.cause import because
+from pybroker.core.events.cause import BROKER, because
 from pybroker.core.metadata.store import keep_queue
 from pybroker.core.topology.exchange_declare import delete_exchange
 from pybroker.core.topology.removal import FIRST_STEPS, TURN_STEPS
@@ -102,7 +102,7 @@ def test_a_binding_both_of_whose_ends_go_has_no_row_when_the_first_of_them_is_go
         for i in range(MANY):
             link(vhost, name, "q", str(i))
     vhost.delete_queue(gone)
-    delete_exchange(vhost, None, "x", if_unused=False)
+    delete_exchange(vhost, None, "x", BROKER, if_unused=False)
     while definitions.keys("exchange"):
         vhost.broker.pump()
         assert [] == again(vhost.broker).notices
@@ -297,7 +297,6 @@ def test_a_bug_in_a_step_ends_it(at):
     vhost.broker.removals.start(steps, because("a test"), lambda _: over.append(1))
     shares(vhost.broker)
     assert ([1], {}) == (over, vhost.leaving)
-    assert vhost.broker.events.taking_along is None
 
 
 def test_a_stop_does_all_that_is_left():

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from pamqp import commands, frame
 
-from pybroker.core.events.cause import because
+from pybroker.core.events.cause import BROKER, because
 from pybroker.core.queue.queue import Queue
 from pybroker.core.routing.binding import Binding
 from pybroker.core.topology.exchange_declare import delete_exchange
@@ -87,7 +87,7 @@ def test_the_bindings_of_an_exchange_are_freed_in_shares():
     exchange(vhost, "x", "direct")
     for i in range(MANY):
         link(vhost, "x", "q", f"k.{i}")
-    delete_exchange(vhost, None, "x", if_unused=False)
+    delete_exchange(vhost, None, "x", BROKER, if_unused=False)
     assert freed_in_shares(vhost.broker, Binding) <= TURN_STEPS + 1
 
 

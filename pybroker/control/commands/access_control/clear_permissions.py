@@ -17,7 +17,7 @@ def run(node: Node, args: Args) -> Changed:
     """Take them away; open connections stay and are refused from now on. Raises Refused for an unknown name."""
     vhost = find_vhost(node.broker, args.vhost)
     user = find_user(node.broker, args.username)
-    commit_position = node.broker.users.clear_permissions(user.name, vhost.name)
+    commit_position = node.broker.users.clear_permissions(user.name, vhost.name, node.cause)
     vhost.bump()
     return Changed(commit_position)
 

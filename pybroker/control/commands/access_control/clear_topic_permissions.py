@@ -18,7 +18,7 @@ def run(node: Node, args: Args) -> Changed:
     """Lift the restriction. Raises Refused for an unknown name."""
     vhost = find_vhost(node.broker, args.vhost)
     user = find_user(node.broker, args.username)
-    commit_position = node.broker.users.clear_topic_permissions(user.name, vhost.name, args.exchange)
+    commit_position = node.broker.users.clear_topic_permissions(user.name, vhost.name, args.exchange, cause=node.cause)
     vhost.bump()
     return Changed(commit_position)
 

@@ -22,7 +22,7 @@ def run(node: Node, args: Args) -> Changed:
     try:
         for vhost in list(node.broker.vhosts.values()):
             commit_position = node.broker.users.set_permissions(
-                user.name, vhost.name, args.configure, args.write, args.read
+                user.name, vhost.name, args.configure, args.write, args.read, cause=node.cause
             )
     except ValueError as error:
         raise Refused(f"a permission pattern is not a regular expression: {error}") from error

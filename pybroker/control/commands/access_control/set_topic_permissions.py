@@ -22,7 +22,7 @@ def run(node: Node, args: Args) -> Changed:
     user = find_user(node.broker, args.username)
     try:
         commit_position = node.broker.users.set_topic_permissions(
-            user.name, vhost.name, args.exchange, args.write, args.read
+            user.name, vhost.name, args.exchange, args.write, args.read, cause=node.cause
         )
     except ValueError as error:
         raise Refused(f"a permission pattern is not a regular expression: {error}") from error

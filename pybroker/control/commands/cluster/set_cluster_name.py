@@ -15,7 +15,7 @@ def run(node: Node, args: Args) -> Changed:
     """Set it; connections that stand were told the old one. Raises Refused."""
     if not args.cluster_name or len(args.cluster_name.encode()) > 255:
         raise Refused("the name of a cluster must have 1 to 255 octets")
-    return Changed(node.broker.name_cluster(args.cluster_name))
+    return Changed(node.broker.name_cluster(args.cluster_name, node.cause))
 
 
 COMMAND = Command(

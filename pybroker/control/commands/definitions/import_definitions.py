@@ -49,7 +49,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, Changed]":
     transfer = node.broker.transfer
     document = json_lines.read(node, args.vhost)
     skips = {"skip_if_unchanged": args.skip_if_unchanged, "skip_unsupported": args.skip_unsupported}
-    work = transfer.imported(document, node.pause, **skips)
+    work = transfer.imported(document, node.pause, **skips, cause=node.cause)
     outcome = yield from progress_of(work)
     if outcome.faults:
         raise Refused(outcome.fault_text, facts={"faults": list(outcome.faults)})

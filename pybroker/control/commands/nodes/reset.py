@@ -6,7 +6,7 @@ from pybroker.control.spec import Changed, Command, NoArgs, Node
 def run(node: Node, args: NoArgs) -> Changed:
     """Forget every definition and message, and make the default virtual host and user again."""
     del args
-    return Changed(node.daemon.reset())
+    return Changed(node.daemon.reset(node.cause))
 
 
 COMMAND = Command(

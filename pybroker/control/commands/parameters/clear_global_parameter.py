@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> Changed:
     """Clear it. Raises Refused."""
-    commit_position = node.broker.parameters.clear_global(args.name)
+    commit_position = node.broker.parameters.clear_global(args.name, node.cause)
     if commit_position is None:
         raise Refused(NOT_SET, EX_UNAVAILABLE)
     return Changed(commit_position)

@@ -15,7 +15,7 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> Changed:
     """Set it. Raises Refused."""
-    return Changed(node.broker.parameters.set_global(args.name, policies.read_json(node, args.value)))
+    return Changed(node.broker.parameters.set_global(args.name, policies.read_json(node, args.value), node.cause))
 
 
 COMMAND = Command(

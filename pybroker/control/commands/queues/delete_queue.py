@@ -26,7 +26,7 @@ def run(node: Node, args: Args) -> Changed:
     if args.if_unused and queue.in_use:
         raise Refused("The queue is in use", EX_USAGE)
     over: list[int] = []
-    count = vhost.delete_queue(queue, call_back=over.append)
+    count = vhost.delete_queue(queue, node.cause, over.append)
     return Changed(node.wait(over), f"Queue was successfully deleted with {count} ready messages")
 
 

@@ -16,8 +16,8 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> None:
     """Drop ready messages; delivered and unacknowledged ones stay. Raises Refused for an unknown name."""
     messages = find_queue(find_vhost(node.broker, args.vhost), args.queue).purge()
-    events = node.broker.events
-    events.note("queue.purged", {"name": args.queue, "vhost": args.vhost, "messages": messages}, events.cause())
+    facts = {"name": args.queue, "vhost": args.vhost, "messages": messages}
+    node.broker.events.note("queue.purged", facts, node.cause)
 
 
 COMMAND = Command(

@@ -36,7 +36,7 @@ def run(node: Node, args: Args) -> Changed:
     password_hash, algorithm = decoded(args.password) if args.pre_hashed_password else hashed(node, args.password)
     _check_new(node, args.username)  # others went on while the password was hashed
     try:
-        commit_position = users.add_hashed(args.username, password_hash, algorithm)
+        commit_position = users.add_hashed(args.username, password_hash, algorithm, cause=node.cause)
     except ValueError as error:
         raise Refused(str(error), EX_DATAERR) from None
     return Changed(commit_position, DONE)

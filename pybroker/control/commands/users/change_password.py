@@ -26,7 +26,7 @@ def run(node: Node, args: Args) -> Changed:
     find_user(node.broker, args.username)
     password_hash, algorithm = hashed(node, args.password)
     name = find_user(node.broker, args.username).name  # others went on while the password was hashed
-    return Changed(node.broker.users.set_hashed(name, password_hash, algorithm))
+    return Changed(node.broker.users.set_hashed(name, password_hash, algorithm, node.cause))
 
 
 COMMAND = Command(

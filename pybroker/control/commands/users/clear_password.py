@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> Changed:
     """Take the password away. Raises Refused."""
-    return Changed(node.broker.users.clear_password(find_user(node.broker, args.username).name))
+    return Changed(node.broker.users.clear_password(find_user(node.broker, args.username).name, node.cause))
 
 
 COMMAND = Command(

@@ -21,7 +21,7 @@ def run(node: Node, args: Args) -> Changed:
     """Clear it; one that is not set is no fault. Raises Refused for an unknown user."""
     user = find_user(node.broker, args.username)
     left = {name: limit for name, limit in user.limits.items() if args.limit_type not in {ALL, name}}
-    return Changed(node.broker.users.set_limits(user.name, left))
+    return Changed(node.broker.users.set_limits(user.name, left, node.cause))
 
 
 def banner(args: Args) -> str:

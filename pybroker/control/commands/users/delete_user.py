@@ -15,7 +15,7 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> Changed:
     """Delete the user; close their connections with 320. Raises Refused."""
     over: list[int] = []
-    node.broker.delete_user(find_user(node.broker, args.username).name, over.append)
+    node.broker.delete_user(find_user(node.broker, args.username).name, over.append, cause=node.cause)
     return Changed(node.wait(over))
 
 

@@ -22,7 +22,7 @@ def run(node: Node, args: Args) -> Changed:
     user: User = find_user(node.broker, args.username)
     given = policies.read_json(node, args.definition)
     try:
-        return Changed(node.broker.users.add_limits(user.name, given))
+        return Changed(node.broker.users.add_limits(user.name, given, node.cause))
     except ValueError as error:
         raise Refused(str(error), EX_UNAVAILABLE) from None
 

@@ -16,7 +16,7 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> Changed:
     """Replace the tags. Raises Refused."""
     user = find_user(node.broker, args.username)
-    return Changed(node.broker.users.set_tags(user.name, dict.fromkeys(args.tags)))
+    return Changed(node.broker.users.set_tags(user.name, dict.fromkeys(args.tags), node.cause))
 
 
 COMMAND = Command(

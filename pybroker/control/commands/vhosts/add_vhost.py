@@ -34,7 +34,8 @@ def run(node: Node, args: Args) -> Changed:
     if len(args.vhost_name.encode()) > NAME_OCTETS_MAX:
         raise Refused(f"the name of a virtual host may have at most {NAME_OCTETS_MAX} octets")
     tags = split_columns([args.tags])
-    return Changed(node.broker.add_vhost(args.vhost_name, args.description, tags, args.default_queue_type or ""))
+    queue_type = args.default_queue_type or ""
+    return Changed(node.broker.add_vhost(args.vhost_name, args.description, tags, queue_type, cause=node.cause))
 
 
 COMMAND = Command(

@@ -19,7 +19,7 @@ def run(node: Node, args: Args) -> Changed:
         text = "Cannot delete this virtual host: it is protected from deletion."
         raise Refused(f"{text} To lift the protection, inspect and update its metadata")
     over: list[int] = []
-    node.broker.delete_vhost(vhost.name, over.append)
+    node.broker.delete_vhost(vhost.name, over.append, cause=node.cause)
     return Changed(node.wait(over))
 
 

@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> Changed:
     """Remove its protection. Raises Refused."""
-    return Changed(find_vhost(node.broker, args.vhost_name).describe(protected=False))
+    return Changed(find_vhost(node.broker, args.vhost_name).describe(protected=False, cause=node.cause))
 
 
 COMMAND = Command(

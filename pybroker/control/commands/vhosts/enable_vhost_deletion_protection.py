@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 def run(node: Node, args: Args) -> Changed:
     """Protect it, over restarts too. Raises Refused."""
-    return Changed(find_vhost(node.broker, args.vhost_name).describe(protected=True))
+    return Changed(find_vhost(node.broker, args.vhost_name).describe(protected=True, cause=node.cause))
 
 
 COMMAND = Command(

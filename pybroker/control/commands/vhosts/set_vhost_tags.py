@@ -16,7 +16,7 @@ class Args(NamedTuple):
 def run(node: Node, args: Args) -> Changed:
     """Replace the tags. Raises Refused."""
     vhost = find_vhost(node.broker, args.vhost)
-    return Changed(vhost.describe(tags=tuple(dict.fromkeys(args.tags))))
+    return Changed(vhost.describe(tags=tuple(dict.fromkeys(args.tags)), cause=node.cause))
 
 
 COMMAND = Command(

@@ -41,6 +41,7 @@ def run(node: Node, args: Args) -> Changed:
         tags=None if args.tags is None else split_columns([args.tags]),
         default_queue_type=args.default_queue_type,
         protected=None if args.protected_from_deletion is None else args.protected_from_deletion == "true",
+        cause=node.cause,
     )
     return Changed(commit_position)
 

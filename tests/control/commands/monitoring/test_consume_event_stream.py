@@ -2,12 +2,15 @@ import pytest
 
 from pybroker.control import codec, commands
 from pybroker.control.spec import BadArguments, Node
+from pybroker.core.events.cause import BROKER
 
 
 def stream(operator, **given):
     """Return the work, begun."""
     command = commands.load("consume_event_stream")
-    work = command.run(Node(operator.world.broker, operator.daemon, operator.pauses.append), command.parse(given))
+    work = command.run(
+        Node(operator.world.broker, operator.daemon, operator.pauses.append, BROKER), command.parse(given)
+    )
     assert next(work) == []
     return work
 
