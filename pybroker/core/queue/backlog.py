@@ -168,7 +168,7 @@ class Backlog:
         if not no_ack:
             self.messages_unacknowledged += count
             self.octets_unacknowledged += octets
-        if self.durable:
+        if self.transient_ready:
             self._transient_left(entries, gone=no_ack)
         return entries, count, redelivered
 
@@ -180,7 +180,7 @@ class Backlog:
         self.octets_ready -= octets
         self.messages_unacknowledged += n
         self.octets_unacknowledged += octets
-        if self.durable:
+        if self.transient_ready:
             self._transient_left([entry], gone=False)
         return entry
 
@@ -191,7 +191,7 @@ class Backlog:
         # Each acknowledgement comes here: a call less for bodies of equal size is a fortieth of it.
         octets = n * size if size >= 0 else run.body_octets_of(indexes)
         self.octets_unacknowledged -= octets
-        if self.durable and not run.attributes.persistent:
+        if self.transient_unacknowledged and not run.attributes.persistent:
             self.transient_unacknowledged -= n
             self.transient_octets_unacknowledged -= octets
 
@@ -214,7 +214,7 @@ class Backlog:
         self.octets_unacknowledged -= octets
         self.messages_ready += messages
         self.octets_ready += octets
-        if self.durable:
+        if self.transient_unacknowledged:
             messages, octets = _transient(entries)
             self.transient_unacknowledged -= messages
             self.transient_octets_unacknowledged -= octets
@@ -295,7 +295,7 @@ class Backlog:
         for entry in entries:
             self.messages_ready -= len(entry.indexes)
             self.octets_ready -= entry.body_octets
-        if self.durable:
+        if self.transient_ready:
             self._transient_left(entries, gone=True)
 
 
