@@ -175,10 +175,10 @@ class Broker:
     ) -> int:
         """Create a virtual host with RabbitMQ's exchanges and what is configured; one that exists stays as it is.
 
-        Return the commit position to wait for, 0: it exists.
+        Return the commit position to wait for: one that exists may not be on disk yet.
         """
         if name in self.vhosts:
-            return 0
+            return self.definitions.commit_position
         if name in self.leaving:
             self.removals.finish()
         vhost = self.make_vhost(name, description, tags, default_queue_type)

@@ -76,12 +76,15 @@ OTHERS: dict[str, dict[str, Any]] = {
     "start_app": {},
     "trace_on": {},
     "trace_off": {},
-    # They find that it is so already.
+    # It finds that there are none.
+    "clear_topic_permissions": {"username": "guest"},
+}
+# They find that it is so already, but perhaps not on disk.
+ALREADY: dict[str, dict[str, Any]] = {
     "add_vhost": {"vhost_name": "v"},
     "set_policy": {"name": "p", **POLICY},
     "set_operator_policy": {"name": "o", **POLICY},
     "set_vhost_limits": {"definition": '{"max-queues":7}'},
-    "clear_topic_permissions": {"username": "guest"},
 }
 # They yield their answer before they end.
 EARLY = {"hold_log"}
@@ -180,7 +183,14 @@ def test_no_change_is_answered_at_once_although_others_wait(node, name):
     assert not node.waits(name, OTHERS[name])
 
 
+@pytest.mark.parametrize("name", ALREADY)
+def test_a_change_that_another_has_made_is_answered_when_that_is_on_disk(node, name):
+    assert not node.waits(name, ALREADY[name])
+    node.definitions.put("user", ("somebody",), {})
+    assert node.waits(name, ALREADY[name])
+
+
 def test_a_failed_disk_refuses_nothing_that_changes_nothing(node):
     node.definitions.put("user", ("somebody",), {})
     node.definitions.failed = "the disk is gone"
-    assert not node.waits("add_vhost", {"vhost_name": "v"})
+    assert not node.waits("clear_topic_permissions", {"username": "guest"})

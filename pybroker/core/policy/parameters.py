@@ -89,15 +89,15 @@ class Parameters:
                     yield component, name, value
 
     def set(self, vhost_name: str, component: str, name: str, value: Any, cause: Cause = BROKER) -> int:
-        """Set a parameter, keep and apply it; return the commit position to wait for, 0: it was so already.
+        """Set a parameter, keep and apply it; return the commit position to wait for.
 
-        Raises ValidationError.
+        If it was so already, that may not be on disk yet. Raises ValidationError.
         """
         known = self._known(component)
         known.check(vhost_name, name, value)
         values = self._values.setdefault((vhost_name, component), {})
         if name in values and _same(values[name], value):
-            return 0
+            return self._definitions.commit_position
         values[name] = value
         commit_position = self._definitions.put(RUNTIME, (vhost_name, component, name), {"value": value})
         admin_events.parameter_set(self.observers.notify, vhost_name, component, name, value, cause)

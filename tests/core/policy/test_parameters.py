@@ -43,12 +43,13 @@ def test_a_value_is_kept_and_its_component_told(broker, parameters, told):
 
 def test_the_same_again_is_no_change(parameters, told):
     value = {"a": [1, {"b": None}]}
-    assert parameters.set("/", "c", "n", value)
-    assert not parameters.set("/", "c", "n", {"a": [1, {"b": None}]})
+    position = parameters.set("/", "c", "n", value)
+    assert position == parameters.set("/", "c", "n", {"a": [1, {"b": None}]})
     assert 1 == len(told.changes)
     for other in (True, 1.0, "1", [1], {"a": [1]}, {"a": [True, {"b": None}]}, None):
-        assert parameters.set("/", "c", "n", other), other
-        assert not parameters.set("/", "c", "n", other), other
+        before, position = position, parameters.set("/", "c", "n", other)
+        assert position > before, other
+        assert position == parameters.set("/", "c", "n", other), other
 
 
 def test_what_is_refused_changes_nothing(broker, parameters, told):

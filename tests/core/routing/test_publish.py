@@ -286,8 +286,9 @@ def test_a_republished_message_is_a_run_of_its_own():
     run = source.route.run
     assert run is not None
     source.bench.broker.clock.advance(50)
+    broker, attributes = source.bench.broker, RunAttributes(persistent=True)
     copy = single_run(
-        source.bench.broker, names_of("x", "k"), Message(run, 1), props(delivery_mode=2), RunAttributes(persistent=True)
+        broker.log, names_of("x", "k"), Message(run, 1), props(delivery_mode=2), attributes, broker.clock.now_ms
     )
     assert (3, 1, 2, 2, source.bench.now_ms) == (
         copy.first_seq,
@@ -296,7 +297,7 @@ def test_a_republished_message_is_a_run_of_its_own():
         copy.body_size,
         copy.arrived_ms,
     )
-    assert (RunAttributes(persistent=True), "k", 7) == (copy.attributes, copy.names.routing_key, copy.origin)
+    assert (attributes, "k", 7) == (copy.attributes, copy.names.routing_key, copy.origin)
     assert b"bb" == Message(copy, 0).body
     assert copy.octets == len(copy.content(0))
 
