@@ -88,7 +88,7 @@ class AmqpChannel(ChannelState):
         self.reply_queue: ReplyQueue | None = None
         self.reply_consumer: tuple[str, str] | None = None  # (consumer tag, key) of direct reply-to
         self.routes_open = 0  # how many of the session's remembered routes are this channel's
-        self.receipt: Receipt | None = None  # a blank one
+        self.receipt: Receipt | None = None  # a blank one, for the next publish
         self.publisher = Publisher(session.vhost, session.id, session.frame_octets_max)
 
     @property
@@ -115,23 +115,21 @@ class AmqpChannel(ChannelState):
         confirms = self.confirms
         if confirms is None or self.closing:
             return
-        answered, told, session = confirms.answered, confirms.pop(), self.session
-        if confirms.awaited is None:
-            session.broker.unconfirmed.pop(self, None)
-        else:
-            session.broker.unconfirmed[self] = confirms.awaited
+        session = self.session
+        broker, answered = session.broker, confirms.answered
+        told = confirms.pop()
+        if confirms.awaited is not None:
+            broker.unconfirmed[self] = confirms.awaited
+        elif broker.unconfirmed:
+            broker.unconfirmed.pop(self, None)
         if told:
             head = b"\x01" + self.number.to_bytes(2)
             for ack, seq, multiple in told:
                 method = head + (_ACK_FRAME if ack else _NACK_FRAME)
                 session.send(method + seq.to_bytes(8) + (b"\x01\xce" if multiple else b"\x00\xce"))
-                session.broker.confirmed += seq - answered if ack else 0
+                if ack:
+                    broker.confirmed += seq - answered
                 answered = seq
-
-    def reuse(self, receipt: "Receipt") -> None:
-        """Use a receipt, which nothing depends on, for the next publish as well if it is still blank."""
-        if receipt.log is None and not receipt.rejected:
-            self.receipt = receipt
 
     # -- replies that wait --------------------------------------------------------------------------------------------
 

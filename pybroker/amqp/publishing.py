@@ -107,9 +107,10 @@ def _check_before_properties(channel: "AmqpChannel", assembly: "ContentAssembler
 def publish_event(channel: "AmqpChannel", event: "Event") -> "Event | None":
     """Publish what the scanner found, as far as this turn's share goes; return the rest of it."""
     route, attributes, contents, octets, body_octets, body_size = event
-    left = Contents(attributes, contents, octets, body_octets, body_size)
-    while (done := publish(channel, route, left, patient=True)) < len(left.contents):
-        left = left.part(done, len(left.contents))
+    left, n = Contents(attributes, contents, octets, body_octets, body_size), len(contents)
+    while (done := publish(channel, route, left, patient=True)) < n:
+        left = left.part(done, n)
+        n -= done
         if channel.session.spent():
             return route, attributes, left.contents, left.octets, left.body_octets, body_size
     return None
@@ -125,30 +126,23 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     vhost = channel.publisher.vhost
     if route.generation != vhost.generation or route.verdict != session.broker.users.generation:
         _resolve(channel, route)
-    attributes = contents.attributes
-    if patient and len(contents.contents) > SLOW_MESSAGES and _is_slow(route.queues, attributes):
-        contents = contents.part(0, SLOW_MESSAGES)
+    attributes, queues = contents.attributes, route.queues
+    wants = attributes.wants
+    n, width = len(contents.contents), len(queues)
+    if n > SLOW_MESSAGES and patient and _is_slow(queues, attributes):
+        n = SLOW_MESSAGES
+        contents = contents.part(0, n)
         session.work += WORK_MAX
-    if attributes.wants & (WANTS_REPLY_TO | WANTS_USER_ID):
-        if attributes.wants & WANTS_REPLY_TO:
-            check_reply_consumer(channel)
-        for index, content in enumerate(contents.contents):
-            try:
-                _check_user_id(channel, properties.find_user_id(property_octets(content)))
-            except PreconditionFailed:
-                if index:
-                    publish(channel, route, contents.part(0, index))
-                raise
-    n, queues = len(contents.contents), route.queues
-    width = len(queues)
+    if wants & (WANTS_REPLY_TO | WANTS_USER_ID):
+        _check_claims(channel, route, contents)
     out = n * width
-    receipt, channel.receipt = channel.receipt or Receipt(), None
+    receipt = channel.receipt
+    if receipt is None:
+        receipt = channel.receipt = Receipt()
     session.work += width
     if (
-        route.dynamic
-        or route.immediate
-        or attributes.wants & (WANTS_CC | WANTS_REPLY_TO)
-        or route.to_reply is not None
+        route.separates
+        or wants & (WANTS_CC | WANTS_REPLY_TO)
         or (width > WIDE_QUEUES and n > 1 and _is_slow(queues, attributes))
     ):
         n, out = _publish_each(channel, route, contents, receipt, patient=patient)
@@ -161,20 +155,35 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         session.sharing = route
         session.sharing_octets = contents.octets // n
     if receipt.log is not None:
+        channel.receipt = None
         session.credit.charge(receipt, contents.octets * n // len(contents.contents))
+    elif receipt.rejected:
+        channel.receipt = None
     broker = session.broker
     broker.published += n
     broker.message_sizes.count(contents, n)
     if broker.paging.pressing and queues:
         broker.paging.charge(session, queues, contents.octets)
-    assert route.exchange is not None
-    route.exchange.publish_in += n
-    route.exchange.publish_out += out
-    if channel.confirms is None:
-        channel.reuse(receipt)
-    else:
+    exchange = route.exchange
+    assert exchange is not None
+    exchange.publish_in += n
+    exchange.publish_out += out
+    if channel.confirms is not None:
         _confirm(channel, channel.confirms, n, receipt)
     return n
+
+
+def _check_claims(channel: "AmqpChannel", route: Route, contents: Contents) -> None:
+    """Refuse a reply-to without its consumer and a user-id that lies; publish the messages before that one."""
+    if contents.attributes.wants & WANTS_REPLY_TO:
+        check_reply_consumer(channel)
+    for index, content in enumerate(contents.contents):
+        try:
+            _check_user_id(channel, properties.find_user_id(property_octets(content)))
+        except PreconditionFailed:
+            if index:
+                publish(channel, route, contents.part(0, index))
+            raise
 
 
 def _is_slow(queues: "tuple[Destination, ...]", attributes: RunAttributes) -> bool:
@@ -209,8 +218,6 @@ def _confirm(channel: "AmqpChannel", confirms: "ConfirmLine", n: int, receipt: R
             # Nothing more can be said before that log moves.
             session.broker.unconfirmed[channel] = log
             return
-    else:
-        channel.reuse(receipt)
     session.confirming[channel] = None
 
 
@@ -230,6 +237,7 @@ def _resolve(channel: "AmqpChannel", route: Route) -> None:
     route.to_reply = None
     if not names.exchange and names.routing_key.startswith(REPLY_TO + "."):
         route.to_reply = names.routing_key[len(REPLY_TO) + 1 :]
+    route.separates = route.dynamic or route.immediate or route.to_reply is not None
 
 
 def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:

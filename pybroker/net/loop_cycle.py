@@ -222,18 +222,19 @@ class LoopCycle(Turn):
 
     def _flush(self) -> None:
         sessions, self.sessions = self.sessions, []
-        left = iter(sessions)
         try:
-            for session in left:
+            for session in sessions:
                 session.dirty = False
-                if session.link is not None:
+                link = session.link
+                if link is not None:
                     try:
-                        session.link.flush()
+                        link.flush()
                     except Exception:
                         # A bug in the end of one session: the others of this turn still have something to say.
                         log.exception("internal error in sending")
-        finally:
-            self.sessions += left
+        except BaseException:
+            self.sessions += [each for each in sessions if each.dirty and each not in self.sessions]
+            raise
 
     def hold(self, connection: "Connection") -> None:
         """Read this publisher again when its queue's consumers have caught up, or a little in a moment."""

@@ -6,22 +6,18 @@ queue rejected; when one of its logs has failed, they are refused, and only they
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
-
-from pybroker.core.channel.receipt import Receipt
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pybroker.core.channel.receipt import Receipt
     from pybroker.store.log import Log
-
-# Stands in line for publishes that wait for nothing.
-_ON_DISK: Final = Receipt()
 
 
 class ConfirmLine:
     """`next_seq` is the publish sequence number that the next publish on the channel gets (the first is 1).
 
-    `line` is what waits: (receipt, first publish seq), ascending; each goes up to the next one's. Empty when all are
-    answered. A publish that waits for nothing is answered with the one before it. `awaited` is a log whose next commit
+    `line` is what waits: (receipt, first publish seq), ascending; each goes up to the next one's. A publish that waits
+    for nothing is answered with the one before it, and at once if there is none. `awaited` is a log whose next commit
     may let some of them go; None: there is none.
     """
 
@@ -39,17 +35,14 @@ class ConfirmLine:
         """Return how many publishes still wait for their confirm."""
         return self.next_seq - 1 - self.answered
 
-    def add(self, count: int, receipt: Receipt) -> bool:
+    def add(self, count: int, receipt: "Receipt") -> bool:
         """Take `count` publishes with their receipt; tell whether it was kept, so that it must not be changed."""
         first = self.next_seq
         self.next_seq = first + count
         if receipt.rejected:
             self._rejected += [first + index for index in receipt.rejected]
         line = self.line
-        if line and line[-1][0].covers(receipt):
-            return False
-        if receipt.log is None:
-            line.append((_ON_DISK, first))
+        if receipt.log is None or (line and line[-1][0].covers(receipt)):
             return False
         line.append((receipt, first))
         if self.awaited is None:
@@ -60,7 +53,7 @@ class ConfirmLine:
         """Return what may be sent now: (ack, publish seq, multiple) ..."""
         line = self.line
         out: list[tuple[bool, int, bool]] = []
-        upto, log = self.answered, None
+        upto, log = line[0][1] - 1 if line else self.next_seq - 1, None
         while line:
             log = line[0][0].awaited
             if log is None:

@@ -91,10 +91,10 @@ class Consumer:
         channel.next_tag = tag + count
         octets = 0
         for entry in entries:
-            run, indexes, deliveries = entry.run, entry.indexes, entry.deliveries
+            indexes = entry.indexes
             if not no_ack:
-                channel.unacked.append(Batch(tag, self.queue, self, run, indexes, deliveries, now_ms))
-            octets += self.deliver(run, indexes, deliveries, tag)
+                channel.unacked.append(Batch(tag, self.queue, self, entry.run, indexes, entry.deliveries, now_ms))
+            octets += self.deliver(entry.run, indexes, entry.deliveries, tag)
             tag += len(indexes)
         if not no_ack:
             channel.unacked_consumed += count

@@ -208,15 +208,15 @@ class Queue(Destination):
         """Append messages at the tail. If that exceeds a limit, drop the oldest, or refuse the new ones."""
         if self.refused_origin and self.refused_origin == run.origin:
             return
-        n, backlog = len(indexes), self.backlog
-        if run.attributes.ttl_ms is not None and not self.timed:
+        n, backlog, ttl_ms = len(indexes), self.backlog, run.attributes.ttl_ms
+        if ttl_ms is not None and not self.timed:
             self.timed = True
             self.set_limits(self.limits)
-        if n > 1 and (self.one_by_one or run.attributes.ttl_ms == 0):
+        if n > 1 and (self.one_by_one or ttl_ms == 0):
             for i in indexes:
                 self.enqueue(run, range(i, i + 1), receipt)
             return
-        bounded = self.bounded or run.attributes.ttl_ms is not None
+        bounded = self.bounded or ttl_ms is not None
         if bounded:
             # As if one message came at a time: what was here has its turn first, then the new ones may be too many.
             if backlog.messages_ready:

@@ -89,17 +89,17 @@ class Level:
 
     def pop(self, count: int) -> Entry:
         """Remove up to `count` messages of the head entry, which there is, and return them."""
-        from_returned = bool(self.returned)
-        entry = self.returned[-1] if from_returned else self.ready[0]
+        returned, ready = self.returned, self.ready
+        entry = returned[-1] if returned else ready[0]
         n = len(entry.indexes)
         if count >= n:
-            if from_returned:
-                self.returned.pop()
-            else:
-                self.ready.popleft()
-                if self.segments is not None and not self.ready:
-                    self.advance()
             self.count -= n
+            if returned:
+                returned.pop()
+            else:
+                ready.popleft()
+                if self.segments is not None and not ready:
+                    self.advance()
             return entry
         self.count -= count
         taken = Entry(entry.run, entry.indexes[:count], entry.deliveries)

@@ -60,6 +60,7 @@ class Route:
         "owner",
         "queues",
         "run",
+        "separates",
         "slack_ms",
         "to_reply",
         "verdict",
@@ -80,6 +81,7 @@ class Route:
         self.exchange: Exchange | None = None
         self.queues: tuple[Destination, ...] = ()
         self.dynamic = False
+        self.separates = False  # its messages are published one by one, for any of these reasons
         self.run: Run | None = None
         self.slack_ms = 0
 
@@ -157,8 +159,9 @@ class Publisher:
     def publish(self, route: Route, contents: Contents, queues: "tuple[Destination, ...]", receipt: "Receipt") -> None:
         """Put the messages into `queues` (not empty), as a run of their own or at the end of the route's last one."""
         broker = self.vhost.broker
+        octets, attributes = contents.octets, contents.attributes
         n = len(contents.contents)
-        if contents.octets > READ_RUN_OCTETS_MAX and n > 1:
+        if octets > READ_RUN_OCTETS_MAX and n > 1:
             self._publish_parts(route, contents, queues, receipt)
             return
         log = queues[0].log
@@ -173,22 +176,22 @@ class Publisher:
         if (
             run is not None
             and run.first_seq + run.count == seq
-            and run.attributes is contents.attributes
+            and run.attributes is attributes
             and run.contents is not None
             and run.count + n <= RUN_MESSAGES_MAX
-            and run.octets + contents.octets <= RUN_OCTETS_MAX
-            and now_ms - run.arrived_ms <= (route.slack_ms if contents.attributes.ttl_ms is None else 0)
+            and run.octets + octets <= RUN_OCTETS_MAX
+            and now_ms - run.arrived_ms <= (route.slack_ms if attributes.ttl_ms is None else 0)
         ):
             start = run.count
-            run.extend(contents.contents, contents.octets, contents.body_octets, contents.body_size)
+            run.extend(contents.contents, octets, contents.body_octets, contents.body_size)
         else:
             start = 0
             run = Run(
                 route.names,
-                contents.attributes,
+                attributes,
                 seq,
                 contents.contents,
-                contents.octets,
+                octets,
                 contents.body_octets,
                 contents.body_size,
                 now_ms,
@@ -199,7 +202,7 @@ class Publisher:
             route.run = run
         receipt.enter(start)
         indexes = range(start, start + n)
-        if contents.attributes.persistent:
+        if attributes.persistent:
             enqueue(log, run, indexes, queues, receipt)
             return
         for queue in queues:

@@ -17,11 +17,12 @@ LOOKS_MAX: Final = 2
 class MessageSizes:
     """`counts` has the messages of each range since the start."""
 
-    __slots__ = ("counts",)
+    __slots__ = ("_range", "_size", "counts")
     bounds: Final = BOUNDS
 
     def __init__(self) -> None:
         self.counts = [0] * (len(BOUNDS) + 1)
+        self._size = self._range = 0  # most batches are of the size of the one before
 
     def count(self, contents: "Contents", n: int) -> None:
         """Count the first `n` messages of a batch: one step where all bodies are equally long.
@@ -30,8 +31,13 @@ class MessageSizes:
         a publisher of mixed sizes must not pay for each message.
         """
         size = contents.body_size
+        if size == self._size:
+            self.counts[self._range] += n
+            return
         if size >= 0:
-            self.counts[bisect_left(BOUNDS, size)] += n
+            self._size = size
+            self._range = bisect_left(BOUNDS, size)
+            self.counts[self._range] += n
             return
         looks = min(n, LOOKS_MAX)
         for look in range(looks):
