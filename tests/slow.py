@@ -8,7 +8,7 @@ from pybroker.store.memory import MemoryDefinitions
 
 
 class GatheringLog(Log):
-    """Gathers as the journal does: what comes before `seal` has one ticket. `batches` say what is in each."""
+    """Gathers as the journal does: what comes before `seal` has one commit position. `batches` say what is in each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -16,14 +16,14 @@ class GatheringLog(Log):
         self.wanted: list[int] = []
 
     @property
-    def ticket(self) -> int:
+    def commit_position(self) -> int:
         last = max(self.batches)
         return last if self.batches[last] else 0
 
     def _gather(self, *record: Any) -> int:
-        ticket = max(self.batches)
-        self.batches[ticket].append(record)
-        return ticket
+        commit_position = max(self.batches)
+        self.batches[commit_position].append(record)
+        return commit_position
 
     def append(self, run: Run, indexes: range, queue_ids: tuple[int, ...]) -> int:
         return self._gather("publish", run.first_seq + indexes.start, len(indexes), queue_ids)
@@ -31,14 +31,14 @@ class GatheringLog(Log):
     def settle(self, queue_id: int, run: Run, indexes: range) -> None:
         self._gather("settle", queue_id, *(run.first_seq + i for i in indexes))
 
-    def want(self, ticket: int) -> None:
-        self.wanted.append(ticket)
+    def want(self, commit_position: int) -> None:
+        self.wanted.append(commit_position)
 
     def seal(self) -> int:
-        """Close the batch that gathers; return its ticket."""
-        ticket = max(self.batches)
-        self.batches[ticket + 1] = []
-        return ticket
+        """Close the batch that gathers; return its commit position."""
+        commit_position = max(self.batches)
+        self.batches[commit_position + 1] = []
+        return commit_position
 
 
 class SlowDefinitions(MemoryDefinitions):

@@ -28,21 +28,21 @@ def hold(
         _check(journal)
         pause(POLL_S)
         yield Progress(0, 0)
-    ticket, segments = held
+    commit_position, segments = held
     try:
-        while not (written := maintenance.is_held(ticket)):
+        while not (written := maintenance.is_held(commit_position)):
             _check(journal)
             if written is None:
                 raise Refused("cannot hold the log: its checkpoint could not be written; try again", os.EX_TEMPFAIL)
             pause(POLL_S)
             yield Progress(0, 0)
-        plan: dict[str, Any] = {"node": node, "data_dir": str(folder), "ticket": ticket, "segments": segments}
+        plan: dict[str, Any] = {"node": node, "data_dir": str(folder), "ticket": commit_position, "segments": segments}
         yield Early(plan)
         while True:
             pause(HOLD_S)
             yield Progress(0, 0)
     finally:
-        maintenance.release(ticket)
+        maintenance.release(commit_position)
 
 
 def _check(journal: "Journal") -> None:

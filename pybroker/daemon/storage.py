@@ -170,7 +170,7 @@ class Storage:
             self._broker.removals.finish()
             self._broker.purge_task.finish()
             journal.close(recovery.redelivered(self._broker), lambda _: ended.set())
-            if not ended.wait(CLOSE_S_MAX) or journal.failed or journal.completed < journal.last_ticket:
+            if not ended.wait(CLOSE_S_MAX) or journal.failed or journal.completed < journal.last_commit_position:
                 reason = (
                     journal.failed
                     or journal.full

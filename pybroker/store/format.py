@@ -131,7 +131,7 @@ def check_version(version: int, known: int = VERSION) -> None:
 class Batch(NamedTuple):
     """Records that are committed at once: all count, or none. `octets` are those of the `records` that follow."""
 
-    ticket: int
+    commit_position: int
     wall_ms: int
     records: int
     octets: int
@@ -190,9 +190,9 @@ def check(length: int, kind: int, seed: int) -> int:
     return (length ^ length >> 16 ^ kind << 8 ^ seed) & 0xFFFF
 
 
-def batch_header(ticket: int, wall_ms: int, records: int, octets: int, seed: int) -> bytes:
+def batch_header(commit_position: int, wall_ms: int, records: int, octets: int, seed: int) -> bytes:
     """Return the record in front of a batch."""
-    return record(BATCH, _BATCH.pack(ticket, wall_ms, records, octets), seed)
+    return record(BATCH, _BATCH.pack(commit_position, wall_ms, records, octets), seed)
 
 
 def decode_batch(payload: bytes) -> Batch:
@@ -351,15 +351,15 @@ def decode_settle(payload: bytes) -> "list[tuple[int, int, array[int]]]":
     return groups
 
 
-def proven(ticket: int, seed: int) -> bytes:
-    """Return the record that says that all batches up to `ticket` are on disk."""
-    return record(PROVEN, _U64.pack(ticket), seed)
+def proven(commit_position: int, seed: int) -> bytes:
+    """Return the record that says that all batches up to `commit_position` are on disk."""
+    return record(PROVEN, _U64.pack(commit_position), seed)
 
 
 def decode_proven(payload: bytes) -> int:
     """Read a PROVEN."""
-    ticket: int = _U64.unpack(payload)[0]
-    return ticket
+    commit_position: int = _U64.unpack(payload)[0]
+    return commit_position
 
 
 def trailer(footer_offset: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Log: the core's interface to a group's log. Seqs, tickets, and what is settled.
+"""Log: the core's interface to a group's log. Seqs, commit positions, and what is settled.
 
 `store/memory.py` is the null engine, `store/journal/journal.py` the one on disk: it gathers what is appended into
 batches, and `completed` grows when one of them is on disk.
@@ -34,14 +34,14 @@ def ends_the_log(step: "Callable[[L, *Arguments], None]") -> "Callable[[L, *Argu
     def guarded(self: L, /, *arguments: *Arguments) -> None:
         try:
             step(self, *arguments)
-        except Exception as error:  # noqa: BLE001 - whatever it is, no ticket may complete behind it
+        except Exception as error:  # noqa: BLE001 - whatever it is, no commit position may complete behind it
             self.fail(error)
 
     return guarded
 
 
 class Log:
-    """Invariants: seqs never repeat; tickets only grow; changes with a ticket up to `completed` survive a crash.
+    """Invariants: seqs never repeat; positions only grow; changes with a position up to `completed` survive a crash.
 
     Messages appended with seqs below `safe_seq` are on disk, so that their contents may leave the memory and be
     fetched. `uncommitted_octets` waits for the disk; above the maximum no publisher is read. `failed` says why nothing
@@ -67,8 +67,8 @@ class Log:
         self.failed = self.stalled = ""
 
     @property
-    def ticket(self) -> int:
-        """Return the ticket of what is being gathered; 0 when nothing is."""
+    def commit_position(self) -> int:
+        """Return the commit position of what is being gathered; 0 when nothing is."""
         return 0
 
     def take(self, count: int) -> int:
@@ -78,7 +78,7 @@ class Log:
         return first
 
     def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
-        """Record that messages of `run` reached these durable queues; return the ticket to wait for, 0: nothing to."""
+        """Record that messages of `run` reached these durable queues; return the position to wait for, 0: none."""
         raise NotImplementedError
 
     @contextmanager
@@ -99,14 +99,14 @@ class Log:
     def fail(self, error: BaseException) -> None:
         """Stop for good: nothing completes any more."""
 
-    def want(self, ticket: int) -> None:
-        """Learn that somebody waits for `ticket`: it is committed at the end of this turn, not when it suits."""
+    def want(self, commit_position: int) -> None:
+        """Learn that somebody waits for a position: it is committed at the end of this turn, not when it suits."""
 
     def turn_ended(self) -> None:
         """Learn that a turn's calls are over: a batch that somebody waits for goes to the disk."""
 
     def gate_moved(self) -> None:
-        """Learn that definitions are on disk: tickets may have waited for them."""
+        """Learn that definitions are on disk: commit positions may have waited for them."""
 
     def settle(self, queue_id: int, run: "Run", indexes: range) -> None:
         """Record that a durable queue has done with messages of `run`."""

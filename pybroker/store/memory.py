@@ -16,7 +16,7 @@ class MemoryLog(Log):
     __slots__ = ()
 
     def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:  # noqa: ARG002 - nothing is kept
-        """Return ticket 0: there is nothing to wait for."""
+        """Return commit position 0: there is nothing to wait for."""
         return 0
 
     def settle(self, queue_id: int, run: "Run", indexes: range) -> None:

@@ -30,7 +30,7 @@ def view(document: dict[str, Any], args: Any, *, drawn: bool = False) -> Iterato
             f"Since the start: {document['unlinked']} removed, {document['compacted']} compacted",
             *_segments(document["segments"]),
         ],
-        "Checkpoints": [f"As of batch {ticket}" for ticket in document["checkpoints"]] or ["(none)"],
+        "Checkpoints": [f"As of batch {batch}" for batch in document["checkpoints"]] or ["(none)"],
     }
     yield from show(sections, drawn=drawn, alarming=["Log"] if document["state"] != "running" else [])
 

@@ -24,8 +24,8 @@ def taken(reply_queue: ReplyQueue) -> list[object]:
 def test_what_may_be_said_is_said_in_order(replies, steps):
     sources = {"log": source(), "definitions": source(), "behind": None}
     reply_queue, said = ReplyQueue(), []
-    for i, (kind, ticket) in enumerate(replies):
-        reply_queue.add(b"%d" % i, sources[kind], ticket)
+    for i, (kind, commit_position) in enumerate(replies):
+        reply_queue.add(b"%d" % i, sources[kind], commit_position)
     for kind, completed in [("behind", 0), *steps]:
         if sources[kind] is not None:
             sources[kind].completed = max(completed, sources[kind].completed)

@@ -44,7 +44,7 @@ def shrink(monkeypatch) -> None:
 class DiskLog(Log):
     """`live` is what each queue has not settled; `unreadable` are seqs that the disk has lost."""
 
-    __slots__ = ("asked", "fetches", "forgotten", "live", "records", "ticket", "unreadable")
+    __slots__ = ("asked", "commit_position", "fetches", "forgotten", "live", "records", "unreadable")
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class DiskLog(Log):
         self.live: defaultdict[int, set[int]] = defaultdict(set)
         self.fetches: deque = deque()
         self.asked = 0
-        self.ticket = 0
+        self.commit_position = 0
         self.unreadable: set[int] = set()
         self.forgotten: list[int] = []
 
@@ -63,8 +63,8 @@ class DiskLog(Log):
             self.records[run.first_seq + index] = record
             for queue_id in queue_ids:
                 self.live[queue_id].add(run.first_seq + index)
-        self.ticket += 1
-        return self.ticket
+        self.commit_position += 1
+        return self.commit_position
 
     def settle(self, queue_id, run, indexes):
         for index in indexes:
@@ -90,10 +90,10 @@ class DiskLog(Log):
 
     def complete(self, broker) -> bool:
         """Have everything on disk; False if it was."""
-        if self.completed == self.ticket:
+        if self.completed == self.commit_position:
             return False
         self.safe_seq = self.next_seq
-        broker.log_completed(self.ticket)
+        broker.log_completed(self.commit_position)
         return True
 
     def answer(self) -> bool:

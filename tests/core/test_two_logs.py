@@ -26,7 +26,7 @@ class Place:
 
     def complete(self, log):
         """Have a log complete what it has, and let the world see to what follows."""
-        self.world.broker.log_completed(log.ticket, log)
+        self.world.broker.log_completed(log.commit_position, log)
         self.world.run()
 
     def live(self, destination):

@@ -57,8 +57,8 @@ def refusal_of(lines):
 
 def held_by(data, template):
     segments = [[segment.number, 0] for segment in template.node.log.live_index.segments]
-    ticket = max(int(path.name[5:], 16) for path in data.glob("groups/local/ckpt.*"))
-    return {"node": "pybroker@test", "data_dir": str(data), "ticket": ticket, "segments": segments}
+    commit_position = max(int(path.name[5:], 16) for path in data.glob("groups/local/ckpt.*"))
+    return {"node": "pybroker@test", "data_dir": str(data), "ticket": commit_position, "segments": segments}
 
 
 def test_it_greets_as_a_node_does(data):

@@ -29,7 +29,7 @@ def test_it_is_told_when_all_of_it_is_on_disk(data):
     data.node.work()
     early = next(work)
     assert isinstance(early, Early)
-    assert early.value["ticket"] == log.maintenance.checkpoints[0] == log.last_ticket
+    assert early.value["ticket"] == log.maintenance.checkpoints[0] == log.last_commit_position
     assert early.value["node"] == "pybroker@test"
     assert early.value["data_dir"] == str(data.path)
     last = log.live_index.segments[-1]

@@ -60,8 +60,8 @@ class Node:
 
 def test_what_nobody_waits_for_is_on_disk_soon_and_there_after_a_clean_stop(node, tmp_path):
     node.storage.open()
-    ticket = node.publish(b"x")
-    node.wait_for(lambda: node.broker.log.completed >= ticket)
+    commit_position = node.publish(b"x")
+    node.wait_for(lambda: node.broker.log.completed >= commit_position)
     node.storage.close()
     again = Node(tmp_path)
     again.storage.open()
@@ -73,8 +73,8 @@ def test_what_nobody_waits_for_is_on_disk_soon_and_there_after_a_clean_stop(node
 def test_a_message_whose_queue_was_not_on_disk_yet_does_not_become_another_queues(node, tmp_path):
     node.storage.open()
     lost = node.queue.id
-    ticket = node.publish(b"x")
-    node.wait_for(lambda: node.broker.log.completed >= ticket)
+    commit_position = node.publish(b"x")
+    node.wait_for(lambda: node.broker.log.completed >= commit_position)
     again = Node(tmp_path)
     again.broker.definitions.is_new = False
     del again.broker.vhosts["/"].queues["q"]

@@ -31,14 +31,14 @@ def peer(world: World, log: GatheringLog) -> FakePeer:
 
 
 def publish(peer: FakePeer, count: int, log: GatheringLog) -> int:
-    """Publish messages that are a batch of the log; return its ticket."""
+    """Publish messages that are a batch of the log; return its commit position."""
     for _ in range(count):
         peer.publish("", "q", BODY, delivery_mode=2)
     return log.seal()
 
 
-def complete(world: World, ticket: int) -> None:
-    world.broker.log_completed(ticket)
+def complete(world: World, commit_position: int) -> None:
+    world.broker.log_completed(commit_position)
     world.run()
 
 
@@ -77,10 +77,10 @@ def test_what_came_meanwhile_is_done_when_reading_resumes(world, peer, log):
 
 
 def test_who_is_not_read_is_not_taken_for_silent(world, peer, log):
-    ticket = publish(peer, 5, log)
+    commit_position = publish(peer, 5, log)
     for _ in range(30):
         world.advance(1_000)
-    complete(world, ticket)
+    complete(world, commit_position)
     world.advance(1_000)
     assert not peer.session.finished
     for _ in range(11):
@@ -108,9 +108,9 @@ def test_a_transaction_counts_when_it_is_committed(world, peer, log):
 def test_all_publishers_together_are_too_much_for_each_that_publishes(world, peer, log):
     other = world.connect()
     log.uncommitted_octets = 1_000_001
-    ticket = publish(peer, 1, log)
+    commit_position = publish(peer, 1, log)
     assert (False, True) == (peer.session.readable, other.session.readable)
-    complete(world, ticket)  # its own, not yet the others'
+    complete(world, commit_position)  # its own, not yet the others'
     assert not peer.session.readable
     log.uncommitted_octets = 500_000
     complete(world, log.seal())
@@ -118,18 +118,18 @@ def test_all_publishers_together_are_too_much_for_each_that_publishes(world, pee
 
 
 def test_who_does_not_read_its_replies_either_is_read_when_both_are_over(world, peer, log):
-    ticket = publish(peer, 5, log)
+    commit_position = publish(peer, 5, log)
     peer.session.reply_octets = REPLY_OCTETS_MAX
     peer.session.send(HEARTBEAT_FRAME)
-    world.broker.log_completed(ticket)
+    world.broker.log_completed(commit_position)
     assert ([PEER], False) == (list(peer.session.throttle.causes), peer.session.readable)
     world.run()
     assert peer.session.readable
 
 
 def test_a_publisher_that_goes_is_forgotten(world, peer, log):
-    ticket = publish(peer, 5, log)
+    commit_position = publish(peer, 5, log)
     assert [JOURNAL] == list(peer.session.throttle.causes)
     peer.disconnect()
     assert {} == world.broker.ahead
-    complete(world, ticket)
+    complete(world, commit_position)

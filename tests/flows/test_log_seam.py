@@ -1,4 +1,4 @@
-"""The group seam: confirms wait for the log's tickets, in publish order; what a queue has done with is settled."""
+"""The group seam: confirms wait for the log's positions, in publish order; what a queue has done with is settled."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.slow import GatheringLog
 
 
 class SlowLog(Log):
-    """Gives each append a ticket of its own and completes none by itself."""
+    """Gives each append a commit position of its own and completes none by itself."""
 
     def __init__(self):
         super().__init__()

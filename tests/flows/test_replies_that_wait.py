@@ -293,7 +293,7 @@ def tx(world: World, peer: FakePeer) -> FakePeer:
 def test_commit_ok_waits_for_what_was_published(world, tx, log):
     tx.publish("", "q", b"1", delivery_mode=2)
     tx.publish("", "q", b"2", delivery_mode=2)
-    assert 0 == log.ticket
+    assert 0 == log.commit_position
     tx.send(Tx.Commit())
     assert ([], [max(log.batches)]) == (tx.take(), log.wanted)
     assert ["publish", "publish"] == [record[0] for record in log.batches[max(log.batches)]]
@@ -321,10 +321,10 @@ def test_publishes_and_acks_of_a_commit_are_in_one_batch(world, tx, log):
     log.seal()
     tx.publish("", "q", b"1", delivery_mode=2)
     tx.send(Basic.Ack(1))
-    ticket = max(log.batches)
-    assert [] == log.batches[ticket]
+    commit_position = max(log.batches)
+    assert [] == log.batches[commit_position]
     tx.send(Tx.Commit())
-    assert ["publish", "settle"] == [record[0] for record in log.batches[ticket]]
+    assert ["publish", "settle"] == [record[0] for record in log.batches[commit_position]]
 
 
 def test_what_the_log_has_not_to_know_is_committed_at_once(world, tx, log):

@@ -52,10 +52,10 @@ class DataFolder:
 
     def hold(self) -> Moment:
         """Have the log held, and its checkpoint written."""
-        ticket, segments = self.node.log.maintenance.hold()
+        commit_position, segments = self.node.log.maintenance.hold()
         self.node.work()
-        assert self.node.log.maintenance.checkpoints[0] == ticket
-        return Moment("pybroker@test", ticket, tuple(segments))
+        assert self.node.log.maintenance.checkpoints[0] == commit_position
+        return Moment("pybroker@test", commit_position, tuple(segments))
 
     def snapshot(self) -> dict[int, dict[int, bytes]]:
         return {queue: dict(messages) for queue, messages in self.expected.items()}

@@ -66,7 +66,7 @@ class Node:
         size = sizes.pop() if len(sizes) == 1 else -1
         seq = self.log.take(len(contents))
         run = Run(NAMES, attributes, seq, contents, octets, body_octets, size, self.clock.now_ms, 1, 131072)
-        self.ticket = self.log.append(run, range(len(contents)), tuple(queues))
+        self.commit_position = self.log.append(run, range(len(contents)), tuple(queues))
         return run
 
     def settle(self, run, indexes=None, queue=1):

@@ -1,4 +1,4 @@
-"""An exception anywhere between an append and its ticket ends the log: nothing is confirmed that was thrown away."""
+"""An exception anywhere between an append and its position ends the log: nothing is confirmed that was thrown away."""
 
 import errno
 import os
@@ -90,7 +90,7 @@ def test_a_job_that_cannot_be_handed_over_does_not_stop_confirms_in_silence(disk
         node.publish([bytes(1_500)])
         node.commit()
         node.tick(61_000)
-    assert node.failed == ["MemoryError"] or node.log.completed == node.log.last_ticket
+    assert node.failed == ["MemoryError"] or node.log.completed == node.log.last_commit_position
     assert bool(node.failed) == (len(calls) >= at)
 
 
@@ -170,7 +170,7 @@ def test_files_that_find_no_descriptor_are_kept_in_order_later(disk, monkeypatch
             node.tick(61_000)
     for _ in range(5):
         node.tick(1_000)
-    assert ([], node.log.last_ticket) == (node.failed, node.log.completed)
+    assert ([], node.log.last_commit_position) == (node.failed, node.log.completed)
     assert 2 >= len(node.log.live_index.segments)
 
 

@@ -89,10 +89,10 @@ def test_other_names_are_no_segments(name):
 
 
 @given(U64, U64, U32, U32, U32)
-def test_a_batch_is_read_as_it_was_written(ticket, wall_ms, records, octets, seed):
-    made = fmt.batch_header(ticket, wall_ms, records, octets, seed)
+def test_a_batch_is_read_as_it_was_written(commit_position, wall_ms, records, octets, seed):
+    made = fmt.batch_header(commit_position, wall_ms, records, octets, seed)
     assert len(made) == fmt.BATCH_RECORD_OCTETS
-    assert fmt.decode_batch(payload_of(made, fmt.BATCH, seed)) == (ticket, wall_ms, records, octets)
+    assert fmt.decode_batch(payload_of(made, fmt.BATCH, seed)) == (commit_position, wall_ms, records, octets)
 
 
 @given(U32, st.integers(0, 255), st.booleans(), st.lists(U64).map(tuple))
@@ -108,10 +108,10 @@ def test_settles_are_read_as_they_were_written(groups):
 
 
 @given(U64)
-def test_proven_is_read_as_it_was_written(ticket):
-    made = fmt.proven(ticket, SEED)
+def test_proven_is_read_as_it_was_written(commit_position):
+    made = fmt.proven(commit_position, SEED)
     assert len(made) == fmt.PROVEN_RECORD_OCTETS
-    assert fmt.decode_proven(payload_of(made, fmt.PROVEN)) == ticket
+    assert fmt.decode_proven(payload_of(made, fmt.PROVEN)) == commit_position
 
 
 ATTRIBUTES = st.builds(

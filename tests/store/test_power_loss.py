@@ -1,7 +1,8 @@
 """Test 1: the power goes at any operation of the disk, again and again, also while a start is reading the log.
 
-Messages promised by a completed ticket are there, those it settled are gone, batches are there whole or not at all, and
-in order; and since nothing is damaged, nothing is reported. A disk or a program that cheats is caught: see the mutants.
+Messages promised by a completed position are there, those it settled are gone, batches are there whole or not at all,
+and in order; and since nothing is damaged, nothing is reported. A disk or a program that cheats is caught: see the
+mutants.
 """
 
 import random
@@ -13,7 +14,7 @@ from pybroker.store.journal import maintenance
 from pybroker.store.journal.journal import Journal
 from pybroker.store.journal.maintenance import Maintenance
 from pybroker.store.segments import scan
-from pybroker.store.segments.checkpoint import checkpoint_ticket
+from pybroker.store.segments.checkpoint import checkpoint_commit_position
 from tests.checker import Key, Verdict, compare
 from tests.store.faulty_disk import FaultyDisk, PowerLoss
 from tests.store.journals import Node
@@ -33,7 +34,7 @@ class World:
         self.rng = random.Random(seed)
         self.disk = FaultyDisk()
         self.bodies: dict[Key, bytes] = {}
-        self.ticket_of: dict[Key, int] = {}
+        self.commit_position_of: dict[Key, int] = {}
         self.settled_at: dict[Key, int] = {}
         self.alive: set[Key] = set()  # what the last recovery found
         self.completed = 0
@@ -44,7 +45,7 @@ class World:
     def live(self) -> None:
         """Live until the power goes, or for some steps and then lose it."""
         disk, rng = self.disk, self.rng
-        self.ticket_of, self.settled_at = {}, {}
+        self.commit_position_of, self.settled_at = {}, {}
         self.completed = 0
         disk.crash_at(disk.power.operations + rng.randrange(1, 120))
         node = None
@@ -77,7 +78,7 @@ class World:
                     key = Key(str(queue), 0, run.first_seq + i)
                     assert key not in self.bodies, "a seq for the second time"
                     self.bodies[key] = body
-                    self.ticket_of[key] = node.ticket
+                    self.commit_position_of[key] = node.commit_position
             runs.append((run, queues, guest))
         elif what < 0.75 and runs:
             run, queues, guest = runs.pop(rng.randrange(len(runs)))
@@ -86,12 +87,12 @@ class World:
             for queue in queues:
                 node.settle(run, queue=queue)
                 for i in range(run.count):
-                    self.settled_at[Key(str(queue), 0, run.first_seq + i)] = node.log.ticket
+                    self.settled_at[Key(str(queue), 0, run.first_seq + i)] = node.log.commit_position
         elif what < 0.8 and self.alive:
             key = rng.choice(sorted(self.alive - self.settled_at.keys()) or [None])
             if key is not None:
                 node.log.settle_seqs(int(key.queue), key.number, key.number)
-                self.settled_at[key] = node.log.ticket
+                self.settled_at[key] = node.log.commit_position
         elif what < 0.83:
             node.log.forget_queue(self.guest)
             self.guest += 1
@@ -128,9 +129,11 @@ class World:
             bodies = node.bodies(seqs, queue) if seqs else {}
             got += [(Key(str(queue), 0, seq), body) for seq, body in bodies.items()]
         before = self.alive
-        sure = {key for key, ticket in self.settled_at.items() if ticket <= self.completed}
-        may = {key: self.bodies[key] for key in before | self.ticket_of.keys() if key not in sure}
-        kept = before | {key for key, ticket in self.ticket_of.items() if ticket <= self.completed}
+        sure = {key for key, commit_position in self.settled_at.items() if commit_position <= self.completed}
+        may = {key: self.bodies[key] for key in before | self.commit_position_of.keys() if key not in sure}
+        kept = before | {
+            key for key, commit_position in self.commit_position_of.items() if commit_position <= self.completed
+        }
         verdict = compare(may, kept - self.settled_at.keys(), got, reported=False)
         self.alive = {key for key, _ in got}
         for report in node.recovered.reports + node.unreadable:
@@ -138,13 +141,13 @@ class World:
                 verdict.count("corrupt", report)
         self._whole(verdict)
         # A seq that never was on disk may come again.
-        for key in self.ticket_of.keys() - kept - self.alive:
+        for key in self.commit_position_of.keys() - kept - self.alive:
             del self.bodies[key]
         return verdict
 
     def _spoil_checkpoint(self) -> None:
         """Damage the newest checkpoint now and then, if there is another one: all is to be the same without it."""
-        names = [name for name in self.disk.names() if checkpoint_ticket(name) is not None]
+        names = [name for name in self.disk.names() if checkpoint_commit_position(name) is not None]
         if len(names) < 2 or self.spoilt & set(names) or self.rng.random() < 0.7:
             return
         bits = 8 * len(self.disk.read_file(names[-1]))
@@ -155,15 +158,15 @@ class World:
     def _whole(self, verdict: Verdict) -> None:
         """Look whether batches that nobody was told of are there whole or not, and no more than the first of them."""
         there: dict[int, set[bool]] = {}
-        for key, ticket in self.ticket_of.items():
-            if ticket > self.completed and key not in self.settled_at:
-                there.setdefault(ticket, set()).add(key in self.alive)
-        for key, ticket in self.settled_at.items():
-            if ticket > self.completed and self.ticket_of.get(key, 0) <= self.completed:
-                there.setdefault(ticket, set()).add(key not in self.alive)
-        for ticket, seen in there.items():
-            if len(seen) > 1 or (True in seen and ticket > self.completed + 1):
-                verdict.count("reordered", f"batch {ticket} of {self.completed} completed: {seen}")
+        for key, commit_position in self.commit_position_of.items():
+            if commit_position > self.completed and key not in self.settled_at:
+                there.setdefault(commit_position, set()).add(key in self.alive)
+        for key, commit_position in self.settled_at.items():
+            if commit_position > self.completed and self.commit_position_of.get(key, 0) <= self.completed:
+                there.setdefault(commit_position, set()).add(key not in self.alive)
+        for commit_position, seen in there.items():
+            if len(seen) > 1 or (True in seen and commit_position > self.completed + 1):
+                verdict.count("reordered", f"batch {commit_position} of {self.completed} completed: {seen}")
 
 
 def losses(seed, worlds) -> Verdict:
@@ -226,7 +229,7 @@ def confirms_first(monkeypatch):
     def write_and_confirm(log):
         write_next(log)
         if log._sealed:
-            log.completed = log._sealed[-1].ticket
+            log.completed = log._sealed[-1].commit_position
 
     monkeypatch.setattr(Journal, "_write_next", write_and_confirm)
 

@@ -39,7 +39,7 @@ def tx_commit(channel: "AmqpChannel", _method: commands.Tx.Commit) -> None:
             else:
                 channel.give_back(batches, requeue=what == "requeue", at_once=True)
             if what != "requeue" and any(batch.queue.durable and batch.run.attributes.persistent for batch in batches):
-                receipt.wait(log, log.ticket)
+                receipt.wait(log, log.commit_position)
     receipt.want()
     channel.send_when(make_method(commands.Tx.CommitOk), receipt, 1)
 

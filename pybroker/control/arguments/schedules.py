@@ -43,12 +43,12 @@ def cancel(node: Node, schedule: "Schedule", waiting: "list[Waiting]") -> int:
 def on_disk(node: Node) -> None:
     """Wait until all that was done is on disk. Raises Refused if that takes too long."""
     log = node.broker.log
-    ticket = log.ticket
-    if not ticket:
+    commit_position = log.commit_position
+    if not commit_position:
         return
-    log.want(ticket)
+    log.want(commit_position)
     waited_s = 0.0
-    while log.completed < ticket:
+    while log.completed < commit_position:
         if log.failed or waited_s * 1000 >= WAIT_MS:
             reason = log.failed or f"the disk did not sync within {WAIT_MS // 1000} seconds"
             raise Refused(f"the messages may reappear after a crash: {reason}", EX_UNAVAILABLE)

@@ -104,7 +104,7 @@ class BatchBuilder:
             room += 16 + 8 * len(pairs)
         return room
 
-    def encode(self, ticket: int, segment: "Segment", live_index: "LiveIndex", steady_ms: int) -> bytes:
+    def encode(self, commit_position: int, segment: "Segment", live_index: "LiveIndex", steady_ms: int) -> bytes:
         """Return the batch's octets, to be written at the segment's end. The live index  what is in them, last."""
         seed = segment.seed
         published: list[tuple[Target, Run, range]] = []
@@ -135,7 +135,7 @@ class BatchBuilder:
             groups += [(queue_id, times, normalized(pairs)) for (queue_id, times), pairs in self.returned.items()]
             records.append(fmt.settle(groups, seed))
         body = b"".join(records)
-        octets = fmt.batch_header(ticket, segment.newest_ms, len(records), len(body), seed) + body
+        octets = fmt.batch_header(commit_position, segment.newest_ms, len(records), len(body), seed) + body
         for target, run, indexes in published:
             segment.publish(target, run, indexes)
         for queue_id, deliveries, pairs in groups:

@@ -113,9 +113,9 @@ class _Writing:
         """Return the whole file."""
         old = self._footer
         body = b"".join(self._records)
-        batch = fmt.batch_header(old.last_ticket, old.newest_ms, len(self._records), len(body), self._seed)
+        batch = fmt.batch_header(old.last_commit_position, old.newest_ms, len(self._records), len(body), self._seed)
         by_target = {target: seq_ranges for target, seq_ranges in self._alive.items() if seq_ranges.count}
-        footer = Footer(old.first_ticket, old.last_ticket, old.newest_ms, by_target, self.index)
+        footer = Footer(old.first_commit_position, old.last_commit_position, old.newest_ms, by_target, self.index)
         parts = [
             fmt.segment_header(self._number, self._epoch, self._at),
             batch,

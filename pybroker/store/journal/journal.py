@@ -1,11 +1,12 @@
 """Journal: the log on disk.
 
-Appends and settles of a turn gather into a batch; the journal thread writes and syncs it; then its ticket is completed.
-A batch is the unit of atomicity: the next one is written only after the one before it is on disk, so a batch that is
-followed by another was complete. Changes that belong together (a transaction; a dead letter and the settling of its
-original) are appended in one call and are never split, because a batch is closed only between two calls.
+Appends and settles of a turn gather into a batch, which has a commit position; the journal thread writes and syncs it;
+then its position is completed. A batch is the unit of atomicity: the next one is written only after the one before it
+is on disk, so a batch that is followed by another was complete. Changes that belong together (a transaction; a dead
+letter and the settling of its original) are appended in one call and are never split, because a batch is closed only
+between two calls.
 
-From `append` until the ticket completes no failure may go unnoticed: the next ticket would vouch for a batch that is
+From `append` until the position completes no failure may go unnoticed: the next one would vouch for a batch that is
 incomplete or lost. So any exception on the way ends the log, as a failed sync does (`ends_the_log`).
 
 This is the hub's side: it orders and counts, and does no I/O. `format` has the octets, `writer` the files, `live_index`
@@ -56,10 +57,10 @@ SEGMENT_PARTS: Final = 32
 
 
 class Journal(Log):
-    """Invariants: tickets are batches; they complete in order; the batch that gathers has ticket `last_ticket + 1`.
+    """Invariants: positions are batches and complete in order; the one that gathers has `last_commit_position + 1`.
 
     `on_completed` and `on_failed` tell the broker, `on_stalled` why a batch waits for a file descriptor; with no text
-    that it was written. A ticket completes when its batch is on disk, which comes after the
+    that it was written. A commit position completes when its batch is on disk, which comes after the
     definitions that were made before it: a message that is confirmed always has its queue.
     """
 
@@ -83,7 +84,7 @@ class Journal(Log):
         "definitions",
         "epoch",
         "full",
-        "last_ticket",
+        "last_commit_position",
         "live_index",
         "maintenance",
         "on_completed",
@@ -124,7 +125,7 @@ class Journal(Log):
         self.epoch = recovered.epoch
         self.next_seq = self.safe_seq = recovered.next_seq
         self._sealed_seq = recovered.next_seq  # all below are in batches that were closed
-        self.last_ticket = self.completed = self._proven = recovered.ticket
+        self.last_commit_position = self.completed = self._proven = recovered.commit_position
         # Time in the log never goes back, also if the system's clock does.
         self._steady_ms = max(clock.timestamp_ms, recovered.newest_ms) - clock.now_ms
         self.full = ""
@@ -135,7 +136,9 @@ class Journal(Log):
         self._quiet_ms = 0
         self._sealed: deque[Batch] = deque()
         self._writing = False
-        self._forgotten: deque[tuple[int, int, int]] = deque()  # tickets of definitions and log, and a queue's id
+        self._forgotten: deque[tuple[int, int, int]] = (
+            deque()
+        )  # commit positions of definitions and log, and a queue's id
         self._writer = Writer(disk, self.epoch, Newest(root or disk))
         self.reader = Reader(files, disk, self.epoch)
         self.reader.on_unreadable = self._unreadable
@@ -146,25 +149,25 @@ class Journal(Log):
     # -- what the core does --------------------------------------------------------------------------------------------
 
     @property
-    def ticket(self) -> int:
-        """Return the ticket of what is being gathered; 0 when nothing is."""
-        return self.last_ticket + 1 if self._builder else 0
+    def commit_position(self) -> int:
+        """Return the commit position of what is being gathered; 0 when nothing is."""
+        return self.last_commit_position + 1 if self._builder else 0
 
     def append(self, run: "Run", indexes: range, queue_ids: tuple[int, ...]) -> int:
-        """Gather messages for the next batch; return its ticket."""
+        """Gather messages for the next batch; return its commit position."""
         try:
             builder = self._builder
             self.uncommitted_octets += builder.append(run, indexes, queue_ids)
             if builder.octets >= EAGER_OCTETS and not self._wanted:
-                self.want(self.last_ticket + 1)
+                self.want(self.last_commit_position + 1)
         except Exception as error:
             self.fail(error)
             raise
-        return self.last_ticket + 1
+        return self.last_commit_position + 1
 
-    def want(self, ticket: int) -> None:
+    def want(self, commit_position: int) -> None:
         """Commit what is gathered at the end of this turn."""
-        if ticket > self.last_ticket and not self._wanted:
+        if commit_position > self.last_commit_position and not self._wanted:
             if not self.turn.woken:
                 self.turn.wake()
             self._wanted = True
@@ -199,7 +202,7 @@ class Journal(Log):
 
         And once the batch is closed that gathers, which may still have some of the queue's.
         """
-        self._forgotten.append((self.definitions.commit_position, self.ticket, queue_id))
+        self._forgotten.append((self.definitions.commit_position, self.commit_position, queue_id))
         self.gate_moved()
 
     def fetch(self, queue_id: int, part: "SeqRanges", done: "Fetched") -> None:
@@ -237,21 +240,21 @@ class Journal(Log):
         builder, self._builder = self._builder, self._builder.following()
         self._wanted = False
         segment, creates = self.maintenance.segment_for(builder.room, self._sealed_seq)
-        self.last_ticket += 1
+        self.last_commit_position += 1
         segment.newest_ms = self.clock.now_ms + self._steady_ms
-        octets = builder.encode(self.last_ticket, segment, self.live_index, self._steady_ms)
+        octets = builder.encode(self.last_commit_position, segment, self.live_index, self._steady_ms)
         batch = Batch(segment.number, segment.size if creates else 0, segment.used, octets)
-        batch.promise(self.last_ticket, self.next_seq, builder.octets, self.definitions.commit_position)
+        batch.promise(self.last_commit_position, self.next_seq, builder.octets, self.definitions.commit_position)
         segment.used += len(octets)
-        segment.first_ticket = segment.first_ticket or batch.ticket
-        segment.last_ticket = batch.ticket
+        segment.first_commit_position = segment.first_commit_position or batch.commit_position
+        segment.last_commit_position = batch.commit_position
         self._sealed_seq = batch.next_seq
         self._sealed.append(batch)
         self.maintenance.sealed(batch)
 
     @ends_the_log
     def commit_nothing(self) -> None:
-        """Write an empty batch, for its ticket."""
+        """Write an empty batch, for its commit position."""
         if self.failed:
             return
         self._seal()
@@ -266,7 +269,7 @@ class Journal(Log):
         if self._writing or self.failed or self.full or not self._sealed:
             return
         batch = self._sealed[0]
-        if batch.definitions_ticket > self.definitions.completed:
+        if batch.definitions_commit_position > self.definitions.completed:
             return
         self._journal.submit(partial(self._writer.write, batch), partial(self._written, batch))
         self._writing = True
@@ -295,10 +298,10 @@ class Journal(Log):
         self._forget_queues()
         self.safe_seq = batch.next_seq
         self.uncommitted_octets -= batch.content_octets
-        if batch.ticket > self.completed:
-            self.completed = batch.ticket
-            self.maintenance.completed(batch.ticket)
-            self.on_completed(batch.ticket)
+        if batch.commit_position > self.completed:
+            self.completed = batch.commit_position
+            self.maintenance.completed(batch.commit_position)
+            self.on_completed(batch.commit_position)
         if self._wanted or self._builder.octets >= EAGER_OCTETS:
             self.commit()
         else:
@@ -324,7 +327,9 @@ class Journal(Log):
 
     def _forget_queues(self) -> None:
         on_disk = self.definitions.completed
-        while self._forgotten and self._forgotten[0][0] <= on_disk and self._forgotten[0][1] <= self.last_ticket:
+        while (
+            self._forgotten and self._forgotten[0][0] <= on_disk and self._forgotten[0][1] <= self.last_commit_position
+        ):
             self.live_index.forget_queue(self._forgotten.popleft()[2])
 
     @ends_the_log
@@ -344,7 +349,7 @@ class Journal(Log):
             self._write_next()
         elif self._builder:
             self.commit()
-        elif self._proven < self.last_ticket == self.completed and now_ms - self._quiet_ms >= QUIET_MS:
+        elif self._proven < self.last_commit_position == self.completed and now_ms - self._quiet_ms >= QUIET_MS:
             self._prove()
         self.maintenance.tick(now_ms)
 
@@ -355,13 +360,13 @@ class Journal(Log):
 
     def _prove(self) -> None:
         """Write down that the last batch is on disk: a torn tail and a damaged one can be told apart from then on."""
-        segment, self._proven = self.live_index.segments[-1], self.last_ticket
+        segment, self._proven = self.live_index.segments[-1], self.last_commit_position
         if segment.sealed or segment.used + fmt.PROVEN_RECORD_OCTETS > segment.size:
             return
-        octets = fmt.proven(self.last_ticket, segment.seed)
+        octets = fmt.proven(self.last_commit_position, segment.seed)
         # In line with the batches: on a full disk it waits as they do, and no hole stays where it was to be.
         batch = Batch(segment.number, 0, segment.used, octets)
-        batch.promise(self.last_ticket, self._sealed_seq, 0, 0)
+        batch.promise(self.last_commit_position, self._sealed_seq, 0, 0)
         segment.used += len(octets)
         self._sealed.append(batch)
         self._write_next()

@@ -28,7 +28,7 @@ def figures(journal: "Journal") -> dict[str, Any]:
         "messages_written": published,
         "messages_live": live,
         "live_share": _share(live, published),
-        "last_batch": journal.last_ticket,
+        "last_batch": journal.last_commit_position,
         "last_batch_on_disk": journal.completed,
         "uncommitted_octets": journal.uncommitted_octets,
         "last_sync_ms_ago": journal.clock.now_ms - written_ms if written_ms else None,
@@ -44,8 +44,8 @@ def _of(segment: "Segment") -> dict[str, Any]:
         "published": segment.published,
         "live": segment.live,
         "live_share": _share(segment.live, segment.published),
-        "first_batch": segment.first_ticket,
-        "last_batch": segment.last_ticket,
+        "first_batch": segment.first_commit_position,
+        "last_batch": segment.last_commit_position,
         "newest_ms": segment.newest_ms,
     }
 

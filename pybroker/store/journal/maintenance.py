@@ -40,7 +40,7 @@ COMPACT_OCTETS: Final = 1_048_576
 
 
 class Maintenance:
-    """`checkpoints` are the tickets of the valid ones on disk, newest first.
+    """`checkpoints` are the commit positions of the valid ones on disk, newest first.
 
     `unlinked` and `compacted` count segments that are gone, and that were written anew, since the start.
     """
@@ -82,12 +82,14 @@ class Maintenance:
         self.next_number = recovered.next_number
         self.unlinked = self.compacted = 0
         self._compacting = False
-        self._settled: tuple[int, list[Callable[[], None]]] | None = None  # what to do when this ticket is completed
+        self._settled: tuple[int, list[Callable[[], None]]] | None = (
+            None  # what to do when this commit position is completed
+        )
         self._checkpoint_ms = journal.clock.now_ms
         self._due = bool(recovered.missing)  # they are not to be missed again
         self._presence = Presence(journal, disk, self._jobs, self._trouble)
         self._unlinking = False
-        self._pending: Checkpoint | None = None  # waits until its ticket is completed
+        self._pending: Checkpoint | None = None  # waits until its commit position is completed
         self._writing = False
         self._footers: list[Segment] = []
         # Tickets of checkpoints that somebody copies, and whether they are on disk; None: they could not be written.
@@ -134,22 +136,22 @@ class Maintenance:
         self._due = True
 
     def sealed(self, batch: "Batch") -> None:
-        """Learn that a batch was closed: nothing is gathered, so what the live index says is exact as of its ticket."""
+        """Learn that a batch was closed: nothing is gathered, so the live index is exact as of its position."""
         if self._due and not self._closed and self._pending is None and not self._writing:
-            self._take(batch.ticket, batch.next_seq)
+            self._take(batch.commit_position, batch.next_seq)
 
-    def completed(self, ticket: int) -> None:
+    def completed(self, commit_position: int) -> None:
         """Learn that batches are on disk."""
-        while self._footers and self._footers[0].last_ticket <= ticket:
+        while self._footers and self._footers[0].last_commit_position <= commit_position:
             segment = self._footers[0]
-            tickets = segment.first_ticket, segment.last_ticket
-            footer = Footer(*tickets, segment.newest_ms, segment.by_target, segment.index)
+            commit_positions = segment.first_commit_position, segment.last_commit_position
+            footer = Footer(*commit_positions, segment.newest_ms, segment.by_target, segment.index)
             job = partial(seal_segment, self._disk, segment.number, segment.seed, segment.used, footer)
             self._jobs.submit(job, partial(self._footed, segment))
             self._footers.pop(0)
-        if self._pending is not None and self._pending.ticket <= ticket:
+        if self._pending is not None and self._pending.commit_position <= commit_position:
             self._write(self._pending)
-        self._go_on(ticket)
+        self._go_on(commit_position)
 
     def tick(self, now_ms: int) -> None:
         """Do what is due by the clock; nothing is being gathered or written when there is a checkpoint to take."""
@@ -162,36 +164,36 @@ class Maintenance:
         waiting = any(segment.sealed and not segment.live and not segment.kept for segment in segments)
         since_ms = now_ms - self._checkpoint_ms
         newest = self.checkpoints[0] if self.checkpoints else 0
-        changed = journal.last_ticket > newest
+        changed = journal.last_commit_position > newest
         if (waiting and since_ms >= UNLINK_MS) or (changed and since_ms >= CHECKPOINT_MS):
             self._due = True
-        idle = journal.completed == journal.last_ticket and not journal.ticket
+        idle = journal.completed == journal.last_commit_position and not journal.commit_position
         if self._due and idle and self._pending is None and not self._writing:
             if not changed:
-                # The second checkpoint behind a segment needs a ticket of its own.
+                # The second checkpoint behind a segment needs a commit position of its own.
                 journal.commit_nothing()
                 return
-            self._take(journal.last_ticket, journal.safe_seq)
+            self._take(journal.last_commit_position, journal.safe_seq)
             self.completed(journal.completed)
         if self._started:
             self._reserve.make_again(self.reserve_octets, self.segment_octets, now_ms)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def _take(self, ticket: int, next_seq: int) -> None:
+    def _take(self, commit_position: int, next_seq: int) -> None:
         redelivered = self._journal.live_index.redelivered()
-        self._pending = self._checkpoint(ticket, next_seq, redelivered, clean=False)
+        self._pending = self._checkpoint(commit_position, next_seq, redelivered, clean=False)
         self._due = False
         self._checkpoint_ms = self._journal.clock.now_ms
 
     def _checkpoint(
-        self, ticket: int, next_seq: int, redelivered: list[tuple[int, int, int, int]], *, clean: bool
+        self, commit_position: int, next_seq: int, redelivered: list[tuple[int, int, int, int]], *, clean: bool
     ) -> Checkpoint:
         """Return what the live index says now."""
         live_index = self._journal.live_index
         return Checkpoint(
             self._journal.epoch,
-            ticket,
+            commit_position,
             next_seq,
             clean,
             live_index.settled(),
@@ -208,12 +210,12 @@ class Maintenance:
 
     def _written(self, checkpoint: Checkpoint, error: "BaseException | None") -> None:
         self._writing = False
-        if checkpoint.ticket in self._held:
-            self._held[checkpoint.ticket] = True if error is None else None
+        if checkpoint.commit_position in self._held:
+            self._held[checkpoint.commit_position] = True if error is None else None
         if error is not None:
             self._trouble(error)
             return
-        self.checkpoints = [checkpoint.ticket, *self.checkpoints[: CHECKPOINTS - 1]]
+        self.checkpoints = [checkpoint.commit_position, *self.checkpoints[: CHECKPOINTS - 1]]
         for segment in self._journal.live_index.segments:
             listed = checkpoint.listed.get(segment.number)
             segment.dead = listed is not None and listed.sealed and not listed.live
@@ -230,7 +232,9 @@ class Maintenance:
             self.rolled(segments[-1])
             self.completed(journal.completed)
         checkpoint = self._checkpoint(journal.completed, journal.next_seq, redelivered, clean=True)
-        keep = [ticket for ticket in self.checkpoints if ticket != checkpoint.ticket][: CHECKPOINTS - 1]
+        keep = [
+            commit_position for commit_position in self.checkpoints if commit_position != checkpoint.commit_position
+        ][: CHECKPOINTS - 1]
         self._jobs.submit(partial(write_checkpoint, self._disk, checkpoint, keep), done)
 
     # -- segments ------------------------------------------------------------------------------------------------------
@@ -251,17 +255,19 @@ class Maintenance:
         journal = self._journal
         behind = self.checkpoints[CHECKPOINTS - 1]
         segments = [
-            each for each in journal.live_index.segments if each.sealed and each.last_ticket <= behind and not each.kept
+            each
+            for each in journal.live_index.segments
+            if each.sealed and each.last_commit_position <= behind and not each.kept
         ]
         self._unlink([segment for segment in segments if segment.dead])
         # The settles of the rest may be in a batch that is being written: without that batch the rest would have to
         # come back.
-        self._settled = journal.last_ticket, list(self._compact(segments))
+        self._settled = journal.last_commit_position, list(self._compact(segments))
         self._go_on(journal.completed)
 
-    def _go_on(self, ticket: int) -> None:
+    def _go_on(self, commit_position: int) -> None:
         """Do what waited for settles, if these are on disk now."""
-        if self._settled is not None and self._settled[0] <= ticket:
+        if self._settled is not None and self._settled[0] <= commit_position:
             jobs, self._settled = self._settled[1], None
             if not self._held:
                 for job in jobs:
@@ -321,7 +327,7 @@ class Maintenance:
     def hold(self) -> tuple[int, list[tuple[int, int]]] | None:
         """Keep the log as it is now where it is, until `release`: segments are written further, but none goes.
 
-        Return the ticket of the checkpoint that is written now, when it is on disk the rest is too, and for each
+        Return the position of the checkpoint that is written now, when it is on disk the rest is too, and for each
         segment its number and how many octets belong to it (0: all). None: one is being written, ask again; or
         the log has failed.
         """
@@ -330,20 +336,20 @@ class Maintenance:
         self._due = True
         self._journal.commit_nothing()
         if self._journal.failed:
-            return None  # nothing was begun, and others may hold the last ticket
-        ticket = self._journal.last_ticket
-        self._held[ticket] = False
+            return None  # nothing was begun, and others may hold the last commit position
+        commit_position = self._journal.last_commit_position
+        self._held[commit_position] = False
         # Of one in which nothing lives the file may just be going.
         there = (each for each in self._journal.live_index.segments if not each.dead)
-        return ticket, [(each.number, 0 if each.sealed else each.used) for each in there]
+        return commit_position, [(each.number, 0 if each.sealed else each.used) for each in there]
 
-    def is_held(self, ticket: int) -> bool | None:
+    def is_held(self, commit_position: int) -> bool | None:
         """Return whether the checkpoint of `hold` is on disk; None if it never will be."""
-        return self._held[ticket]
+        return self._held[commit_position]
 
-    def release(self, ticket: int) -> None:
+    def release(self, commit_position: int) -> None:
         """Let go what `hold` kept."""
-        del self._held[ticket]
+        del self._held[commit_position]
         try:
             self.unlink()
         except Exception as error:  # noqa: BLE001 - as everything that changes the log

@@ -44,7 +44,7 @@ class Presence:
             return
         self._listed_ms = now_ms
         journal = self._journal
-        there = (each for each in journal.live_index.segments if 0 < each.first_ticket <= journal.completed)
+        there = (each for each in journal.live_index.segments if 0 < each.first_commit_position <= journal.completed)
         if names := {fmt.segment_name(each.number): each for each in there if each.number not in self._lost}:
             self._jobs.submit(partial(_absent, self._disk, list(names)), partial(self._listed, names))
 

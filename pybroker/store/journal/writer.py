@@ -21,19 +21,19 @@ PREPARED: Final = "prepared"
 class Batch:
     """Octets for a place in a segment; `create` is the size of the segment to be made first, 0: it is there.
 
-    The hub acts on it once it is on disk and `definitions_ticket` is completed: `ticket` is completed; every message
-    with a seq below `next_seq` is in this batch or in one before it; `content_octets` are waiting no longer.
+    The hub acts on it once it is on disk and `definitions_commit_position` is completed: then `commit_position` is, and
+    every message with a seq below `next_seq` is in this batch or in one before it; `content_octets` wait no longer.
     """
 
     __slots__ = (
+        "commit_position",
         "content_octets",
         "create",
-        "definitions_ticket",
+        "definitions_commit_position",
         "next_seq",
         "number",
         "octets",
         "offset",
-        "ticket",
     )
 
     def __init__(self, number: int, create: int, offset: int, octets: bytes) -> None:
@@ -41,14 +41,16 @@ class Batch:
         self.create = create
         self.offset = offset
         self.octets = octets
-        self.ticket = self.next_seq = self.content_octets = self.definitions_ticket = 0
+        self.commit_position = self.next_seq = self.content_octets = self.definitions_commit_position = 0
 
-    def promise(self, ticket: int, next_seq: int, content_octets: int, definitions_ticket: int) -> None:
+    def promise(
+        self, commit_position: int, next_seq: int, content_octets: int, definitions_commit_position: int
+    ) -> None:
         """Note what is true once this is on disk."""
-        self.ticket = ticket
+        self.commit_position = commit_position
         self.next_seq = next_seq
         self.content_octets = content_octets
-        self.definitions_ticket = definitions_ticket
+        self.definitions_commit_position = definitions_commit_position
 
 
 class Writer:

@@ -11,7 +11,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_name, segment_number
 from pybroker.store.recovery.quarantine import note_missing, set_aside
 from pybroker.store.segments.ack_ranges import ranges
-from pybroker.store.segments.checkpoint import Listed, checkpoint_ticket
+from pybroker.store.segments.checkpoint import Listed, checkpoint_commit_position
 from pybroker.store.segments.live_index import Missing
 from pybroker.store.segments.newest import NAME, Newest
 
@@ -39,8 +39,8 @@ class Expected:
         self._base = base
         self._found = found
         self._noted = newest.read()
-        tickets = (checkpoint_ticket(name) or 0 for name in disk.names())
-        self._superseded = any(ticket > base.ticket for ticket in tickets)
+        commit_positions = (checkpoint_commit_position(name) or 0 for name in disk.names())
+        self._superseded = any(commit_position > base.commit_position for commit_position in commit_positions)
 
     def names(self) -> list[str]:
         """Return the files of the segments; one that had been given up and is back is none of this log's."""
@@ -106,7 +106,7 @@ class Expected:
                     parts = ((max(first, each.first_seq), min(last, last_seq)) for first, last in ranges(pairs))
                     live[queue_id] -= sum(last - first + 1 for first, last in parts if first <= last)
             live = {queue_id: count for queue_id, count in live.items() if count > 0}
-            if live or not (each.sealed or (self._superseded and each.last_ticket)):
+            if live or not (each.sealed or (self._superseded and each.last_commit_position)):
                 missing = Missing(segment_name(each.number), live)
                 self._found.missing.append(missing)
                 self._found.reports.append(note_missing(self._disk, missing))

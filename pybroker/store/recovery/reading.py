@@ -19,11 +19,11 @@ UNKNOWN: Final = -1
 class BatchRead:
     """A batch as it is read: its records count when it is known to be complete."""
 
-    __slots__ = ("damaged", "guessed", "left", "offset", "publishes", "segment", "settles", "ticket")
+    __slots__ = ("commit_position", "damaged", "guessed", "left", "offset", "publishes", "segment", "settles")
 
-    def __init__(self, segment: "SegmentRead", ticket: int, offset: int, records: int) -> None:
+    def __init__(self, segment: "SegmentRead", commit_position: int, offset: int, records: int) -> None:
         self.segment = segment
-        self.ticket = ticket
+        self.commit_position = commit_position
         self.offset = offset
         self.left = records  # that are still to come
         self.guessed = records < 0  # its head is damaged: all is in it up to the next head
@@ -49,10 +49,10 @@ class SegmentRead:
         "by_target",
         "end",
         "file",
-        "first_ticket",
+        "first_commit_position",
         "footed",
         "index",
-        "last_ticket",
+        "last_commit_position",
         "newest_ms",
         "number",
         "sets",
@@ -71,6 +71,6 @@ class SegmentRead:
         self.starts: dict[int, int] = {}
         self.targets: dict[int, Target] = {}
         self.index = Index()
-        self.first_ticket = self.last_ticket = self.newest_ms = 0
+        self.first_commit_position = self.last_commit_position = self.newest_ms = 0
         self.end = fmt.HEADER_OCTETS
         self.tail = 0  # where the last batch begins, or what says that it is on disk

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Recovered", "Recovery"]
 
-# No ticket is above it.
+# No commit position is above it.
 _ALL: Final = (1 << 64) - 1
 
 
@@ -59,7 +59,7 @@ class Recovery:
         self._pending: BatchRead | None = None
         self._proven = 0
         self._sure = -1
-        self._last = 0  # the ticket read last: the next is one more, whatever a checkpoint knows already
+        self._last = 0  # the commit position read last: the next is one more, whatever a checkpoint knows already
 
     def run(self) -> Recovered:
         """Return what is there; the files are in order then: every segment has its footer, the torn tail is cut."""
@@ -69,12 +69,12 @@ class Recovery:
         found.reports += complaints
         base = valid[0] if valid else Checkpoint(found.epoch)
         expected = Expected(self._disk, self._newest, base, found)
-        found.checkpoints = [each.ticket for each in valid]
-        found.ticket = base.ticket
+        found.checkpoints = [each.commit_position for each in valid]
+        found.commit_position = base.commit_position
         # Unreadable octets are kept, whatever they are: they do not look like the end of anything.
-        self._proven = base.ticket if told else _ALL
+        self._proven = base.commit_position if told else _ALL
         # Behind a footer whose sync failed one more checkpoint is written at most.
-        self._sure = valid[1].ticket if len(valid) > 1 else -1
+        self._sure = valid[1].commit_position if len(valid) > 1 else -1
         found.next_seq = max(1, base.next_seq)
         names = expected.names()
         # Also if all segments are there: one that was compacted has lost its settles, which two checkpoints had.
@@ -91,19 +91,19 @@ class Recovery:
             if segment.tail and not segment.footed:
                 # Its last sync may have failed: the system shows it all the same, and would let a later one pass.
                 segment.file.write_again(segment.tail, segment.end)
-        if last and not last.footed and (last.file.short or self._last < base.ticket):
+        if last and not last.footed and (last.file.short or self._last < base.commit_position):
             self._lost_end(last)
-        found.ticket = max(found.ticket, base.ticket)
+        found.commit_position = max(found.commit_position, base.commit_position)
         lost = expected.compare(
             {segment.number for segment in self._segments},
-            {segment.number for segment in self._segments if segment.last_ticket},
+            {segment.number for segment in self._segments if segment.last_commit_position},
         )
         self._seal(base)
         self._count(base)
         expected.report(lost, self._settles, self._known)
         if not valid:
             self._begin_log()
-        found.clean = base.clean and base.ticket == found.ticket
+        found.clean = base.clean and base.commit_position == found.commit_position
         found.redelivered = base.redelivered if found.clean else found.live_index.redelivered()
         self._progress(len(names), len(names))
         return found
@@ -111,14 +111,14 @@ class Recovery:
     def _begin_log(self) -> None:
         """Write a first checkpoint, so that not only segments know the epoch, and a start that there were some."""
         found, live_index = self._found, self._found.live_index
-        begun = Checkpoint(found.epoch, found.ticket, found.next_seq, settled=live_index.settled())
+        begun = Checkpoint(found.epoch, found.commit_position, found.next_seq, settled=live_index.settled())
         begun.redelivered, begun.next_number, begun.listed = (
             live_index.redelivered(),
             found.next_number,
             live_index.listed(),
         )
         try:
-            self._disk.write_file(checkpoint_name(begun.ticket), begun.encode())
+            self._disk.write_file(checkpoint_name(begun.commit_position), begun.encode())
         except DiskError as error:
             if not error.full:
                 raise
@@ -141,20 +141,23 @@ class Recovery:
         self._segments.append(segment)
         footer = file.read_footer()
         if footer is not None:
-            if footer.last_ticket > self._sure:
+            if footer.last_commit_position > self._sure:
                 file.write_footer_again()
-            self._follows(segment, footer.first_ticket)
+            self._follows(segment, footer.first_commit_position)
             segment.footed = True
             segment.by_target = footer.by_target
             segment.index = footer.index
-            segment.first_ticket, segment.last_ticket = footer.first_ticket, footer.last_ticket
+            segment.first_commit_position, segment.last_commit_position = (
+                footer.first_commit_position,
+                footer.last_commit_position,
+            )
             segment.newest_ms = footer.newest_ms
-            self._ticket(footer.last_ticket)
+            self._commit_position(footer.last_commit_position)
             # It was written when these batches were on disk.
-            self._proven = max(self._proven, footer.last_ticket)
-            if footer.last_ticket <= base.ticket:
-                self._flush_if_followed(footer.first_ticket)
-                self._last = footer.last_ticket
+            self._proven = max(self._proven, footer.last_commit_position)
+            if footer.last_commit_position <= base.commit_position:
+                self._flush_if_followed(footer.first_commit_position)
+                self._last = footer.last_commit_position
                 return
         for record in file.scan_all():
             if isinstance(record, Damaged):
@@ -169,23 +172,23 @@ class Recovery:
             segment.tail = record.offset
         if kind == fmt.BATCH:
             head = fmt.decode_batch(payload)
-            self._flush_if_followed(head.ticket)
-            if not segment.first_ticket:
-                self._follows(segment, head.ticket)
-            self._begin(segment, head.ticket, record.offset, head.records)
+            self._flush_if_followed(head.commit_position)
+            if not segment.first_commit_position:
+                self._follows(segment, head.commit_position)
+            self._begin(segment, head.commit_position, record.offset, head.records)
             segment.newest_ms = max(segment.newest_ms, head.wall_ms)
             return
         if kind == fmt.PROVEN:
             self._proven = max(self._proven, fmt.decode_proven(payload))
         if kind in {fmt.PROVEN, fmt.FOOTER}:
-            # Written when all before it was on disk, also a batch whose damaged head no longer tells its ticket.
+            # Written when all before it was on disk, also a batch whose damaged head no longer tells its position.
             if self._pending is not None:
                 self._flush(self._pending)
                 self._pending = None
             return
         batch = self._pending
         if batch is None or batch.segment is not segment or (batch.left <= 0 and not batch.guessed):
-            # The head of this batch is damaged; a batch's ticket is one more than that of the one before.
+            # The head of this batch is damaged; a batch's commit position is one more than that of the one before.
             batch = self._begin(segment, self._last + 1, record.offset, UNKNOWN)
         batch.left -= 1
         if kind == fmt.TARGETS:
@@ -193,26 +196,26 @@ class Recovery:
             segment.targets[targets.set_id] = Target(targets.priority, targets.timed, targets.queue_ids)
         elif kind == fmt.PUBLISH and not segment.footed:
             batch.publishes.append((record.offset, *fmt.publish_messages(payload)))
-        elif kind == fmt.SETTLE and batch.ticket > base.ticket:
+        elif kind == fmt.SETTLE and batch.commit_position > base.commit_position:
             batch.settles += fmt.decode_settle(payload)
 
-    def _begin(self, segment: SegmentRead, ticket: int, offset: int, records: int) -> BatchRead:
+    def _begin(self, segment: SegmentRead, commit_position: int, offset: int, records: int) -> BatchRead:
         if self._pending is not None:
             self._flush(self._pending)
-        self._last = ticket
-        self._ticket(ticket)
-        segment.first_ticket = segment.first_ticket or ticket
-        segment.last_ticket = max(segment.last_ticket, ticket)
-        self._pending = BatchRead(segment, ticket, offset, records)
+        self._last = commit_position
+        self._commit_position(commit_position)
+        segment.first_commit_position = segment.first_commit_position or commit_position
+        segment.last_commit_position = max(segment.last_commit_position, commit_position)
+        self._pending = BatchRead(segment, commit_position, offset, records)
         return self._pending
 
-    def _ticket(self, ticket: int) -> None:
-        self._found.ticket = max(self._found.ticket, ticket)
+    def _commit_position(self, commit_position: int) -> None:
+        self._found.commit_position = max(self._found.commit_position, commit_position)
 
-    def _follows(self, segment: SegmentRead, ticket: int) -> None:
-        """Learn a segment's first ticket: it goes on where the one before ended, if that has not lost its end."""
+    def _follows(self, segment: SegmentRead, commit_position: int) -> None:
+        """Learn a segment's first position: it goes on where the one before ended, if that has not lost its end."""
         before = self._segments[-2] if len(self._segments) > 1 else None
-        if before and before.number + 1 == segment.number and not before.footed and ticket > self._last + 1:
+        if before and before.number + 1 == segment.number and not before.footed and commit_position > self._last + 1:
             self._lost_end(before)
 
     def _lost_end(self, segment: SegmentRead) -> None:
@@ -230,12 +233,12 @@ class Recovery:
 
     # -- what counts ---------------------------------------------------------------------------------------------------
 
-    def _flush_if_followed(self, ticket: int) -> None:
-        """Take the batch that is followed by one with this ticket; torn octets of a footer were none."""
+    def _flush_if_followed(self, commit_position: int) -> None:
+        """Take the batch that is followed by one with this commit position; torn octets of a footer were none."""
         batch = self._pending
         if batch is None:
             return
-        if batch.ticket < ticket:
+        if batch.commit_position < commit_position:
             self._flush(batch)
             self._pending = None
         elif batch.unreadable:
@@ -264,7 +267,7 @@ class Recovery:
         batch, self._pending = self._pending, None
         if batch is None:
             return
-        if batch.whole or batch.ticket <= self._proven:
+        if batch.whole or batch.commit_position <= self._proven:
             self._flush(batch)
             return
         segment = batch.segment
@@ -276,12 +279,12 @@ class Recovery:
         self._forget(batch)
 
     def _forget(self, batch: BatchRead) -> None:
-        """Let a batch never have been, nor its ticket, so that the next one has it: a gap tells that one is missing."""
+        """Let a batch never have been, nor its position, so that the next one has it: a gap means one is missing."""
         segment = batch.segment
         segment.end = batch.offset
-        self._last = self._found.ticket = segment.last_ticket = batch.ticket - 1
-        if segment.last_ticket < segment.first_ticket:
-            segment.first_ticket = segment.last_ticket = 0
+        self._last = self._found.commit_position = segment.last_commit_position = batch.commit_position - 1
+        if segment.last_commit_position < segment.first_commit_position:
+            segment.first_commit_position = segment.last_commit_position = 0
 
     def _address(self, segment: SegmentRead) -> None:
         """Find out where messages went whose set was named anywhere in the segment."""
@@ -307,7 +310,7 @@ class Recovery:
             if segment.footed:
                 continue
             self._address(segment)
-            if not segment.last_ticket:
+            if not segment.last_commit_position:
                 # It would have a start believe that something is missing, once the one before it is gone.
                 if segment.number in base.listed or segment.file.complaint:
                     self._found.reports.append(
@@ -317,13 +320,13 @@ class Recovery:
                     self._disk.unlink(segment.file.name)
                 continue
             try:
-                tickets = segment.first_ticket, segment.last_ticket
-                footer = Footer(*tickets, segment.newest_ms, segment.by_target, segment.index)
+                commit_positions = segment.first_commit_position, segment.last_commit_position
+                footer = Footer(*commit_positions, segment.newest_ms, segment.by_target, segment.index)
                 seal_segment(self._disk, segment.number, segment.file.seed, segment.end, footer)
             except DiskError as error:
                 if not error.full:
                     raise  # a full disk costs the next start some time, and nothing else
-        self._segments = [segment for segment in self._segments if segment.last_ticket]
+        self._segments = [segment for segment in self._segments if segment.last_commit_position]
 
     def _count(self, base: "Checkpoint") -> None:
         """Work out the live messages: published and not settled."""
@@ -334,7 +337,10 @@ class Recovery:
             segment = Segment(each.number, each.file.seed, min(firsts, default=next_seq), each.end, each.end)
             segment.sealed = True
             segment.index = each.index
-            segment.first_ticket, segment.last_ticket = each.first_ticket, each.last_ticket
+            segment.first_commit_position, segment.last_commit_position = (
+                each.first_commit_position,
+                each.last_commit_position,
+            )
             segment.settled = {
                 queue_id: AckRanges(pairs)
                 for queue_id, pairs in base.settled.get(each.number, {}).items()
@@ -349,7 +355,7 @@ class Recovery:
             there = (*each.by_target.values(), *each.sets.values())
             next_seq = max([next_seq, *[seq_ranges.last_seq + 1 for seq_ranges in there if seq_ranges.count]])
         found.next_seq = max(found.next_seq, next_seq)
-        if not (base.clean and base.ticket == found.ticket):
+        if not (base.clean and base.commit_position == found.commit_position):
             for queue_id, first, last, deliveries in base.redelivered:
                 live_index.give_back(queue_id, deliveries, array("Q", (first, last)))
         for queue_id, deliveries, pairs in self._settles:

@@ -1,6 +1,6 @@
-"""Checkpoint: settled messages of each segment, as of a ticket. With the segments it says what is live.
+"""Checkpoint: settled messages of each segment, as of a commit position. With the segments it says what is live.
 
-One file for each, `ckpt.` and the ticket in 16 hexadecimal digits; the two newest are kept. Little-endian:
+One file for each, `ckpt.` and the commit position in 16 hexadecimal digits; the two newest are kept. Little-endian:
 
     magic "pbckpt" | version u16 | ticket u64 | next seq u64 | clean u8 | 0 * 3 | epoch u32 | settled u32 |
     redelivered u32 |
@@ -50,8 +50,8 @@ class Listed(NamedTuple):
     """One segment that there was: its batches from first to last so far, and how many messages live, by queue."""
 
     number: int
-    first_ticket: int
-    last_ticket: int
+    first_commit_position: int
+    last_commit_position: int
     first_seq: int
     sealed: bool
     live: dict[int, int]
@@ -71,7 +71,7 @@ class Checkpoint:
     """
 
     epoch: int
-    ticket: int = 0
+    commit_position: int = 0
     next_seq: int = 1
     clean: bool = False
     settled: "dict[int, dict[int, array[int]]]" = field(default_factory=dict)
@@ -82,7 +82,7 @@ class Checkpoint:
     def encode(self) -> bytes:
         """Return the octets of the file."""
         sizes = len(self.settled), len(self.redelivered)
-        parts = [_HEAD.pack(MAGIC, VERSION, self.ticket, self.next_seq, self.clean, self.epoch, *sizes)]
+        parts = [_HEAD.pack(MAGIC, VERSION, self.commit_position, self.next_seq, self.clean, self.epoch, *sizes)]
         for number, queues in self.settled.items():
             parts.append(_SEGMENT.pack(number, len(queues)))
             for queue_id, pairs in queues.items():
@@ -103,9 +103,9 @@ class Checkpoint:
             raise FormatError("this is not a checkpoint of pybroker's log")
         if value(body) != _CRC.unpack(octets[-4:])[0]:
             raise FormatError("the checkpoint is damaged")
-        _, version, ticket, next_seq, clean, epoch, segments, redelivered = _HEAD.unpack_from(body)
+        _, version, commit_position, next_seq, clean, epoch, segments, redelivered = _HEAD.unpack_from(body)
         check_version(version, VERSION)
-        made = cls(epoch, ticket, next_seq, bool(clean))
+        made = cls(epoch, commit_position, next_seq, bool(clean))
         at = _HEAD.size
         for _ in range(segments):
             number, queues = _SEGMENT.unpack_from(body, at)
@@ -127,21 +127,25 @@ class Checkpoint:
         self.next_number, segments = _LIST.unpack_from(body, at)
         at += _LIST.size
         for _ in range(segments):
-            number, first_ticket, last_ticket, first_seq, sealed, queues = _LISTED.unpack_from(body, at)
+            number, first_commit_position, last_commit_position, first_seq, sealed, queues = _LISTED.unpack_from(
+                body, at
+            )
             at += _LISTED.size
             end = at + queues * _LIVE.size
             live = dict(_LIVE.iter_unpack(body[at:end]))
-            self.listed[number] = Listed(number, first_ticket, last_ticket, first_seq, bool(sealed), live)
+            self.listed[number] = Listed(
+                number, first_commit_position, last_commit_position, first_seq, bool(sealed), live
+            )
             at = end
 
 
-def checkpoint_name(ticket: int) -> str:
+def checkpoint_name(commit_position: int) -> str:
     """Return the name of a checkpoint's file."""
-    return f"{PREFIX}{ticket:016x}"
+    return f"{PREFIX}{commit_position:016x}"
 
 
-def checkpoint_ticket(name: str) -> int | None:
-    """Return the ticket of the checkpoint whose file has this name; None if it is none."""
+def checkpoint_commit_position(name: str) -> int | None:
+    """Return the commit position of the checkpoint whose file has this name; None if it is none."""
     digits = name.removeprefix(PREFIX)
     if digits == name or len(digits) != 16 or digits.strip("0123456789abcdef"):
         return None
@@ -156,8 +160,8 @@ def newest(disk: "Disk") -> tuple[list[Checkpoint], list[str]]:
     sound: list[Checkpoint] = []
     complaints: list[str] = []
     for name in sorted(disk.names(), reverse=True):
-        ticket = checkpoint_ticket(name)
-        if ticket is None:
+        commit_position = checkpoint_commit_position(name)
+        if commit_position is None:
             continue
         try:
             checkpoint = Checkpoint.decode(disk.read_file(name))
@@ -166,21 +170,21 @@ def newest(disk: "Disk") -> tuple[list[Checkpoint], list[str]]:
         except (FormatError, DiskError) as error:
             complaints.append(f"checkpoint {name} is ignored: {error}")
             continue
-        if checkpoint.ticket == ticket:
+        if checkpoint.commit_position == commit_position:
             sound.append(checkpoint)
         else:
-            complaints.append(f"checkpoint {name} is ignored: it belongs to ticket {checkpoint.ticket}")
+            complaints.append(f"checkpoint {name} is ignored: it belongs to ticket {checkpoint.commit_position}")
     return sound, complaints
 
 
 def write_checkpoint(disk: "Disk", checkpoint: Checkpoint, keep: list[int]) -> None:
-    """Put a checkpoint on disk, then remove the others, but for those with the tickets `keep`.
+    """Put a checkpoint on disk, then remove the others, but for those with the commit positions `keep`.
 
     Raises DiskError; as long as the new one is not on disk nothing is removed.
     """
-    disk.write_file(checkpoint_name(checkpoint.ticket), checkpoint.encode())
-    kept = {checkpoint.ticket, *keep}
+    disk.write_file(checkpoint_name(checkpoint.commit_position), checkpoint.encode())
+    kept = {checkpoint.commit_position, *keep}
     for name in disk.names():
-        ticket = checkpoint_ticket(name)
-        if ticket is not None and ticket not in kept:
+        commit_position = checkpoint_commit_position(name)
+        if commit_position is not None and commit_position not in kept:
             disk.unlink(name)

@@ -21,10 +21,10 @@ _SET: Final = struct.Struct("<BBHIII")
 
 @dataclass(slots=True)
 class Footer:
-    """`by_target` has what was published, by target, `index` a point every few KiB; tickets from first to last."""
+    """`by_target` has what was published, by target, `index` a point every few KiB; positions from first to last."""
 
-    first_ticket: int = 0
-    last_ticket: int = 0
+    first_commit_position: int = 0
+    last_commit_position: int = 0
     newest_ms: int = 0
     by_target: dict[Target, SeqRanges] = field(default_factory=dict)
     index: Index = field(default_factory=Index)
@@ -33,7 +33,7 @@ class Footer:
         """Return the payload of the FOOTER record."""
         index = self.index
         sizes = len(self.by_target), len(index.seqs)
-        parts = [_HEAD.pack(self.first_ticket, self.last_ticket, self.newest_ms, *sizes)]
+        parts = [_HEAD.pack(self.first_commit_position, self.last_commit_position, self.newest_ms, *sizes)]
         for target, seq_ranges in self.by_target.items():
             ids = array("Q", target.queue_ids)
             parts.append(_SET.pack(target.priority, target.timed, 0, len(ids), len(seq_ranges), 0))
@@ -51,8 +51,8 @@ class Footer:
 
     @classmethod
     def _decode(cls, payload: bytes) -> "Footer":
-        first_ticket, last_ticket, newest_ms, sets, points = _HEAD.unpack_from(payload)
-        made = cls(first_ticket, last_ticket, newest_ms)
+        first_commit_position, last_commit_position, newest_ms, sets, points = _HEAD.unpack_from(payload)
+        made = cls(first_commit_position, last_commit_position, newest_ms)
         at = _HEAD.size
         for _ in range(sets):
             priority, timed, _, queues, elements, _ = _SET.unpack_from(payload, at)

@@ -64,7 +64,7 @@ class Segment:
 
     Its messages have seqs from `first_seq` to `last_seq`, which is below the next segment's first; 0: it has none.
     `by_target` says by target what was published; it is kept until the footer is on disk, as are `sets`, the targets'
-    numbers, and `targets`, those named lately. `last_ticket` is the last batch in it, of `newest_ms` in steady wall
+    numbers, and `targets`, those named lately. `last_commit_position` is its last batch, of `newest_ms` in steady wall
     time. `used` octets of `size` are written. `seed` is what the crc of each of its records begins from. `kept`: its
     counts are wrong, so it stays; `dead`: the newest checkpoint says that nothing in it is live.
     """
@@ -72,12 +72,12 @@ class Segment:
     __slots__ = (
         "by_target",
         "dead",
+        "first_commit_position",
         "first_seq",
-        "first_ticket",
         "index",
         "kept",
+        "last_commit_position",
         "last_seq",
-        "last_ticket",
         "live",
         "name_at",
         "newest_ms",
@@ -98,8 +98,8 @@ class Segment:
         self.seed = seed
         self.first_seq = first_seq
         self.last_seq = 0
-        self.first_ticket = 0
-        self.last_ticket = 0
+        self.first_commit_position = 0
+        self.last_commit_position = 0
         self.newest_ms = 0
         self.size = size
         self.used = used
@@ -297,8 +297,8 @@ class LiveIndex:
         return {
             each.number: Listed(
                 each.number,
-                each.first_ticket,
-                each.last_ticket,
+                each.first_commit_position,
+                each.last_commit_position,
                 each.first_seq,
                 each.sealed,
                 {queue_id: live for queue_id, live in each.pairs.items() if live},
@@ -330,7 +330,7 @@ class Recovered:
     epoch: int = -1  # not looked for yet
     next_seq: int = 1
     next_queue_id: int = 1
-    ticket: int = 0
+    commit_position: int = 0
     newest_ms: int = 0
     checkpoints: list[int] = field(default_factory=list)
     clean: bool = False

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pybroker.store import format as fmt
 from pybroker.store.disk import DiskError
 from pybroker.store.segments import checkpoint as checkpoints
-from pybroker.store.segments.checkpoint import checkpoint_name, checkpoint_ticket
+from pybroker.store.segments.checkpoint import checkpoint_commit_position, checkpoint_name
 from pybroker.store.segments.scan import Record, Scanner
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def find(disk: "Disk") -> Known:
             complaints.append("the epoch of the log is in no segment and no checkpoint: the log is unreadable")
     for each in sound:
         if each.epoch != epoch:
-            complaints.append(f"checkpoint {checkpoint_name(each.ticket)} is ignored: it belongs to another log")
+            complaints.append(
+                f"checkpoint {checkpoint_name(each.commit_position)} is ignored: it belongs to another log"
+            )
     valid = [each for each in sound if each.epoch == epoch]
     return Known(draw() if epoch is None else epoch, epoch is not None, valid, complaints)
 
@@ -78,7 +80,7 @@ def _sound(headers: dict[str, bytes]) -> "Iterator[int]":
 
 def _raw_of_checkpoints(disk: "Disk") -> "Iterator[int]":
     for name in disk.names():
-        if checkpoint_ticket(name) is not None:
+        if checkpoint_commit_position(name) is not None:
             yield _at(_start(disk, name, checkpoints.EPOCH_AT + 4), checkpoints.EPOCH_AT)
 
 

@@ -45,10 +45,10 @@ class BackupError(Exception):
 
 
 class Moment(NamedTuple):
-    """Files that a node holds still for a backup: the checkpoint's ticket; segments and their octets (0: all)."""
+    """Files that a node holds still for a backup: the checkpoint's position; segments and their octets (0: all)."""
 
     node: str
-    ticket: int
+    commit_position: int
     segments: tuple[tuple[int, int], ...]
 
 
@@ -117,7 +117,7 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
             for number, used in moment.segments
         ]
         open_ones = {fmt.segment_name(number) for number, used in moment.segments if used}
-        name = checkpoint_name(moment.ticket)
+        name = checkpoint_name(moment.commit_position)
         names.append((name, source.size_of(name)))
         total = sum(octets for _, octets in names)
         done = 0
@@ -132,7 +132,7 @@ def create(data: "Path", target: "Path", moment: Moment, now_ms: int) -> Work:
             files.append(File("/".join((*PARTS, name)), octets, f"{crc:08x}"))
         copy.sync_folder()
         definitions = _take_definitions(data, root, files)
-        manifest = Manifest(moment.node, now_ms, moment.ticket, definitions, tuple(files))
+        manifest = Manifest(moment.node, now_ms, moment.commit_position, definitions, tuple(files))
         root.write_file(MANIFEST, manifest.encode())
         finished = True
     finally:

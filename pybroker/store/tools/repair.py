@@ -16,7 +16,7 @@ from pybroker.store.log_path import log_folder
 from pybroker.store.recovery.quarantine import QUARANTINE, quarantine
 from pybroker.store.recovery.recovery import Recovery
 from pybroker.store.segments import log_id as epochs
-from pybroker.store.segments.checkpoint import checkpoint_ticket
+from pybroker.store.segments.checkpoint import checkpoint_commit_position
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index, Target
 from pybroker.store.segments.scan import Damaged
@@ -69,10 +69,10 @@ def _damaged_footers(disk: Disk) -> Work:
 def _set_aside_checkpoints(disk: Disk) -> list[str]:
     """Move checkpoints that are no use out of the way, of which recovery told; return which could not be kept."""
     told = []
-    sound = {each.ticket for each in epochs.find(disk).checkpoints}
+    sound = {each.commit_position for each in epochs.find(disk).checkpoints}
     for name in disk.names():
-        ticket = checkpoint_ticket(name)
-        if ticket is not None and ticket not in sound:
+        commit_position = checkpoint_commit_position(name)
+        if commit_position is not None and commit_position not in sound:
             try:
                 disk.below(QUARANTINE).write_file(name, disk.read_file(name))
             except DiskError as error:
@@ -106,25 +106,25 @@ def _write_anew(disk: Disk, number: int, epoch: int) -> list[str]:
         file.close()
     segment.end_batch()
     name = fmt.segment_name(number)
-    if not segment.last_ticket:
+    if not segment.last_commit_position:
         disk.unlink(name)
         disk.sync_folder()
         return told
     disk.write_file(name, segment.encode())
-    tickets = segment.first_ticket, segment.last_ticket
-    footer = Footer(*tickets, segment.newest_ms, segment.by_target, segment.index)
+    commit_positions = segment.first_commit_position, segment.last_commit_position
+    footer = Footer(*commit_positions, segment.newest_ms, segment.by_target, segment.index)
     seal_segment(disk, number, segment.seed, segment.used, footer)
     return told
 
 
 class _Anew:
-    """A segment while it is written again. Its batches keep their tickets, with the records that are left of them."""
+    """A segment while it is written again. Its batches keep their positions, with the records that are left of them."""
 
     def __init__(self, number: int, epoch: int) -> None:
         self.number = number
         self.epoch = epoch
         self.seed = fmt.seed(epoch, number)
-        self.first_ticket = self.last_ticket = self.newest_ms = 0
+        self.first_commit_position = self.last_commit_position = self.newest_ms = 0
         self.by_target: dict[Target, SeqRanges] = {}
         self.index = Index()
         self.used = fmt.HEADER_OCTETS
@@ -163,33 +163,35 @@ class _Anew:
             self._head = fmt.decode_batch(record.payload)
             self._left = self._head.records
             # Batches of which nothing is left are empty from now on: a gap would say that more is missing.
-            for ticket in range(self.last_ticket + 1, self._head.ticket) if self.last_ticket else ():
-                self._add(fmt.batch_header(ticket, UNKNOWN_MS, 0, 0, self.seed))
-            self.first_ticket = self.first_ticket or self._head.ticket
-            self.last_ticket = self._head.ticket
+            for commit_position in (
+                range(self.last_commit_position + 1, self._head.commit_position) if self.last_commit_position else ()
+            ):
+                self._add(fmt.batch_header(commit_position, UNKNOWN_MS, 0, 0, self.seed))
+            self.first_commit_position = self.first_commit_position or self._head.commit_position
+            self.last_commit_position = self._head.commit_position
             self.newest_ms = max(self.newest_ms, self._head.wall_ms)
         elif kind in {fmt.PROVEN, fmt.FOOTER}:
             self.end_batch()
         else:
             if self._left <= 0:
-                # The head of this batch is lost: its ticket is one more than that of the one before.
+                # The head of this batch is lost: its commit position is one more than that of the one before.
                 self.end_batch()
-                self._head = fmt.Batch(self.last_ticket + 1, UNKNOWN_MS, 0, 0)
-                self.first_ticket = self.first_ticket or self._head.ticket
-                self.last_ticket = self._head.ticket
+                self._head = fmt.Batch(self.last_commit_position + 1, UNKNOWN_MS, 0, 0)
+                self.first_commit_position = self.first_commit_position or self._head.commit_position
+                self.last_commit_position = self._head.commit_position
                 self._left = 1 << 32
             self._left -= 1
             self._records.append(record)
 
     def end_batch(self) -> None:
         """Write the batch that was read, as far as there is one."""
-        if self._head.ticket:
+        if self._head.commit_position:
             kept = [record for record in self._records if self._counts(record)]
             names = [fmt.targets(set_id, *self._targets[set_id], self.seed) for set_id in sorted(self._untold)]
             self._untold = set()
             octets = sum(fmt.RECORD_OCTETS + len(record.payload) for record in kept) + sum(map(len, names))
             count = len(names) + len(kept)
-            self._add(fmt.batch_header(self._head.ticket, self._head.wall_ms, count, octets, self.seed))
+            self._add(fmt.batch_header(self._head.commit_position, self._head.wall_ms, count, octets, self.seed))
             for name in names:
                 self._add(name)
             for record in kept:

@@ -46,7 +46,7 @@ class _Reading:
     def __init__(self, survey: Scrub, name: str) -> None:
         self.survey = survey
         self.name = name
-        self.ticket = 0
+        self.commit_position = 0
         self.left = 0
         self.damaged: list[Damaged] = []
         self.sets: set[int] = set()
@@ -64,10 +64,10 @@ class _Reading:
         kind, payload = found.type, found.payload
         if kind == fmt.BATCH:
             head = fmt.decode_batch(payload)
-            if self.ticket and head.ticket != self.ticket + 1 and not self.damaged:
-                self._tell(f"batch {head.ticket} follows batch {self.ticket}")
+            if self.commit_position and head.commit_position != self.commit_position + 1 and not self.damaged:
+                self._tell(f"batch {head.commit_position} follows batch {self.commit_position}")
             self.end()
-            self.ticket, self.left = head.ticket, head.records
+            self.commit_position, self.left = head.commit_position, head.records
             self.survey.batches += 1
         elif kind in {fmt.PROVEN, fmt.FOOTER}:
             self.end()
@@ -87,14 +87,14 @@ class _Reading:
     def end(self) -> None:
         """Judge the batch that has ended: something was written behind it, so all of it had been on disk."""
         if self.left > 0 and not self.damaged:
-            self._tell(f"batch {self.ticket} lacks {self.left} records")
+            self._tell(f"batch {self.commit_position} lacks {self.left} records")
         for damaged in self.damaged:
             self._tell(f"{damaged.octets} octets at {damaged.offset} ({fmt.TYPE_NAMES[damaged.type]}) are damaged")
         self.left, self.damaged = 0, []
 
     def tail(self, *, proven: int) -> None:
         """Judge the last batch of the log: an incomplete one was being written when the process ended."""
-        if (self.left > 0 or self.damaged) and self.ticket > max(self.proven, proven):
+        if (self.left > 0 or self.damaged) and self.commit_position > max(self.proven, proven):
             octets = sum(damaged.octets for damaged in self.damaged)
             self.survey.notes.append(
                 f"{self.name} ends in an incomplete, unconfirmed batch ({octets} octets): the next start truncates it"
@@ -123,7 +123,7 @@ def survey_log(disk: "Disk", survey: Scrub, used: Mapping[int, int] | None = Non
     if used is not None:
         survey.damage += [f"{fmt.segment_name(number)} is missing" for number in used if number not in numbers]
         numbers = [number for number in numbers if number in used]
-    proven = max((each.ticket for each in sound), default=0)
+    proven = max((each.commit_position for each in sound), default=0)
     sizes = {number: (used or {}).get(number, 0) or disk.size_of(fmt.segment_name(number)) for number in numbers}
     done, total = 0, sum(sizes.values())
     for number in numbers:

@@ -20,7 +20,7 @@ def test_without_a_log_nothing_has_to_be_waited_for(world):
 
 def test_it_is_waited_until_the_log_has_all(world, monkeypatch):
     log = world.broker.log
-    monkeypatch.setattr(type(log), "ticket", 3)
+    monkeypatch.setattr(type(log), "commit_position", 3)
     pauses = []
 
     def pause(seconds):

@@ -197,7 +197,7 @@ def test_who_did_not_ask_learns_nothing():
 
 
 class Tickets(MemoryLog):
-    """A log whose every append has a ticket."""
+    """A log whose every append has a commit position."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -22,15 +22,15 @@ def live_index():
     return made
 
 
-def encode(builder, live_index, ticket=7, steady_ms=1_000):
+def encode(builder, live_index, commit_position=7, steady_ms=1_000):
     """Return the batch's records, its head apart; the segment grows by them."""
     segment = live_index.segments[-1]
     segment.newest_ms = 5
-    octets = builder.encode(ticket, segment, live_index, steady_ms)
+    octets = builder.encode(commit_position, segment, live_index, steady_ms)
     found = list(scan(octets, 0, SEED))
     assert all(isinstance(each, Record) for each in found)
     head = fmt.decode_batch(found[0].payload)
-    assert head == (ticket, 5, len(found) - 1, len(octets) - fmt.BATCH_RECORD_OCTETS)
+    assert head == (commit_position, 5, len(found) - 1, len(octets) - fmt.BATCH_RECORD_OCTETS)
     assert len(octets) <= builder.room + fmt.BATCH_RECORD_OCTETS
     segment.used += len(octets)
     return found[1:]
@@ -170,7 +170,7 @@ def test_what_it_becomes_fits_in_the_room_it_asks_for(seed):
     live_index = LiveIndex()
     live_index.add(Segment(1, SEED, 1, 1 << 20, fmt.HEADER_OCTETS))
     made, seq, run = BatchBuilder(), 1, None
-    for ticket in range(1, 4):
+    for commit_position in range(1, 4):
         for _ in range(rng.randint(0, 8)):
             bodies = [rng.randbytes(rng.choice((0, 5, 300))) for _ in range(rng.randint(1, 4))]
             ids = rng.choice(((1,), (2,), (1, 2), tuple(range(1, 30))))
@@ -185,7 +185,7 @@ def test_what_it_becomes_fits_in_the_room_it_asks_for(seed):
             seq += len(bodies)
             if rng.random() < 0.5:
                 made.settle(rng.choice(ids), run, range(start, run.count, rng.choice((1, 2))))
-        encode(made, live_index, ticket)
+        encode(made, live_index, commit_position)
         made = made.following()
     told = {Target(0, False, (1,)), *live_index.segments[0].targets}
     assert all(isinstance(target, Target) for target in told)

@@ -27,7 +27,7 @@ def test_what_is_committed_is_there_after_a_kill(disk):
     node = Node(disk)
     node.publish([b"a", b"bc", b""])
     node.publish([b"d"], queues=(1, 2))
-    assert 1 == node.log.ticket
+    assert 1 == node.log.commit_position
     node.commit()
     assert [1] == node.completed
     again = Node(disk)

@@ -32,7 +32,7 @@ def test_what_lives_is_counted_by_segment_and_in_all(data):
     assert live == found["messages_live"] == sum(one["live"] for one in found["segments"])
     assert found["live_share"] == round(live / found["messages_written"], 4)
     assert found["octets"] == sum(one["octets"] for one in found["segments"])
-    assert found["last_batch"] == found["last_batch_on_disk"] == data.node.log.last_ticket
+    assert found["last_batch"] == found["last_batch_on_disk"] == data.node.log.last_commit_position
     assert found["uncommitted_octets"] == 0
     assert found["last_sync_ms_ago"] == 2_500
     assert found["checkpoints"] == data.node.log.maintenance.checkpoints

@@ -89,7 +89,7 @@ def test_a_full_disk_is_an_alarm_until_the_reserve_is_whole_again(disk):
         node.tick(1_000)
     assert node.full[0]
     assert "" == node.full[-1]
-    assert node.log.completed == node.log.last_ticket
+    assert node.log.completed == node.log.last_commit_position
     assert RESERVE in disk.names()
     assert [] == node.failed
     assert [1, 2] == Node(disk).live()
@@ -131,10 +131,10 @@ def test_who_fills_the_disk_and_drains_it_all_goes_on(mib, more):
         node.settle(run)
     for _ in range(30):
         node.tick(1_000)
-    assert (node.log.last_ticket, "", []) == (node.log.completed, node.full[-1], node.failed)
+    assert (node.log.last_commit_position, "", []) == (node.log.completed, node.full[-1], node.failed)
     # The reserve, what is prepared, and the segment that is written.
     assert disk.free_octets() > (mib << 20) - maintenance.reserve_octets - 3 * maintenance.largest_octets
     again = node.publish([bytes(1_000)] * 900)
     node.commit()
-    assert node.log.completed == node.log.last_ticket
+    assert node.log.completed == node.log.last_commit_position
     assert [again.first_seq + i for i in range(again.count)] == Node(disk).live()

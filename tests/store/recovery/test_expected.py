@@ -10,7 +10,7 @@ from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
 from pybroker.store.journal import maintenance
 from pybroker.store.recovery.quarantine import QUARANTINE
-from pybroker.store.segments.checkpoint import checkpoint_ticket
+from pybroker.store.segments.checkpoint import checkpoint_commit_position
 from pybroker.store.segments.newest import NAME, Newest
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.journals import Node
@@ -99,7 +99,7 @@ def test_a_whole_log_is_missed(disk):
 
 def test_all_checkpoints_are_missed(disk):
     for name in disk.names():
-        if checkpoint_ticket(name) is not None:
+        if checkpoint_commit_position(name) is not None:
             disk.unlink(name)
     assert [
         "all checkpoints of the log are missing or damaged: acknowledged messages may be delivered again"
@@ -128,7 +128,7 @@ def test_all_checkpoints_are_missed_also_if_all_segments_are_there(monkeypatch):
     assert node.log.maintenance.compacted
     assert [1, 2, 3] == [segment_number(name) for name in segments(disk)]
     for name in disk.names():
-        if checkpoint_ticket(name) is not None:
+        if checkpoint_commit_position(name) is not None:
             disk.unlink(name)
     found = Node(disk)
     assert {kept.first_seq, first.first_seq} <= set(found.live())

@@ -59,7 +59,7 @@ def records(disk, name=FIRST):
 
 def test_in_an_empty_folder_is_nothing(disk):
     found = recover(disk)
-    assert (found.queues, found.next_seq, found.ticket, found.clean) == ({}, 1, 0, False)
+    assert (found.queues, found.next_seq, found.commit_position, found.clean) == ({}, 1, 0, False)
     assert (found.reports, found.cut, found.checkpoints) == ([], "", [])
 
 
@@ -77,7 +77,7 @@ def test_a_start_leaves_every_segment_with_its_footer(disk):
     assert open_segment(disk).read_footer() is None
     recover(disk)
     footer = open_segment(disk).read_footer()
-    assert (footer.first_ticket, footer.last_ticket) == (1, 3)
+    assert (footer.first_commit_position, footer.last_commit_position) == (1, 3)
     before = disk.read_file(FIRST)
     assert seqs(recover(disk)) == [1, 2, 3]
     assert disk.read_file(FIRST) == before
@@ -231,7 +231,7 @@ def test_seqs_and_tickets_go_on_above_all_that_was(disk):
     node.commit()
     write_checkpoint(disk, Checkpoint(node.log.epoch, 9, 500), [])
     found = recover(disk)
-    assert (found.ticket, found.next_seq, found.checkpoints) == (9, 500, [9])
+    assert (found.commit_position, found.next_seq, found.checkpoints) == (9, 500, [9])
 
 
 def test_only_the_checkpoint_of_a_stop_makes_a_clean_start(disk):
@@ -319,7 +319,7 @@ def test_any_damage_anywhere_never_refuses_a_start():
             broken.damage(name, start, octets[: len(whole[name]) - start])
         found = recover(broken)
         lost = set(range(1, 26)) - set(seqs(found))
-        assert not lost or found.reports or found.cut or found.ticket < 25, (seed, lost)
+        assert not lost or found.reports or found.cut or found.commit_position < 25, (seed, lost)
         # And whatever it was, what is left is what the next start finds.
         assert seqs(recover(broken)) == seqs(found)
 

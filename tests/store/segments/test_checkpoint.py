@@ -10,8 +10,8 @@ from pybroker.store.segments import checkpoint as checkpoints
 from pybroker.store.segments.checkpoint import (
     Checkpoint,
     Listed,
+    checkpoint_commit_position,
     checkpoint_name,
-    checkpoint_ticket,
     newest,
     write_checkpoint,
 )
@@ -43,10 +43,10 @@ SAMPLE = Checkpoint(
     st.lists(st.builds(Listed, U64, U64, U64, U64, st.booleans(), st.dictionaries(U64, U64, max_size=3)), max_size=3),
 )
 def test_a_checkpoint_is_read_as_it_was_written(
-    epoch, ticket, next_seq, clean, settled, redelivered, next_number, segments
+    epoch, commit_position, next_seq, clean, settled, redelivered, next_number, segments
 ):
     listed = {each.number: each for each in segments}
-    checkpoint = Checkpoint(epoch, ticket, next_seq, clean, settled, redelivered, next_number, listed)
+    checkpoint = Checkpoint(epoch, commit_position, next_seq, clean, settled, redelivered, next_number, listed)
     assert Checkpoint.decode(checkpoint.encode()) == checkpoint
 
 
@@ -80,38 +80,38 @@ def test_a_newer_version_is_refused_and_not_left_out(monkeypatch):
 
 
 @given(U64)
-def test_a_checkpoints_name_tells_its_ticket(ticket):
-    assert checkpoint_ticket(checkpoint_name(ticket)) == ticket
+def test_a_checkpoints_name_tells_its_ticket(commit_position):
+    assert checkpoint_commit_position(checkpoint_name(commit_position)) == commit_position
 
 
 @pytest.mark.parametrize("name", ["ckpt.", "ckpt.1", "ckpt.0000000000000001.new", "seg.0000000000000001"])
 def test_other_names_are_no_checkpoints(name):
-    assert checkpoint_ticket(name) is None
+    assert checkpoint_commit_position(name) is None
 
 
 def test_the_newest_comes_first():
     disk = FaultyDisk()
-    for ticket in (255, 256, 3):
-        write_checkpoint(disk, Checkpoint(EPOCH, ticket), [255, 256])
+    for commit_position in (255, 256, 3):
+        write_checkpoint(disk, Checkpoint(EPOCH, commit_position), [255, 256])
     found, complaints = newest(disk)
-    assert ([each.ticket for each in found], complaints) == ([256, 255, 3], [])
+    assert ([each.commit_position for each in found], complaints) == ([256, 255, 3], [])
 
 
 def test_others_go_when_the_new_one_is_on_disk():
     disk = FaultyDisk()
     disk.write_file("seg.0000000000000001", b"")
-    for ticket in (1, 2, 3):
-        write_checkpoint(disk, Checkpoint(EPOCH, ticket), [ticket - 1])
+    for commit_position in (1, 2, 3):
+        write_checkpoint(disk, Checkpoint(EPOCH, commit_position), [commit_position - 1])
     assert disk.names() == ["ckpt.0000000000000002", "ckpt.0000000000000003", "seg.0000000000000001"]
 
 
 def test_a_damaged_one_is_left_out_and_told_of():
     disk = FaultyDisk()
-    for ticket in (1, 2):
-        write_checkpoint(disk, Checkpoint(EPOCH, ticket), [1, 2])
+    for commit_position in (1, 2):
+        write_checkpoint(disk, Checkpoint(EPOCH, commit_position), [1, 2])
     disk.flip("ckpt.0000000000000002", 100)
     found, complaints = newest(disk)
-    assert [each.ticket for each in found] == [1]
+    assert [each.commit_position for each in found] == [1]
     assert complaints == ["checkpoint ckpt.0000000000000002 is ignored: the checkpoint is damaged"]
 
 

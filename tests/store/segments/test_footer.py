@@ -34,7 +34,7 @@ INDEXES = st.lists(st.tuples(U64, U32)).map(
 
 def parts(footer):
     return (
-        (footer.first_ticket, footer.last_ticket, footer.newest_ms),
+        (footer.first_commit_position, footer.last_commit_position, footer.newest_ms),
         {target: list(seq_ranges.ranges()) for target, seq_ranges in footer.by_target.items()},
         {target: (seq_ranges.count, seq_ranges.octets) for target, seq_ranges in footer.by_target.items()},
         (footer.index.seqs, footer.index.offsets),

@@ -105,7 +105,7 @@ def test_the_files_of_another_log_are_left_out(disk):
     disk.write_file(fmt.segment_name(2), fmt.segment_header(2, epoch, 0))
     known = find(disk)
     assert known.complaints == [f"checkpoint {checkpoint_name(9)} is ignored: it belongs to another log"]
-    assert (known.epoch, [each.ticket for each in known.checkpoints]) == (epoch, [0])
+    assert (known.epoch, [each.commit_position for each in known.checkpoints]) == (epoch, [0])
     assert Node(disk).live() == [1, 2, 3]
 
 
@@ -198,7 +198,7 @@ def test_a_record_in_a_message_is_no_record_also_behind_damage(guess, damage):
     assert node.recovered.reports
     assert set(node.live()) <= {1, 3}
     assert 3 in node.live()
-    assert node.log.last_ticket == 3
+    assert node.log.last_commit_position == 3
     assert b"forged" not in node.bodies(node.live()).values()
     # The victim is lost with damage to its own octets alone, and not by being settled.
     assert (1 in node.live()) == (damage is not DAMAGES["sector"])

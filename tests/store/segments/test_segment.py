@@ -136,7 +136,7 @@ def test_a_sealed_segment_has_its_footer():
     sample = Sample(size=500_000).seal()
     file = SegmentFile(sample.disk, 1, EPOCH)
     footer = file.read_footer()
-    assert (footer.first_ticket, footer.last_ticket) == (3, 9)
+    assert (footer.first_commit_position, footer.last_commit_position) == (3, 9)
     assert list(footer.by_target[TARGET].ranges()) == list(sample.seq_ranges.ranges())
     assert (footer.index.seqs, footer.index.offsets) == (sample.index.seqs, sample.index.offsets)
     assert file.size < 500_000

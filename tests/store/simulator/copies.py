@@ -91,19 +91,19 @@ class Copy:
     def step(self) -> bool:
         if self.held is None:
             return True
-        ticket, segments = self.held
+        commit_position, segments = self.held
         maintenance = self._log.maintenance
         if self._work is None:
             if self._log.failed or self._log.full:
                 self.release()
                 return True
-            written = maintenance.is_held(ticket)
+            written = maintenance.is_held(commit_position)
             if written is None:
                 self.release()  # the disk was full: the operator tries again
                 return True
             if not written:
                 return False
-            moment = Moment("node", ticket, tuple(segments))
+            moment = Moment("node", commit_position, tuple(segments))
             self._work = backup.create(FolderPath(self._node.disk), FolderPath(self._target, ("copy",)), moment, 0)
         with self._simulated():
             try:
@@ -126,9 +126,9 @@ class Copy:
     def release(self) -> None:
         """Let the log go."""
         if self.held is not None:
-            ticket, _ = self.held
+            commit_position, _ = self.held
             self.held = None
-            self._log.maintenance.release(ticket)
+            self._log.maintenance.release(commit_position)
 
     @contextmanager
     def _simulated(self) -> "Iterator[None]":

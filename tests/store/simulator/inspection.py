@@ -118,7 +118,7 @@ def check_definition_files(model: "Model", disk: "SimulatedDisk", rows: "Rows", 
     for snapshot in snapshots:
         if snapshot.changes > changes:
             raise Violation("snapshot", f"{snapshot.name} is as of {snapshot.changes}, the file of {changes}")
-        if snapshot.changes >= model.base_ticket:
+        if snapshot.changes >= model.base_commit_position:
             model.check_rows({key: row.value for key, row in snapshot.rows().items()}, snapshot.changes, 0)
 
 

@@ -18,15 +18,17 @@ def check_running(node: "Node", model: "Model", traffic: "Traffic | None") -> No
         raise Violation("ended", f"the node ends without an error: {node.failures}")
     if log is None:
         return
-    if log.completed > log.last_ticket:
-        raise Violation("confirmed", f"ticket {log.completed} is completed, {log.last_ticket} was the last")
+    if log.completed > log.last_commit_position:
+        raise Violation(
+            "confirmed", f"commit position {log.completed} is completed, {log.last_commit_position} was the last"
+        )
     if log.failed and not node.failures:
         raise Violation("silent failure", log.failed)
     for text in node.unreadable:
         # A page that stays is gone with the next start.
         if not fault.hit or (fault.shortage and not text.startswith("cannot remove a page file")):
             raise Violation("damage", text)
-    if log.failed or log.ticket or traffic is None or not traffic.clean or fault.hit:
+    if log.failed or log.commit_position or traffic is None or not traffic.clean or fault.hit:
         return
     counts = _counted(log)
     for queue_id, messages in model.queues.items():

@@ -1,6 +1,6 @@
 """Model: in plain words what the clients were told, and what a start must therefore find.
 
-A call is what the core does in one go. It has a ticket of the log; one that ended with an exception has none that
+A call is what the core does in one go. It has a position of the log; one that ended with an exception has none that
 counts: it may be on disk or not, but as a whole.
 """
 
@@ -22,12 +22,12 @@ Key = tuple[str, tuple[str, ...]]
 
 
 class Call:
-    """`ticket` of its batch: NEVER until that is known. `raised`: it ended with an exception."""
+    """`commit_position` of its batch: NEVER until that is known. `raised`: it ended with an exception."""
 
-    __slots__ = ("raised", "ticket")
+    __slots__ = ("commit_position", "raised")
 
-    def __init__(self, ticket: int = NEVER) -> None:
-        self.ticket = ticket
+    def __init__(self, commit_position: int = NEVER) -> None:
+        self.commit_position = commit_position
         self.raised = False
 
 
@@ -68,7 +68,7 @@ class Model:
         self.names: dict[int, str] = {}
         self.deleted: set[int] = set()
         self.base: dict[Key, Any] = {}
-        self.base_ticket = 0
+        self.base_commit_position = 0
         self.changes: list[tuple[int, Key, Any]] = []
         self.doubtful: set[Key] = set()
         self._rows: tuple[int, int, dict[Key, Any]] = (-1, -1, {})
@@ -89,16 +89,16 @@ class Model:
 
     # -- definitions ---------------------------------------------------------------------------------------------------
 
-    def rows_upto(self, ticket: int) -> dict[Key, Any]:
+    def rows_upto(self, commit_position: int) -> dict[Key, Any]:
         """Return all rows as of a commit position of the definitions."""
-        if self._rows[:2] != (ticket, len(self.changes)):
+        if self._rows[:2] != (commit_position, len(self.changes)):
             rows = dict(self.base)
             for at, key, value in self.changes:
-                if at <= ticket:
+                if at <= commit_position:
                     rows.pop(key, None)
                     if value is not None:
                         rows[key] = value
-            self._rows = ticket, len(self.changes), rows
+            self._rows = commit_position, len(self.changes), rows
         return self._rows[2]
 
     def check_rows(self, rows: dict[Key, Any], upto: int, completed: int) -> None:
@@ -116,7 +116,7 @@ class Model:
     # -- messages ------------------------------------------------------------------------------------------------------
 
     def check(self, known: set[int], found: dict[int, list[int]], completed: int) -> None:
-        """Compare what lives for the queues `known` with what was promised when `completed` was the last ticket."""
+        """Compare what lives for the queues `known` with what was promised when `completed` was the last position."""
         seen: dict[object, set[bool]] = {}
         for queue_id, messages in self.queues.items():
             if queue_id not in known:
@@ -136,39 +136,42 @@ class Model:
         if queue_id in self.deleted:
             return
         for seq, message in self.queues[queue_id].items():
-            if message.there and message.appended.ticket <= completed:
+            if message.there and message.appended.commit_position <= completed:
                 raise Violation("lost", f"message {seq} of queue {queue_id}, which is not there")
 
     def _check_one(
         self, queue_id: int, seq: int, message: Message, there: bool, completed: int, seen: dict[object, set[bool]]
     ) -> None:
         appended, settled = message.appended, message.settled
-        sure = appended.ticket <= completed and not appended.raised
+        sure = appended.commit_position <= completed and not appended.raised
         if settled is None:
             if sure:
                 if not there:
-                    text = f"message {seq} of queue {queue_id}, batch {appended.ticket} of {completed} completed"
+                    text = (
+                        f"message {seq} of queue {queue_id}, batch {appended.commit_position} of {completed} completed"
+                    )
                     raise Violation("lost", text)
             else:
-                seen.setdefault(appended if appended.raised else appended.ticket, set()).add(there)
-        elif settled.ticket <= completed and not settled.raised:
+                seen.setdefault(appended if appended.raised else appended.commit_position, set()).add(there)
+        elif settled.commit_position <= completed and not settled.raised:
             if there:
-                text = f"message {seq} of queue {queue_id}, settled by batch {settled.ticket} of {completed} completed"
+                by = settled.commit_position
+                text = f"message {seq} of queue {queue_id}, settled by batch {by} of {completed} completed"
                 raise Violation("returned", text)
         elif sure:
-            seen.setdefault(settled if settled.raised else settled.ticket, set()).add(not there)
+            seen.setdefault(settled if settled.raised else settled.commit_position, set()).add(not there)
 
     @staticmethod
     def _check_order(seen: dict[object, set[bool]], completed: int) -> None:
         """Nothing of a batch is on disk without all of it, and none without those before it."""
         absent = NEVER
-        for ticket in sorted(each for each in seen if isinstance(each, int)):
-            if len(seen[ticket]) > 1:
-                raise Violation("half", f"batch {ticket} is there in part, {completed} are completed")
-            if True not in seen[ticket]:
-                absent = min(absent, ticket)
-            elif ticket > absent:
-                raise Violation("order", f"batch {ticket} is there without batch {absent}")
+        for commit_position in sorted(each for each in seen if isinstance(each, int)):
+            if len(seen[commit_position]) > 1:
+                raise Violation("half", f"batch {commit_position} is there in part, {completed} are completed")
+            if True not in seen[commit_position]:
+                absent = min(absent, commit_position)
+            elif commit_position > absent:
+                raise Violation("order", f"batch {commit_position} is there without batch {absent}")
         for call, both in seen.items():
             if isinstance(call, Call) and len(both) > 1:
                 raise Violation("torn call", "a call that ended with an exception is there in part")
@@ -179,7 +182,10 @@ class Model:
             for seq, message in self.queues[queue_id].items():
                 if not message.returns or message.settled is not None:
                     continue
-                low = max([n for call, n in message.returns if call.ticket <= completed and not call.raised], default=0)
+                low = max(
+                    [n for call, n in message.returns if call.commit_position <= completed and not call.raised],
+                    default=0,
+                )
                 if not low <= told.get((queue_id, seq), 0) <= message.deliveries:
                     text = f"message {seq} of queue {queue_id}: {told.get((queue_id, seq), 0)}, not {low}"
                     raise Violation("deliveries", f"{text} to {message.deliveries}")
@@ -187,14 +193,14 @@ class Model:
     def begin(
         self,
         rows: dict[Key, Any],
-        ticket: int,
+        commit_position: int,
         ids: dict[int, str],
         found: dict[int, list[int]],
         told: dict[tuple[int, int], int],
     ) -> None:
         """Go on with what a start has found."""
         before = self.queues
-        self.base, self.base_ticket, self.changes, self.doubtful = dict(rows), ticket, [], set()
+        self.base, self.base_commit_position, self.changes, self.doubtful = dict(rows), commit_position, [], set()
         self._rows = (-1, -1, {})
         self.names, self.deleted = ids, set()
         self.queues = {queue_id: {} for queue_id in sorted(ids)}

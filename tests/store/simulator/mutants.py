@@ -38,16 +38,17 @@ MUTANTS = {
     "thrown_away": Mutant(
         "log",
         "        try:\n            step(self, *arguments)\n        except Exception as error:  # noqa: BLE001 - "
-        "whatever it is, no ticket may complete behind it\n            self.fail(error)\n",
+        "whatever it is, no commit position may complete behind it\n            self.fail(error)\n",
         "        step(self, *arguments)\n",
-        "an exception amid a batch throws it away, and the ticket of the next one confirms it",
+        "an exception amid a batch throws it away, and the commit position of the next one confirms it",
         only="line,submit",
     ),
     "half_gathered": Mutant(
         "journal.journal",
-        "                self.want(self.last_ticket + 1)\n"
+        "                self.want(self.last_commit_position + 1)\n"
         "        except Exception as error:\n            self.fail(error)\n            raise\n",
-        "                self.want(self.last_ticket + 1)\n        except ZeroDivisionError:\n            raise\n",
+        "                self.want(self.last_commit_position + 1)\n"
+        "        except ZeroDivisionError:\n            raise\n",
         "half of a call that ended with an exception is written",
         only="line",
     ),
@@ -65,20 +66,20 @@ MUTANTS = {
     ),
     "gate_ignored": Mutant(
         "journal.journal",
-        "        if batch.definitions_ticket > self.definitions.completed:\n            return\n",
+        "        if batch.definitions_commit_position > self.definitions.completed:\n            return\n",
         "",
         "a message is confirmed before its queue is on disk",
     ),
     "early_checkpoint": Mutant(
         "journal.maintenance",
-        "if self._pending is not None and self._pending.ticket <= ticket:",
+        "if self._pending is not None and self._pending.commit_position <= commit_position:",
         "if self._pending is not None:",
         "a checkpoint speaks of settles that are not on disk",
     ),
     "one_checkpoint": Mutant(
         "journal.maintenance",
         "        behind = self.checkpoints[CHECKPOINTS - 1]",
-        "        behind = journal.last_ticket",
+        "        behind = journal.last_commit_position",
         "a segment goes whose settles no older checkpoint knows",
         only="kill,missing",
     ),
@@ -127,15 +128,15 @@ MUTANTS = {
     ),
     "compacted_early": Mutant(
         "journal.maintenance",
-        "if self._settled is not None and self._settled[0] <= ticket:",
+        "if self._settled is not None and self._settled[0] <= commit_position:",
         "if self._settled is not None:",
         "compaction drops messages whose settles are not on disk",
     ),
     "copied_early": Mutant(
         "journal.maintenance",
-        "        return self._held[ticket]\n",
+        "        return self._held[commit_position]\n",
         "        return True\n",
-        "a backup copies before the ticket that it is as of is on disk",
+        "a backup copies before the commit position that it is as of is on disk",
     ),
     "not_held": Mutant(
         "journal.maintenance",
@@ -145,8 +146,8 @@ MUTANTS = {
     ),
     "torn_believed": Mutant(
         "recovery.recovery",
-        "        if batch.whole or batch.ticket <= self._proven:",
-        "        if batch.left < 3 or batch.ticket <= self._proven:",
+        "        if batch.whole or batch.commit_position <= self._proven:",
+        "        if batch.left < 3 or batch.commit_position <= self._proven:",
         "the torn end of the log is taken for damage",
     ),
     "counts_forgotten": Mutant(

@@ -127,22 +127,22 @@ class Node:
     def _want_commit(self) -> None:
         self._commit_wanted = True
 
-    def _completed(self, ticket: int) -> None:
+    def _completed(self, commit_position: int) -> None:
         assert self.log is not None
-        self.log.completed = ticket
-        if self.waited_for > ticket:
+        self.log.completed = commit_position
+        if self.waited_for > commit_position:
             self.log.want(self.waited_for)
 
-    def _defined(self, ticket: int) -> None:
-        self.catalogue.completed = ticket
+    def _defined(self, commit_position: int) -> None:
+        self.catalogue.completed = commit_position
         if self.log is not None:
             self.log.gate_moved()
 
-    def want(self, ticket: int) -> None:
-        """Wait for a ticket of the log, as a publisher does."""
+    def want(self, commit_position: int) -> None:
+        """Wait for a commit position of the log, as a publisher does."""
         assert self.log is not None
-        self.waited_for = max(self.waited_for, ticket)
-        self.log.want(ticket)
+        self.waited_for = max(self.waited_for, commit_position)
+        self.log.want(commit_position)
 
     def end_turn(self) -> None:
         """Do what comes at the end of a turn of the loop."""

@@ -99,7 +99,7 @@ class Traffic:
                 self._grown = run, queues
             self._append(call, run, range(start, run.count), queues)
         if self.rng.random() < 0.6:
-            self.node.want(call.ticket)
+            self.node.want(call.commit_position)
 
     def _some_queues(self) -> tuple[int, ...]:
         queues = self._queues()
@@ -127,7 +127,7 @@ class Traffic:
         for queue_id in queues:
             for at in indexes:
                 self.model.queues[queue_id][run.first_seq + at] = Message(body(run.content(at)), call, run, at)
-        call.ticket = self.log.append(run, indexes, queues)
+        call.commit_position = self.log.append(run, indexes, queues)
 
     def _call(self) -> "Any":
         return self.model.call()
@@ -149,7 +149,7 @@ class Traffic:
                 self.log.settle(queue_id, run, indexes)
             else:
                 self.log.settle_seqs(queue_id, first, last)
-        call.ticket = self.log.ticket
+        call.commit_position = self.log.commit_position
 
     def ack(self) -> None:
         queue_id = self.rng.choice(self._queues())
@@ -157,7 +157,7 @@ class Traffic:
             if seqs := self._choose(queue_id, self.rng.choice((1, 3, 12))):
                 self._settle(call, queue_id, seqs)
         if self.rng.random() < 0.2 and seqs:
-            self.node.want(call.ticket)
+            self.node.want(call.commit_position)
 
     def transaction(self) -> None:
         with self._call() as call:
@@ -170,8 +170,8 @@ class Traffic:
                 ]
                 if seqs:
                     self._settle(call, queue_id, seqs)
-            call.ticket = self.log.ticket
-        self.node.want(call.ticket)
+            call.commit_position = self.log.commit_position
+        self.node.want(call.commit_position)
 
     def dead_letter(self) -> None:
         source = self.rng.choice(self._queues())
@@ -182,7 +182,7 @@ class Traffic:
             run = self._run()
             self._append(call, run, range(run.count), self._some_queues())
             self._settle(call, source, [seq for seq in seqs if self.model.queues[source][seq].appended is not call])
-            call.ticket = self.log.ticket
+            call.commit_position = self.log.commit_position
 
     def requeue(self) -> None:
         """Put messages back that were delivered; a queue that limits deliveries counts them."""
@@ -199,7 +199,7 @@ class Traffic:
                 times = message.deliveries + 1
                 message.returns.append((call, times))
                 self.log.give_back(queue_id, message.run, range(message.index, message.index + 1), times)
-            call.ticket = self.log.ticket or self.log.last_ticket
+            call.commit_position = self.log.commit_position or self.log.last_commit_position
 
     def purge(self) -> None:
         queue_id = self.rng.choice(self._queues())
@@ -291,9 +291,9 @@ class Traffic:
     def _put(self, kind: str, key: tuple[str, ...], value: dict[str, Any] | None) -> None:
         self.model.doubtful.add((kind, key))
         catalogue = self.catalogue
-        ticket = catalogue.remove(kind, key) if value is None else catalogue.put(kind, key, value)
+        commit_position = catalogue.remove(kind, key) if value is None else catalogue.put(kind, key, value)
         self.model.doubtful.discard((kind, key))
-        self.model.changes.append((ticket, (kind, key), value))
+        self.model.changes.append((commit_position, (kind, key), value))
 
     def declare(self) -> int:
         if len(self._queues()) > QUEUES_MAX:

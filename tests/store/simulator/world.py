@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pybroker.store.disk import DiskError
 from pybroker.store.format import segment_number
 from pybroker.store.log_path import open_log
-from pybroker.store.segments.checkpoint import checkpoint_ticket
+from pybroker.store.segments.checkpoint import checkpoint_commit_position
 from tests.clock import FakeClock
 from tests.store.simulator.copies import Copy
 from tests.store.simulator.disk import SimulatedDisk, SimulatedPower
@@ -205,7 +205,7 @@ class World:
     # -- crashes -------------------------------------------------------------------------------------------------------
 
     def _promised(self) -> tuple[int, int]:
-        """Return which tickets of the log and the definitions are completed."""
+        """Return which commit positions of the log and the definitions are completed."""
         log = self.node.log
         return (log.completed if log is not None and self.traffic is not None else self._begun), self._defined()
 
@@ -213,7 +213,7 @@ class World:
     _checkpointed = False  # in any life
 
     def _defined(self) -> int:
-        return max(self.node.catalogue.completed, self.model.base_ticket)
+        return max(self.node.catalogue.completed, self.model.base_commit_position)
 
     def _maybe_inspect(self) -> None:
         if self.rng.random() >= self._sampling:
@@ -278,8 +278,9 @@ class World:
             return
         if log.full:
             raise Violation("stuck", f"the log stays full: {log.full}")
-        if log.ticket or log.completed != log.last_ticket:
-            text = f"{log.completed} of {log.last_ticket} completed, {log.ticket} gathers, fault {self._fault.hit}"
+        if log.commit_position or log.completed != log.last_commit_position:
+            last, gathers = log.last_commit_position, log.commit_position
+            text = f"{log.completed} of {last} completed, {gathers} gathers, fault {self._fault.hit}"
             raise Violation("stuck", f"{text}, swallowed {node.swallowed}")
         if node.catalogue.completed != node.catalogue.commit_position:
             text = f"definitions: {node.catalogue.completed} of {node.catalogue.commit_position} completed"
@@ -364,7 +365,7 @@ class World:
     def _lose_a_file(self, disk: SimulatedDisk) -> None:
         """Take a file away: a start reports it, unless nobody misses anything; of two checkpoints nobody misses one."""
         log = open_log(disk)
-        checkpoints = [name for name in log.files if checkpoint_ticket(name) is not None]
+        checkpoints = [name for name in log.files if checkpoint_commit_position(name) is not None]
         names = sorted([*checkpoints, *(name for name in log.files if segment_number(name) is not None)])
         if not names:
             return

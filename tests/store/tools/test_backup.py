@@ -51,7 +51,7 @@ def test_what_was_there_at_that_moment_comes_back_whatever_is_done_while_it_is_c
     work = backup.create(data.path, tmp_path / "backup", moment, NOW_MS)
     for _ in work:
         data.busy(rng, rng.randint(0, 20))
-    data.node.log.maintenance.release(moment.ticket)
+    data.node.log.maintenance.release(moment.commit_position)
     data.busy(rng, 20)
     done(backup.check(tmp_path / "backup"))
     folder = restored(tmp_path / "backup", tmp_path)
@@ -70,14 +70,14 @@ def test_nothing_goes_that_is_held_and_it_goes_afterwards(data):
         data.node.commit()
         data.node.tick(2_000)
     assert held <= {segment.number for segment in data.node.log.live_index.segments}
-    assert f"ckpt.{moment.ticket:016x}" in data.log.names()
-    data.node.log.maintenance.release(moment.ticket)
+    assert f"ckpt.{moment.commit_position:016x}" in data.log.names()
+    data.node.log.maintenance.release(moment.commit_position)
     for _ in range(5):
         data.node.publish([b"x"])
         data.node.commit()
         data.node.tick(61_000)
     assert not held & {segment.number for segment in data.node.log.live_index.segments[:-1]}
-    assert f"ckpt.{moment.ticket:016x}" not in data.log.names()
+    assert f"ckpt.{moment.commit_position:016x}" not in data.log.names()
 
 
 def test_a_backup_says_what_is_in_it(made):

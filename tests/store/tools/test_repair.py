@@ -92,9 +92,11 @@ def test_batches_of_which_nothing_is_left_leave_no_gap(data):
     done(repair(data.path))
     assert [] == damage_of(data)
     file = open_segment(data.log, file.number)
-    tickets = [fmt.decode_batch(found.payload).ticket for found in file.scan_all() if found.type == fmt.BATCH]
+    commit_positions = [
+        fmt.decode_batch(found.payload).commit_position for found in file.scan_all() if found.type == fmt.BATCH
+    ]
     file.close()
-    assert tickets == list(range(tickets[0], tickets[0] + len(heads)))
+    assert commit_positions == list(range(commit_positions[0], commit_positions[0] + len(heads)))
 
 
 def test_where_messages_went_is_taken_from_the_footer_if_no_record_says_it(data):

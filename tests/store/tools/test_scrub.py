@@ -41,7 +41,9 @@ def test_a_sound_log_is_counted_and_not_changed(data):
     assert survey.segments == len([name for name in before if segment_number(name) is not None])
     assert (
         survey.batches
-        == data.node.log.last_ticket - min(segment.first_ticket for segment in data.node.log.live_index.segments) + 1
+        == data.node.log.last_commit_position
+        - min(segment.first_commit_position for segment in data.node.log.live_index.segments)
+        + 1
     )
     assert survey.messages >= max(len(messages) for messages in data.expected.values())
     assert steps[-1] == (survey.octets, survey.octets)

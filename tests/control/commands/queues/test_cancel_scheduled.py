@@ -62,7 +62,7 @@ def test_it_has_to_be_said_which_ones(operator, given):
 
 def test_it_waits_for_the_disk(operator, waiting, world, monkeypatch):
     log = world.broker.log
-    monkeypatch.setattr(type(log), "ticket", 5)
+    monkeypatch.setattr(type(log), "commit_position", 5)
     log.failed = "it burns"
     with pytest.raises(Refused) as refused:
         operator.ask("cancel_scheduled", exchange="x", ids=[str(waiting[0])])
