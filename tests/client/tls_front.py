@@ -1,6 +1,7 @@
 """TLS for a broker that speaks none: a proxy that decrypts, in a thread of its own; and certificates to go with it."""
 
 import asyncio
+import contextlib
 import ssl
 import subprocess
 import threading
@@ -80,7 +81,9 @@ class TlsFront:
 
     def _abort(self) -> None:
         for pipe in self._pipes:
-            pipe.transport.abort()
+            # Python 3.11 aborts no transport that has just closed.
+            with contextlib.suppress(AttributeError):
+                pipe.transport.abort()
 
     def _stop(self) -> None:
         self._ending.set()
