@@ -67,8 +67,9 @@ def test_code_lines_are_counted_without_what_explains_them():
 def test_no_file_is_too_long():
     findings = []
     for path in sorted([*ROOT.glob("pybroker*/**/*.py"), *ROOT.glob("tests/**/*.py")]):
-        lines = code_lines(path.read_text())
-        if lines > FILE_LINES_MAX:
+        text = path.read_text()
+        # To count lines of code takes a while: most files have fewer of all kinds.
+        if text.count("\n") > FILE_LINES_MAX and (lines := code_lines(text)) > FILE_LINES_MAX:
             findings.append(
                 f"{path.relative_to(ROOT)} has {lines} lines of code, {FILE_LINES_MAX} is the most: two nouns?"
             )
