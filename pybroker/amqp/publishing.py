@@ -1,4 +1,4 @@
-"""From a received publish to the core: verdicts cached in the route, confirms, returns, transactions ([basic.publish]).
+"""From a received publish to the core: verdicts cached in the route, confirms, transactions ([basic.publish]).
 
 The common case, nothing mandatory missed and no headers asked for, costs a constant per run of messages; the rest goes
 message by message through `_publish_each`.
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from pamqp import commands
 
 from pybroker.amqp.direct_reply import REPLY_TO, check_reply_consumer, deliver_reply, set_reply_to
+from pybroker.amqp.returns import return_or_drop, unroutable
 from pybroker.content_view import property_octets
 from pybroker.core.auth.permissions import check, check_topic
 from pybroker.core.channel.receipt import Receipt
@@ -20,7 +21,7 @@ from pybroker.run import WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, RunAttributes
 from pybroker.wire import frame, properties
 from pybroker.wire.content import attributes_for
 from pybroker.wire.expiration import parse_expiration
-from pybroker.wire.methods import decode_method, make_method
+from pybroker.wire.methods import decode_method
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
@@ -141,13 +142,15 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         receipt = channel.receipt = Receipt()
     session.work += width
     if (
-        route.separates
+        route.dynamic
+        or route.immediate
+        or route.to_reply is not None
         or wants & (WANTS_CC | WANTS_REPLY_TO)
         or (width > WIDE_QUEUES and n > 1 and _is_slow(queues, attributes))
     ):
         n, out = _publish_each(channel, route, contents, receipt, patient=patient)
     elif not queues:
-        _unroutable(channel, route, contents, 312, "NO_ROUTE")
+        unroutable(channel, route, contents, 312, "NO_ROUTE")
     elif channel.transaction is not None:
         channel.transaction.publish(route, contents, queues)
     else:
@@ -237,7 +240,6 @@ def _resolve(channel: "AmqpChannel", route: Route) -> None:
     route.to_reply = None
     if not names.exchange and names.routing_key.startswith(REPLY_TO + "."):
         route.to_reply = names.routing_key[len(REPLY_TO) + 1 :]
-    route.separates = route.dynamic or route.immediate or route.to_reply is not None
 
 
 def _check_user_id(channel: "AmqpChannel", claimed: str | None) -> None:
@@ -274,7 +276,7 @@ def _publish_each(
             if vhost.tracing:
                 _trace(channel, route, single.contents[0], [route.names.routing_key])
             if not deliver_reply(session, route, single.contents[0]):
-                _unroutable(channel, route, single, 312, "NO_ROUTE")
+                unroutable(channel, route, single, 312, "NO_ROUTE")
             continue
         queues, original = route.queues, single.contents[0]
         if route.dynamic or single.attributes.wants & WANTS_CC:
@@ -293,14 +295,14 @@ def _publish_each(
             out += len(queues)  # what is delayed leaves the exchange later
         receipt.begin(index)
         if not queues:
-            _unroutable(channel, route, single, 312, "NO_ROUTE")
+            unroutable(channel, route, single, 312, "NO_ROUTE")
         elif channel.transaction is not None:
             channel.transaction.publish(route, single, queues)
         elif not route.immediate:
             publisher.publish(route, single, queues, receipt)
         elif not _immediate(channel, route, single, queues, receipt):
             out -= len(queues)
-            _unroutable(channel, route, single, 313, "NO_CONSUMERS")
+            unroutable(channel, route, single, 313, "NO_CONSUMERS")
     receipt.begin(0)
     return len(contents.contents), out
 
@@ -355,50 +357,11 @@ def commit_publish(
         for index in range(len(contents.contents)):
             single = contents.single(index)
             if not _immediate(channel, route, single, present, receipt):
-                _return_or_drop(channel, route, single.contents, 313, "NO_CONSUMERS")
+                return_or_drop(channel, route, single.contents, 313, "NO_CONSUMERS")
     elif present:
         channel.publisher.publish(route, contents, present, receipt)
     else:
-        _return_or_drop(channel, route, contents.contents, 312, "NO_ROUTE")
+        return_or_drop(channel, route, contents.contents, 312, "NO_ROUTE")
     if receipt.log is not None:
         channel.session.credit.charge(receipt, contents.octets)
     return receipt
-
-
-def _unroutable(channel: "AmqpChannel", route: Route, contents: Contents, code: int, name: str) -> None:
-    """Return or drop messages that nobody takes; a transaction does so at its commit, when it enqueues the others."""
-    if channel.transaction is not None and code == 312:
-        channel.transaction.publish(route, contents, ())
-    else:
-        _return_or_drop(channel, route, contents.contents, code, name)
-
-
-def _return_or_drop(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:
-    """Return messages that nobody takes, if the publisher wants to know; else count and drop them."""
-    broker = channel.session.broker
-    returned = route.mandatory or (code == 313 and route.immediate)
-    if broker.losses is not None:
-        broker.losses.unroutable(channel.publisher.vhost, route.names, contents, name, returned=returned)
-    if returned:
-        send_returns(channel, route, contents, code, name)
-    else:
-        broker.unroutable += len(contents)
-
-
-def send_returns(channel: "AmqpChannel", route: Route, contents: list[bytes], code: int, name: str) -> None:
-    """Send basic.return for each, with the original exchange and key (A9), before any confirm of them.
-
-    Like confirms they do not stand behind replies that wait for the disk.
-    """
-    session = channel.session
-    session.broker.returned += len(contents)
-    method = make_method(
-        commands.Basic.Return,
-        reply_code=code,
-        reply_text=name,
-        exchange=route.names.exchange,
-        routing_key=route.names.routing_key,
-    )
-    for content in contents:
-        session.send_method(channel.number, method)
-        session.send(content)

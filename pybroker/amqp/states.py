@@ -26,7 +26,7 @@ class State(StrEnum):
     CLOSED = "closed"
 
 
-# For those who ask with each read: an attribute of an enumeration is looked up by a call.
+# Asked for with each read: an attribute of an enumeration is looked up by a call.
 HEADER: Final = State.HEADER
 RUNNING: Final = State.RUNNING
 

@@ -60,7 +60,6 @@ class Route:
         "owner",
         "queues",
         "run",
-        "separates",
         "slack_ms",
         "to_reply",
         "verdict",
@@ -81,7 +80,6 @@ class Route:
         self.exchange: Exchange | None = None
         self.queues: tuple[Destination, ...] = ()
         self.dynamic = False
-        self.separates = False  # its messages are published one by one, for any of these reasons
         self.run: Run | None = None
         self.slack_ms = 0
 
