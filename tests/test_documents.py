@@ -1,0 +1,100 @@
+"""Documents speak of what there is: manual pages, the example configuration, the map, the change log, references."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from tests.sources import ROOT, report, sources
+
+# The trees that people read.
+TREES = ("pybroker", "pybrokerctl", "etc", "man", "tests")
+
+
+def command_names() -> list[str]:
+    from pybroker.control import commands
+
+    return [*commands.NAMES, *commands.INTERNAL]
+
+
+def test_command_table_equals_directory():
+    files = {path.stem for path in (ROOT / "pybroker/control/commands").rglob("*.py")} - {"__init__"}
+    assert sorted(command_names()) == sorted(files)
+
+
+def test_every_command_is_in_the_man_page():
+    # The page of the protocol has the commands that only the two programs use.
+    pages = "".join((ROOT / "man" / name).read_text() for name in ("pybrokerctl.1", "pybroker-control.7"))
+    pages = pages.replace(r"\-", "-")
+    report([f"no man page describes the command {name}." for name in command_names() if name not in pages])
+
+
+def test_every_command_has_a_test():
+    folder = ROOT / "tests/control"
+    report(
+        [
+            f"no test_{name}.py below tests/control."
+            for name in command_names()
+            if not [*folder.rglob(f"test_{name}.py")]
+        ]
+    )
+
+
+def config_keys() -> list[str]:
+    from pybroker.daemon.config import config
+
+    return list(config.KEYS)
+
+
+@pytest.mark.parametrize("place", ["etc/pybroker.conf", "man/pybroker.conf.5"])
+def test_every_config_key_is_explained(place):
+    text = (ROOT / place).read_text().replace(r"\-", "-")
+    report([f"{place} does not explain {key}." for key in config_keys() if key not in text])
+
+
+def test_architecture_speaks_of_what_exists():
+    text = (ROOT / "pybroker/ARCHITECTURE.md").read_text()
+    # The table of a package names its rooms alone.
+    places = [ROOT, *(ROOT / "pybroker" / room for room in ("", "core", "core/queue", "store"))]
+    findings = []
+    for name in re.findall(r"`((?:[a-z_]+/)+(?:[a-z_]+(?:\.[a-z]+)?)?)", text):
+        path = name.removesuffix("/")
+        if not any((place / path).exists() or (place / f"{path.split('.')[0]}.py").exists() for place in places):
+            findings.append(f"ARCHITECTURE.md speaks of {name}, which does not exist.")
+    for package in sorted((ROOT / "pybroker").rglob("__init__.py")):
+        folder = package.parent.relative_to(ROOT / "pybroker")
+        section = folder.parent.name == "commands"
+        if folder.parts and not section and not re.search(rf"`(?:[a-z]+/)*{folder.name}/`", text):
+            findings.append(f"ARCHITECTURE.md does not say what {folder}/ is for.")
+    report(findings)
+
+
+def test_no_reference_leads_out_of_the_repository():
+    """Name the specification or a file of this tree: nobody who reads the code has other papers."""
+    names = {path.name for path in ROOT.rglob("*.md")}
+    findings = []
+    for path in sorted((*ROOT.glob("*.md"), *(each for top in TREES for each in (ROOT / top).rglob("*")))):
+        if path.suffix in {".py", ".md", ".c", ".sh"}:
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                missing = [name for name in re.findall(r"\b[a-z][a-z-]*\.md\b", line) if name not in names]
+                findings += [f"{path}:{number} speaks of {name}, which is not here" for name in missing]
+    report(findings)
+
+
+def test_changelog_has_unreleased():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert "\n## [Unreleased]\n" in text, "CHANGELOG.md keeps what is not released yet under `## [Unreleased]`"
+
+
+def test_every_deviation_is_in_the_man_page_and_in_the_code():
+    # Every entry of the page names, in a comment of its own, the file that carries the mark.
+    page = (ROOT / "man/pybroker-amqp.7").read_text()
+    told = Counter(re.findall(r'^\.\\" marked in (\S+)$', page, re.MULTILINE))
+    marked = Counter({s.where: s.text.count("# Differs from RabbitMQ") for s in sources()})
+    report(
+        [
+            f"{where} marks {marked[where]} deviations from RabbitMQ, man/pybroker-amqp.7 tells {told[where]} of them."
+            for where in sorted({*told, *marked})
+            if told[where] != marked[where]
+        ]
+    )
