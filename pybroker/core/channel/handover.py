@@ -22,9 +22,6 @@ class Handovers:
     def __init__(self) -> None:
         self._waiting: dict[Log, deque[tuple[Receipt, Callable[[], None]]]] = {}
 
-    def __len__(self) -> int:
-        return sum(map(len, self._waiting.values()))
-
     def add(self, receipt: "Receipt", settle: "Callable[[], None]") -> None:
         """Settle an original when its copies are on disk; now, if they are, or are not to last."""
         receipt.want()

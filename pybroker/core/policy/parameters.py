@@ -30,7 +30,7 @@ class Component(NamedTuple):
     """Callbacks for the values of one component: `check` raises ValidationError, `changed` applies a value.
 
     Both get the virtual host's name, the parameter's, and the value; `changed` gets None for one that was cleared, and
-    who wanted it.
+    the cause.
     """
 
     check: Callable[[str, str, Any], None]

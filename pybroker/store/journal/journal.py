@@ -136,9 +136,8 @@ class Journal(Log):
         self._quiet_ms = 0
         self._sealed: deque[Batch] = deque()
         self._writing = False
-        self._forgotten: deque[tuple[int, int, int]] = (
-            deque()
-        )  # commit positions of definitions and log, and a queue's id
+        # Commit positions of definitions and log, and a queue's id.
+        self._forgotten: deque[tuple[int, int, int]] = deque()
         self._writer = Writer(disk, self.epoch, Newest(root or disk))
         self.reader = Reader(files, disk, self.epoch)
         self.reader.on_unreadable = self._unreadable
@@ -326,11 +325,9 @@ class Journal(Log):
         self._write_next()
 
     def _forget_queues(self) -> None:
-        on_disk = self.definitions.completed
-        while (
-            self._forgotten and self._forgotten[0][0] <= on_disk and self._forgotten[0][1] <= self.last_commit_position
-        ):
-            self.live_index.forget_queue(self._forgotten.popleft()[2])
+        forgotten, on_disk, closed = self._forgotten, self.definitions.completed, self.last_commit_position
+        while forgotten and forgotten[0][0] <= on_disk and forgotten[0][1] <= closed:
+            self.live_index.forget_queue(forgotten.popleft()[2])
 
     @ends_the_log
     def tick(self) -> None:

@@ -82,9 +82,8 @@ class Maintenance:
         self.next_number = recovered.next_number
         self.unlinked = self.compacted = 0
         self._compacting = False
-        self._settled: tuple[int, list[Callable[[], None]]] | None = (
-            None  # what to do when this commit position is completed
-        )
+        # A commit position, and what to do when it is completed.
+        self._settled: tuple[int, list[Callable[[], None]]] | None = None
         self._checkpoint_ms = journal.clock.now_ms
         self._due = bool(recovered.missing)  # they are not to be missed again
         self._presence = Presence(journal, disk, self._jobs, self._trouble)

@@ -26,15 +26,15 @@ def test_an_original_is_settled_when_its_copy_is_on_disk():
     handovers.add(waiting_for((log, 1)), lambda: settled.append("early"))
     assert log.wanted
     completed(handovers, log, 1)
-    assert ([], 2) == (settled, len(handovers))
+    assert settled == []
     completed(handovers, log, 2)
-    assert (["late", "early"], 0) == (settled, len(handovers))
+    assert settled == ["late", "early"]
 
 
 def test_a_copy_that_nothing_waits_for_settles_it_at_once():
     handovers, settled = Handovers(), []
     handovers.add(Receipt(), lambda: settled.append(1))
-    assert ([1], 0) == (settled, len(handovers))
+    assert settled == [1]
 
 
 def test_an_original_stays_if_one_of_the_logs_fails():
@@ -45,7 +45,7 @@ def test_an_original_stays_if_one_of_the_logs_fails():
     completed(handovers, one, 1)
     completed(handovers, other, 1)
     handovers.add(waiting_for((other, 2)), lambda: settled.append(2))
-    assert ([], 0) == (settled, len(handovers))
+    assert settled == []
 
 
 def test_each_is_settled_once_and_not_before_all_logs_have_it():
@@ -63,8 +63,8 @@ def test_each_is_settled_once_and_not_before_all_logs_have_it():
             at = rng.randrange(3)
             completed(handovers, logs[at], rng.randint(logs[at].completed, last[at]))
         assert all(receipts[number].completed for number in settled)
-        assert len(set(settled)) == len(settled) == len(receipts) - len(handovers)
+        assert len(set(settled)) == len(settled)
     assert len(settled) > 100
     for at, log in enumerate(logs):
         completed(handovers, log, last[at])
-    assert (sorted(settled), 0) == (list(range(len(receipts))), len(handovers))
+    assert sorted(settled) == list(range(len(receipts)))
