@@ -37,18 +37,24 @@ DEFINITIONS: Final = ("load_definitions", "management.load_definitions", "defini
 PAGING_RATIO_CAREFUL: Final = 0.9
 # Thirty years.
 TIMEOUT_MS_MAX: Final = 1_000_000_000_000
+# How a changed value takes effect: by a reload, by a restart, or not at all because only a node without data reads it.
+RELOAD: Final = "reload"
+RESTART: Final = "restart"
+NEW_NODE: Final = "new node"
 
 
 class Key(NamedTuple):
-    """One key: its default as it is written in a file, how its value is read, and the attribute that gets it.
+    """One key: its default as it is written in a file, how its value is read, the attribute that gets it, and when.
 
     `attribute` is one of Settings (`watermarks.strategy`: of its watermarks), one of Config if it begins with a dot;
-    empty if `_gather` or `_set_limits` puts it in its place.
+    empty if `_gather` or `_set_limits` puts it in its place. `change` says what makes a new value take effect: RELOAD,
+    RESTART or NEW_NODE.
     """
 
     default: str
     parse: Parser
     attribute: str
+    change: str
 
 
 def _refuses_immediate(text: str) -> bool:
@@ -98,72 +104,74 @@ def _queue_type(text: str) -> str:
 
 
 KEYS: Final[Mapping[str, Key]] = {
-    "node.name": Key("pybroker@HOST", values.node_name, ""),
-    "cluster_name": Key("pybroker@HOST", values.short_text, "cluster_name"),
-    "data_dir": Key("/var/lib/pybroker", values.path, ".data_dir"),
-    "control.socket": Key("/run/pybroker/NODENAME.sock", values.path, ".control_socket"),
-    "pid_file": Key("DATA_DIR/NODENAME.pid", values.path_or("none"), ".pid_file"),
-    "listeners.tcp": Key("", values.one_of(("none",)), ""),
-    "listeners.tcp.NAME": Key("5672", values.address, ""),
-    "listeners.unix.NAME": Key("", values.path, ""),
-    "tcp_listen_options.backlog": Key("1024", values.whole_number(1, 65_535), ".backlog"),
-    "handshake_timeout": Key("10000", values.whole_number(1, 3_600_000), "handshake_timeout_ms"),
-    "heartbeat": Key("60", values.whole_number(0, 65_535), "heartbeat_s"),
-    "frame_max": Key("131072", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max"),
-    "initial_frame_max": Key("4096", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max_initial"),
-    "channel_max": Key("2047", values.whole_number(0, 65_535), "channel_max"),
-    "connection_max": Key("infinity", _limit_or_infinity, "connection_max"),
-    "cluster_queue_limit": Key("infinity", _limit_or_infinity, "queues_max"),
-    "channel_max_per_node": Key("infinity", _limit_or_infinity, "channels_per_node_max"),
-    "consumer_max_per_channel": Key("10000", _number_or_infinity, "consumers_per_channel_max"),
-    "consumer_max_per_connection": Key("20000", _number_or_infinity, "consumers_per_connection_max"),
-    "consumer_timeout": Key("1800000", _milliseconds_or_undefined, "consumer_timeout_ms"),
-    "max_message_size": Key("134217728", values.octets(1, MESSAGE_OCTETS_CEILING), "message_octets_max"),
-    "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), ""),
-    "password_hashing_module": Key(ARGON2ID, values.one_of(ALGORITHMS), "password_hashing"),
-    "default_vhost": Key("/", values.short_text, "default_vhost"),
-    "default_queue_type": Key("classic", _queue_type, "default_queue_type"),
-    "event_exchange.vhost": Key("/", values.short_text, "event_vhost"),
-    "default_user": Key("guest", values.short_text, "default_user"),
-    "default_pass": Key("guest", values.text_value, "default_pass"),
-    "default_user_tags.TAG": Key("true", values.boolean, ""),
-    "default_permissions.configure": Key(".*", values.pattern, ""),
-    "default_permissions.write": Key(".*", values.pattern, ""),
-    "default_permissions.read": Key(".*", values.pattern, ""),
-    **{name: Key("", parse, "") for name, parse in new_vhosts.PARSERS.items()},
-    "loopback_users": Key("", values.one_of(("none",)), ""),
-    "loopback_users.USER": Key("true", values.boolean, ""),
-    "load_definitions": Key("", values.path, ""),
-    "management.load_definitions": Key("", values.path, ""),
-    "definitions.import_backend": Key("local_filesystem", values.one_of(("local_filesystem", "local")), ""),
-    "definitions.local.path": Key("", values.path, ""),
-    "definitions.skip_if_unchanged": Key("false", values.boolean, ".definitions_skipped_if_unchanged"),
-    "vm_memory_high_watermark.relative": Key("0.4", values.fraction, ""),
-    "vm_memory_high_watermark.absolute": Key("", values.limit_octets, ""),
-    "vm_memory_high_watermark_paging_ratio": Key("0.5", values.paging_ratio, "watermarks.paging_ratio"),
-    "vm_memory_calculation_strategy": Key("allocated", values.strategy, "watermarks.strategy"),
-    "memory_monitor_interval": Key("1000", values.whole_number(100, 3_600_000), "watermarks.memory_interval_ms"),
-    "total_memory_available_override_value": Key("", values.memory_octets, "watermarks.total_override_octets"),
-    "disk_free_limit.relative": Key("", values.fraction, ""),
-    "disk_free_limit.absolute": Key("50000000", values.limit_octets, ""),
-    "amqp.consumer_timeout": Key("return", _closes_timed_out, "close_timed_out"),
-    "amqp.flow": Key("pause", _refuses_flow, "refuse_flow"),
-    "amqp.immediate": Key("return", _refuses_immediate, "refuse_immediate"),
-    "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration": Key(
-        "false", values.boolean, "relaxed_redeclaration"
+    "node.name": Key("pybroker@HOST", values.node_name, "", RESTART),
+    "cluster_name": Key("pybroker@HOST", values.short_text, "cluster_name", RESTART),
+    "data_dir": Key("/var/lib/pybroker", values.path, ".data_dir", RESTART),
+    "control.socket": Key("/run/pybroker/NODENAME.sock", values.path, ".control_socket", RESTART),
+    "pid_file": Key("DATA_DIR/NODENAME.pid", values.path_or("none"), ".pid_file", RESTART),
+    "listeners.tcp": Key("", values.one_of(("none",)), "", RESTART),
+    "listeners.tcp.NAME": Key("5672", values.address, "", RESTART),
+    "listeners.unix.NAME": Key("", values.path, "", RESTART),
+    "tcp_listen_options.backlog": Key("1024", values.whole_number(1, 65_535), ".backlog", RESTART),
+    "handshake_timeout": Key("10000", values.whole_number(1, 3_600_000), "handshake_timeout_ms", RELOAD),
+    "heartbeat": Key("60", values.whole_number(0, 65_535), "heartbeat_s", RELOAD),
+    "frame_max": Key("131072", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max", RELOAD),
+    "initial_frame_max": Key("4096", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max_initial", RELOAD),
+    "channel_max": Key("2047", values.whole_number(0, 65_535), "channel_max", RELOAD),
+    "connection_max": Key("infinity", _limit_or_infinity, "connection_max", RELOAD),
+    "cluster_queue_limit": Key("infinity", _limit_or_infinity, "queues_max", RELOAD),
+    "channel_max_per_node": Key("infinity", _limit_or_infinity, "channels_per_node_max", RELOAD),
+    "consumer_max_per_channel": Key("10000", _number_or_infinity, "consumers_per_channel_max", RELOAD),
+    "consumer_max_per_connection": Key("20000", _number_or_infinity, "consumers_per_connection_max", RELOAD),
+    "consumer_timeout": Key("1800000", _milliseconds_or_undefined, "consumer_timeout_ms", RELOAD),
+    "max_message_size": Key("134217728", values.octets(1, MESSAGE_OCTETS_CEILING), "message_octets_max", RELOAD),
+    "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), "", RELOAD),
+    "password_hashing_module": Key(ARGON2ID, values.one_of(ALGORITHMS), "password_hashing", RELOAD),
+    "default_vhost": Key("/", values.short_text, "default_vhost", NEW_NODE),
+    "default_queue_type": Key("classic", _queue_type, "default_queue_type", RELOAD),
+    "event_exchange.vhost": Key("/", values.short_text, "event_vhost", RESTART),
+    "default_user": Key("guest", values.short_text, "default_user", NEW_NODE),
+    "default_pass": Key("guest", values.text_value, "default_pass", NEW_NODE),
+    "default_user_tags.TAG": Key("true", values.boolean, "", NEW_NODE),
+    "default_permissions.configure": Key(".*", values.pattern, "", NEW_NODE),
+    "default_permissions.write": Key(".*", values.pattern, "", NEW_NODE),
+    "default_permissions.read": Key(".*", values.pattern, "", NEW_NODE),
+    **{name: Key("", parse, "", RELOAD) for name, parse in new_vhosts.PARSERS.items()},
+    "loopback_users": Key("", values.one_of(("none",)), "", RELOAD),
+    "loopback_users.USER": Key("true", values.boolean, "", RELOAD),
+    "load_definitions": Key("", values.path, "", RESTART),
+    "management.load_definitions": Key("", values.path, "", RESTART),
+    "definitions.import_backend": Key("local_filesystem", values.one_of(("local_filesystem", "local")), "", RESTART),
+    "definitions.local.path": Key("", values.path, "", RESTART),
+    "definitions.skip_if_unchanged": Key("false", values.boolean, ".definitions_skipped_if_unchanged", RESTART),
+    "vm_memory_high_watermark.relative": Key("0.4", values.fraction, "", RELOAD),
+    "vm_memory_high_watermark.absolute": Key("", values.limit_octets, "", RELOAD),
+    "vm_memory_high_watermark_paging_ratio": Key("0.5", values.paging_ratio, "watermarks.paging_ratio", RELOAD),
+    "vm_memory_calculation_strategy": Key("allocated", values.strategy, "watermarks.strategy", RELOAD),
+    "memory_monitor_interval": Key(
+        "1000", values.whole_number(100, 3_600_000), "watermarks.memory_interval_ms", RELOAD
     ),
-    "amqp.server_properties.product": Key("RabbitMQ", values.short_text, "product"),
-    "log.dir": Key("/var/log/pybroker", values.path, ".log_dir"),
-    "log.file": Key("NODENAME.log", _log_file, ".log_file"),
-    "log.file.level": Key("info", values.one_of(LOG_LEVELS), ".log_level"),
-    "log.file.formatter": Key("plaintext", values.one_of(LOG_FORMATTERS), ".log_formatter"),
-    "log.audit": Key(AUDIT_FILE, _audit_file, ".audit_file"),
-    "log.console": Key("false", values.boolean, ".console"),
-    "log.console.level": Key("info", values.one_of(LOG_LEVELS), ".console_level"),
-    "log.console.formatter": Key("plaintext", values.one_of(LOG_FORMATTERS), ".console_formatter"),
-    "telemetry.enabled": Key("true", values.boolean, ".telemetry"),
-    "telemetry.interval": Key("10000", values.whole_number(1_000, 3_600_000), ".telemetry_interval_ms"),
-    "telemetry.retention": Key("7", values.whole_number(1, 3_650), ".telemetry_retention_days"),
+    "total_memory_available_override_value": Key("", values.memory_octets, "watermarks.total_override_octets", RELOAD),
+    "disk_free_limit.relative": Key("", values.fraction, "", RELOAD),
+    "disk_free_limit.absolute": Key("50000000", values.limit_octets, "", RELOAD),
+    "amqp.consumer_timeout": Key("return", _closes_timed_out, "close_timed_out", RELOAD),
+    "amqp.flow": Key("pause", _refuses_flow, "refuse_flow", RELOAD),
+    "amqp.immediate": Key("return", _refuses_immediate, "refuse_immediate", RELOAD),
+    "quorum_queue.property_equivalence.relaxed_checks_on_redeclaration": Key(
+        "false", values.boolean, "relaxed_redeclaration", RELOAD
+    ),
+    "amqp.server_properties.product": Key("RabbitMQ", values.short_text, "product", RELOAD),
+    "log.dir": Key("/var/log/pybroker", values.path, ".log_dir", RESTART),
+    "log.file": Key("NODENAME.log", _log_file, ".log_file", RESTART),
+    "log.file.level": Key("info", values.one_of(LOG_LEVELS), ".log_level", RELOAD),
+    "log.file.formatter": Key("plaintext", values.one_of(LOG_FORMATTERS), ".log_formatter", RELOAD),
+    "log.audit": Key(AUDIT_FILE, _audit_file, ".audit_file", RESTART),
+    "log.console": Key("false", values.boolean, ".console", RESTART),
+    "log.console.level": Key("info", values.one_of(LOG_LEVELS), ".console_level", RELOAD),
+    "log.console.formatter": Key("plaintext", values.one_of(LOG_FORMATTERS), ".console_formatter", RELOAD),
+    "telemetry.enabled": Key("true", values.boolean, ".telemetry", RESTART),
+    "telemetry.interval": Key("10000", values.whole_number(1_000, 3_600_000), ".telemetry_interval_ms", RELOAD),
+    "telemetry.retention": Key("7", values.whole_number(1, 3_650), ".telemetry_retention_days", RELOAD),
 }
 
 
