@@ -18,9 +18,9 @@ _open: set[object] = set()
 
 
 def batches(
-    take: Callable[[int], list[Any]], pause: Callable[[float], object], duration_s: int | None
+    poll: Callable[[int], list[Any]], pause: Callable[[float], object], duration_s: int | None
 ) -> Iterator[list[Any]]:
-    """Yield what `take` gives, BATCH at most at a time, and an empty list whenever it has nothing.
+    """Yield what `poll` gives, BATCH at most at a time, and an empty list whenever it has nothing.
 
     Raises Refused: STREAMS_MAX readers are there already.
     """
@@ -32,17 +32,17 @@ def batches(
     stream = object()
     _open.add(stream)
     try:
-        yield from _batches(take, pause, duration_s)
+        yield from _batches(poll, pause, duration_s)
     finally:
         _open.discard(stream)
 
 
 def _batches(
-    take: Callable[[int], list[Any]], pause: Callable[[float], object], duration_s: int | None
+    poll: Callable[[int], list[Any]], pause: Callable[[float], object], duration_s: int | None
 ) -> Iterator[list[Any]]:
     left = None if duration_s is None else round(duration_s / PAUSE_S)
     while True:
-        found = take(BATCH)
+        found = poll(BATCH)
         yield found
         if len(found) == BATCH:
             continue

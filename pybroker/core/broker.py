@@ -182,7 +182,7 @@ class Broker:
         if name in self.leaving:
             self.removals.finish()
         vhost = self.make_vhost(name, description, tags, default_queue_type)
-        store.keep_vhost(vhost)
+        store.save_vhost(vhost)
         topology_events.vhost_created(vhost, cause)
         give_defaults(vhost, cause)
         return self.definitions.commit_position

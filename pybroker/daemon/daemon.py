@@ -76,7 +76,7 @@ class Daemon:
         clock.refresh()
         turn = LoopCycle(clock)
         self.definitions = DefinitionsStorage(folder.path, clock, turn, self._disk_failed)
-        self.broker = Broker(config.settings, clock, turn, self.definitions.catalogue)
+        self.broker = Broker(config.settings, clock, turn, self.definitions.store)
         self.broker.events.ready = False
         self.definitions.restore(self.broker)
         self.broker.events.ensure_vhost()

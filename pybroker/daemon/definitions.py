@@ -53,17 +53,17 @@ class DefinitionsStorage:
         except (DiskError, RowFileError) as error:
             raise StartError(f"cannot open the definitions: {error}", os.EX_IOERR) from None
         self._thread: ThreadWorker | None = ThreadWorker("definitions", turn)
-        self.catalogue = DefinitionStore(self._opened, disk, self._thread, clock)
-        self._thread.on_error = self.catalogue.fail
+        self.store = DefinitionStore(self._opened, disk, self._thread, clock)
+        self._thread.on_error = self.store.fail
 
     def restore(self, broker: "Broker") -> None:
-        """Give a broker that was made with `catalogue` what was kept, and tell the operator what was amiss."""
+        """Give a broker that was made with `store` what was kept, and tell the operator what was amiss."""
         opened, self._opened = self._opened, None
         assert opened is not None
         self._broker = broker
-        self.catalogue.on_completed = broker.definitions_completed
-        self.catalogue.on_trouble = self._on_trouble
-        self.catalogue.on_failed = self._on_failed
+        self.store.on_completed = broker.definitions_completed
+        self.store.on_trouble = self._on_trouble
+        self.store.on_failed = self._on_failed
         next_queue_id = opened.file.state.next_queue_id
         faults = [] if opened.is_new else _without_collections(lambda: restore(broker, opened.rows, next_queue_id))
         for sentence in (*opened.notices, *opened.reports, *faults):
@@ -80,7 +80,7 @@ class DefinitionsStorage:
         if thread is None:
             return
         stopped = Event()
-        self.catalogue.stop(stopped.set)
+        self.store.stop(stopped.set)
         if not stopped.wait(CLOSE_S_MAX):
             log.error("the disk did not sync the last definitions within %d seconds", CLOSE_S_MAX)
             return

@@ -37,7 +37,7 @@ from pybroker.store.format import FormatError
 from pybroker.store.log_path import log_folder
 from pybroker.store.tools import backup
 from pybroker.store.tools.repair import repair
-from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
+from pybroker.store.tools.scrub import Scrub, scrub_definitions, scrub_log
 from pybroker.version import VERSION
 
 # How often the caller is told of progress.
@@ -88,10 +88,10 @@ class OfflineTool:
         """Compare the files with the manifest, then read the log in it. Raises Refused: something is damaged."""
         path = Path(folder)
         made = yield from progress_of(backup.check(path))
-        survey = Scrub()
-        yield from progress_of(survey_log(Disk(log_folder(path)), survey))
-        _judge(survey, f"The backup {folder}")
-        return {**_backed_up(made, folder, f"The backup {folder} is intact"), "messages": survey.messages}
+        scrub = Scrub()
+        yield from progress_of(scrub_log(Disk(log_folder(path)), scrub))
+        _judge(scrub, f"The backup {folder}")
+        return {**_backed_up(made, folder, f"The backup {folder} is intact"), "messages": scrub.messages}
 
     def restore_backup(self, folder: str, data_dir: str | None) -> Answer:
         """Copy a backup into a data folder that holds nothing."""
@@ -105,23 +105,23 @@ class OfflineTool:
 
 
 def _verified(data: Path, used: Mapping[int, int] | None, what: str) -> Answer:
-    survey = Scrub()
+    scrub = Scrub()
     log = log_folder(data)
     if log.is_dir():
-        yield from progress_of(survey_log(Disk(log), survey, used))
-    survey_definitions(Disk(data), survey)
-    _judge(survey, what)
-    counts = f"{survey.messages} messages in {survey.segments} segments, {survey.definitions} definitions"
-    lines = [f"{what} is intact: {counts}, {survey.octets} octets", *map(_bullet, survey.notes)]
-    return {"result": "ok", **survey.document(), "message": "\n".join(lines)}
+        yield from progress_of(scrub_log(Disk(log), scrub, used))
+    scrub_definitions(Disk(data), scrub)
+    _judge(scrub, what)
+    counts = f"{scrub.messages} messages in {scrub.segments} segments, {scrub.definitions} definitions"
+    lines = [f"{what} is intact: {counts}, {scrub.octets} octets", *map(_bullet, scrub.notes)]
+    return {"result": "ok", **scrub.document(), "message": "\n".join(lines)}
 
 
-def _judge(survey: Scrub, what: str) -> None:
+def _judge(scrub: Scrub, what: str) -> None:
     """Raise Refused if something is damaged."""
-    if survey.damage:
-        told = survey.damage[:TOLD_MAX]
-        more = [f"and {len(survey.damage) - TOLD_MAX} more"] if len(survey.damage) > TOLD_MAX else []
-        places = "1 place" if len(survey.damage) == 1 else f"{len(survey.damage)} places"
+    if scrub.damage:
+        told = scrub.damage[:TOLD_MAX]
+        more = [f"and {len(scrub.damage) - TOLD_MAX} more"] if len(scrub.damage) > TOLD_MAX else []
+        places = "1 place" if len(scrub.damage) == 1 else f"{len(scrub.damage)} places"
         lines = [f"{what} is damaged in {places}:", *map(_bullet, [*told, *more])]
         raise Refused("\n".join(lines), EX_DATAERR)
 

@@ -5,7 +5,7 @@ Little-endian everywhere. Drawn for people in pybroker-store(5).
     segment   header (64) | record | record | ... | zeros up to the size it was made with
     sealed    header (64) | record | ... | FOOTER record | trailer (16)
 
-    header    magic "pybroker" | version u16 | 0 u16 | epoch u32 | number u64 | size u64 | created, wall ms u64 |
+    header    magic "pybroker" | version u16 | 0 u16 | log id u32 | number u64 | size u64 | created, wall ms u64 |
               20 zeros | crc u32
     record    crc u32 | length u32 | type u8 | flags u8 | check u16 | payload of `length` octets
     trailer   offset of the FOOTER u64 | magic "pbft" | crc u32
@@ -23,7 +23,7 @@ Little-endian everywhere. Drawn for people in pybroker-store(5).
 The highest bit of wants says that the messages are transient: there are such in the page log alone.
 
 A record's crc is CRC-32C of all that follows it, the length too. It starts from `seed`, which follows from the number
-and the log's epoch, a random one (log_id.py): octets of another segment or log, or of a message, never pass for ours.
+and the id of its log, a random one (log_id.py): octets of another segment or log, or of a message, never pass for ours.
 `check` follows from length, type and seed: by it a record whose payload is damaged still tells where the next one
 begins. Twelve zeros where a record would begin are the end.
 
@@ -57,7 +57,7 @@ FOOTER: Final = 6
 TYPE_NAMES: Final = ("unknown", "BATCH", "TARGETS", "PUBLISH", "SETTLE", "PROVEN", "FOOTER")
 
 HEADER_OCTETS: Final = 64
-EPOCH_AT: Final = 12  # in the header
+LOG_ID_AT: Final = 12  # in the header
 TRAILER_OCTETS: Final = 16
 RECORD_OCTETS: Final = 12  # in front of a payload
 # No record is larger: what claims to be is damaged. A content is at most a message of 128 MiB and its frames.
@@ -96,14 +96,14 @@ class VersionError(FormatError):
 class SegmentHeader(NamedTuple):
     """The first 64 octets of a segment. `size` is how large the file was made, `created_ms` wall time."""
 
-    epoch: int
+    log_id: int
     number: int
     size: int
     created_ms: int
 
     def encode(self) -> bytes:
         """Return the octets."""
-        octets = _HEADER.pack(MAGIC, VERSION, 0, self.epoch, self.number, self.size, self.created_ms)
+        octets = _HEADER.pack(MAGIC, VERSION, 0, self.log_id, self.number, self.size, self.created_ms)
         return octets + _U32.pack(value(octets))
 
     @classmethod
@@ -117,9 +117,9 @@ class SegmentHeader(NamedTuple):
             raise FormatError("this is not a segment of pybroker's log")
         if value(octets[:60]) != _U32.unpack_from(octets, 60)[0]:
             raise FormatError("the header of the segment is damaged")
-        _, version, _, epoch, number, size, created_ms = _HEADER.unpack_from(octets)
+        _, version, _, log_id, number, size, created_ms = _HEADER.unpack_from(octets)
         check_version(version)
-        return cls(epoch, number, size, created_ms)
+        return cls(log_id, number, size, created_ms)
 
 
 def check_version(version: int, known: int = VERSION) -> None:
@@ -162,9 +162,9 @@ def segment_number(name: str) -> int | None:
     return int(digits, 16)
 
 
-def segment_header(number: int, epoch: int, size: int, created_ms: int = 0) -> bytes:
+def segment_header(number: int, log_id: int, size: int, created_ms: int = 0) -> bytes:
     """Return the first octets of a segment."""
-    return SegmentHeader(epoch, number, size, created_ms).encode()
+    return SegmentHeader(log_id, number, size, created_ms).encode()
 
 
 def of_size(header: bytes, size: int) -> bytes:
@@ -172,9 +172,9 @@ def of_size(header: bytes, size: int) -> bytes:
     return SegmentHeader.decode(header)._replace(size=size).encode()
 
 
-def seed(epoch: int, number: int) -> int:
+def seed(log_id: int, number: int) -> int:
     """Return what the crc of each record of this segment starts from."""
-    started: int = value(_SEED.pack(epoch, number))
+    started: int = value(_SEED.pack(log_id, number))
     return started
 
 

@@ -60,33 +60,33 @@ class Page:
 class PageLog:
     """One page is gathered, by `page_out`, and written, by `commit`, at a time; `writing` says that one is on its way.
 
-    `pages` are files, and `octets` theirs. `keep_free_octets` of the disk are not used. `on_unreadable` and the reader
+    `pages` are files, and `octets` theirs. `reserved_octets` of the disk stay free. `on_unreadable` and the reader
     tell the operator.
     """
 
     __slots__ = (
         "_disk",
-        "_epoch",
         "_files",
         "_gathered",
         "_last_number",
+        "_log_id",
         "_where",
-        "keep_free_octets",
         "octets",
         "on_unreadable",
         "pages",
         "reader",
+        "reserved_octets",
         "writing",
     )
 
     def __init__(self, disk: "Disk", files: "Worker", on_unreadable: "Callable[[str], None]") -> None:
         self._disk = disk
         self._files = files
-        self._epoch = draw()  # no page is read by another life of the node
+        self._log_id = draw()  # no page is read by another life of the node
         self.on_unreadable = on_unreadable
-        self.reader = Reader(files, disk, self._epoch)
+        self.reader = Reader(files, disk, self._log_id)
         self.reader.on_unreadable = on_unreadable
-        self.keep_free_octets = 0
+        self.reserved_octets = 0
         self.pages = self.octets = 0
         self.writing: Page | None = None
         self._last_number = 0
@@ -141,7 +141,7 @@ class PageLog:
             gathered.clear()
             done("")
 
-        job = partial(_write, self._disk, self._epoch, page.number, gathered, self.keep_free_octets)
+        job = partial(_write, self._disk, self._log_id, page.number, gathered, self.reserved_octets)
         self._gathered = []
         try:
             self._files.submit(job, written)
@@ -174,13 +174,13 @@ def empty(disk: "Disk") -> None:
 
 
 def _write(
-    disk: "Disk", epoch: int, number: int, gathered: "list[tuple[Run, range]]", keep_free_octets: int
+    disk: "Disk", log_id: int, number: int, gathered: "list[tuple[Run, range]]", reserved_octets: int
 ) -> tuple[Index, int]:
     """Write a page; return where its records are, and how large it is. Nothing is left of it if that fails."""
     name = fmt.segment_name(number)
-    seed = fmt.seed(epoch, number)
+    seed = fmt.seed(log_id, number)
     index = Index()
-    parts = [fmt.segment_header(number, epoch, 0)]
+    parts = [fmt.segment_header(number, log_id, 0)]
     written, waiting = 0, len(parts[0])
     file = disk.create(name, lasting=False)
     try:
@@ -189,8 +189,8 @@ def _write(
             parts.append(fmt.publish(0, run, indexes, run.arrived_ms, seed))
             waiting += len(parts[-1])
             if waiting >= WRITE_OCTETS:
-                written, waiting, parts = _put(disk, file, written, parts, keep_free_octets), 0, []
-        written = _put(disk, file, written, parts, keep_free_octets)
+                written, waiting, parts = _put(disk, file, written, parts, reserved_octets), 0, []
+        written = _put(disk, file, written, parts, reserved_octets)
     except BaseException:
         disk.close(file)
         disk.unlink(name)
@@ -199,10 +199,10 @@ def _write(
     return index, written
 
 
-def _put(disk: "Disk", file: int, at: int, parts: list[bytes], keep_free_octets: int) -> int:
+def _put(disk: "Disk", file: int, at: int, parts: list[bytes], reserved_octets: int) -> int:
     """Write records at the end of a file; return its new end."""
     octets = b"".join(parts)
-    if disk.free_octets() < keep_free_octets + len(octets):
+    if disk.free_octets() < reserved_octets + len(octets):
         raise DiskError("page out to", FOLDER, errno.ENOSPC)
     disk.write_at(file, at, octets)
     return at + len(octets)

@@ -70,7 +70,7 @@ static bool matters(const uint8_t *key, size_t n)
            (n == 7 && !memcmp(key, "x-delay", 7));
 }
 
-/* Return the end of the field table at `p`, NULL where Python is to look at it: see guard.check_table. */
+/* Return the end of the field table at `p`, NULL where Python is to look at it: see validate.check_table. */
 static const uint8_t *table_end(const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *stops[TABLE_DEPTH_MAX];

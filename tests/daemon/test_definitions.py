@@ -263,11 +263,11 @@ def test_a_full_disk_is_a_notice_until_it_is_over(tmp_path, caplog):
     caplog.set_level(logging.INFO, "pybroker")
     turn = Loop()
     storage = DefinitionsStorage(tmp_path, turn.clock, turn, lambda: None)
-    broker = Broker(Settings(), turn.clock, Turn(), storage.catalogue)
+    broker = Broker(Settings(), turn.clock, Turn(), storage.store)
     storage.restore(broker)
-    storage.catalogue.on_trouble("cannot write x: disk full")
+    storage.store.on_trouble("cannot write x: disk full")
     assert ["cannot write x: disk full"] == broker.notices
-    storage.catalogue.on_trouble("")
+    storage.store.on_trouble("")
     assert [] == broker.notices
     messages = [record.message for record in caplog.records]
     assert [
@@ -288,12 +288,12 @@ def test_rows_that_cannot_be_restored_are_told_of(tmp_path):
     turn = Loop()
     for made in (True, False):
         storage = DefinitionsStorage(tmp_path, turn.clock, turn, lambda: None)
-        broker = Broker(Settings(), turn.clock, Turn(), storage.catalogue)
+        broker = Broker(Settings(), turn.clock, Turn(), storage.store)
         storage.restore(broker)
         if made:
             for name in ("x", "y"):
                 value = {"type": "x-later", "auto_delete": False, "internal": False, "arguments": {}, "user": ""}
-                storage.catalogue.put("exchange", ("/", name), value)
+                storage.store.put("exchange", ("/", name), value)
         storage.close()
     reason = "cannot be restored: unknown exchange type 'x-later' (and 1 more; see the log)"
     assert [f"exchange (vhost '/', name 'x') {reason}"] == broker.notices

@@ -1,4 +1,4 @@
-"""A data folder with definitions in it, and a catalogue over it whose worker runs when the test says so."""
+"""A data folder with definitions in it, and a store over it whose worker runs when the test says so."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def changed_row(number: int) -> tuple[str, tuple[str, str], dict[str, int]]:
 
 
 class Folder:
-    """`catalogue` is the one opened last; what it told is in `completed`, `troubles` and `failures`."""
+    """`store` is the one opened last; what it told is in `completed`, `troubles` and `failures`."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
@@ -29,7 +29,7 @@ class Folder:
         self.clock = FakeClock()
         self.worker = InlineWorker()
         self.opened: Opened
-        self.catalogue: DefinitionStore
+        self.store: DefinitionStore
         self.completed: list[int] = []
         self.troubles: list[str] = []
         self.failures: list[str] = []
@@ -38,11 +38,11 @@ class Folder:
         disk = Disk(self.path)
         self.opened = open_definitions(disk)
         self.worker = InlineWorker()
-        self.catalogue = catalogue = DefinitionStore(self.opened, disk, self.worker, self.clock)
-        catalogue.on_completed = self.completed.append
-        catalogue.on_trouble = self.troubles.append
-        catalogue.on_failed = self.failures.append
-        return catalogue
+        self.store = store = DefinitionStore(self.opened, disk, self.worker, self.clock)
+        store.on_completed = self.completed.append
+        store.on_trouble = self.troubles.append
+        store.on_failed = self.failures.append
+        return store
 
     @property
     def rows(self) -> dict:
@@ -51,21 +51,21 @@ class Folder:
 
     def fill(self, rows: dict) -> None:
         """Open the folder, put rows into it, and run what this brings about, but no snapshot."""
-        catalogue = self.open()
+        store = self.open()
         for (kind, key), value in rows.items():
-            catalogue.put(kind, key, value)
+            store.put(kind, key, value)
         self.worker.run()
 
     def snapshot(self) -> None:
         """Let the time pass that a snapshot waits for."""
         for _ in range(2):
             self.clock.advance(60_000)
-            self.catalogue.tick()
+            self.store.tick()
             self.worker.run()
 
     def stop(self) -> None:
         stopped = []
-        self.catalogue.stop(lambda: stopped.append(True))
+        self.store.stop(lambda: stopped.append(True))
         self.worker.run()
         assert [True] == stopped
 

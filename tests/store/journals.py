@@ -28,8 +28,8 @@ def body(octets: bytes) -> bytes:
 
 
 def open_segment(disk, number=1):
-    """Open a segment of a log, whose epoch is looked for as a start does."""
-    return SegmentFile(disk, number, find(disk).epoch)
+    """Open a segment of a log, whose id is looked for as a start does."""
+    return SegmentFile(disk, number, find(disk).log_id)
 
 
 class Node:

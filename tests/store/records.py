@@ -8,8 +8,8 @@ from pybroker.run import Run, RunAttributes
 from pybroker.store import format as fmt
 
 PERSISTENT = RunAttributes(persistent=True)
-EPOCH = 0xE90C4
-SEED = fmt.seed(EPOCH, 1)
+LOG_ID = 0xE90C4
+SEED = fmt.seed(LOG_ID, 1)
 
 
 def content(body: bytes, channel: int = 1, properties: bytes = b"\x10\x00\x02") -> bytes:

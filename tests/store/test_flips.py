@@ -206,7 +206,7 @@ def test_a_segment_that_lost_its_end_between_two_records_is_reported(end, seed):
     written, rng = Written(end), random.Random(seed)
     for name, octets in written.files.items():
         if name.startswith("seg."):
-            records = list(scan.scan(octets, 64, fmt.seed(written.node.log.epoch, int(name[4:], 16))))
+            records = list(scan.scan(octets, 64, fmt.seed(written.node.log.log_id, int(name[4:], 16))))
             for record in rng.sample(records, share(-(-len(records) // 4), len(records))):
                 done = f"{name} cut at {record.offset}"
                 _, reported = judge(written, done, written.copy(**{name: octets[: record.offset]}))

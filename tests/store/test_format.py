@@ -28,8 +28,8 @@ def payload_of(octets, kind, seed=SEED):
 
 
 @given(U32, U64, U64, U64)
-def test_a_header_is_read_as_it_was_written(epoch, number, size, created_ms):
-    header = fmt.SegmentHeader(epoch, number, size, created_ms)
+def test_a_header_is_read_as_it_was_written(log_id, number, size, created_ms):
+    header = fmt.SegmentHeader(log_id, number, size, created_ms)
     assert len(header.encode()) == fmt.HEADER_OCTETS
     assert fmt.SegmentHeader.decode(header.encode() + b"more") == header
 
@@ -190,8 +190,8 @@ def test_every_flipped_bit_of_a_record_is_found():
             assert not [found for found in scan(bytes(flipped), 0, SEED) if isinstance(found, Record)]
 
 
-def test_a_record_of_another_segment_or_epoch_is_none():
-    seeds = {fmt.seed(epoch, number) for epoch in range(20) for number in range(50)}
+def test_a_record_of_another_segment_or_log_is_none():
+    seeds = {fmt.seed(log_id, number) for log_id in range(20) for number in range(50)}
     assert len(seeds) == 1_000
     for octets in one_of_each(fmt.seed(1, 1)):
         assert not [found for found in scan(octets, 0, fmt.seed(0, 1)) if isinstance(found, Record)]

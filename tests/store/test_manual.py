@@ -89,7 +89,7 @@ def read(octets, drawn, words):
 
 def test_values_stand_where_they_are_drawn():
     header, drawn = fmt.SegmentHeader(3, 4, 5, 6).encode(), drawing("header,")
-    assert [read(header, drawn, each) for each in ("epoch", "number", "size", "created")] == [3, 4, 5, 6]
+    assert [read(header, drawn, each) for each in ("log id", "number", "size", "created")] == [3, 4, 5, 6]
     batch, drawn = fmt.batch_header(1, 2, 3, 4, SEED)[12:], fields(".B 1 BATCH")
     assert [read(batch, drawn, each) for each in ("ticket", "wall", "how many r", "how many o")] == [1, 2, 3, 4]
     targets, drawn = fmt.targets(7, 3, True, (9, 8), SEED)[12:], fields(".B 2 TARGETS")
@@ -100,7 +100,7 @@ def test_values_stand_where_they_are_drawn():
     octets, drawn = Footer(1, 2, 3).encode(), fields(".B 6 FOOTER")
     assert [read(octets, drawn, each) for each in ("ticket of the f", "ticket of the l", "newest")] == [1, 2, 3]
     octets, drawn = Checkpoint(7, 8, 9, True, {}, [(1, 2, 3, 4)]).encode(), fields(".SH CHECKPOINT")
-    words = ("epoch", "ticket", "next", "1: written", "how many r")
+    words = ("log id", "ticket", "next", "1: written", "how many r")
     assert [read(octets, drawn, each) for each in words] == [7, 8, 9, 1, 1]
 
 

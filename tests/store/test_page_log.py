@@ -156,7 +156,7 @@ def test_what_cannot_be_written_is_told_and_nothing_is_left_of_it(operation, num
 def test_room_that_is_to_stay_free_is_not_used():
     bench = Bench()
     bench.disk.power.capacity = 10_000
-    bench.log.keep_free_octets = 9_000
+    bench.log.reserved_octets = 9_000
     _, told = bench.write(whole(run_of([b"x" * 2_000])))
     assert ("cannot page out to pages: No space left on device", {}) == (told, bench.disk.files)
     assert "" == bench.write(whole(run_of([b"x" * 500])))[1]

@@ -1,4 +1,4 @@
-"""Users and their permissions as rows of the definitions, kept when they are set, forgotten when they go.
+"""Users and their permissions as rows of the definitions, saved when they are set, forgotten when they go.
 
 Each function returns the commit position to wait for. A value is what RabbitMQ's definitions files have. `load.py` is
 the way back.
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pybroker.store.definitions.definitions import Definitions
 
 
-def keep_user(definitions: "Definitions", user: "User") -> int:
-    """Keep a user's name, password hash, tags and limits."""
+def save_user(definitions: "Definitions", user: "User") -> int:
+    """Save a user's name, password hash, tags and limits."""
     value = {
         "password_hash": b64encode(user.password_hash).decode(),
         "hashing_algorithm": user.hashing_algorithm,
@@ -34,8 +34,8 @@ def forget_user(definitions: "Definitions", user: "User") -> int:
     return definitions.remove("user", (user.name,))
 
 
-def keep_permission(definitions: "Definitions", user: "User", vhost_name: str) -> int:
-    """Keep what a user may do in a virtual host."""
+def save_permission(definitions: "Definitions", user: "User", vhost_name: str) -> int:
+    """Save what a user may do in a virtual host."""
     permission = user.permissions[vhost_name]
     value = {each: permission.text(each) for each in (CONFIGURE, WRITE, READ)}
     return definitions.put("permission", (user.name, vhost_name), value)
@@ -46,8 +46,8 @@ def forget_permission(definitions: "Definitions", user: "User", vhost_name: str)
     return definitions.remove("permission", (user.name, vhost_name))
 
 
-def keep_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> int:
-    """Keep which routing keys a user may use at a topic exchange."""
+def save_topic_permission(definitions: "Definitions", user: "User", vhost_name: str, exchange_name: str) -> int:
+    """Save which routing keys a user may use at a topic exchange."""
     permission = user.topic_permissions[vhost_name, exchange_name]
     value = {each: permission.text(each) for each in (WRITE, READ)}
     return definitions.put("topic_permission", (user.name, vhost_name, exchange_name), value)

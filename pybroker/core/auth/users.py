@@ -147,7 +147,7 @@ class Users:
         check_hash(password_hash, hashing_algorithm)
         user = User(name, password_hash, hashing_algorithm, tags, limits)
         self.load(user)
-        commit_position = user_rows.keep_user(self._definitions, user)
+        commit_position = user_rows.save_user(self._definitions, user)
         admin_events.user_created(self.observers.notify, user, cause)
         return commit_position
 
@@ -229,7 +229,7 @@ class Users:
         """Grant what matches the three patterns in one vhost. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.permissions[vhost_name] = Permission(configure, write, read)
-        commit_position = user_rows.keep_permission(self._definitions, user, vhost_name)
+        commit_position = user_rows.save_permission(self._definitions, user, vhost_name)
         patterns = {"configure": configure, "write": write, "read": read}
         self.observers.notify("permission.created", {"user": name, "vhost": vhost_name, **patterns}, cause)
         self._changed(user)
@@ -250,7 +250,7 @@ class Users:
         """Restrict routing keys at one topic exchange. Raises NoSuchUserError, PatternError."""
         user = self.named(name)
         user.topic_permissions[vhost_name, exchange_name] = TopicPermission(vhost_name, name, write, read)
-        commit_position = user_rows.keep_topic_permission(self._definitions, user, vhost_name, exchange_name)
+        commit_position = user_rows.save_topic_permission(self._definitions, user, vhost_name, exchange_name)
         facts = {"user": name, "vhost": vhost_name, "exchange": exchange_name, "write": write, "read": read}
         self.observers.notify("topic.permission.created", facts, cause)
         self._changed(user)
@@ -281,7 +281,7 @@ class Users:
 
     def _keep(self, user: User) -> int:
         user.known_password = None
-        return user_rows.keep_user(self._definitions, user)
+        return user_rows.save_user(self._definitions, user)
 
     def _changed(self, user: User) -> None:
         user.known_password = None

@@ -40,7 +40,7 @@ _ATTRIBUTES: Final = RunAttributes(persistent=True)
 
 Facts = Mapping[str, Any]
 # Name, facts, cause, and what is for the audit log alone.
-Take = Callable[[str, Facts, Cause | None, Facts], None]
+Receiver = Callable[[str, Facts, Cause | None, Facts], None]
 NOTHING_MORE: Final[Facts] = {}
 
 
@@ -95,7 +95,7 @@ class Follower:
 class Events(BackgroundTask):
     """`wanted`: somebody listens, `heard`: not the audit log alone. Ask first if facts have to be gathered.
 
-    `audit` takes every event at once, with its cause; the daemon sets it.
+    `audit` receives every event at once, with its cause; the daemon sets it.
     """
 
     __slots__ = (
@@ -114,7 +114,7 @@ class Events(BackgroundTask):
     def __init__(self, broker: "Broker") -> None:
         super().__init__(broker.turn)
         self._broker = broker
-        self._audit: Take | None = None
+        self._audit: Receiver | None = None
         self._exchange: EventExchange | None = None
         self._dropped = 0
         self._followers: list[Follower] = []
@@ -127,13 +127,13 @@ class Events(BackgroundTask):
         return len(self._waiting)
 
     @property
-    def audit(self) -> Take | None:
+    def audit(self) -> Receiver | None:
         """Return the receiver of every event."""
         return self._audit
 
     @audit.setter
-    def audit(self, take: Take | None) -> None:
-        self._audit = take
+    def audit(self, receiver: Receiver | None) -> None:
+        self._audit = receiver
         self.bindings_changed()
 
     def open_exchange(self, vhost: "VHost", user: str) -> None:

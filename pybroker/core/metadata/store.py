@@ -50,8 +50,8 @@ class Commit(BackgroundTask):
 # -- what is in a virtual host ----------------------------------------------------------------------------------------
 
 
-def keep_exchange(exchange: "Exchange") -> int:
-    """Keep a durable exchange, unless every vhost has it from the start; return the commit position to wait for."""
+def save_exchange(exchange: "Exchange") -> int:
+    """Save a durable exchange, unless every vhost has it from the start; return the commit position to wait for."""
     if not exchange.durable or _predeclared(exchange):
         return 0
     value: dict[str, Any] = {
@@ -75,8 +75,8 @@ def forget_exchange(exchange: "Exchange", removal: "Removal") -> None:
             _forget_messages(exchange.vhost.broker.log, exchange.schedule_id, removal)
 
 
-def keep_queue(queue: "Queue") -> int:
-    """Keep a durable queue, and its id for ever; return the commit position to wait for."""
+def save_queue(queue: "Queue") -> int:
+    """Save a durable queue, and its id for ever; return the commit position to wait for."""
     if not queue.durable:
         return 0
     value = {
@@ -102,8 +102,8 @@ def _forget_messages(log: "Log", queue_id: int, removal: "Removal") -> None:
     removal.call_backs.append(partial(log.forget_queue, queue_id))
 
 
-def keep_binding(binding: "Binding") -> int:
-    """Keep a binding between two durable ends; return the commit position to wait for."""
+def save_binding(binding: "Binding") -> int:
+    """Save a binding between two durable ends; return the commit position to wait for."""
     if not binding.durable:
         return 0
     value = _arguments(binding.arguments)
@@ -129,8 +129,8 @@ def forget_binding(binding: "Binding", removal: "Removal") -> None:
 # -- virtual hosts and attributes of the whole node -----------------------------------------------------------------
 
 
-def keep_vhost(vhost: "VHost") -> int:
-    """Keep a virtual host; return the commit position to wait for. Its tracing is not kept, as in RabbitMQ."""
+def save_vhost(vhost: "VHost") -> int:
+    """Save a virtual host; return the commit position to wait for. Its tracing is not saved, as in RabbitMQ."""
     value: dict[str, Any] = {
         "description": vhost.description,
         "tags": list(vhost.tags),

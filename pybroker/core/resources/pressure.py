@@ -159,7 +159,7 @@ class Paging(BackgroundTask):
             self.wake()
         else:
             self._busy = True
-            pages.keep_free_octets = broker.settings.watermarks.disk_limit_octets
+            pages.reserved_octets = broker.settings.watermarks.disk_limit_octets
             pages.commit(written)
 
     def _next_queue(self, now_ms: int) -> "Queue | None":

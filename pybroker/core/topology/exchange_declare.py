@@ -21,7 +21,7 @@ from pybroker.core.events import topology as topology_events
 from pybroker.core.events.cause import because
 from pybroker.core.exchange import EXCHANGE_TYPES
 from pybroker.core.exchange.default import DefaultExchange
-from pybroker.core.metadata.store import keep_binding, keep_exchange
+from pybroker.core.metadata.store import save_binding, save_exchange
 from pybroker.core.reply_text import describe
 from pybroker.core.routing.binding import Binding
 from pybroker.core.routing.exchange import ALTERNATE, Exchange
@@ -157,7 +157,7 @@ def create_exchange(
         user=user.name if user is not None else BROKER_USER,
     )
     vhost.broker.policies.apply(exchange)
-    commit_position = keep_exchange(exchange)
+    commit_position = save_exchange(exchange)
     vhost.bump()
     topology_events.exchange_created(exchange, cause)
     return commit_position
@@ -240,7 +240,7 @@ def create_binding(source: Exchange, destination: "Target", routing_key: str, ar
     if not source.add(binding):
         return 0
     vhost.bound.setdefault(destination, {})[binding.key] = binding
-    commit_position = keep_binding(binding)
+    commit_position = save_binding(binding)
     vhost.bump()
     source.welcome(binding)
     topology_events.binding_created(binding, cause)

@@ -9,7 +9,7 @@ from pybroker.core.auth.permissions import CONFIGURE, check
 from pybroker.core.auth.quota import check_queue
 from pybroker.core.events import topology as topology_events
 from pybroker.core.events.cause import because
-from pybroker.core.metadata.store import keep_queue
+from pybroker.core.metadata.store import save_queue
 from pybroker.core.policy.arguments import (
     DEAD_LETTER_EXCHANGE,
     QUEUE_TYPE,
@@ -117,7 +117,7 @@ def create_queue(
     vhost.broker.policies.apply(queue)
     if STRATEGY in asked.arguments:
         warn_of_dead_letters(queue)
-    commit_position = keep_queue(queue)
+    commit_position = save_queue(queue)
     vhost.bump()
     topology_events.queue_created(queue, cause)
     return commit_position

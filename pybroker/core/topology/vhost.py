@@ -99,7 +99,7 @@ class VHost:
         self.tags = self.tags if tags is None else tags
         self.default_queue_type = self.default_queue_type if default_queue_type is None else default_queue_type
         self.protected = self.protected if protected is None else protected
-        commit_position = store.keep_vhost(self)
+        commit_position = store.save_vhost(self)
         topology_events.vhost_described(self, cause, tags_alone={description, default_queue_type, protected} == {None})
         return commit_position
 

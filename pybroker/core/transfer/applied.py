@@ -68,7 +68,7 @@ def _vhost(broker: "Broker", change: Change, cause: "Cause") -> None:
         vhost.description = vhost.description if value["description"] is None else value["description"]
         vhost.tags = vhost.tags if value["tags"] is None else tuple(value["tags"])
         vhost.default_queue_type = value["default_queue_type"] or vhost.default_queue_type
-        store.keep_vhost(vhost)
+        store.save_vhost(vhost)
     protected = value["protected_from_deletion"]
     if protected is not None and protected != vhost.protected:
         vhost.describe(protected=protected, cause=cause)

@@ -1,7 +1,7 @@
 """CommitMarker: a small file that says which transaction of the definitions was the last to return.
 
 It is not synced: it outlives the process, and lags behind after a loss of power. SQLite takes a damaged WAL for one
-that was not written to its end; if the proof is ahead of what is found, that is not so (definition_recovery.py).
+that was not written to its end; if the marker is ahead of what is found, that is not so (definition_recovery.py).
 """
 
 from typing import TYPE_CHECKING, Final
@@ -17,7 +17,7 @@ NAME: Final = "definitions.last"
 
 
 class CommitMarker:
-    """The file, made when there is first something to prove. Used by one thread."""
+    """The file, made when there is first something to note. Used by one thread."""
 
     __slots__ = ("_disk", "_file")
 
@@ -34,7 +34,7 @@ class CommitMarker:
                 self._file = self._disk.open(NAME, write=True) if there else self._disk.create(NAME)
             self._disk.write_at(self._file, 0, b"%b %08x\n" % (text, crc32c(text)))
         except DiskError:
-            return  # a full disk: the transaction itself is safe, only the proof of it is missing
+            return  # a full disk: the transaction itself is safe, only the note of it is missing
 
     def close(self) -> None:
         """Close the file."""
@@ -43,7 +43,7 @@ class CommitMarker:
             self._file = -1
 
 
-def read_proof(disk: "Disk") -> int:
+def read_commit_marker(disk: "Disk") -> int:
     """Return the number that was noted last, 0 if there is none that can be read. Raises DiskError for the folder."""
     if NAME not in disk.names():
         return 0

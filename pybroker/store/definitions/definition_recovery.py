@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from google_crc32c import value as crc32c
 
-from pybroker.store.definitions.commit_marker import read_proof
+from pybroker.store.definitions.commit_marker import read_commit_marker
 from pybroker.store.definitions.definitions import KINDS, Key, Rows
 from pybroker.store.definitions.row_file import (
     CREATE_META,
@@ -90,14 +90,14 @@ def open_definitions(disk: "Disk") -> Opened:
         # It must not take the place of the one before it.
         disk.rename(name, f"{name}.damaged")
     faults = list(bad.values())
-    proof = read_proof(disk)
+    marked = read_commit_marker(disk)
     if NAME not in names or not _size(disk, NAME):
-        if not snapshots and not faults and not proof:
+        if not snapshots and not faults and not marked:
             return Opened(_make(disk), decoded(()), True, 0, [], [])
         examined = Examined({}, None, [f"{NAME} is missing or empty"])
     else:
         examined = examine(disk.root / NAME)
-    newest = max([proof, *(snapshot.changes for snapshot in snapshots)])
+    newest = max([marked, *(snapshot.changes for snapshot in snapshots)])
     state = examined.state
     if state is not None and state.changes >= newest:
         try:
@@ -115,7 +115,7 @@ def open_definitions(disk: "Disk") -> Opened:
         examined = examined._replace(faults=[lost])
     if NAME + WAL in names:
         examined = _examine_mended(disk, examined, newest)
-    return _restore(disk, examined, snapshots, proof, faults)
+    return _restore(disk, examined, snapshots, marked, faults)
 
 
 # -- judging ----------------------------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def _examine_mended(disk: "Disk", examined: Examined, newest: int) -> Examined:
 # -- restoring --------------------------------------------------------------------------------------------------------
 
 
-def _restore(disk: "Disk", examined: Examined, snapshots: list[Snapshot], proof: int, faults: list[str]) -> Opened:
+def _restore(disk: "Disk", examined: Examined, snapshots: list[Snapshot], marked: int, faults: list[str]) -> Opened:
     """Put what is known together, keep it as a snapshot, and make the file anew from it."""
     source = "its readable part"
     based = State()
@@ -229,7 +229,7 @@ def _restore(disk: "Disk", examined: Examined, snapshots: list[Snapshot], proof:
         based = examined.state
         readable = False
     reports = _compare(examined.rows, rows) if readable else []
-    changes = max(based.changes, proof, was) + 1
+    changes = max(based.changes, marked, was) + 1
     ids = (row.value.get(QUEUE_IDS[row.kind], 0) for row in rows.values() if row.kind in QUEUE_IDS)
     state = State(changes, max([based.next_queue_id, *ids]) + IDS_SKIPPED)
     write_snapshot(disk, rows.values(), state)

@@ -51,7 +51,7 @@ class DefinitionStore(Definitions):
         "_disk",
         "_file",
         "_gathered",
-        "_proof",
+        "_marker",
         "_refused",
         "_retry",
         "_snapshot_changes",
@@ -71,7 +71,7 @@ class DefinitionStore(Definitions):
         self._disk = disk
         self._worker = worker
         self._clock = clock
-        self._proof = CommitMarker(disk)
+        self._marker = CommitMarker(disk)
         self._gathered: dict[tuple[str, Key], Value | None] = {}
         self._clear = False
         self._busy = False
@@ -234,7 +234,7 @@ class DefinitionStore(Definitions):
     # -- in the worker ------------------------------------------------------------------------------------------------
 
     def _apply(self, batch: Batch) -> None:
-        self._proof.write(self._file.apply(batch).changes)
+        self._marker.write(self._file.apply(batch).changes)
 
     def _write_snapshot(self) -> int:
         """Return the number of the change that the snapshot is as of. Never makes one of rows that are damaged."""
@@ -243,7 +243,7 @@ class DefinitionStore(Definitions):
         return state.changes
 
     def _close(self) -> None:
-        self._proof.close()
+        self._marker.close()
         self._file.close()
 
 

@@ -31,13 +31,13 @@ class Compacted(NamedTuple):
 
 
 def compact(
-    disk: "Disk", epoch: int, number: int, index: Index, settled: "dict[int, list[array[int]]]", known: set[int]
+    disk: "Disk", log_id: int, number: int, index: Index, settled: "dict[int, list[array[int]]]", known: set[int]
 ) -> Compacted:
     """Write a sealed segment anew with what is live for the queues `known`; `index` is changed with it.
 
     `settled` is by queue what `AckRanges.copies` gives. Raises DiskError; the segment is as it was then.
     """
-    file = SegmentFile(disk, number, epoch)
+    file = SegmentFile(disk, number, log_id)
     try:
         footer = file.read_footer()
         if footer is None:
@@ -45,7 +45,7 @@ def compact(
         # Here, not on the hub: a queue that settled in scattered order has many of them.
         ordered = {queue_id: whole(parts) for queue_id, parts in settled.items() if queue_id in known}
         alive = {target: _alive(target, seq_ranges, ordered, known) for target, seq_ranges in footer.by_target.items()}
-        writing = _Writing(epoch, number, footer, alive)
+        writing = _Writing(log_id, number, footer, alive)
         for found in file.scan_all():
             if isinstance(found, Damaged):
                 return Compacted(0, 0, f"segment {number:x} is not compacted: {found.octets} octets are damaged")
@@ -74,10 +74,10 @@ def _alive(target: "Target", seq_ranges: SeqRanges, settled: "dict[int, array[in
 class _Writing:
     """The new file's octets: one batch, as if it had been written at once."""
 
-    def __init__(self, epoch: int, number: int, footer: Footer, alive: "dict[Target, SeqRanges]") -> None:
-        self._epoch = epoch
+    def __init__(self, log_id: int, number: int, footer: Footer, alive: "dict[Target, SeqRanges]") -> None:
+        self._log_id = log_id
         self._number = number
-        self._seed = fmt.seed(epoch, number)
+        self._seed = fmt.seed(log_id, number)
         self._footer = footer
         self._alive = alive
         self._targets: dict[int, Target] = {}
@@ -117,7 +117,7 @@ class _Writing:
         by_target = {target: seq_ranges for target, seq_ranges in self._alive.items() if seq_ranges.count}
         footer = Footer(old.first_commit_position, old.last_commit_position, old.newest_ms, by_target, self.index)
         parts = [
-            fmt.segment_header(self._number, self._epoch, self._at),
+            fmt.segment_header(self._number, self._log_id, self._at),
             batch,
             body,
             fmt.record(fmt.FOOTER, footer.encode(), self._seed),

@@ -82,10 +82,10 @@ class Journal(Log):
         "_writing",
         "clock",
         "definitions",
-        "epoch",
         "full",
         "last_commit_position",
         "live_index",
+        "log_id",
         "maintenance",
         "on_completed",
         "on_failed",
@@ -122,7 +122,7 @@ class Journal(Log):
         self.on_unreadable: Callable[[str], None] = _nobody
         self.live_index: LiveIndex = recovered.live_index
         self.live_index.on_broken = self._unreadable
-        self.epoch = recovered.epoch
+        self.log_id = recovered.log_id
         self.next_seq = self.safe_seq = recovered.next_seq
         self._sealed_seq = recovered.next_seq  # all below are in batches that were closed
         self.last_commit_position = self.completed = self._proven = recovered.commit_position
@@ -138,8 +138,8 @@ class Journal(Log):
         self._writing = False
         # Commit positions of definitions and log, and a queue's id.
         self._forgotten: deque[tuple[int, int, int]] = deque()
-        self._writer = Writer(disk, self.epoch, Newest(root or disk))
-        self.reader = Reader(files, disk, self.epoch)
+        self._writer = Writer(disk, self.log_id, Newest(root or disk))
+        self.reader = Reader(files, disk, self.log_id)
         self.reader.on_unreadable = self._unreadable
         segment_octets = min(SEGMENT_OCTETS_MAX, max(SEGMENT_OCTETS_MIN, disk.free_octets() // SEGMENT_PARTS))
         self.maintenance = Maintenance(self, disk, files, segment_octets, recovered)

@@ -112,7 +112,7 @@ class Maintenance:
             return last, False
         number = self.next_number
         size = max(self.segment_octets, fmt.HEADER_OCTETS + room)
-        segment = Segment(number, fmt.seed(self._journal.epoch, number), first_seq, size, fmt.HEADER_OCTETS)
+        segment = Segment(number, fmt.seed(self._journal.log_id, number), first_seq, size, fmt.HEADER_OCTETS)
         if last is not None and not last.sealed:
             self.rolled(last)
         live_index.add(segment)
@@ -191,7 +191,7 @@ class Maintenance:
         """Return what the live index says now."""
         live_index = self._journal.live_index
         return Checkpoint(
-            self._journal.epoch,
+            self._journal.log_id,
             commit_position,
             next_seq,
             clean,
@@ -300,7 +300,7 @@ class Maintenance:
                 continue
             settled = {queue_id: ranges.copies() for queue_id, ranges in segment.settled.items()}
             known = set(segment.pairs)
-            job = partial(compact, self._disk, self._journal.epoch, segment.number, segment.index, settled, known)
+            job = partial(compact, self._disk, self._journal.log_id, segment.number, segment.index, settled, known)
             yield partial(self._start_compaction, segment, job)
             return
 

@@ -38,18 +38,18 @@ RETRY_MS: Final = 1_000
 
 
 class Reader:
-    """Reads the segments of one log, with this epoch.
+    """Reads the segments of the log with this id.
 
     `on_unreadable` is called with the reason if messages are left out, `on_late` if they come later, with an empty text
     when they came.
     """
 
-    __slots__ = ("_disk", "_epoch", "_files", "_late", "_tried_ms", "_waiting", "on_late", "on_unreadable")
+    __slots__ = ("_disk", "_files", "_late", "_log_id", "_tried_ms", "_waiting", "on_late", "on_unreadable")
 
-    def __init__(self, files: "Worker", disk: "Disk", epoch: int) -> None:
+    def __init__(self, files: "Worker", disk: "Disk", log_id: int) -> None:
         self._files = files
         self._disk = disk
-        self._epoch = epoch
+        self._log_id = log_id
         self._waiting: list[tuple[Locate, int, Fetched]] = []
         self._tried_ms = 0
         self._late = ""
@@ -58,7 +58,7 @@ class Reader:
 
     def fetch(self, locate: "Locate", steady_ms: int, done: "Fetched", *, again: bool = False) -> None:
         """Have messages read back, as `read_back` does; `done` is called once with what is there, ascending by seq."""
-        job = partial(read_back, self._disk, self._epoch, locate(again=again), steady_ms)
+        job = partial(read_back, self._disk, self._log_id, locate(again=again), steady_ms)
         self._files.submit(job, partial(self._read, (locate, steady_ms, done)))
 
     def _read(self, asked: "tuple[Locate, int, Fetched]", result: Any) -> None:
@@ -88,7 +88,7 @@ class Reader:
 
 
 def read_back(
-    disk: "Disk", epoch: int, wanted: "Wanted", steady_ms: int
+    disk: "Disk", log_id: int, wanted: "Wanted", steady_ms: int
 ) -> "tuple[list[tuple[Run, range]], list[str]]":
     """Return the messages that are wanted, ascending by seq, and a sentence for each reason why some are not there.
 
@@ -100,7 +100,7 @@ def read_back(
     for number, index, seq_ranges in wanted:
         damages: list[Damaged] = []
         try:
-            file = SegmentFile(disk, number, epoch)
+            file = SegmentFile(disk, number, log_id)
         except DiskError as error:
             if not error.missing:
                 raise

@@ -54,13 +54,13 @@ class Batch:
 
 
 class Writer:
-    """Used by the journal thread alone: writes one segment of the log with this epoch at a time."""
+    """Used by the journal thread alone: writes one segment of the log with this id at a time."""
 
-    __slots__ = ("_disk", "_epoch", "_file", "_newest", "_number")
+    __slots__ = ("_disk", "_file", "_log_id", "_newest", "_number")
 
-    def __init__(self, disk: "Disk", epoch: int, newest: "Newest") -> None:
+    def __init__(self, disk: "Disk", log_id: int, newest: "Newest") -> None:
         self._disk = disk
-        self._epoch = epoch
+        self._log_id = log_id
         self._newest = newest
         self._file = -1
         self._number = 0
@@ -93,7 +93,7 @@ class Writer:
         if file < 0:
             file = disk.create(made, batch.create)
         try:
-            disk.write_at(file, 0, fmt.segment_header(batch.number, self._epoch, disk.size(file)))
+            disk.write_at(file, 0, fmt.segment_header(batch.number, self._log_id, disk.size(file)))
             disk.sync(file)
             disk.rename(made, name)
             disk.sync_folder()

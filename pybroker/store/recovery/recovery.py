@@ -15,7 +15,7 @@ from pybroker.store.disk import NEW_SUFFIX, DiskError
 from pybroker.store.recovery.expected import Expected
 from pybroker.store.recovery.quarantine import quarantine, set_aside
 from pybroker.store.recovery.reading import UNKNOWN, BatchRead, SegmentRead
-from pybroker.store.segments import log_id as epochs
+from pybroker.store.segments import log_id as log_ids
 from pybroker.store.segments.ack_ranges import AckRanges, ranges
 from pybroker.store.segments.checkpoint import Checkpoint, checkpoint_name
 from pybroker.store.segments.footer import Footer
@@ -65,9 +65,9 @@ class Recovery:
         """Return what is there; the files are in order then: every segment has its footer, the torn tail is cut."""
         found = self._found
         self._remove_scraps()
-        found.epoch, told, valid, complaints = epochs.find(self._disk)
+        found.log_id, told, valid, complaints = log_ids.find(self._disk)
         found.reports += complaints
-        base = valid[0] if valid else Checkpoint(found.epoch)
+        base = valid[0] if valid else Checkpoint(found.log_id)
         expected = Expected(self._disk, self._newest, base, found)
         found.checkpoints = [each.commit_position for each in valid]
         found.commit_position = base.commit_position
@@ -109,9 +109,9 @@ class Recovery:
         return found
 
     def _begin_log(self) -> None:
-        """Write a first checkpoint, so that not only segments know the epoch, and a start that there were some."""
+        """Write a first checkpoint, so that not only segments know the log id, and a start that there were some."""
         found, live_index = self._found, self._found.live_index
-        begun = Checkpoint(found.epoch, found.commit_position, found.next_seq, settled=live_index.settled())
+        begun = Checkpoint(found.log_id, found.commit_position, found.next_seq, settled=live_index.settled())
         begun.redelivered, begun.next_number, begun.listed = (
             live_index.redelivered(),
             found.next_number,
@@ -134,7 +134,7 @@ class Recovery:
     def _read(self, name: str, base: "Checkpoint") -> None:
         number = segment_number(name)
         assert number is not None
-        file = SegmentFile(self._disk, number, self._found.epoch)
+        file = SegmentFile(self._disk, number, self._found.log_id)
         if file.complaint:
             self._found.reports.append(file.complaint)
         segment = SegmentRead(number, file)

@@ -2,7 +2,7 @@
 
 One file for each, `ckpt.` and the commit position in 16 hexadecimal digits; the two newest are kept. Little-endian:
 
-    magic "pbckpt" | version u16 | ticket u64 | next seq u64 | clean u8 | 0 * 3 | epoch u32 | settled u32 |
+    magic "pbckpt" | version u16 | ticket u64 | next seq u64 | clean u8 | 0 * 3 | log id u32 | settled u32 |
     redelivered u32 |
     settled * (number u64 | queues u32 | 0 u32 | queues * (queue id u64 | n u32 | 0 u32 | n * (first u64, last u64))) |
     redelivered * (queue id u64 | first seq u64 | last seq u64 | deliveries u64) |
@@ -34,7 +34,7 @@ MAGIC: Final = b"pbckpt"
 VERSION: Final = 2
 PREFIX: Final = "ckpt."
 
-EPOCH_AT: Final = 28
+LOG_ID_AT: Final = 28
 
 _HEAD: Final = Struct("<6sHQQB3xIII")
 _SEGMENT: Final = Struct("<QI4x")
@@ -59,7 +59,7 @@ class Listed(NamedTuple):
 
 @dataclass(slots=True)
 class Checkpoint:
-    """Settled messages of the log with this `epoch`: segment number -> queue id -> seqs as first, last, first, last ...
+    """Settled messages of the log with this id: segment number -> queue id -> seqs as first, last, first, last ...
 
     All seqs are below `next_seq`.
 
@@ -70,7 +70,7 @@ class Checkpoint:
     `next_number` of 0.
     """
 
-    epoch: int
+    log_id: int
     commit_position: int = 0
     next_seq: int = 1
     clean: bool = False
@@ -82,7 +82,7 @@ class Checkpoint:
     def encode(self) -> bytes:
         """Return the octets of the file."""
         sizes = len(self.settled), len(self.redelivered)
-        parts = [_HEAD.pack(MAGIC, VERSION, self.commit_position, self.next_seq, self.clean, self.epoch, *sizes)]
+        parts = [_HEAD.pack(MAGIC, VERSION, self.commit_position, self.next_seq, self.clean, self.log_id, *sizes)]
         for number, queues in self.settled.items():
             parts.append(_SEGMENT.pack(number, len(queues)))
             for queue_id, pairs in queues.items():
@@ -103,9 +103,9 @@ class Checkpoint:
             raise FormatError("this is not a checkpoint of pybroker's log")
         if value(body) != _CRC.unpack(octets[-4:])[0]:
             raise FormatError("the checkpoint is damaged")
-        _, version, commit_position, next_seq, clean, epoch, segments, redelivered = _HEAD.unpack_from(body)
+        _, version, commit_position, next_seq, clean, log_id, segments, redelivered = _HEAD.unpack_from(body)
         check_version(version, VERSION)
-        made = cls(epoch, commit_position, next_seq, bool(clean))
+        made = cls(log_id, commit_position, next_seq, bool(clean))
         at = _HEAD.size
         for _ in range(segments):
             number, queues = _SEGMENT.unpack_from(body, at)
@@ -177,13 +177,13 @@ def newest(disk: "Disk") -> tuple[list[Checkpoint], list[str]]:
     return sound, complaints
 
 
-def write_checkpoint(disk: "Disk", checkpoint: Checkpoint, keep: list[int]) -> None:
-    """Put a checkpoint on disk, then remove the others, but for those with the commit positions `keep`.
+def write_checkpoint(disk: "Disk", checkpoint: Checkpoint, retained: list[int]) -> None:
+    """Put a checkpoint on disk, then remove the others, but for those with the commit positions `retained`.
 
     Raises DiskError; as long as the new one is not on disk nothing is removed.
     """
     disk.write_file(checkpoint_name(checkpoint.commit_position), checkpoint.encode())
-    kept = {checkpoint.commit_position, *keep}
+    kept = {checkpoint.commit_position, *retained}
     for name in disk.names():
         commit_position = checkpoint_commit_position(name)
         if commit_position is not None and commit_position not in kept:

@@ -327,7 +327,7 @@ class Recovered:
     """
 
     live_index: LiveIndex = field(default_factory=LiveIndex)
-    epoch: int = -1  # not looked for yet
+    log_id: int = -1  # not looked for yet
     next_seq: int = 1
     next_queue_id: int = 1
     commit_position: int = 0

@@ -40,30 +40,30 @@ GAP_OCTETS: Final = 65_536
 
 
 class SegmentFile:
-    """The segment `number` of the log with this epoch.
+    """The segment `number` of the log with this id.
 
     `complaint` says what is wrong with its header, or is empty; if the header is bad, `header` is None. The records can
     be read even so: their crc, which begins with `seed`, tells which log and number they belong to. Raises VersionError
     for a segment of a newer program.
     """
 
-    def __init__(self, disk: "Disk", number: int, epoch: int) -> None:
+    def __init__(self, disk: "Disk", number: int, log_id: int) -> None:
         self._disk = disk
         self.number = number
         self.name = fmt.segment_name(number)
         self.complaint = ""
         self.header: fmt.SegmentHeader | None = None
-        self.seed = fmt.seed(epoch, number)
+        self.seed = fmt.seed(log_id, number)
         self._unreadable = 0
         self._file = disk.open(self.name)
         try:
             self.size = disk.size(self._file)
-            self._read_header(epoch)
+            self._read_header(log_id)
         except (DiskError, fmt.FormatError):
             self.close()
             raise
 
-    def _read_header(self, epoch: int) -> None:
+    def _read_header(self, log_id: int) -> None:
         try:
             header = fmt.SegmentHeader.decode(self.read(0, fmt.HEADER_OCTETS))
         except fmt.VersionError:
@@ -71,10 +71,10 @@ class SegmentFile:
         except fmt.FormatError as error:
             self.complaint = f"segment {self.name}: {error}"
             return
-        if (header.number, header.epoch) == (self.number, epoch):
+        if (header.number, header.log_id) == (self.number, log_id):
             self.header = header
         else:
-            whose = f"segment {header.number:x}" if header.epoch == epoch else "another log"
+            whose = f"segment {header.number:x}" if header.log_id == log_id else "another log"
             self.complaint = f"segment {self.name}: its header is that of {whose}"
 
     def close(self) -> None:

@@ -15,13 +15,13 @@ from pybroker.store.disk import Disk, DiskError
 from pybroker.store.log_path import log_folder
 from pybroker.store.recovery.quarantine import QUARANTINE, quarantine
 from pybroker.store.recovery.recovery import Recovery
-from pybroker.store.segments import log_id as epochs
+from pybroker.store.segments import log_id as log_ids
 from pybroker.store.segments.checkpoint import checkpoint_commit_position
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Index, Target
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
-from pybroker.store.tools.scrub import Scrub, survey_log
+from pybroker.store.tools.scrub import Scrub, scrub_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,22 +54,22 @@ def repair(data: "Path") -> Work:
     numbers = [number for name in disk.names() if (number := segment_number(name)) is not None]
     for at, number in enumerate(numbers):
         yield at, len(numbers)
-        if _is_damaged(disk, number, found.epoch):
-            done += _write_anew(disk, number, found.epoch)
+        if _is_damaged(disk, number, found.log_id):
+            done += _write_anew(disk, number, found.log_id)
     return done
 
 
 def _damaged_footers(disk: Disk) -> Work:
     """Return what is wrong with footers: recovery makes them anew without a word, since nothing is lost with them."""
-    survey = Scrub()
-    yield from survey_log(disk, survey)
-    return [text for text in survey.damage if "footer" in text.lower()]
+    scrub = Scrub()
+    yield from scrub_log(disk, scrub)
+    return [text for text in scrub.damage if "footer" in text.lower()]
 
 
 def _set_aside_checkpoints(disk: Disk) -> list[str]:
     """Move checkpoints that are no use out of the way, of which recovery told; return which could not be kept."""
     told = []
-    sound = {each.commit_position for each in epochs.find(disk).checkpoints}
+    sound = {each.commit_position for each in log_ids.find(disk).checkpoints}
     for name in disk.names():
         commit_position = checkpoint_commit_position(name)
         if commit_position is not None and commit_position not in sound:
@@ -82,19 +82,19 @@ def _set_aside_checkpoints(disk: Disk) -> list[str]:
     return told
 
 
-def _is_damaged(disk: Disk, number: int, epoch: int) -> bool:
-    file = SegmentFile(disk, number, epoch)
+def _is_damaged(disk: Disk, number: int, log_id: int) -> bool:
+    file = SegmentFile(disk, number, log_id)
     try:
         return bool(file.complaint) or any(isinstance(found, Damaged) for found in file.scan_all())
     finally:
         file.close()
 
 
-def _write_anew(disk: Disk, number: int, epoch: int) -> list[str]:
+def _write_anew(disk: Disk, number: int, log_id: int) -> list[str]:
     """Write a segment again with its sound records alone, it is gone if there are none; say what is taken out."""
-    file = SegmentFile(disk, number, epoch)
+    file = SegmentFile(disk, number, log_id)
     told = [file.complaint] if file.complaint else []
-    segment = _Anew(number, epoch)
+    segment = _Anew(number, log_id)
     try:
         segment.address(file)
         for found in file.scan_all():
@@ -120,10 +120,10 @@ def _write_anew(disk: Disk, number: int, epoch: int) -> list[str]:
 class _Anew:
     """A segment while it is written again. Its batches keep their positions, with the records that are left of them."""
 
-    def __init__(self, number: int, epoch: int) -> None:
+    def __init__(self, number: int, log_id: int) -> None:
         self.number = number
-        self.epoch = epoch
-        self.seed = fmt.seed(epoch, number)
+        self.log_id = log_id
+        self.seed = fmt.seed(log_id, number)
         self.first_commit_position = self.last_commit_position = self.newest_ms = 0
         self.by_target: dict[Target, SeqRanges] = {}
         self.index = Index()
@@ -202,7 +202,7 @@ class _Anew:
 
     def encode(self) -> bytes:
         """Return the octets of the file, without its footer."""
-        return fmt.segment_header(self.number, self.epoch, self.used) + b"".join(self._parts)
+        return fmt.segment_header(self.number, self.log_id, self.used) + b"".join(self._parts)
 
     def _counts(self, record: "Record") -> bool:
         """Tell whether a record can be used: messages whose queues are not known cannot."""

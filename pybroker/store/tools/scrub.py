@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pybroker.store import format as fmt
 from pybroker.store.definitions.definition_recovery import NAME, examine
 from pybroker.store.definitions.snapshot import read_snapshots
-from pybroker.store.segments import log_id as epochs
+from pybroker.store.segments import log_id as log_ids
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile, segment_number
 
@@ -43,8 +43,8 @@ class Scrub:
 class _Reading:
     """One segment while its records are read. A batch is whole when as many came as its head said, all sound."""
 
-    def __init__(self, survey: Scrub, name: str) -> None:
-        self.survey = survey
+    def __init__(self, scrub: Scrub, name: str) -> None:
+        self.scrub = scrub
         self.name = name
         self.commit_position = 0
         self.left = 0
@@ -68,7 +68,7 @@ class _Reading:
                 self._tell(f"batch {head.commit_position} follows batch {self.commit_position}")
             self.end()
             self.commit_position, self.left = head.commit_position, head.records
-            self.survey.batches += 1
+            self.scrub.batches += 1
         elif kind in {fmt.PROVEN, fmt.FOOTER}:
             self.end()
             if kind == fmt.PROVEN:
@@ -96,7 +96,7 @@ class _Reading:
         """Judge the last batch of the log: an incomplete one was being written when the process ended."""
         if (self.left > 0 or self.damaged) and self.commit_position > max(self.proven, proven):
             octets = sum(damaged.octets for damaged in self.damaged)
-            self.survey.notes.append(
+            self.scrub.notes.append(
                 f"{self.name} ends in an incomplete, unconfirmed batch ({octets} octets): the next start truncates it"
             )
             self.left, self.damaged = 0, []
@@ -109,31 +109,31 @@ class _Reading:
                 self._tell(f"messages from offset {offset} on have lost the record of their queues")
 
     def _tell(self, text: str) -> None:
-        self.survey.damage.append(f"{self.name}: {text}")
+        self.scrub.damage.append(f"{self.name}: {text}")
 
 
-def survey_log(disk: "Disk", survey: Scrub, used: Mapping[int, int] | None = None) -> Steps:
+def scrub_log(disk: "Disk", scrub: Scrub, used: Mapping[int, int] | None = None) -> Steps:
     """Read every segment and checkpoint. Raises DiskError, VersionError.
 
     `used`: how many octets of which segments count (0: all), while a node goes on writing behind them.
     """
-    epoch, _, sound, complaints = epochs.find(disk)
-    survey.damage += complaints
+    log_id, _, sound, complaints = log_ids.find(disk)
+    scrub.damage += complaints
     numbers = [number for name in disk.names() if (number := segment_number(name)) is not None]
     if used is not None:
-        survey.damage += [f"{fmt.segment_name(number)} is missing" for number in used if number not in numbers]
+        scrub.damage += [f"{fmt.segment_name(number)} is missing" for number in used if number not in numbers]
         numbers = [number for number in numbers if number in used]
     proven = max((each.commit_position for each in sound), default=0)
     sizes = {number: (used or {}).get(number, 0) or disk.size_of(fmt.segment_name(number)) for number in numbers}
     done, total = 0, sum(sizes.values())
     for number in numbers:
-        file = SegmentFile(disk, number, epoch)
+        file = SegmentFile(disk, number, log_id)
         try:
             file.size = sizes[number]
-            survey.segments += 1
+            scrub.segments += 1
             if file.complaint:
-                survey.damage.append(file.complaint)
-            reading = _Reading(survey, file.name)
+                scrub.damage.append(file.complaint)
+            reading = _Reading(scrub, file.name)
             for found in file.scan_all():
                 reading.check(found)
                 yield done + found.offset, total
@@ -143,12 +143,12 @@ def survey_log(disk: "Disk", survey: Scrub, used: Mapping[int, int] | None = Non
                 reading.end()
             reading.address()
             _compare_footer(file, reading, last=number == numbers[-1])
-            survey.messages += reading.messages
+            scrub.messages += reading.messages
         finally:
             file.close()
         done += sizes[number]
         yield done, total
-    survey.octets += done
+    scrub.octets += done
 
 
 def _compare_footer(file: SegmentFile, reading: _Reading, *, last: bool) -> None:
@@ -156,23 +156,23 @@ def _compare_footer(file: SegmentFile, reading: _Reading, *, last: bool) -> None
     footer = file.read_footer()
     if footer is None:
         if reading.footed:
-            reading.survey.damage.append(f"{file.name}: its footer is not at its end")
+            reading.scrub.damage.append(f"{file.name}: its footer is not at its end")
         elif not last:
-            reading.survey.notes.append(f"{file.name} has no footer: the next start reads it completely and adds one")
+            reading.scrub.notes.append(f"{file.name} has no footer: the next start reads it completely and adds one")
         return
     said = sum(seq_ranges.count for seq_ranges in footer.by_target.values())
     if said < reading.messages:
-        reading.survey.damage.append(f"{file.name}: its footer lists {said} of its {reading.messages} messages")
+        reading.scrub.damage.append(f"{file.name}: its footer lists {said} of its {reading.messages} messages")
 
 
-def survey_definitions(disk: "Disk", survey: Scrub) -> None:
+def scrub_definitions(disk: "Disk", scrub: Scrub) -> None:
     """Read every definition, and the snapshots of them. Raises DiskError, NewerSchemaError."""
     names = disk.names()
     snapshots, faults = read_snapshots(disk)
-    survey.damage += faults.values()
+    scrub.damage += faults.values()
     if NAME in names:
         found = examine(disk.root / NAME)
-        survey.definitions = len(found.rows)
-        survey.damage += found.faults
+        scrub.definitions = len(found.rows)
+        scrub.damage += found.faults
     elif snapshots:
-        survey.notes.append(f"{NAME} is missing: the next start restores it from {snapshots[0].name}")
+        scrub.notes.append(f"{NAME} is missing: the next start restores it from {snapshots[0].name}")

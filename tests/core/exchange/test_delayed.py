@@ -1,7 +1,7 @@
 """A delayed exchange as the router and definitions see it; flows/test_delayed.py tests how it delays."""
 
 from pybroker.core.metadata.recovery import durable_queues
-from pybroker.core.metadata.store import keep_queue
+from pybroker.core.metadata.store import save_queue
 from pybroker.core.routing.router import route
 from tests.core.kept import again, new_broker
 from tests.topology import exchange, link, names, new_vhost, queue, reached, wired
@@ -41,7 +41,7 @@ def test_a_durable_one_is_there_again_with_the_id_of_its_schedule():
     broker = new_broker()
     vhost = broker.vhosts["/"]
     x = exchange(vhost, "x", "x-delayed-message", wired(x_delayed_type="topic"))
-    keep_queue(queue(vhost, "q"))
+    save_queue(queue(vhost, "q"))
     link(vhost, "x", "q", "a.#")
     restarted = again(broker)
     found = restarted.vhosts["/"].exchanges["x"]

@@ -4,7 +4,7 @@ import pytest
 from pamqp import frame
 
 from pybroker.core.events.cause import BROKER, because
-from pybroker.core.metadata.store import keep_queue
+from pybroker.core.metadata.store import save_queue
 from pybroker.core.topology.exchange_declare import delete_exchange
 from pybroker.core.topology.removal import FIRST_STEPS, TURN_STEPS
 from tests.core.kept import again, new_broker
@@ -80,7 +80,7 @@ def kept_vhost():
 
 def declared(vhost, name):
     made = queue(vhost, name)
-    keep_queue(made)
+    save_queue(made)
     return made
 
 
@@ -317,7 +317,7 @@ def test_the_log_forgets_the_messages_behind_the_rows(count, monkeypatch):
     broker = new_broker()
     vhost = broker.vhosts["/"]
     gone = queue(vhost, "q", durable=True)
-    keep_queue(gone)
+    save_queue(gone)
     for i in range(count):
         link(vhost, "amq.topic", "q", f"k.{i}")
     there = []

@@ -46,12 +46,12 @@ def judge(folder, files, path, bit, expected):
     """Boot over one flipped bit; what stands there must be right, and still writable."""
     bring_back(folder, files)
     flip(path, bit)
-    catalogue = folder.open()
+    store = folder.open()
     assert expected == folder.rows, (path.name, bit, folder.opened.notices)
     assert len(folder.opened.notices) == len([name for name in damaged(folder) if name[-1].isdigit()])
-    catalogue.put("vhost", ("after",), {})
+    store.put("vhost", ("after",), {})
     folder.worker.run()
-    assert (catalogue.commit_position, "") == (catalogue.completed, catalogue.failed), (path.name, bit)
+    assert (store.commit_position, "") == (store.completed, store.failed), (path.name, bit)
     folder.stop()
     folder.open()
     assert ({**expected, ("vhost", ("after",)): {}}, []) == (folder.rows, folder.opened.notices), (path.name, bit)
@@ -74,7 +74,7 @@ def test_no_flipped_bit_after_a_kill_loses_what_the_snapshot_lacks_in_silence(fo
     folder.fill(SAMPLE)
     folder.snapshot()
     for (kind, key), value in list(MANY.items())[:20]:
-        folder.catalogue.put(kind, key, value)
+        folder.store.put(kind, key, value)
         folder.worker.run()
     folder.kill()
     files = keep(folder)
@@ -128,7 +128,7 @@ def test_a_start_that_was_killed_at_once_leaves_a_new_folder(folder):
     (folder.path / (NAME + ".new")).write_bytes(b"half of it")
     (folder.path / (NAME + ".new-wal")).write_bytes(b"and of this")
     folder.open()
-    assert ({}, True, []) == (folder.rows, folder.catalogue.is_new, folder.opened.notices)
+    assert ({}, True, []) == (folder.rows, folder.store.is_new, folder.opened.notices)
     folder.stop()
 
 
@@ -136,8 +136,8 @@ def test_rows_made_after_the_snapshot_are_kept_if_they_can_be_read(folder):
     folder.fill(SAMPLE)
     folder.snapshot()
     row = changed_row(99)
-    folder.catalogue.put(*row)
-    folder.catalogue.remove("vhost", next(key for kind, key in SAMPLE if kind == "vhost"))
+    folder.store.put(*row)
+    folder.store.remove("vhost", next(key for kind, key in SAMPLE if kind == "vhost"))
     folder.worker.run()
     folder.opened.file._connection.execute("UPDATE user SET value = '{}'")
     folder.opened.file.close()
@@ -151,7 +151,7 @@ def test_a_row_that_comes_back_from_the_dead_is_left_out(folder):
     folder.fill({**SAMPLE, changed_row(5)[:2]: {"id": 5}})
     folder.worker.run()
     old = folder.opened.file._connection.execute("SELECT * FROM queue WHERE name = 'q5'").fetchone()
-    folder.catalogue.remove(*changed_row(5)[:2])
+    folder.store.remove(*changed_row(5)[:2])
     folder.worker.run()
     folder.snapshot()
     folder.opened.file._connection.execute(
@@ -200,7 +200,7 @@ def test_without_a_snapshot_what_can_be_read_counts(folder):
     folder.opened.file._connection.execute("UPDATE vhost SET crc = 1 WHERE name = 'w'")
     folder.opened.file.close()
     folder.open()
-    assert ({("vhost", ("v",)): {"x": 1}}, False) == (folder.rows, folder.catalogue.is_new)
+    assert ({("vhost", ("v",)): {"x": 1}}, False) == (folder.rows, folder.store.is_new)
     assert "1 rows of the table vhost have wrong checksums" in folder.opened.notices[0]
     assert "restored from its readable part" in folder.opened.notices[0]
 
@@ -211,7 +211,7 @@ def test_with_nothing_left_at_all_the_node_is_new(folder):
     for path in folder.path.iterdir():
         path.write_bytes(b"x")
     folder.open()
-    assert ({}, True, 1) == (folder.rows, folder.catalogue.is_new, len(folder.opened.notices))
+    assert ({}, True, 1) == (folder.rows, folder.store.is_new, len(folder.opened.notices))
 
 
 def test_a_damaged_snapshot_beside_a_whole_file_is_written_anew(folder):
@@ -230,7 +230,7 @@ def test_a_damaged_snapshot_beside_a_whole_file_is_written_anew(folder):
 def test_the_snapshot_before_the_last_one_serves_too(folder):
     folder.fill(SAMPLE)
     folder.snapshot()
-    folder.catalogue.put("vhost", ("v",), {})
+    folder.store.put("vhost", ("v",), {})
     folder.worker.run()
     folder.stop()
     flip(folder.path / "definitions.json", 999)

@@ -11,7 +11,7 @@ from pybroker.store.journal.reader import RETRY_MS, Reader, read_back
 from pybroker.store.segments.live_index import Index
 from tests.inline_worker import InlineWorker
 from tests.store.faulty_disk import FaultyDisk
-from tests.store.records import EPOCH, content, publish, run_of
+from tests.store.records import LOG_ID, content, publish, run_of
 
 ARRIVED_MS, STEADY_MS = 1_700_000_005_000, 1_700_000_000_000
 
@@ -21,8 +21,8 @@ def disk():
     """A disk with segments 1 and 2: seqs 1..10 and 11..20, one record each."""
     disk = FaultyDisk()
     for number in (1, 2):
-        seed = fmt.seed(EPOCH, number)
-        parts = [fmt.segment_header(number, EPOCH, 0)]
+        seed = fmt.seed(LOG_ID, number)
+        parts = [fmt.segment_header(number, LOG_ID, 0)]
         for seq in range(10 * number - 9, 10 * number + 1):
             parts.append(publish(run_of([b"%d" % seq], seq, arrived_ms=ARRIVED_MS + seq % 2), seed=seed))
         disk.write_file(fmt.segment_name(number), b"".join(parts))
@@ -40,60 +40,60 @@ def bodies(found):
 
 
 def test_messages_of_several_segments_come_in_order(disk):
-    found, complaints = read_back(disk, EPOCH, [wanted(1, 8, 3), wanted(2, 11, 2)], STEADY_MS)
+    found, complaints = read_back(disk, LOG_ID, [wanted(1, 8, 3), wanted(2, 11, 2)], STEADY_MS)
     assert bodies(found) == [content(b"%d" % seq) for seq in range(8, 13)]
     assert complaints == []
 
 
 def test_time_of_arrival_is_that_of_the_clock(disk):
-    found, _ = read_back(disk, EPOCH, [wanted(1, 1, 4)], STEADY_MS)
+    found, _ = read_back(disk, LOG_ID, [wanted(1, 1, 4)], STEADY_MS)
     assert [run.arrived_ms for run, _ in found] == [5_001, 5_000, 5_001, 5_000]
 
 
 def test_a_run_with_several_wanted_parts_gets_its_time_once(disk):
-    seed = fmt.seed(EPOCH, 3)
-    octets = fmt.segment_header(3, EPOCH, 0) + publish(run_of([b"x"] * 9, 50, arrived_ms=ARRIVED_MS), seed=seed)
+    seed = fmt.seed(LOG_ID, 3)
+    octets = fmt.segment_header(3, LOG_ID, 0) + publish(run_of([b"x"] * 9, 50, arrived_ms=ARRIVED_MS), seed=seed)
     disk.write_file(fmt.segment_name(3), octets)
     seq_ranges = SeqRanges()
     for seq in (50, 52, 54):
         seq_ranges.add(seq, 1, 1)
-    found, _ = read_back(disk, EPOCH, [(3, Index(), seq_ranges)], STEADY_MS)
+    found, _ = read_back(disk, LOG_ID, [(3, Index(), seq_ranges)], STEADY_MS)
     assert [(run.arrived_ms, indexes.start) for run, indexes in found] == [(5_000, 0), (5_000, 2), (5_000, 4)]
 
 
 def test_damage_is_told_of_and_the_rest_comes(disk):
     disk.flip(fmt.segment_name(1), 8 * (64 + 40))
-    found, complaints = read_back(disk, EPOCH, [wanted(1, 1, 10), wanted(2, 11, 10)], STEADY_MS)
+    found, complaints = read_back(disk, LOG_ID, [wanted(1, 1, 10), wanted(2, 11, 10)], STEADY_MS)
     assert bodies(found) == [content(b"%d" % seq) for seq in range(2, 21)]
     size = len(publish(run_of([b"1"], 1)))
     assert complaints == [f"1 messages in segment 1 cannot be read: damaged: {size} octets at 64"]
 
 
 def test_what_is_in_no_record_is_told_of(disk):
-    found, complaints = read_back(disk, EPOCH, [wanted(1, 5, 10)], STEADY_MS)
+    found, complaints = read_back(disk, LOG_ID, [wanted(1, 5, 10)], STEADY_MS)
     assert len(bodies(found)) == 6
     assert complaints == ["4 messages in segment 1 cannot be read: damaged: not found"]
 
 
 def test_a_segment_that_is_missing_does_not_keep_the_others(disk):
     disk.unlink(fmt.segment_name(1))
-    found, complaints = read_back(disk, EPOCH, [wanted(1, 5, 1), wanted(2, 11, 10)], STEADY_MS)
+    found, complaints = read_back(disk, LOG_ID, [wanted(1, 5, 1), wanted(2, 11, 10)], STEADY_MS)
     assert len(bodies(found)) == 10
     assert complaints == ["1 messages are lost: cannot open seg.0000000000000001: No such file or directory"]
 
 
 def test_no_file_stays_open(disk):
-    read_back(disk, EPOCH, [wanted(1, 5, 1), wanted(2, 11, 10), wanted(3, 50, 1)], STEADY_MS)
+    read_back(disk, LOG_ID, [wanted(1, 5, 1), wanted(2, 11, 10), wanted(3, 50, 1)], STEADY_MS)
     disk.fail_next("read_at", errno.ENOMEM, times=1)
     with pytest.raises(DiskError):
-        read_back(disk, EPOCH, [wanted(1, 5, 1)], STEADY_MS)
+        read_back(disk, LOG_ID, [wanted(1, 5, 1)], STEADY_MS)
     assert disk._open == {}
 
 
 class Reading:
     def __init__(self, disk):
         self.worker, self.told, self.late, self.got = InlineWorker(), [], [], []
-        self.reader = Reader(self.worker, disk, EPOCH)
+        self.reader = Reader(self.worker, disk, LOG_ID)
         self.reader.on_unreadable, self.reader.on_late = self.told.append, self.late.append
 
     def fetch(self, *parts):

@@ -11,7 +11,7 @@ from pybroker.store.journal.writer import PREPARED, Batch, Writer
 from pybroker.store.segments.newest import NAME as NEWEST, Newest
 from pybroker.store.segments.segment import SegmentFile
 from tests.store.faulty_disk import FaultyDisk, PowerLoss
-from tests.store.records import EPOCH
+from tests.store.records import LOG_ID
 
 FIRST, SECOND = fmt.segment_name(1), fmt.segment_name(2)
 AT = fmt.HEADER_OCTETS
@@ -23,18 +23,18 @@ def disk():
 
 
 def test_a_batch_makes_its_segment_and_is_on_disk(disk):
-    writer = Writer(disk, EPOCH, Newest(disk))
+    writer = Writer(disk, LOG_ID, Newest(disk))
     writer.write(Batch(1, 10_000, AT, b"first"))
     writer.write(Batch(1, 0, AT + 5, b"second"))
     for seed in range(20):
         crashed = disk.crash(random.Random(seed))
         octets = crashed.read_file(FIRST)
         assert (len(octets), octets[AT : AT + 12]) == (10_000, b"firstsecond\0")
-        assert SegmentFile(crashed, 1, EPOCH).header == fmt.SegmentHeader(EPOCH, 1, 10_000, 0)
+        assert SegmentFile(crashed, 1, LOG_ID).header == fmt.SegmentHeader(LOG_ID, 1, 10_000, 0)
 
 
 def test_the_next_segment_is_another_file(disk):
-    writer = Writer(disk, EPOCH, Newest(disk))
+    writer = Writer(disk, LOG_ID, Newest(disk))
     writer.write(Batch(1, 10_000, AT, b"first"))
     writer.write(Batch(2, 20_000, AT, b"second"))
     assert disk.names() == [NEWEST, FIRST, SECOND]
@@ -46,14 +46,14 @@ def test_the_next_segment_is_another_file(disk):
 
 def test_a_prepared_file_that_is_large_enough_is_taken(disk):
     disk.close(disk.create(PREPARED, 20_000))
-    Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
+    Writer(disk, LOG_ID, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
     assert disk.names() == [NEWEST, FIRST]
-    assert SegmentFile(disk, 1, EPOCH).header.size == len(disk.read_file(FIRST)) == 20_000
+    assert SegmentFile(disk, 1, LOG_ID).header.size == len(disk.read_file(FIRST)) == 20_000
 
 
 def test_a_prepared_file_that_is_too_small_makes_room(disk):
     disk.close(disk.create(PREPARED, 5_000))
-    Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
+    Writer(disk, LOG_ID, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
     assert disk.names() == [NEWEST, FIRST]
     assert len(disk.read_file(FIRST)) == 10_000
 
@@ -70,7 +70,7 @@ def test_a_prepared_file_that_goes_meanwhile_is_none(disk, monkeypatch):
         return there
 
     monkeypatch.setattr(disk, "names", seen_and_gone)
-    Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
+    Writer(disk, LOG_ID, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
     assert disk.names() == [NEWEST, FIRST]
 
 
@@ -79,7 +79,7 @@ def test_a_prepared_file_that_goes_meanwhile_is_none(disk, monkeypatch):
 def test_a_full_disk_lets_the_same_batch_be_tried_again(disk, prepared, operation):
     if prepared:
         disk.close(disk.create(PREPARED, 20_000))
-    writer = Writer(disk, EPOCH, Newest(disk))
+    writer = Writer(disk, LOG_ID, Newest(disk))
     batch = Batch(1, 10_000, AT, b"first")
     if not (prepared and operation == "create"):
         disk.fail_next(operation, errno.ENOSPC, times=3)
@@ -92,13 +92,13 @@ def test_a_full_disk_lets_the_same_batch_be_tried_again(disk, prepared, operatio
     for seed in range(20):
         crashed = disk.crash(random.Random(seed))
         assert crashed.read_file(FIRST)[AT : AT + 5] == b"first"
-        assert SegmentFile(crashed, 1, EPOCH).complaint == ""
+        assert SegmentFile(crashed, 1, LOG_ID).complaint == ""
 
 
 def test_a_file_that_could_not_be_made_whole_leaves_no_segment(disk):
     disk.power.capacity = 5_000
     with pytest.raises(DiskError) as raised:
-        Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
+        Writer(disk, LOG_ID, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
     assert raised.value.full
     assert [name for name in disk.names() if fmt.segment_number(name) is not None] == []
 
@@ -114,12 +114,12 @@ def test_a_segment_that_has_its_name_has_its_head():
                 disk.sync_folder()
             disk.crash_at(disk.power.operations + operation)
             try:
-                Writer(disk, EPOCH, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
+                Writer(disk, LOG_ID, Newest(disk)).write(Batch(1, 10_000, AT, b"first"))
             except PowerLoss:
                 for seed in range(20):
                     crashed = disk.crash(random.Random(seed))
                     if FIRST in crashed.names():
-                        assert SegmentFile(crashed, 1, EPOCH).complaint == ""
+                        assert SegmentFile(crashed, 1, LOG_ID).complaint == ""
                 continue
             break
         assert operation > 5

@@ -133,7 +133,7 @@ def test_every_octet_of_a_batch_that_another_follows_is_reported_if_it_is_damage
     places = batches(disk, 4, 5)
     start, end = places[0][1], places[1][1]
     size = places[-1][1] + 100
-    whole = fmt.segment_header(1, find(disk).epoch, size) + disk.read_file(FIRST)[fmt.HEADER_OCTETS : size]
+    whole = fmt.segment_header(1, find(disk).log_id, size) + disk.read_file(FIRST)[fmt.HEADER_OCTETS : size]
     for octet in range(start, end):
         broken = FaultyDisk()
         broken.write_file(FIRST, whole)
@@ -229,7 +229,7 @@ def test_seqs_and_tickets_go_on_above_all_that_was(disk):
     node.commit()
     node.settle(run)
     node.commit()
-    write_checkpoint(disk, Checkpoint(node.log.epoch, 9, 500), [])
+    write_checkpoint(disk, Checkpoint(node.log.log_id, 9, 500), [])
     found = recover(disk)
     assert (found.commit_position, found.next_seq, found.checkpoints) == (9, 500, [9])
 
@@ -297,7 +297,7 @@ def test_a_newer_version_is_refused(disk, monkeypatch):
     batches(disk, 3)
     monkeypatch.setattr(fmt, "VERSION", 2)
     file = disk.open(FIRST, write=True)
-    disk.write_at(file, 0, fmt.segment_header(1, find(disk).epoch, 0))
+    disk.write_at(file, 0, fmt.segment_header(1, find(disk).log_id, 0))
     monkeypatch.undo()
     with pytest.raises(fmt.VersionError):
         recover(disk)
@@ -330,7 +330,7 @@ def test_a_segment_in_which_nothing_was_written_goes():
     node.publish([bytes(1_500)])
     node.commit()
     file = disk.create(fmt.segment_name(2), 2_000)
-    disk.write_at(file, 0, fmt.segment_header(2, node.log.epoch, 2_000))
+    disk.write_at(file, 0, fmt.segment_header(2, node.log.log_id, 2_000))
     disk.close(file)
     again = Node(disk, largest=2_000)
     assert [] == again.recovered.reports

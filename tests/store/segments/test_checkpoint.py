@@ -16,12 +16,12 @@ from pybroker.store.segments.checkpoint import (
     write_checkpoint,
 )
 from tests.store.faulty_disk import FaultyDisk
-from tests.store.records import EPOCH
+from tests.store.records import LOG_ID
 
 U64 = st.integers(0, (1 << 64) - 1)
 PAIRS = st.lists(st.tuples(U64, U64), max_size=5).map(lambda pairs: array("Q", [seq for pair in pairs for seq in pair]))
 SAMPLE = Checkpoint(
-    EPOCH,
+    LOG_ID,
     9,
     1_000,
     True,
@@ -43,10 +43,10 @@ SAMPLE = Checkpoint(
     st.lists(st.builds(Listed, U64, U64, U64, U64, st.booleans(), st.dictionaries(U64, U64, max_size=3)), max_size=3),
 )
 def test_a_checkpoint_is_read_as_it_was_written(
-    epoch, commit_position, next_seq, clean, settled, redelivered, next_number, segments
+    log_id, commit_position, next_seq, clean, settled, redelivered, next_number, segments
 ):
     listed = {each.number: each for each in segments}
-    checkpoint = Checkpoint(epoch, commit_position, next_seq, clean, settled, redelivered, next_number, listed)
+    checkpoint = Checkpoint(log_id, commit_position, next_seq, clean, settled, redelivered, next_number, listed)
     assert Checkpoint.decode(checkpoint.encode()) == checkpoint
 
 
@@ -92,7 +92,7 @@ def test_other_names_are_no_checkpoints(name):
 def test_the_newest_comes_first():
     disk = FaultyDisk()
     for commit_position in (255, 256, 3):
-        write_checkpoint(disk, Checkpoint(EPOCH, commit_position), [255, 256])
+        write_checkpoint(disk, Checkpoint(LOG_ID, commit_position), [255, 256])
     found, complaints = newest(disk)
     assert ([each.commit_position for each in found], complaints) == ([256, 255, 3], [])
 
@@ -101,14 +101,14 @@ def test_others_go_when_the_new_one_is_on_disk():
     disk = FaultyDisk()
     disk.write_file("seg.0000000000000001", b"")
     for commit_position in (1, 2, 3):
-        write_checkpoint(disk, Checkpoint(EPOCH, commit_position), [commit_position - 1])
+        write_checkpoint(disk, Checkpoint(LOG_ID, commit_position), [commit_position - 1])
     assert disk.names() == ["ckpt.0000000000000002", "ckpt.0000000000000003", "seg.0000000000000001"]
 
 
 def test_a_damaged_one_is_left_out_and_told_of():
     disk = FaultyDisk()
     for commit_position in (1, 2):
-        write_checkpoint(disk, Checkpoint(EPOCH, commit_position), [1, 2])
+        write_checkpoint(disk, Checkpoint(LOG_ID, commit_position), [1, 2])
     disk.flip("ckpt.0000000000000002", 100)
     found, complaints = newest(disk)
     assert [each.commit_position for each in found] == [1]
@@ -117,14 +117,14 @@ def test_a_damaged_one_is_left_out_and_told_of():
 
 def test_one_under_the_name_of_another_is_left_out():
     disk = FaultyDisk()
-    write_checkpoint(disk, Checkpoint(EPOCH, 1), [])
+    write_checkpoint(disk, Checkpoint(LOG_ID, 1), [])
     disk.rename("ckpt.0000000000000001", "ckpt.0000000000000009")
     assert newest(disk) == ([], ["checkpoint ckpt.0000000000000009 is ignored: it belongs to ticket 1"])
 
 
 def test_one_that_cannot_be_read_is_left_out():
     disk = FaultyDisk()
-    write_checkpoint(disk, Checkpoint(EPOCH, 1), [])
+    write_checkpoint(disk, Checkpoint(LOG_ID, 1), [])
     disk.fail_next("read_at", 5)
     found, complaints = newest(disk)
     assert found == []

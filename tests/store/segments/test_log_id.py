@@ -1,4 +1,4 @@
-"""A log's epoch is known to nobody who cannot read it, and to who can as long as one of its places is left."""
+"""A log's id is known to nobody who cannot read it, and to who can as long as one of its places is left."""
 
 import errno
 import random
@@ -11,13 +11,13 @@ from pybroker.store import format as fmt
 from pybroker.store.disk import Disk, DiskError
 from pybroker.store.log_path import log_folder
 from pybroker.store.recovery.quarantine import QUARANTINE
-from pybroker.store.segments import log_id as epochs
-from pybroker.store.segments.checkpoint import EPOCH_AT, Checkpoint, checkpoint_name, write_checkpoint
+from pybroker.store.segments import log_id as log_ids
+from pybroker.store.segments.checkpoint import LOG_ID_AT, Checkpoint, checkpoint_name, write_checkpoint
 from pybroker.store.segments.log_id import find
 from pybroker.store.segments.segment import SegmentFile
 from pybroker.store.tools import backup
 from pybroker.store.tools.repair import repair
-from pybroker.store.tools.scrub import Scrub, survey_log
+from pybroker.store.tools.scrub import Scrub, scrub_log
 from tests.store.data_folder import DataFolder, contents, done
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.journals import Node, open_segment
@@ -46,24 +46,24 @@ def lived(disk):
 
 def test_each_log_has_its_own_for_good():
     disks = [lived(FaultyDisk()) for _ in range(4)]
-    drawn = [find(disk).epoch for disk in disks]
+    drawn = [find(disk).log_id for disk in disks]
     assert len(set(drawn)) == 4
-    for disk, epoch in zip(disks, drawn, strict=True):
+    for disk, log_id in zip(disks, drawn, strict=True):
         node = Node(disk)
         node.publish([b"more"])
         node.close()
-        assert (node.log.epoch, Node(disk).log.epoch) == (epoch, epoch)
-        assert {SegmentFile(disk, number, epoch).header.epoch for number in (1, 2)} == {epoch}
-        assert {each.epoch for each in find(disk).checkpoints} == {epoch}
+        assert (node.log.log_id, Node(disk).log.log_id) == (log_id, log_id)
+        assert {SegmentFile(disk, number, log_id).header.log_id for number in (1, 2)} == {log_id}
+        assert {each.log_id for each in find(disk).checkpoints} == {log_id}
 
 
 def test_it_stands_in_two_places_before_there_is_a_record(disk):
-    epoch = find(disk).epoch
+    log_id = find(disk).log_id
     assert disk.names()[0] == BEGUN
     for name in (BEGUN, FIRST):
         broken = disk.crash(random.Random(1))
         broken.damage(name, 0, b"\xff" * 64)
-        assert find(broken)[:2] == (epoch, True)
+        assert find(broken)[:2] == (log_id, True)
         found = Node(broken)
         # The lack of a checkpoint is reported as well.
         assert (found.live(), len(found.recovered.reports)) == ([1, 2, 3], 2 if name == BEGUN else 1)
@@ -73,24 +73,24 @@ def test_it_stands_in_two_places_before_there_is_a_record(disk):
 
 @pytest.mark.parametrize(("flipped", "live"), [(0, [1, 2, 3]), (1, [1, 2, 3]), (2, [])])
 def test_if_all_places_are_damaged_the_number_may_be_right_in_one(disk, flipped, live):
-    at = {BEGUN: EPOCH_AT, FIRST: fmt.EPOCH_AT}
+    at = {BEGUN: LOG_ID_AT, FIRST: fmt.LOG_ID_AT}
     for name in at:
         disk.damage(name, 0, b"X")
     for name in list(at)[:flipped]:
         disk.flip(name, 8 * at[name] + 5)
-    epoch = int.from_bytes(disk.read_file(FIRST)[fmt.EPOCH_AT : fmt.EPOCH_AT + 4], "little")
+    log_id = int.from_bytes(disk.read_file(FIRST)[fmt.LOG_ID_AT : fmt.LOG_ID_AT + 4], "little")
     assert find(disk).told == (flipped < 2)
     node = Node(disk)
-    assert (node.live(), node.log.epoch == epoch) == (live, flipped < 2)
+    assert (node.live(), node.log.log_id == log_id) == (live, flipped < 2)
     assert len(node.recovered.reports) >= 2
 
 
-def test_a_log_whose_epoch_nobody_knows_is_reported_and_kept_and_the_node_starts(disk):
+def test_a_log_whose_id_nobody_knows_is_reported_and_kept_and_the_node_starts(disk):
     records = disk.read_file(FIRST).rstrip(b"\0")[64:]
     for name in (BEGUN, FIRST):
         disk.damage(name, 0, b"\xff" * 64)
     node = Node(disk)
-    assert "the epoch of the log is in no segment and no checkpoint: the log is unreadable" in node.recovered.reports
+    assert "the id of the log is in no segment and no checkpoint: the log is unreadable" in node.recovered.reports
     assert node.recovered.cut == ""
     (kept,) = disk.below(QUARANTINE).names()
     assert disk.below(QUARANTINE).read_file(kept).rstrip(b"\0") == records
@@ -100,12 +100,12 @@ def test_a_log_whose_epoch_nobody_knows_is_reported_and_kept_and_the_node_starts
 
 
 def test_the_files_of_another_log_are_left_out(disk):
-    epoch = find(disk).epoch
-    write_checkpoint(disk, Checkpoint(epoch + 1, 9, 500, settled={1: {1: array("Q", [1, 3])}}), [0])
-    disk.write_file(fmt.segment_name(2), fmt.segment_header(2, epoch, 0))
+    log_id = find(disk).log_id
+    write_checkpoint(disk, Checkpoint(log_id + 1, 9, 500, settled={1: {1: array("Q", [1, 3])}}), [0])
+    disk.write_file(fmt.segment_name(2), fmt.segment_header(2, log_id, 0))
     known = find(disk)
     assert known.complaints == [f"checkpoint {checkpoint_name(9)} is ignored: it belongs to another log"]
-    assert (known.epoch, [each.commit_position for each in known.checkpoints]) == (epoch, [0])
+    assert (known.log_id, [each.commit_position for each in known.checkpoints]) == (log_id, [0])
     assert Node(disk).live() == [1, 2, 3]
 
 
@@ -122,7 +122,7 @@ def test_a_full_disk_does_not_keep_a_log_from_beginning():
     assert disk.names() == []
     node.publish([b"a"])
     node.commit()
-    assert Node(disk).log.epoch == node.log.epoch
+    assert Node(disk).log.log_id == node.log.log_id
     broken = FaultyDisk()
     broken.fail_next("create", errno.EIO)
     with pytest.raises(DiskError):
@@ -141,9 +141,9 @@ def test_a_newer_version_is_refused_wherever_it_stands(disk, monkeypatch):
 # -- what it is for ----------------------------------------------------------------------------------------------------
 
 
-def forged(epoch):
+def forged(log_id):
     """Return what a publisher would like to have in the log's first segment: messages, and settles of others' ones."""
-    seed = fmt.seed(epoch, 1)
+    seed = fmt.seed(log_id, 1)
     records = [
         fmt.targets(77, 0, False, (1,), seed),
         publish(run_of([b"forged"], 1_000), 77, seed),
@@ -153,10 +153,10 @@ def forged(epoch):
     return fmt.batch_header(4, 0, len(records), len(body), seed) + body + fmt.proven(99, seed)
 
 
-def attacked(disk, epoch, damage):
+def attacked(disk, log_id, damage):
     """Let a log live with a message whose body has such records, and damage in front of them."""
     node = Node(disk)
-    for body in (b"victim", b"before " + forged(node.log.epoch if epoch is None else epoch) + b" behind", b"last"):
+    for body in (b"victim", b"before " + forged(node.log.log_id if log_id is None else log_id) + b" behind", b"last"):
         node.publish([body])
         node.commit()
     node.tick()
@@ -164,7 +164,7 @@ def attacked(disk, epoch, damage):
     name = log_name(disk)
     at = disk.read_file(name).index(b"before ")
     disk.damage(name, *damage(at)) if isinstance(disk, FaultyDisk) else overwrite(disk, name, *damage(at))
-    return node.log.epoch
+    return node.log.log_id
 
 
 def log_name(disk):
@@ -190,10 +190,10 @@ DAMAGES = {
 def test_a_record_in_a_message_is_no_record_also_behind_damage(guess, damage):
     disk = FaultyDisk()
     assert attacked(disk, guess, damage) != guess
-    survey = Scrub()
-    done(survey_log(disk, survey))
-    assert survey.damage
-    assert survey.messages <= 3
+    scrub = Scrub()
+    done(scrub_log(disk, scrub))
+    assert scrub.damage
+    assert scrub.messages <= 3
     node = Node(disk)
     assert node.recovered.reports
     assert set(node.live()) <= {1, 3}
@@ -204,7 +204,7 @@ def test_a_record_in_a_message_is_no_record_also_behind_damage(guess, damage):
     assert (1 in node.live()) == (damage is not DAMAGES["sector"])
 
 
-def test_one_who_knew_the_epoch_would_get_it_in():
+def test_one_who_knew_the_log_id_would_get_it_in():
     disk = FaultyDisk()
     attacked(disk, None, DAMAGES["head"])
     node = Node(disk)
@@ -219,9 +219,9 @@ def test_repair_takes_no_such_record_either(tmp_path, damage):
     data.definitions.stop()
     told = done(repair(data.path))[1]
     assert any(text.startswith("the log is damaged") for text in told)
-    survey = Scrub()
-    done(survey_log(data.log, survey))
-    assert (survey.damage, survey.messages) == ([], 2)
+    scrub = Scrub()
+    done(scrub_log(data.log, scrub))
+    assert (scrub.damage, scrub.messages) == ([], 2)
     assert contents(data.path)[1] == {1: b"victim", 3: b"last"}
 
 
@@ -229,7 +229,7 @@ def test_repair_takes_no_such_record_either(tmp_path, damage):
 
 
 @pytest.mark.parametrize("damaged", ["", "seg.", "ckpt."])
-def test_a_backup_that_is_restored_has_the_epoch_and_can_lose_one_of_its_places(tmp_path, damaged):
+def test_a_backup_that_is_restored_has_the_log_id_and_can_lose_one_of_its_places(tmp_path, damaged):
     data = DataFolder(tmp_path / "data")
     data.busy(random.Random(3), 30)
     data.node.commit()
@@ -244,19 +244,19 @@ def test_a_backup_that_is_restored_has_the_epoch_and_can_lose_one_of_its_places(
     for name in log.names():
         if damaged and name.startswith(damaged):
             overwrite(log, name, 9, b"\xff\xff\xff\xff\xff\xff\xff")
-    assert find(log)[:2] == (data.node.log.epoch, True)
-    survey = Scrub()
-    done(survey_log(log, survey))
-    assert bool(survey.damage) == bool(damaged)
+    assert find(log)[:2] == (data.node.log.log_id, True)
+    scrub = Scrub()
+    done(scrub_log(log, scrub))
+    assert bool(scrub.damage) == bool(damaged)
     if damaged != "ckpt.":
         assert contents(tmp_path / "restored") == expected
     done(repair(tmp_path / "restored"))
-    survey = Scrub()
-    done(survey_log(log, survey))
-    assert survey.damage == []
-    assert open_segment(log, 1).header.epoch == data.node.log.epoch
+    scrub = Scrub()
+    done(scrub_log(log, scrub))
+    assert scrub.damage == []
+    assert open_segment(log, 1).header.log_id == data.node.log.log_id
 
 
 def test_it_is_drawn_from_the_system(monkeypatch):
-    monkeypatch.setattr(epochs.os, "urandom", lambda octets: bytes(range(1, octets + 1)))
-    assert epochs.draw() == 0x01020304
+    monkeypatch.setattr(log_ids.os, "urandom", lambda octets: bytes(range(1, octets + 1)))
+    assert log_ids.draw() == 0x01020304

@@ -15,7 +15,7 @@ from pybroker.store.segments.live_index import Index, Target
 from pybroker.store.segments.scan import Damaged, Record
 from pybroker.store.segments.segment import SegmentFile, seal_segment
 from tests.store.faulty_disk import FaultyDisk
-from tests.store.records import EPOCH, SEED, one_of_each, publish, random_run, run_of
+from tests.store.records import LOG_ID, SEED, one_of_each, publish, random_run, run_of
 
 NAME = fmt.segment_name(1)
 TARGET = Target(0, False, (1,))
@@ -30,7 +30,7 @@ class Sample:
         self.contents, self.offsets, self.runs = {}, {}, []
         self.index, self.seq_ranges = Index(), SeqRanges()
         seq = 1
-        parts = [fmt.segment_header(1, EPOCH, size)]
+        parts = [fmt.segment_header(1, LOG_ID, size)]
         at = len(parts[0])
         for _ in range(count):
             seq += rng.randint(0, 5) if gaps else 0
@@ -59,7 +59,7 @@ class Sample:
         wanted = SeqRanges()
         for seq in sorted(seqs):
             wanted.add(seq, 1, 0)
-        file = SegmentFile(self.disk, 1, EPOCH)
+        file = SegmentFile(self.disk, 1, LOG_ID)
         found = file.read_publishes(wanted, self.index if index is None else index, self.damages.append)
         file.close()
         got = [(run.first_seq + i, run.content(i)) for run, indexes in found for i in indexes]
@@ -71,34 +71,34 @@ class Sample:
 
 
 def test_a_segment_is_what_its_header_says():
-    file = SegmentFile(Sample(size=500_000).disk, 1, EPOCH)
-    assert (file.complaint, file.header, file.size) == ("", fmt.SegmentHeader(EPOCH, 1, 500_000, 0), 500_000)
+    file = SegmentFile(Sample(size=500_000).disk, 1, LOG_ID)
+    assert (file.complaint, file.header, file.size) == ("", fmt.SegmentHeader(LOG_ID, 1, 500_000, 0), 500_000)
 
 
 def test_a_damaged_header_is_a_complaint_and_no_reason_not_to_read():
     sample = Sample(count=3)
     sample.disk.flip(NAME, 100)
-    file = SegmentFile(sample.disk, 1, EPOCH)
+    file = SegmentFile(sample.disk, 1, LOG_ID)
     assert (file.complaint, file.header) == (f"segment {NAME}: the header of the segment is damaged", None)
     assert len(list(file.scan_all())) == 3
 
 
 def test_the_header_of_another_segment_is_a_complaint():
     sample = Sample(count=3)
-    sample.disk.damage(NAME, 0, fmt.segment_header(2, EPOCH, 0))
-    assert SegmentFile(sample.disk, 1, EPOCH).complaint == f"segment {NAME}: its header is that of segment 2"
+    sample.disk.damage(NAME, 0, fmt.segment_header(2, LOG_ID, 0))
+    assert SegmentFile(sample.disk, 1, LOG_ID).complaint == f"segment {NAME}: its header is that of segment 2"
 
 
 def test_the_header_of_another_log_is_a_complaint():
     sample = Sample(count=3)
-    sample.disk.damage(NAME, 0, fmt.segment_header(1, EPOCH + 1, 0))
-    assert SegmentFile(sample.disk, 1, EPOCH).complaint == f"segment {NAME}: its header is that of another log"
+    sample.disk.damage(NAME, 0, fmt.segment_header(1, LOG_ID + 1, 0))
+    assert SegmentFile(sample.disk, 1, LOG_ID).complaint == f"segment {NAME}: its header is that of another log"
 
 
 def test_a_header_that_the_disk_cannot_read_any_more_is_damaged():
     sample = Sample(count=3)
     sample.disk.fail_next("read_at", errno.EIO, times=2)
-    file = SegmentFile(sample.disk, 1, EPOCH)
+    file = SegmentFile(sample.disk, 1, LOG_ID)
     assert file.complaint == f"segment {NAME}: this is not a segment of pybroker's log"
     assert len(list(file.scan_all())) == 3
 
@@ -106,15 +106,15 @@ def test_a_header_that_the_disk_cannot_read_any_more_is_damaged():
 def test_a_newer_version_is_refused(monkeypatch):
     sample = Sample(count=3)
     monkeypatch.setattr(fmt, "VERSION", 2)
-    sample.disk.damage(NAME, 0, fmt.segment_header(1, EPOCH, 0))
+    sample.disk.damage(NAME, 0, fmt.segment_header(1, LOG_ID, 0))
     monkeypatch.undo()
     with pytest.raises(fmt.VersionError):
-        SegmentFile(sample.disk, 1, EPOCH)
+        SegmentFile(sample.disk, 1, LOG_ID)
 
 
 def test_a_segment_that_is_not_there_cannot_be_read():
     with pytest.raises(DiskError):
-        SegmentFile(FaultyDisk(), 1, EPOCH)
+        SegmentFile(FaultyDisk(), 1, LOG_ID)
 
 
 @pytest.mark.parametrize("piece", [64, 1_000, 1 << 22])
@@ -124,7 +124,7 @@ def test_all_records_are_given_piece_by_piece(monkeypatch, piece, sealed):
     if sealed:
         sample.seal()
     monkeypatch.setattr(segments, "SCAN_OCTETS", piece)
-    found = [each for each in SegmentFile(sample.disk, 1, EPOCH).scan_all() if each.type != fmt.FOOTER]
+    found = [each for each in SegmentFile(sample.disk, 1, LOG_ID).scan_all() if each.type != fmt.FOOTER]
     assert [fmt.publish_range(each.payload)[0] for each in found] == list(sample.offsets)
     assert [each.offset for each in found] == list(sample.offsets.values())
 
@@ -134,7 +134,7 @@ def test_all_records_are_given_piece_by_piece(monkeypatch, piece, sealed):
 
 def test_a_sealed_segment_has_its_footer():
     sample = Sample(size=500_000).seal()
-    file = SegmentFile(sample.disk, 1, EPOCH)
+    file = SegmentFile(sample.disk, 1, LOG_ID)
     footer = file.read_footer()
     assert (footer.first_commit_position, footer.last_commit_position) == (3, 9)
     assert list(footer.by_target[TARGET].ranges()) == list(sample.seq_ranges.ranges())
@@ -145,18 +145,18 @@ def test_a_sealed_segment_has_its_footer():
 
 def test_a_segment_that_is_not_sealed_has_none():
     for size in (0, 500_000):
-        assert SegmentFile(Sample(size=size).disk, 1, EPOCH).read_footer() is None
+        assert SegmentFile(Sample(size=size).disk, 1, LOG_ID).read_footer() is None
     empty = FaultyDisk()
     empty.close(empty.create(NAME))
-    assert SegmentFile(empty, 1, EPOCH).read_footer() is None
+    assert SegmentFile(empty, 1, LOG_ID).read_footer() is None
 
 
 def test_every_damage_to_a_footer_costs_the_footer_and_nothing_else():
     sample = Sample(count=10, octets_max=20).seal()
-    size = SegmentFile(sample.disk, 1, EPOCH).size
+    size = SegmentFile(sample.disk, 1, LOG_ID).size
     for octet in range(sample.used, size):
         sample.disk.damage(NAME, octet, bytes([sample.disk.read_file(NAME)[octet] ^ 0x10]))
-        file = SegmentFile(sample.disk, 1, EPOCH)
+        file = SegmentFile(sample.disk, 1, LOG_ID)
         assert file.read_footer() is None
         found = list(file.scan_all())
         assert [each.offset for each in found[:10]] == list(sample.offsets.values())
@@ -167,10 +167,10 @@ def test_every_damage_to_a_footer_costs_the_footer_and_nothing_else():
 
 def test_a_trailer_that_points_elsewhere_is_not_followed():
     sample = Sample(count=10).seal()
-    end = SegmentFile(sample.disk, 1, EPOCH).size - fmt.TRAILER_OCTETS
+    end = SegmentFile(sample.disk, 1, LOG_ID).size - fmt.TRAILER_OCTETS
     for offset in (0, 5, fmt.HEADER_OCTETS, sample.used - 1, sample.used + 1, end, end + 100):
         sample.disk.damage(NAME, end, fmt.trailer(offset))
-        assert SegmentFile(sample.disk, 1, EPOCH).read_footer() is None
+        assert SegmentFile(sample.disk, 1, LOG_ID).read_footer() is None
 
 
 def test_sealing_is_on_disk_when_it_returns():
@@ -181,7 +181,7 @@ def test_sealing_is_on_disk_when_it_returns():
     sample.seal()
     for seed in range(20):
         crashed = sample.disk.crash(random.Random(seed))
-        assert SegmentFile(crashed, 1, EPOCH).read_footer() is not None
+        assert SegmentFile(crashed, 1, LOG_ID).read_footer() is not None
 
 
 def test_sealing_twice_is_sealing_once():
@@ -194,16 +194,16 @@ def test_sealing_twice_is_sealing_once():
 def test_cutting_is_on_disk_when_it_returns():
     sample = Sample(size=900_000)
     sample.disk.sync_folder()
-    file = SegmentFile(sample.disk, 1, EPOCH)
+    file = SegmentFile(sample.disk, 1, LOG_ID)
     at = sample.offsets[max(seq for seq in sample.offsets if sample.offsets[seq] < 20_000)]
     end = sample.used
     file.cut(at, end)
-    crashed = SegmentFile(sample.disk.crash(random.Random(1)), 1, EPOCH)
+    crashed = SegmentFile(sample.disk.crash(random.Random(1)), 1, LOG_ID)
     assert crashed.size == file.size
     assert crashed.read(at, end - at) == bytes(end - at)
     sample.disk.fail_next("write_at", errno.ENOSPC)
     file.cut(at, end)
-    assert (file.size, SegmentFile(sample.disk, 1, EPOCH).size) == (at, at)
+    assert (file.size, SegmentFile(sample.disk, 1, LOG_ID).size) == (at, at)
 
 
 # -- messages back -----------------------------------------------------------------------------------------------------
@@ -229,11 +229,11 @@ def test_messages_are_found_by_the_index(size, gaps):
 def test_a_run_is_decoded_once_for_all_that_is_wanted_of_it():
     sample = Sample(count=0)
     run = run_of([b"%d" % i for i in range(10)], 1)
-    sample.disk.write_file(NAME, fmt.segment_header(1, EPOCH, 0) + publish(run))
+    sample.disk.write_file(NAME, fmt.segment_header(1, LOG_ID, 0) + publish(run))
     wanted = SeqRanges()
     for seq in (1, 4, 9):
         wanted.add(seq, 1, 1)
-    found = SegmentFile(sample.disk, 1, EPOCH).read_publishes(wanted, Index(), sample.damages.append)
+    found = SegmentFile(sample.disk, 1, LOG_ID).read_publishes(wanted, Index(), sample.damages.append)
     assert [indexes for _, indexes in found] == [range(1), range(3, 4), range(8, 9)]
     assert len({id(run) for run, _ in found}) == 1
 
@@ -327,7 +327,7 @@ def test_what_the_disk_cannot_read_any_more_is_damage(monkeypatch):
         if sample.offsets[run.first_seq] < page.stop and sample.offsets[run.first_seq] + len(publish(run)) > page.start
     }
     assert 0 < len(lost) < len(sample.contents) / 4
-    file = SegmentFile(sample.disk, 1, EPOCH)
+    file = SegmentFile(sample.disk, 1, LOG_ID)
     found = list(file.scan_all())
     assert len([each for each in found if isinstance(each, Damaged)]) == 2
     assert file.read_footer() is not None
@@ -339,14 +339,14 @@ def test_a_disk_that_is_lost_is_no_damage(monkeypatch):
     sample = Sample(count=300)
     monkeypatch.setattr(segments, "UNREADABLE_MAX", 5)
     BadSectors(sample.disk, monkeypatch, *range(9_000, 60_000, 4_096))
-    file = SegmentFile(sample.disk, 1, EPOCH)
+    file = SegmentFile(sample.disk, 1, LOG_ID)
     with pytest.raises(DiskError):
         list(file.scan_all())
 
 
 def test_another_error_is_no_damage():
     sample = Sample(count=20)
-    file = SegmentFile(sample.disk, 1, EPOCH)
+    file = SegmentFile(sample.disk, 1, LOG_ID)
     sample.disk.fail_next("read_at", errno.ESTALE)
     with pytest.raises(DiskError):
         list(file.scan_all())
@@ -355,11 +355,11 @@ def test_another_error_is_no_damage():
 def test_other_records_are_passed_over():
     made = one_of_each()
     disk = FaultyDisk()
-    disk.write_file(NAME, fmt.segment_header(1, EPOCH, 0) + b"".join(made))
-    file = SegmentFile(disk, 1, EPOCH)
+    disk.write_file(NAME, fmt.segment_header(1, LOG_ID, 0) + b"".join(made))
+    file = SegmentFile(disk, 1, LOG_ID)
     assert [each.type for each in file.scan_all() if isinstance(each, Record)] == [1, 2, 3, 3, 4, 5]
     wanted = SeqRanges()
     wanted.add(10, 4, 3)
     found = file.read_publishes(wanted, Index(array("Q", [10]), array("I", [64])), lambda damage: None)
     assert [(run.first_seq, indexes) for run, indexes in found] == [(10, range(4))]
-    assert fmt.seed(EPOCH, 1) == SEED
+    assert fmt.seed(LOG_ID, 1) == SEED

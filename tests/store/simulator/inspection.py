@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pybroker.seq_ranges import SeqRanges
 from pybroker.session import Turn
-from pybroker.store.definitions.commit_marker import read_proof
+from pybroker.store.definitions.commit_marker import read_commit_marker
 from pybroker.store.definitions.rows import queue_ids
 from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.disk import DiskError
@@ -108,8 +108,8 @@ def check_ledger(found: Findings) -> None:
 def check_definition_files(model: "Model", disk: "SimulatedDisk", rows: "Rows", *, closely: bool) -> None:
     """See whether a start would believe the file of the definitions, and the snapshots are what they say."""
     changes = rows.state.changes
-    if read_proof(disk) > changes:
-        raise Violation("proof", f"change {read_proof(disk)} is proven, the file has {changes}")
+    if read_commit_marker(disk) > changes:
+        raise Violation("marker", f"change {read_commit_marker(disk)} was noted, the file has {changes}")
     if not closely:
         return
     snapshots, faults = read_snapshots(disk)

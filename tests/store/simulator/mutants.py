@@ -97,14 +97,14 @@ MUTANTS = {
     ),
     "forgotten_early": Mutant(
         "journal.journal",
-        "self._forgotten[0][0] <= on_disk and ",
+        "forgotten[0][0] <= on_disk and ",
         "",
         "the messages of a queue go although a crash may bring the queue back",
     ),
-    "proof_ahead": Mutant(
+    "marker_ahead": Mutant(
         "definitions.definition_store",
-        "        self._proof.write(self._file.apply(batch).changes)",
-        "        self._proof.write(batch.upto)\n        self._file.apply(batch)",
+        "        self._marker.write(self._file.apply(batch).changes)",
+        "        self._marker.write(batch.upto)\n        self._file.apply(batch)",
         "the definitions are taken for damaged after a kill",
     ),
     "gathered_again": Mutant(

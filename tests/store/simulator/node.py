@@ -56,11 +56,11 @@ class Node:
         snapshots, _ = read_snapshots(disk)
         kept = snapshots[0].changes if snapshots else 0
         opened = Opened(self.rows, decoded(rows.rows.values()), not rows.state.changes, kept, [], [])
-        self.catalogue = DefinitionStore(opened, disk, self.definitions_thread, clock)
-        self.definitions_thread.on_error = self.catalogue.fail
-        self.catalogue.wake = self._want_commit
-        self.catalogue.on_completed = self._defined
-        self.catalogue.on_failed = self.failures.append
+        self.store = DefinitionStore(opened, disk, self.definitions_thread, clock)
+        self.definitions_thread.on_error = self.store.fail
+        self.store.wake = self._want_commit
+        self.store.on_completed = self._defined
+        self.store.on_failed = self.failures.append
         self._open()
 
     # -- seams ---------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Node:
     def _begin(self, pages: "SimulatedDisk", rows: Rows, recovered: "Recovered") -> None:
         self.found = findings(rows, recovered)
         threads = self.journal_thread, self.files_thread
-        log = journal(self.disk, threads, self.clock, self.turn, self.catalogue, recovered)
+        log = journal(self.disk, threads, self.clock, self.turn, self.store, recovered)
         log.on_completed = self._completed
         log.on_failed = self.failures.append
         log.on_unreadable = self.unreadable.append
@@ -134,7 +134,7 @@ class Node:
             self.log.want(self.waited_for)
 
     def _defined(self, commit_position: int) -> None:
-        self.catalogue.completed = commit_position
+        self.store.completed = commit_position
         if self.log is not None:
             self.log.gate_moved()
 
@@ -151,7 +151,7 @@ class Node:
             self.guard(self.log.turn_ended)
         if self._commit_wanted:
             self._commit_wanted = False
-            self.guard(self.catalogue.commit)
+            self.guard(self.store.commit)
 
     def collect(self, thread: SimulatedThread) -> None:
         """Let the hub have what a thread's jobs returned."""
@@ -165,7 +165,7 @@ class Node:
             assert self.pages is not None
             pages, now_ms = self.pages, self.clock.now_ms
             self.guard(lambda: pages.reader.tick(now_ms))
-        self.guard(self.catalogue.tick)
+        self.guard(self.store.tick)
         self.end_turn()
 
     def guard(self, call: Any) -> None:

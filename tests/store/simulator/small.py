@@ -30,7 +30,7 @@ SIZES = {
 
 @contextmanager
 def small_store(rng: random.Random) -> Iterator[None]:
-    """Shrink the store, and draw the epochs of its logs from `rng`."""
+    """Shrink the store, and draw the ids of its logs from `rng`."""
 
     def draw() -> int:
         return rng.getrandbits(32)

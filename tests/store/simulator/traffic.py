@@ -36,7 +36,7 @@ class Traffic:
         assert node.log is not None
         self.node = node
         self.log = node.log
-        self.catalogue = node.catalogue
+        self.store = node.store
         self.model = model
         self.numbers = numbers
         self.rng = rng
@@ -290,8 +290,8 @@ class Traffic:
 
     def _put(self, kind: str, key: tuple[str, ...], value: dict[str, Any] | None) -> None:
         self.model.doubtful.add((kind, key))
-        catalogue = self.catalogue
-        commit_position = catalogue.remove(kind, key) if value is None else catalogue.put(kind, key, value)
+        store = self.store
+        commit_position = store.remove(kind, key) if value is None else store.put(kind, key, value)
         self.model.doubtful.discard((kind, key))
         self.model.changes.append((commit_position, (kind, key), value))
 

@@ -213,7 +213,7 @@ class World:
     _checkpointed = False  # in any life
 
     def _defined(self) -> int:
-        return max(self.node.catalogue.completed, self.model.base_commit_position)
+        return max(self.node.store.completed, self.model.base_commit_position)
 
     def _maybe_inspect(self) -> None:
         if self.rng.random() >= self._sampling:
@@ -282,8 +282,8 @@ class World:
             last, gathers = log.last_commit_position, log.commit_position
             text = f"{log.completed} of {last} completed, {gathers} gathers, fault {self._fault.hit}"
             raise Violation("stuck", f"{text}, swallowed {node.swallowed}")
-        if node.catalogue.completed != node.catalogue.commit_position:
-            text = f"definitions: {node.catalogue.completed} of {node.catalogue.commit_position} completed"
+        if node.store.completed != node.store.commit_position:
+            text = f"definitions: {node.store.completed} of {node.store.commit_position} completed"
             raise Violation("stuck", f"{text}, fault {self._fault.hit}, swallowed {node.swallowed}")
         assert self.traffic is not None
         if self.traffic.fetches:
@@ -334,7 +334,7 @@ class World:
         self._fault.armed = False
         if not self._wait_for(lambda done: log.close(told, done)) or log.failed:
             return
-        if not self._wait_for(lambda done: node.catalogue.stop(lambda: done(None))):
+        if not self._wait_for(lambda done: node.store.stop(lambda: done(None))):
             return
         self.points["stop"] += 1
         found = self._inspect("kill", self.disk.killed())

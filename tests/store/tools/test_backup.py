@@ -11,7 +11,7 @@ from pybroker.store.disk import Disk, DiskError
 from pybroker.store.log_path import log_folder
 from pybroker.store.tools import backup
 from pybroker.store.tools.backup import BackupError, File, Manifest
-from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
+from pybroker.store.tools.scrub import Scrub, scrub_definitions, scrub_log
 from tests.store.data_folder import DataFolder, contents, done, flip
 
 NOW_MS = 1_700_000_000_000
@@ -94,10 +94,10 @@ def test_a_backup_says_what_is_in_it(made):
 
 def test_what_is_restored_is_sound_and_its_definitions_need_no_rescue(made, tmp_path):
     folder = restored(made, tmp_path)
-    survey = Scrub()
-    done(survey_log(Disk(log_folder(folder)), survey))
-    survey_definitions(Disk(folder), survey)
-    assert ([], 3) == (survey.damage, survey.definitions)
+    scrub = Scrub()
+    done(scrub_log(Disk(log_folder(folder)), scrub))
+    scrub_definitions(Disk(folder), scrub)
+    assert ([], 3) == (scrub.damage, scrub.definitions)
     opened = open_definitions(Disk(folder))
     opened.file.close()
     assert ([], [], False) == (opened.notices, opened.reports, opened.is_new)
@@ -106,7 +106,7 @@ def test_what_is_restored_is_sound_and_its_definitions_need_no_rescue(made, tmp_
 
 def test_definitions_made_after_the_moment_are_in_it_too(data, tmp_path):
     moment = data.hold()
-    data.definitions.catalogue.put("queue", ("/", "later"), {"id": 4})
+    data.definitions.store.put("queue", ("/", "later"), {"id": 4})
     data.definitions.worker.run()
     _, manifest = done(backup.create(data.path, tmp_path / "backup", moment, NOW_MS))
     assert manifest.definitions == 4

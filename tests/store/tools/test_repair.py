@@ -12,7 +12,7 @@ from pybroker.store.format import segment_number
 from pybroker.store.log_path import log_folder
 from pybroker.store.recovery.quarantine import QUARANTINE
 from pybroker.store.tools.repair import repair
-from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
+from pybroker.store.tools.scrub import Scrub, scrub_definitions, scrub_log
 from tests.store.data_folder import DataFolder, contents, done, flip
 from tests.store.journals import open_segment
 
@@ -34,10 +34,10 @@ def data(template, tmp_path):
 
 
 def damage_of(data):
-    survey = Scrub()
-    done(survey_log(data.log, survey))
-    survey_definitions(Disk(data.path), survey)
-    return survey.damage + survey.notes
+    scrub = Scrub()
+    done(scrub_log(data.log, scrub))
+    scrub_definitions(Disk(data.path), scrub)
+    return scrub.damage + scrub.notes
 
 
 def test_what_is_sound_is_left_alone(data):
@@ -100,8 +100,8 @@ def test_batches_of_which_nothing_is_left_leave_no_gap(data):
 
 
 def test_where_messages_went_is_taken_from_the_footer_if_no_record_says_it(data):
-    survey = Scrub()
-    done(survey_log(data.log, survey))
+    scrub = Scrub()
+    done(scrub_log(data.log, scrub))
     for name in data.log.names():
         number = segment_number(name)
         if number is not None:

@@ -7,7 +7,7 @@ import pytest
 
 from pybroker.store.disk import Disk
 from pybroker.store.format import HEADER_OCTETS, segment_number
-from pybroker.store.tools.scrub import Scrub, survey_definitions, survey_log
+from pybroker.store.tools.scrub import Scrub, scrub_definitions, scrub_log
 from tests.store.data_folder import DataFolder, done, flip
 
 
@@ -27,37 +27,37 @@ def sealed(tmp_path_factory):
     return data.log.root
 
 
-def surveyed(disk, used=None):
-    survey = Scrub()
-    steps, _ = done(survey_log(disk, survey, used))
-    return survey, steps
+def scrubbed(disk, used=None):
+    scrub = Scrub()
+    steps, _ = done(scrub_log(disk, scrub, used))
+    return scrub, steps
 
 
 def test_a_sound_log_is_counted_and_not_changed(data):
     data.node.close()
     before = {name: data.log.read_file(name) for name in data.log.names()}
-    survey, steps = surveyed(data.log)
-    assert ([], []) == (survey.damage, survey.notes)
-    assert survey.segments == len([name for name in before if segment_number(name) is not None])
+    scrub, steps = scrubbed(data.log)
+    assert ([], []) == (scrub.damage, scrub.notes)
+    assert scrub.segments == len([name for name in before if segment_number(name) is not None])
     assert (
-        survey.batches
+        scrub.batches
         == data.node.log.last_commit_position
         - min(segment.first_commit_position for segment in data.node.log.live_index.segments)
         + 1
     )
-    assert survey.messages >= max(len(messages) for messages in data.expected.values())
-    assert steps[-1] == (survey.octets, survey.octets)
+    assert scrub.messages >= max(len(messages) for messages in data.expected.values())
+    assert steps[-1] == (scrub.octets, scrub.octets)
     assert before == {name: data.log.read_file(name) for name in data.log.names()}
 
 
 def test_a_node_that_writes_is_read_up_to_what_it_holds(data):
     moment = data.hold()
     data.busy(random.Random(6), 30)
-    survey, _ = surveyed(data.log, dict(moment.segments))
-    assert ([], []) == (survey.damage, survey.notes)
-    assert survey.segments == len(moment.segments)
-    survey, _ = surveyed(data.log, {**dict(moment.segments), 999: 0})
-    assert ["seg.00000000000003e7 is missing"] == survey.damage
+    scrub, _ = scrubbed(data.log, dict(moment.segments))
+    assert ([], []) == (scrub.damage, scrub.notes)
+    assert scrub.segments == len(moment.segments)
+    scrub, _ = scrubbed(data.log, {**dict(moment.segments), 999: 0})
+    assert ["seg.00000000000003e7 is missing"] == scrub.damage
 
 
 def test_what_a_kill_leaves_is_no_damage(tmp_path):
@@ -70,10 +70,10 @@ def test_what_a_kill_leaves_is_no_damage(tmp_path):
     name = next(name for name in data.log.names() if segment_number(name) is not None)
     octets = (data.log.root / name).read_bytes()
     (data.log.root / name).write_bytes(octets[: used + 100] + bytes(len(octets) - used - 100))
-    survey, _ = surveyed(data.log)
-    assert ([], 1) == (survey.damage, survey.messages)
-    assert len(survey.notes) == 1
-    assert "ends in an incomplete, unconfirmed batch" in survey.notes[0]
+    scrub, _ = scrubbed(data.log)
+    assert ([], 1) == (scrub.damage, scrub.messages)
+    assert len(scrub.notes) == 1
+    assert "ends in an incomplete, unconfirmed batch" in scrub.notes[0]
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -83,9 +83,9 @@ def test_a_flipped_bit_of_a_sealed_log_is_found(seed, sealed, tmp_path):
     names = [name for name in Disk(sealed).names() if name.startswith(("seg.", "ckpt."))]
     name = rng.choice(names)
     at = flip(tmp_path / "copy" / name, rng)
-    survey, _ = surveyed(Disk(tmp_path / "copy"))
-    assert survey.damage, f"{name} at {at}"
-    assert name in survey.damage[0]
+    scrub, _ = scrubbed(Disk(tmp_path / "copy"))
+    assert scrub.damage, f"{name} at {at}"
+    assert name in scrub.damage[0]
 
 
 def test_a_header_that_is_damaged_is_told(data):
@@ -94,25 +94,25 @@ def test_a_header_that_is_damaged_is_told(data):
     octets = bytearray(data.log.read_file(name))
     octets[HEADER_OCTETS - 1] ^= 1
     (data.log.root / name).write_bytes(octets)
-    survey, _ = surveyed(data.log)
-    assert [f"segment {name}: the header of the segment is damaged"] == survey.damage
+    scrub, _ = scrubbed(data.log)
+    assert [f"segment {name}: the header of the segment is damaged"] == scrub.damage
 
 
 def test_definitions_are_counted_and_judged(data):
-    survey = Scrub()
-    survey_definitions(Disk(data.path), survey)
-    assert ([], 3) == (survey.damage, survey.definitions)
+    scrub = Scrub()
+    scrub_definitions(Disk(data.path), scrub)
+    assert ([], 3) == (scrub.damage, scrub.definitions)
     data.definitions.stop()
     path = data.path / "definitions.sqlite"
     path.write_bytes(path.read_bytes().replace(b'"id":2', b'"id":3'))
-    survey = Scrub()
-    survey_definitions(Disk(data.path), survey)
-    assert "1 rows of the table queue have wrong checksums" in survey.damage
+    scrub = Scrub()
+    scrub_definitions(Disk(data.path), scrub)
+    assert "1 rows of the table queue have wrong checksums" in scrub.damage
     path.unlink()
-    survey = Scrub()
-    survey_definitions(Disk(data.path), survey)
-    assert (survey.damage, len(survey.notes)) == ([], 1)
+    scrub = Scrub()
+    scrub_definitions(Disk(data.path), scrub)
+    assert (scrub.damage, len(scrub.notes)) == ([], 1)
 
 
 def test_where_no_node_ever_ran_there_is_nothing(tmp_path):
-    assert Scrub() == surveyed(Disk(tmp_path))[0]
+    assert Scrub() == scrubbed(Disk(tmp_path))[0]

@@ -31,8 +31,8 @@ def check(args: Args) -> None:
 def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
     """Yield events as they come: `event` and `timestamp_in_ms`, and facts as the event exchange has them."""
     wanted = re.compile(args.pattern)
-    with node.broker.events.follow(lambda name: wanted.search(name) is not None) as take:
-        yield from streaming.batches(take, node.pause, args.duration)
+    with node.broker.events.follow(lambda name: wanted.search(name) is not None) as poll:
+        yield from streaming.batches(poll, node.pause, args.duration)
 
 
 COMMAND = Command(

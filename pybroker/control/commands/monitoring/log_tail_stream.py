@@ -24,8 +24,8 @@ def check(args: Args) -> None:
 
 def run(node: Node, args: Args) -> "Iterator[list[str]]":
     """Yield the lines as they come, whatever they are written to."""
-    with node.daemon.follow_log() as take:
-        yield from streaming.batches(take, node.pause, args.duration)
+    with node.daemon.follow_log() as poll:
+        yield from streaming.batches(poll, node.pause, args.duration)
 
 
 COMMAND = Command(
