@@ -11,8 +11,10 @@ from pamqp import base, body, commands, frame, header, heartbeat
 from pybroker.amqp.session import AmqpSession
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
+from pybroker.peer import Peer
 from pybroker.session import Turn
 from pybroker.store.definitions.definitions import Definitions
+from pybroker.tls_facts import TlsFacts
 from tests.clock import FakeClock
 
 Connection, Channel, Exchange, Queue = commands.Connection, commands.Channel, commands.Exchange, commands.Queue
@@ -110,6 +112,7 @@ class FakePeer:
         capabilities: dict[str, bool] = CAPABILITIES,
         peer: tuple[str, int] = ("127.0.0.1", 40_000),
         peer_is_local: bool = True,
+        tls: TlsFacts | None = None,
     ) -> None:
         self.world = world
         self.user = user
@@ -119,7 +122,9 @@ class FakePeer:
         self.channel_max = channel_max
         self.heartbeat_s = heartbeat_s
         self.capabilities = capabilities
-        self.session = AmqpSession(world.broker, peer, ("127.0.0.1", 5672), peer_is_local=peer_is_local)
+        self.session = AmqpSession(
+            world.broker, Peer(peer, ("127.0.0.1", 5672), peer_is_local, world.broker.clock.now_ms, tls)
+        )
         world.peers[self.session] = self
         self.inbox: dict[int, list[Any]] = defaultdict(list)
         self.octets = b""  # all that came and is not decoded yet

@@ -21,6 +21,8 @@ NOUNS = (
     "version",
     "paths",
     "descriptors",
+    "peer",
+    "tls_facts",
 )
 
 # From the bottom up; the names of one row are strangers to each other. A module belongs to the longest name that fits.

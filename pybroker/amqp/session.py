@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pybroker.core.routing.publish import Route
     from pybroker.core.topology.removal import Removal
     from pybroker.errors import AmqpError
+    from pybroker.peer import Peer
     from pybroker.wire.content import Event
 
 # Deliveries stop when this much waits to be sent, and go on at half of it.
@@ -84,6 +85,7 @@ class AmqpSession(SessionState):
         "sharing",
         "sharing_octets",
         "state",
+        "tls",
         "told_blocked",
         "unread_ms",
         "unsent_octets",
@@ -92,14 +94,15 @@ class AmqpSession(SessionState):
         "work",
     )
 
-    def __init__(self, broker: "Broker", peer: tuple[str, int], local: tuple[str, int], *, peer_is_local: bool) -> None:
+    def __init__(self, broker: "Broker", peer: "Peer") -> None:
         session_id = broker.next_session
         broker.next_session += 1
         super().__init__(broker, broker.turn, session_id)
         settings, now_ms = broker.settings, broker.clock.now_ms
-        self.peer_host, self.peer_port = peer
-        self.host, self.port = local
-        self.peer_is_local = peer_is_local
+        self.peer_host, self.peer_port = peer.address
+        self.host, self.port = peer.local
+        self.peer_is_local = peer.is_local
+        self.tls = peer.tls
         self.state = State.HEADER
         self.reason = ""
         self.auth_mechanism = ""
@@ -114,7 +117,7 @@ class AmqpSession(SessionState):
         self.whole_at = 0  # of what was received, where the last publish ended that came whole
         self.heartbeat_s = 0
         self.connected_at_ms = broker.clock.timestamp_ms
-        self.deadline_ms = now_ms + settings.handshake_timeout_ms
+        self.deadline_ms = peer.accepted_ms + settings.handshake_timeout_ms
         self.last_recv_ms = self.last_send_ms = now_ms
         self.unread_ms = now_ms - GRACE_MS  # when a tick last found that the peer is not read
         self.rest = b""

@@ -15,6 +15,7 @@ from pybroker.net.draining import Draining
 from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
 from pybroker.net.loop_cycle import LoopCycle
 from pybroker.net.transport import Transport
+from pybroker.peer import Peer
 
 if TYPE_CHECKING:
     import socket
@@ -34,16 +35,11 @@ class Door(NamedTuple):
     """Factories for the peers of a listener: of the transport, with its filters, and of the session."""
 
     protocol: str
-    session: "Callable[[Broker, Transport], Session]"
+    session: "Callable[[Broker, Peer], Session]"
     transport: "Callable[[socket.socket, Any], Transport]" = Transport
 
 
-def _amqp(broker: "Broker", transport: Transport) -> "Session":
-    peer, local, is_local = transport.addresses()
-    return AmqpSession(broker, peer, local, peer_is_local=is_local)
-
-
-AMQP: Final = Door("amqp", _amqp)
+AMQP: Final = Door("amqp", AmqpSession)
 
 
 class Server:
@@ -79,7 +75,7 @@ class Server:
 
     def _accepted(self, door: Door, sock: "socket.socket") -> None:
         transport = door.transport(sock, self._loop)
-        session = door.session(self.broker, transport)
+        session = door.session(self.broker, Peer(*transport.addresses(), self.turn.clock.now_ms))
         self.connections[Connection(self, transport, session)] = None
         self._handshakes += 1
         # The lowest free number is given out first, so that below this one all are taken.

@@ -101,9 +101,8 @@ class VeiledSocket:
         self.sock.close()
 
 
-def session_of(broker, transport) -> AmqpSession:
-    peer, local, _ = transport.addresses()
-    return AmqpSession(broker, peer, local, peer_is_local=True)
+def session_of(broker, peer) -> AmqpSession:
+    return AmqpSession(broker, peer._replace(is_local=True))
 
 
 DOOR = AMQP._replace(protocol="veiled", session=session_of, transport=Veil)

@@ -1,0 +1,18 @@
+"""Peer: what is known of a client before its session begins, whatever protocol that speaks."""
+
+from typing import NamedTuple
+
+from pybroker.tls_facts import TlsFacts
+
+
+class Peer(NamedTuple):
+    """`address` and `local` are (host, port); `is_local`: it is on this machine, as the rules of loopback users say.
+
+    `accepted_ms` is when its socket was accepted (`Clock.now_ms`): the deadline of its handshake counts from there.
+    """
+
+    address: tuple[str, int]
+    local: tuple[str, int]
+    is_local: bool
+    accepted_ms: int
+    tls: TlsFacts | None = None

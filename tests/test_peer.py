@@ -1,0 +1,13 @@
+"""The facts known of a client before its session begins."""
+
+from pybroker.amqp.session import AmqpSession
+from pybroker.peer import Peer
+from tests.fakes import FakePeer, World
+
+
+def test_the_handshakes_deadline_counts_from_accept():
+    world = World(handshake_timeout_ms=1_000)
+    in_time = FakePeer(world)
+    world.clock.advance(400)
+    late = AmqpSession(world.broker, Peer(("192.0.2.1", 1), ("192.0.2.2", 5671), False, world.clock.now_ms - 400))
+    assert late.deadline_ms == in_time.session.deadline_ms
