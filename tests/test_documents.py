@@ -41,9 +41,9 @@ def test_every_command_has_a_test():
 
 
 def config_keys() -> list[str]:
-    from pybroker.daemon.config import config
+    from pybroker.daemon.config import keys
 
-    return list(config.KEYS)
+    return list(keys.KEYS)
 
 
 @pytest.mark.parametrize("place", ["etc/pybroker.conf", "man/pybroker.conf.5"])

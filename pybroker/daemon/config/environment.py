@@ -7,7 +7,8 @@ A source is `default`, `FILE:LINE`, the option it was typed with, the variable s
 import os
 from typing import Final, NamedTuple
 
-from pybroker.daemon.config.config import KEYS, LIMITS, Config, find_key, is_secret
+from pybroker.daemon.config.config import Config
+from pybroker.daemon.config.keys import KEYS, LIMITS, find_key, is_secret
 
 HIDDEN: Final = "***"
 RUN_TIME: Final = "pybrokerctl"

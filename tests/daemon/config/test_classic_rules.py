@@ -4,7 +4,8 @@ import pytest
 
 from pybroker.daemon.config.classic_rules import RULES
 from pybroker.daemon.config.conf_file import parse_conf
-from pybroker.daemon.config.config import KEYS, configure, find_key
+from pybroker.daemon.config.config import configure
+from pybroker.daemon.config.keys import KEYS, find_key
 
 FORMS = {
     "tcp_listeners": ["[5672]", '[{"127.0.0.1", 5672}]', '[{"::1", 5672}, 5673]', '[{"auto", 5672}]', "[]"],

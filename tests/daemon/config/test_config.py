@@ -1,5 +1,4 @@
 import re
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,9 @@ from pybroker.core.resources.resource_limits import ASSUMED, TotalMemory
 from pybroker.core.settings import Settings
 from pybroker.daemon.config.classic_rules import RULES
 from pybroker.daemon.config.conf_file import Assignment, parse_conf
-from pybroker.daemon.config.config import KEYS, Config, ConfigError, configure, find_key
+from pybroker.daemon.config.config import Config, ConfigError, configure
+from pybroker.daemon.config.keys import KEYS
 from pybroker.daemon.config.values import Address
-
-CONF = Path(__file__).parents[3] / "etc/pybroker.conf"
 
 
 def configured(text):
@@ -30,16 +28,6 @@ def problems_of(text):
 def test_no_file_means_the_defaults():
     assert configured("") == Config()
     assert configured("").settings == Settings()
-
-
-@pytest.mark.parametrize("name", [n for n, key in KEYS.items() if key.default and key.attribute[:1] not in {"", "."}])
-def test_the_documented_default_is_the_settings_default(name):
-    key = KEYS[name]
-    default = attrgetter(key.attribute)(Settings())
-    if key.default == "pybroker@HOST":
-        assert default == "pybroker@localhost"
-    else:
-        assert key.parse(key.default) == default
 
 
 @pytest.mark.parametrize(
@@ -349,40 +337,3 @@ def test_a_refused_password_is_not_shown():
 def test_a_later_assignment_wins():
     config = configure([Assignment("heartbeat", "1", "f:1"), Assignment("heartbeat", "2", "--x")])
     assert config.settings.heartbeat_s == 2
-
-
-@pytest.mark.parametrize(
-    ("key", "found"),
-    [
-        ("heartbeat", ("heartbeat", "")),
-        ("listeners.tcp.default", ("listeners.tcp.NAME", "default")),
-        ("listeners.tcp", ("listeners.tcp", "")),
-        ("listeners.tcp.", None),
-        ("listeners.tcp.a.b", None),
-        ("loopback_users.bob.smith", ("loopback_users.USER", "bob.smith")),
-        ("loopback_users.", None),
-        ("default_limits.vhosts.a.max_queues", ("default_limits.vhosts.NAME.max_queues", "a")),
-        ("default_limits.vhosts.a.b.max_queues", None),
-        ("default_limits.vhosts.max_queues", None),
-        ("listeners.tcp.NAME", ("listeners.tcp.NAME", "NAME")),
-        ("nothing", None),
-    ],
-)
-def test_a_word_in_capitals_stands_for_any_word(key, found):
-    assert find_key(key) == found
-
-
-def test_the_shipped_file_says_nothing_as_it_is():
-    assert parse_conf(CONF.read_bytes(), "c") == ([], [])
-
-
-def test_the_shipped_file_states_every_default():
-    lines = [line[2:] for line in CONF.read_text().splitlines() if line.startswith("# ") and " = " in line]
-    stated = {}
-    for line in lines:
-        key, _, value = line.partition(" = ")
-        if find_key(key):
-            stated.setdefault(find_key(key)[0], value)
-    for name, key in KEYS.items():
-        if key.default:
-            assert stated[name] == key.default, name

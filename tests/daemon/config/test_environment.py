@@ -3,8 +3,9 @@
 import pytest
 
 from pybroker.daemon.config.conf_file import Assignment, parse_conf
-from pybroker.daemon.config.config import KEYS, configure, find_key
+from pybroker.daemon.config.config import configure
 from pybroker.daemon.config.environment import Row, effective
+from pybroker.daemon.config.keys import KEYS, find_key
 
 
 @pytest.fixture(autouse=True)

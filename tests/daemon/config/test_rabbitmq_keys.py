@@ -3,7 +3,7 @@ import re
 import pytest
 
 from pybroker.daemon.config.classic_rules import RULES
-from pybroker.daemon.config.config import KEYS
+from pybroker.daemon.config.keys import KEYS
 from pybroker.daemon.config.rabbitmq_keys import REASONS, find_application_reason, find_classic_reason, find_reason
 
 # The environment of the application rabbit and what its source asks for beside that, 3.10 to 4.2.
