@@ -28,7 +28,8 @@ class Connection:
         self.held = False  # the turn has us in a line, and starts the reader again
         self._pending: list[Any] = []
         session.link = self
-        transport.start_reading(self._on_readable)
+        # A filter may have octets already that no event will announce.
+        self._listen()
 
     def _on_readable(self) -> None:
         transport = self._transport

@@ -14,6 +14,7 @@ from pybroker.net.delayed_close import DelayedClose
 from pybroker.net.draining import Draining
 from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
 from pybroker.net.loop_cycle import LoopCycle
+from pybroker.net.preamble import Preambles
 from pybroker.net.transport import Transport
 from pybroker.peer import Peer
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pybroker.core.broker import Broker
+    from pybroker.net.preamble import Preamble, Step
     from pybroker.session import Session
 
 # Connections that have not finished their handshake: at this many newcomers wait in the kernel's backlog. Each has ten
@@ -32,11 +34,12 @@ STOP_POLL_S: Final = 0.01
 
 
 class Door(NamedTuple):
-    """Factories for the peers of a listener: of the transport, with its filters, and of the session."""
+    """Factories for the peers of a listener: of the transport, of the steps before the session, and of the session."""
 
     protocol: str
     session: "Callable[[Broker, Peer], Session]"
     transport: "Callable[[socket.socket, Any], Transport]" = Transport
+    steps: "tuple[Callable[[Preamble], Step], ...]" = ()
 
 
 AMQP: Final = Door("amqp", AmqpSession)
@@ -54,6 +57,14 @@ class Server:
         self._loop: Any = gevent.get_hub().loop
         self.delayed_close = DelayedClose(self._loop, self.turn.clock)
         self.draining = Draining(self._loop, self.turn.clock)
+        self.preambles = Preambles(
+            self._loop,
+            self.turn.clock,
+            lambda: broker.settings.handshake_timeout_ms,
+            self._enter,
+            self.handshake_ended,
+            self.draining.add,
+        )
         self._handshakes = 0
         self._paused = False
         self._files_short = False
@@ -75,13 +86,20 @@ class Server:
 
     def _accepted(self, door: Door, sock: "socket.socket") -> None:
         transport = door.transport(sock, self._loop)
-        session = door.session(self.broker, Peer(*transport.addresses(), self.turn.clock.now_ms))
-        self.connections[Connection(self, transport, session)] = None
-        self._handshakes += 1
+        peer = Peer(*transport.addresses(), self.turn.clock.now_ms)
+        if door.steps:
+            self._handshakes += 1
+            self.preambles.begin(door, transport, peer)
+        else:
+            self._enter(door, transport, peer)
+            self._handshakes += 1
         # The lowest free number is given out first, so that below this one all are taken.
         if sock.fileno() >= files_max():
             self.check_files()
         self._open_or_close()
+
+    def _enter(self, door: Door, transport: Transport, peer: Peer) -> None:
+        self.connections[Connection(self, transport, door.session(self.broker, peer))] = None
 
     def connection_closed(self, connection: Connection) -> None:
         """Forget a connection."""
@@ -91,7 +109,7 @@ class Server:
             self.handshake_ended()
 
     def handshake_ended(self) -> None:
-        """Count a connection whose handshake is over: another one may come in."""
+        """Count a connection whose handshake is over, or its preamble: another one may come in."""
         self._handshakes -= 1
         self._open_or_close()
 
@@ -130,6 +148,7 @@ class Server:
         """Close the listeners, say 320 to every client, and wait for their answers, `timeout_s` at most."""
         self.close_listeners()
         self.delayed_close.close()
+        self.preambles.close()
         for connection in list(self.connections):
             connection.session.close(320, text)
         waited_s = 0.0

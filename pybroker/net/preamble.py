@@ -1,0 +1,189 @@
+"""Preamble: what a newcomer passes between accept and its session: filters, one behind the other.
+
+A door names its steps: the header of a proxy, the handshake of TLS. Each ends with `passed` or with a refusal. There is
+no session yet, so a peer that stalls in a step costs its socket and little else, until its deadline, which counts from
+accept. Knows neither octets nor protocols.
+"""
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.core.auth.login import LINES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pybroker.clock import Clock
+    from pybroker.net.server import Door
+    from pybroker.net.transport import Transport
+    from pybroker.peer import Peer
+
+TICK_S: Final = 0.25
+SECOND_MS: Final = 1_000
+
+log = logging.getLogger("pybroker.connection")
+
+
+class Step:
+    """One step of one preamble. `waits_for` completes "timeout waiting for"."""
+
+    __slots__ = ("preamble",)
+
+    waits_for = ""
+
+    def __init__(self, preamble: "Preamble") -> None:
+        self.preamble = preamble
+
+    def begin(self) -> None:
+        """Read from `preamble.transport`, and call one of the preamble's `passed`, `refuse` and `peer_left`, once."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Learn that it is over: the transport is closed or somebody else's, and nothing may be called any more."""
+
+
+class Preamble:
+    """One newcomer's. A step may replace `transport` and `peer`, and bring `deadline_ms` forward.
+
+    `began` tells whether the peer has sent anything: one that has not is a health check and no fault.
+    """
+
+    __slots__ = ("_preambles", "_step", "_steps_left", "began", "deadline_ms", "door", "peer", "transport")
+
+    def __init__(self, preambles: "Preambles", door: "Door", transport: "Transport", peer: "Peer") -> None:
+        self._preambles = preambles
+        self._steps_left = list(door.steps)
+        self._step: Step | None = None
+        self.began = False
+        self.deadline_ms = peer.accepted_ms + preambles.timeout_ms()
+        self.door = door
+        self.transport = transport
+        self.peer = peer
+
+    @property
+    def name(self) -> str:
+        """Return `127.0.0.1:40000 -> 127.0.0.1:5671`, as a connection is named."""
+        (peer_host, peer_port), (host, port) = self.peer.address, self.peer.local
+        return f"{peer_host}:{peer_port} -> {host}:{port}" if peer_port else f"{peer_host} -> {host}"
+
+    def passed(self) -> None:
+        """Go on with the next step, or with the session if that was the last one."""
+        self._step = None
+        self.transport.silence()
+        if not self._steps_left:
+            self._preambles.enter(self)
+            return
+        self._step = self._steps_left.pop(0)(self)
+        self._step.begin()
+
+    def refuse(self, reason: str) -> None:
+        """End it for what the peer did; the octets that tell it why were sent, and it may read them."""
+        self._end(reason)
+        self._preambles.drain(self.transport)
+
+    def peer_left(self, reason: str) -> None:
+        """Learn that the peer is gone."""
+        self._end(reason, fault=self.began)
+        self.transport.close()
+
+    def time_out(self) -> None:
+        """Close the socket: the peer has not come to its session in time."""
+        assert self._step is not None
+        self._end(f"timeout waiting for {self._step.waits_for}", fault=self.began)
+        self.transport.close()
+
+    def abandon(self) -> None:
+        """Close the socket, because the node stops."""
+        self._stop()
+        self.transport.close()
+
+    def _end(self, reason: str, *, fault: bool = True) -> None:
+        self._stop()
+        self._preambles.ended(self, reason, fault=fault)
+
+    def _stop(self) -> None:
+        self.transport.silence()
+        if self._step is not None:
+            self._step.stop()
+
+
+class Preambles:
+    """All that are under way, owned by the server. `enter` makes the session, `drain` closes what was refused."""
+
+    def __init__(
+        self,
+        loop: Any,
+        clock: "Clock",
+        timeout_ms: "Callable[[], int]",
+        enter: "Callable[[Door, Transport, Peer], object]",
+        left: "Callable[[], None]",
+        drain: "Callable[[Transport], None]",
+    ) -> None:
+        self._clock = clock
+        self._under_way: dict[Preamble, None] = {}
+        self._timer: Any = loop.timer(TICK_S, TICK_S)
+        self._enter = enter
+        self._left = left
+        self._lines = 0  # in the log, since `_second_ms`
+        self._second_ms = 0
+        self.timeout_ms = timeout_ms
+        self.drain = drain
+
+    def __len__(self) -> int:
+        return len(self._under_way)
+
+    def begin(self, door: "Door", transport: "Transport", peer: "Peer") -> None:
+        """Lead a newcomer through the steps of its door."""
+        preamble = Preamble(self, door, transport, peer)
+        self._under_way[preamble] = None
+        if not self._timer.active:
+            self._timer.start(self._tick)
+        preamble.passed()
+
+    def enter(self, preamble: Preamble) -> None:
+        """Let a newcomer in that has passed."""
+        del self._under_way[preamble]
+        try:
+            self._enter(preamble.door, preamble.transport, preamble.peer)
+        except Exception:
+            # A bug in us: it costs this peer its connection, and the others nothing.
+            log.exception("internal error: a connection was refused")
+            preamble.transport.close()
+            self._left()
+
+    def ended(self, preamble: Preamble, reason: str, *, fault: bool) -> None:
+        """Forget a newcomer, and log why it never came to a session: so many lines a second, and how many more."""
+        del self._under_way[preamble]
+        self._left()
+        if not fault:
+            log.debug("closing %s connection %s: %s", preamble.door.protocol, preamble.name, reason)
+            return
+        if self._clock.now_ms - self._second_ms >= SECOND_MS:
+            self._tell_of_more()
+            self._second_ms = self._clock.now_ms
+        self._lines += 1
+        if self._lines <= LINES_MAX:
+            log.error("closing %s connection %s: %s", preamble.door.protocol, preamble.name, reason)
+
+    def _tell_of_more(self) -> None:
+        if self._lines > LINES_MAX:
+            log.error("%d more connections were closed within a second before they were open", self._lines - LINES_MAX)
+        self._lines = 0
+
+    def _tick(self) -> None:
+        self._clock.refresh()
+        now_ms = self._clock.now_ms
+        for preamble in [each for each in self._under_way if each.deadline_ms <= now_ms]:
+            preamble.time_out()
+        if now_ms - self._second_ms >= SECOND_MS:
+            self._tell_of_more()
+            if not self._under_way:
+                self._timer.stop()
+
+    def close(self) -> None:
+        """Close all of them."""
+        self._timer.stop()
+        for preamble in list(self._under_way):
+            preamble.abandon()
+            self._left()
+        self._under_way.clear()
