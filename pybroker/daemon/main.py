@@ -6,16 +6,15 @@ Loads nothing heavy before it is needed, so that `--help` and a mistake are answ
 import os
 import platform
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
 from pybroker import paths
-from pybroker.daemon.config.conf_file import Assignment, read_conf_file
-from pybroker.daemon.config.config import Config, ConfigError, configure
-from pybroker.daemon.config.options import Options, overrule
-from pybroker.daemon.start_error import StartError, refused_by_system
+from pybroker.daemon.config.config import Config, ConfigError
+from pybroker.daemon.config.load import load
+from pybroker.daemon.config.options import Options
+from pybroker.daemon.start_error import StartError
 from pybroker.version import RABBITMQ_VERSION, VERSION
 
 EPILOG = """Without options pybroker listens on port 5672 of all interfaces. It needs no configuration file. Options
@@ -65,33 +64,6 @@ def _tell(config: Config) -> None:
         complain(f"warning: {warning}")
     for line in lines:
         click.echo(line)
-
-
-def load(options: Options) -> Config:
-    """Return the configuration that file and options make.
-
-    Raises:
-        StartError: a file cannot be read, or something in it or in the options is wrong.
-
-    """
-    path = Path(options.config).expanduser() if options.config else paths.config_file()
-    in_file: list[Assignment] = []
-    problems: list[str] = []
-    try:
-        is_there = bool(options.config) or path.exists()
-    except OSError as error:
-        raise refused_by_system(f"cannot read the configuration file {path}", error, os.EX_NOINPUT) from None
-    if is_there:
-        in_file, problems = read_conf_file(path)
-    typed = options.assignments()
-    try:
-        # The options alone first: what was typed wrong is a usage error, whatever the file says.
-        configure(typed)
-    except ConfigError as error:
-        raise ConfigError(error.problems, os.EX_USAGE) from None
-    config = configure(options.implied() + overrule(in_file, typed), problems)
-    config.settings.config_files = (str(path.absolute()),) if is_there else ()
-    return config
 
 
 def execute(argv: list[str]) -> int:

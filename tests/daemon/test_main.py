@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from pybroker import paths
+from pybroker.daemon.config.load import load
 from pybroker.daemon.config.options import Options
-from pybroker.daemon.main import VERSION_LINE, execute, load
+from pybroker.daemon.main import VERSION_LINE, execute
 from pybroker.daemon.start_error import StartError
 
 

@@ -2,7 +2,7 @@
 
 Tells the forms apart and knows lines, comments and quotes. `classic_config.py` has the classic form; `config.py` knows
 the keys and the meaning of their values. A `#` begins a comment wherever it stands, unless the value is in single
-quotes.
+quotes. A value `$(<FILE)` is read from a file (`value_file.py`), unless it is in quotes.
 """
 
 import os
@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pybroker.daemon.config import value_file
 from pybroker.daemon.start_error import StartError, refused_by_system
 
 # Fifty times what a file with every key explained has; a device or a log given by mistake is not read to its end.
@@ -24,15 +25,26 @@ _LINE: Final = re.compile(r"(?P<key>[^\s=#]+)\s*=\s*(?:'(?P<quoted>[^']*)'\s*|(?
 
 
 class Assignment(NamedTuple):
-    """One key with its value as it was written, and where (`/etc/pybroker/pybroker.conf:12`, `--port`)."""
+    """One key with its value as it was written, and where (`/etc/pybroker/pybroker.conf:12`, `--port`).
+
+    A value that is read from a file has the file's name as it was written (`file`), and is never shown.
+    """
 
     key: str
     value: str
     where: str
+    file: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Return the value, or where it is read from."""
+        return f"$(<{self.file})" if self.file else self.value
 
 
 def read_conf_file(path: Path) -> tuple[list[Assignment], list[str]]:
     """Return the assignments of a file, in its order, and a sentence per line that is none.
+
+    Values that are in other files are read.
 
     Raises:
         StartError: the file cannot be read.
@@ -45,7 +57,14 @@ def read_conf_file(path: Path) -> tuple[list[Assignment], list[str]]:
         raise refused_by_system(f"cannot read the configuration file {path}", error, os.EX_NOINPUT) from None
     if len(octets) > FILE_OCTETS_MAX:
         raise StartError(f"the configuration file {path} has more than {FILE_OCTETS_MAX} octets", os.EX_CONFIG)
-    return parse_conf(octets, str(path))
+    assignments, problems = parse_conf(octets, str(path))
+    for i, each in enumerate(assignments):
+        if each.file:
+            try:
+                assignments[i] = each._replace(value=value_file.read(each.file, path.parent))
+            except value_file.ValueFileError as error:
+                problems.append(f"{each.where}: {each.key}: {error}")
+    return assignments, problems
 
 
 def parse_conf(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]:
@@ -79,8 +98,7 @@ def _parse_lines(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]
         match = _LINE.fullmatch(line)
         if match is None:
             # A password must not end up in a terminal's history or a supervisor's log.
-            secret = next(filter(line.startswith, ("default_pass", "default_users")), "")
-            found = f"{secret} and no =" if secret else repr(line[:80])
+            found = "no =" if "pass" in line else repr(line[:80])
             problems.append(f"{where}: expected 'key = value', found {found}")
             continue
         key, quoted = match["key"], match["quoted"]
@@ -88,5 +106,10 @@ def _parse_lines(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]
             first = assignments[key].where.rpartition(":")[2]
             problems.append(f"{where}: {key} is already set in line {first}")
             continue
-        assignments[key] = Assignment(key, match["plain"].strip() if quoted is None else quoted, where)
+        if quoted is not None:
+            assignments[key] = Assignment(key, quoted, where)
+        elif file := value_file.REFERENCE.fullmatch(plain := match["plain"].strip()):
+            assignments[key] = Assignment(key, "", where, file["name"])
+        else:
+            assignments[key] = Assignment(key, plain, where)
     return list(assignments.values()), problems

@@ -16,6 +16,7 @@ from pybroker.core.settings import Settings
 from pybroker.daemon.config import new_vhosts
 from pybroker.daemon.config.conf_file import PROBLEMS_MAX, Assignment
 from pybroker.daemon.config.keys import AUDIT_FILE, KEYS, LIMITS, explain_unknown, find_key, is_secret
+from pybroker.daemon.config.options import Options
 from pybroker.daemon.config.values import Address
 from pybroker.daemon.start_error import StartError
 
@@ -50,7 +51,9 @@ class Config:
     telemetry_retention_days: int = 7
     definitions: tuple[Path, ...] = ()  # files and folders of definitions to load
     definitions_skipped_if_unchanged: bool = False
+    options: Options = field(default_factory=Options)  # of the command line that it was read for
     assignments: tuple[Assignment, ...] = ()  # what was given, for environment to show
+    overridden: tuple[Assignment, ...] = ()  # what a later file or an option has replaced
     warnings: list[str] = field(default_factory=list)  # what is odd about it, for the log
 
     def name_node(self, name: str) -> None:
@@ -106,7 +109,7 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
         except ValueError as error:
             found.append(_describe(assignment, str(error)))
     if found:
-        raise ConfigError(sorted(dict.fromkeys(found), key=_line_of))
+        raise ConfigError(sorted(dict.fromkeys(found), key=_place_of))
     config = Config(assignments=assignments)
     for name, of_word in given.items():
         attribute = KEYS[name].attribute
@@ -120,10 +123,10 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
     return config
 
 
-def _line_of(problem: str) -> int:
-    """Return the line that a problem names, 0 for an option."""
-    match = re.match(r".*?:([0-9]+): ", problem)
-    return int(match[1]) if match else 0
+def _place_of(problem: str) -> tuple[str, int]:
+    """Return the file and the line that a problem names, nothing for an option."""
+    match = re.match(r"(.*?):([0-9]+): ", problem)
+    return (match[1], int(match[2])) if match else ("", 0)
 
 
 def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
@@ -187,5 +190,7 @@ def _describe(assignment: Assignment, sentence: str) -> str:
     if assignment.where.startswith("--"):
         return f"{assignment.where} {assignment.value}: {sentence}"
     # A password must not end up in a terminal's history or a supervisor's log.
-    value = "..." if is_secret(assignment.key) else assignment.value[:80]
+    value = "..." if is_secret(assignment.key) and not assignment.file else assignment.shown[:80]
+    if assignment.file:
+        sentence = sentence.partition(":")[0]  # behind it may be a part of the value
     return f"{assignment.where}: {assignment.key} = {value}: {sentence}"

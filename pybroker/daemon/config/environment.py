@@ -7,8 +7,9 @@ A source is `default`, `FILE:LINE`, the option it was typed with, the variable s
 import os
 from typing import Final, NamedTuple
 
+from pybroker.daemon.config.conf_file import Assignment
 from pybroker.daemon.config.config import Config
-from pybroker.daemon.config.keys import KEYS, LIMITS, find_key, is_secret
+from pybroker.daemon.config.keys import KEYS, LIMITS, find_key, is_secret, replaces
 
 HIDDEN: Final = "***"
 RUN_TIME: Final = "pybrokerctl"
@@ -26,7 +27,19 @@ class Row(NamedTuple):
 
 
 def effective(config: Config) -> list[Row]:
-    """Return the settings in the order of `KEYS`."""
+    """Return the settings in the order of `KEYS`; passwords are hidden, and a value in a file is shown as its name."""
+    given = {each.key: each for each in config.assignments}
+    return [_without_secret(row, given.get(row.key)) for row in in_force(config)]
+
+
+def _without_secret(row: Row, given: Assignment | None) -> Row:
+    if given is not None and given.file and row.source == given.where:
+        return row._replace(value=given.shown)
+    return row._replace(value=HIDDEN) if is_secret(row.key) else row
+
+
+def in_force(config: Config) -> list[Row]:
+    """Return the settings in the order of `KEYS`, with passwords."""
     given = {each.key: each for each in config.assignments}
     for limit in LIMITS:
         if f"{limit}.absolute" in given:
@@ -40,9 +53,9 @@ def effective(config: Config) -> list[Row]:
             rows[key] = Row(key, _places(config).get(key, value), source)
     for key, value in changed.items():
         # Several keys of one kind are replaced as a whole: those of before are not in force any more.
-        rows = {other: row for other, row in rows.items() if other == key or not _replaces(key, other)}
+        rows = {other: row for other, row in rows.items() if other == key or not replaces(key, other)}
         rows[key] = Row(key, value, RUN_TIME)
-    return [row._replace(value=HIDDEN) if is_secret(row.key) else row for row in rows.values()]
+    return [*rows.values()]
 
 
 def _defaults(config: Config, name: str) -> list[tuple[str, str]]:
@@ -85,9 +98,3 @@ def _places(config: Config) -> dict[str, str]:
 def _default_source(key: str) -> str:
     variable = VARIABLES.get(key, "")
     return variable if os.environ.get(variable) else DEFAULT
-
-
-def _replaces(key: str, other: str) -> bool:
-    """Tell whether a value set at run time under `key` ends that of `other`."""
-    kinds = (*(f"{limit}." for limit in LIMITS), "loopback_users")
-    return any(key.startswith(kind) and other.startswith(kind) for kind in kinds)

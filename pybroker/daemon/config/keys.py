@@ -167,6 +167,10 @@ KEYS: Final[Mapping[str, Key]] = {
 
 # Of each key with a word in capitals: the part before it, the word, the part after it.
 _FAMILIES: Final = {name: re.split("([A-Z]+)", name) for name in KEYS if not name.islower()}
+# Keys that are lists (`listeners.tcp.NAME`) and may be emptied (`listeners.tcp = none`).
+_LISTS: Final = {head[:-1] for head, _, tail in _FAMILIES.values() if not tail} & KEYS.keys()
+# Keys whose values are shown nowhere.
+SECRETS: Final = frozenset({"default_pass", new_vhosts.PASSWORD})
 
 
 def find_key(key: str) -> tuple[str, str] | None:
@@ -181,10 +185,21 @@ def find_key(key: str) -> tuple[str, str] | None:
     return None
 
 
+def replaces(key: str, other: str) -> bool:
+    """Tell whether a value of `key`, given later, ends one of `other`: both say the same thing in another form."""
+    if key == other:
+        return True
+    stem = key.rpartition(".")[0]
+    if stem in LIMITS and other.rpartition(".")[0] == stem:
+        return True
+    # `listeners.tcp = none` and `listeners.tcp.NAME`.
+    return any(longer.startswith(f"{word}.") for word, longer in ((key, other), (other, key)) if word in _LISTS)
+
+
 def is_secret(key: str) -> bool:
     """Tell whether its value is not for everybody who may read a terminal or a report."""
     found = find_key(key)
-    return found is not None and found[0] in {"default_pass", new_vhosts.PASSWORD}
+    return found is not None and found[0] in SECRETS
 
 
 def explain_unknown(key: str) -> str:

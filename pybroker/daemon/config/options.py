@@ -54,10 +54,12 @@ class Options(NamedTuple):
         return [Assignment("log.dir", f"{_absolute(self.data_dir)}/log", "--data-dir")]
 
 
-def overrule(in_file: list[Assignment], typed: list[Assignment]) -> list[Assignment]:
-    """Return both, but of the file's listeners only the kinds for which nothing was typed."""
+def overrule(in_files: list[Assignment], typed: list[Assignment]) -> tuple[list[Assignment], list[Assignment]]:
+    """Return those in force, and those that an option has replaced: all listeners of a kind by any of that kind."""
     kinds = tuple(f"listeners.{kind}" for kind in ("tcp", "unix") if any(_is_of(kind, each) for each in typed))
-    return [each for each in in_file if not (kinds and each.key.startswith(kinds))] + typed
+    keys = {each.key for each in typed}
+    replaced = [each for each in in_files if each.key in keys or (kinds and each.key.startswith(kinds))]
+    return [each for each in in_files if each not in replaced] + typed, replaced
 
 
 def _is_of(kind: str, assignment: Assignment) -> bool:

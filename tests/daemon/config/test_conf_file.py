@@ -92,11 +92,11 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end():
 def test_a_line_with_a_password_is_not_shown():
     assert parse_conf(b"default_pass secret", "f") == (
         [],
-        ["f:1: expected 'key = value', found default_pass and no ="],
+        ["f:1: expected 'key = value', found no ="],
     )
     assert parse_conf(b"default_users.a.password secret", "f") == (
         [],
-        ["f:1: expected 'key = value', found default_users and no ="],
+        ["f:1: expected 'key = value', found no ="],
     )
 
 

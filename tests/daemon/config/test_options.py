@@ -8,7 +8,7 @@ from pybroker.daemon.config.values import Address
 
 def config_of(in_file=(), **given):
     lines = [Assignment(key, value, f"f:{n}") for n, (key, value) in enumerate(in_file, 1)]
-    return configure(overrule(lines, Options(**given).assignments()))
+    return configure(overrule(lines, Options(**given).assignments())[0])
 
 
 def test_nothing_typed_says_nothing():

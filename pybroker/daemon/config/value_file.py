@@ -1,0 +1,67 @@
+"""Values that are in files of their own, for passwords: `default_pass = $(</run/secrets/pass)`, as RabbitMQ writes it.
+
+A name without a leading slash is relative to the configuration's folder; one that begins with
+`$CREDENTIALS_DIRECTORY/` is a credential of systemd's. The contents are shown nowhere.
+"""
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+REFERENCE: Final = re.compile(r"\$\(<\s*(?P<name>[^()]*[^()\s])\s*\)")
+# systemd's variable, which names the folder of LoadCredential= (systemd.exec(5)).
+VARIABLE: Final = "CREDENTIALS_DIRECTORY"
+# No password is longer; a device or a log that is named by mistake is not read to its end.
+OCTETS_MAX: Final = 65_536
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+class ValueFileError(ValueError):
+    """The file of a value cannot be read, or holds no value; the text says so, without what is in it."""
+
+
+def read(name: str, folder: Path) -> str:
+    """Return what is in a file, without the line break at its end. Raises ValueFileError."""
+    path = _find(name, folder)
+    try:
+        # Not blocking: a named pipe would wait for somebody to write.
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise ValueFileError(f"cannot read {path}: {os.strerror(error.errno or 0)}") from None
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise ValueFileError(f"{path} is not a regular file")
+        octets = os.read(file, OCTETS_MAX + 1)
+    except OSError as error:
+        raise ValueFileError(f"cannot read {path}: {os.strerror(error.errno or 0)}") from None
+    finally:
+        os.close(file)
+    if len(octets) > OCTETS_MAX:
+        raise ValueFileError(f"{path} has more than {OCTETS_MAX} octets")
+    return _text(octets, path)
+
+
+def _text(octets: bytes, path: Path) -> str:
+    try:
+        text = octets.decode()
+    except UnicodeDecodeError:
+        raise ValueFileError(f"{path} is not valid UTF-8") from None
+    text = text.removesuffix("\n").removesuffix("\r")
+    if not text:
+        raise ValueFileError(f"{path} is empty")
+    if _CONTROL.search(text):
+        raise ValueFileError(f"{path} has more than one line, or a control character")
+    return text
+
+
+def _find(name: str, folder: Path) -> Path:
+    """Return the file that a name means. Raises ValueFileError."""
+    head, slash, rest = name.partition("/")
+    if head != f"${VARIABLE}":
+        return folder / Path(name)
+    credentials = os.environ.get(VARIABLE, "")
+    if not credentials or not slash:
+        raise ValueFileError(f"there is no {VARIABLE}: set LoadCredential= in the systemd unit")
+    return Path(credentials, rest)
