@@ -8,6 +8,8 @@ import logging
 from collections import deque
 from typing import Any, Final
 
+from pybroker.log_event import BUG, event
+
 # The time of a turn that one peer's input may take; a message to a thousand queues is a millisecond, and a chunk has
 # two thousand of them.
 RECEIVE_MS: Final = 10
@@ -130,9 +132,13 @@ class Session:
         try:
             self.close(541, "INTERNAL_ERROR")
         except Exception:
-            log.exception("internal error in closing %s", self)
+            log.exception("internal error in closing %s", self, extra=event(BUG, self))
         self.finished = True
         self.mark_dirty()
+
+    def log_fields(self) -> dict[str, object]:
+        """Return what the log says about this peer, by the names of the fields."""
+        return {}
 
     def peer_alive(self) -> bool:
         """Tell whether the peer's socket still stands (F42: TCP_INFO, asked by an exclusive re-declare)."""

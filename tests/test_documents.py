@@ -1,11 +1,13 @@
 """Documents speak of what there is: manual pages, the example configuration, the map, the change log, references."""
 
+import ast
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
-from tests.sources import ROOT, report, sources
+from tests.sources import ROOT, Source, report, sources
 
 # The trees that people read.
 TREES = ("pybroker", "pybrokerctl", "etc", "man", "tests")
@@ -96,5 +98,69 @@ def test_every_deviation_is_in_the_man_page_and_in_the_code():
             f"{where} marks {marked[where]} deviations from RabbitMQ, man/pybroker-amqp.7 tells {told[where]} of them."
             for where in sorted({*told, *marked})
             if told[where] != marked[where]
+        ]
+    )
+
+
+LOG_CALLS = {"debug", "info", "warning", "error", "critical", "exception", "log"}
+
+
+def literals(node: ast.expr, tree: ast.Module) -> list[str] | None:
+    """Return the strings an expression stands for: a literal, one of two, or a value of a table of the module."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return [text]
+        case ast.IfExp(body=ast.Constant(value=str(one)), orelse=ast.Constant(value=str(other))):
+            return [one, other]
+        case ast.Subscript(value=ast.Name(id=table)):
+            for each in tree.body:
+                if isinstance(each, ast.AnnAssign) and ast.unparse(each.target) == table:
+                    assert isinstance(each.value, ast.Dict)
+                    return [value.value for value in each.value.values if isinstance(value, ast.Constant)]
+        case ast.Name(id="BUG"):
+            return ["internal.error"]
+    return None
+
+
+def logs_in_the_daemon() -> Iterator[Source]:
+    apart = ("pybroker.client", "pybroker.spark")
+    return (s for s in sources() if s.name.startswith("pybroker.") and not s.name.startswith(apart))
+
+
+def event_ids() -> tuple[dict[str, str], list[str]]:
+    """Return the ids of the log's events, each with a place that has it, and what is wrong with some calls."""
+    found: dict[str, str] = {}
+    findings = []
+    for source in logs_in_the_daemon():
+        for node in ast.walk(source.tree):
+            if not isinstance(node, ast.Call):
+                continue
+            call, where, ids = ast.unparse(node.func), f"{source.where}:{node.lineno}", None
+            owner, _, name = call.rpartition(".")
+            if owner == "log" and name in LOG_CALLS and not any(each.arg == "extra" for each in node.keywords):
+                findings.append(f"{where}: give the line an id: extra=event(...).")
+            elif call == "event" or (name in {"info", "warn"} and (owner.endswith("broker") or call == "warn")):
+                ids = literals(node.args[0], source.tree)
+                if ids is None:
+                    findings.append(f"{where}: write the id of the event as a literal.")
+            for each in ids or ():
+                found[each] = where
+                if not re.fullmatch(r"[a-z]+(_[a-z]+)*(\.[a-z]+(_[a-z]+)*)+", each):
+                    findings.append(f"{where}: {each} is no id.")
+    return found, findings
+
+
+def test_every_line_of_the_log_has_an_id():
+    report(event_ids()[1])
+
+
+def test_every_event_of_the_log_is_in_the_man_page():
+    page = (ROOT / "man/pybroker.8").read_text().replace(r"\-", "-")
+    told = set(re.findall(r'^\.TP\n\.BR (\S+) " \(\w+\)"$', page, re.MULTILINE))
+    found = event_ids()[0]
+    report(
+        [
+            *[f"{found[each]}: man/pybroker.8 does not explain {each}." for each in sorted(found.keys() - told)],
+            *[f"man/pybroker.8 explains {each}, which nothing logs." for each in sorted(told - found.keys())],
         ]
     )

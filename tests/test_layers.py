@@ -23,6 +23,7 @@ NOUNS = (
     "descriptors",
     "peer",
     "tls_facts",
+    "log_event",
 )
 
 # From the bottom up; the names of one row are strangers to each other. A module belongs to the longest name that fits.

@@ -77,7 +77,7 @@ def _lapse(channel: "AmqpChannel", due: "list[Batch]") -> None:
     key = f"timed out {channel.session.id} {channel.number}"
     # Differs from RabbitMQ: it closes the channel always.
     if broker.settings.close_timed_out:
-        broker.warn(key, text)
+        broker.warn("consumer.timed_out", key, text, channel.session, channel=channel.number, queue=batch.queue.name)
         raise PreconditionFailed(
             f"delivery acknowledgement on channel {channel.number} timed out. Timeout value used: {timeout_ms} ms. "
             "This timeout value can be configured, see consumers doc guide to learn more"
@@ -86,7 +86,8 @@ def _lapse(channel: "AmqpChannel", due: "list[Batch]") -> None:
     if timed_out is None:
         timed_out = channel.timed_out = TimedOutTags()
     left = timed_out.next_pace(channel.next_tag - 1 - unacked.count - timed_out.count)
-    broker.warn(key, f"{text}. The message is requeued, and the channel stays open")
+    text += ". The message is requeued, and the channel stays open"
+    broker.warn("consumer.timed_out", key, text, channel.session, channel=channel.number, queue=batch.queue.name)
     back: list[Batch] = []
     for batch in due:
         if left <= 0:
@@ -99,9 +100,13 @@ def _lapse(channel: "AmqpChannel", due: "list[Batch]") -> None:
 
 def _warn(channel: "AmqpChannel", batch: "Batch", age_ms: int, timeout_ms: int) -> None:
     channel.session.broker.warn(
+        "consumer.slow",
         f"slow {channel.session.id} {channel.number}",
         f"Consumer '{_tag(batch)}' on {channel!r} and {batch.queue!r} has not acknowledged delivery tag "
         f"{batch.first_tag} for {age_ms // 1000} s. It times out after {timeout_ms} ms",
+        channel.session,
+        channel=channel.number,
+        queue=batch.queue.name,
     )
 
 

@@ -52,9 +52,8 @@ def deliver_reply(publisher: "AmqpSession", route: Route, content: bytes) -> boo
     # Differs from RabbitMQ: it keeps replies without bound for who does not read them.
     held_octets = 0 if channel.reply_queue is None else channel.reply_queue.octets
     if session.send_pend + held_octets > REPLIES_OCTETS_MAX:
-        session.broker.warn(
-            f"replies {session.id}", f"Replies to {channel!r} are dropped because it does not read them"
-        )
+        text = f"Replies to {channel!r} are dropped because it does not read them"
+        session.broker.warn("reply.dropped", f"replies {session.id}", text, session)
         return False
     tag = channel.next_tag
     channel.next_tag += 1

@@ -1,4 +1,4 @@
-"""The name of a connection in the log: its addresses, its client's name for it, user and virtual host."""
+"""A connection in the log: its addresses, its client's name for it, user and virtual host, as text and as fields."""
 
 from typing import TYPE_CHECKING
 
@@ -18,3 +18,16 @@ def described(session: "AmqpSession") -> str:
     if session.vhost is not None:
         text += f", vhost: '{session.vhost.name}'"
     return text if session.user is None else f"{text}, user: '{session.user.name}'"
+
+
+def fields(session: "AmqpSession") -> dict[str, object]:
+    """Return that by the names of the log's fields, as far as it is known."""
+    found: dict[str, object] = {"connection": session.name, "connection_pid": session.pid}
+    name = session.client_properties.get("connection_name")
+    if isinstance(name, str) and name:
+        found["client_name"] = name
+    if session.user is not None:
+        found["user"] = session.user.name
+    if session.vhost is not None:
+        found["vhost"] = session.vhost.name
+    return found

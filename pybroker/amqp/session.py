@@ -12,7 +12,7 @@ from pamqp import base, commands
 
 from pybroker.amqp import alive, input as amqp_input
 from pybroker.amqp.consumer_timeout import GRACE_MS
-from pybroker.amqp.log_name import described
+from pybroker.amqp.log_name import described, fields
 from pybroker.amqp.states import BROKER_CLOSES, END, ENDING, HANDSHAKE, State, after
 from pybroker.core.channel.requeue import give_back
 from pybroker.core.channel.state import SessionState
@@ -20,6 +20,7 @@ from pybroker.core.channel.throttle import PEER
 from pybroker.core.events import connections as connection_events
 from pybroker.core.events.cause import because
 from pybroker.core.topology.removal_steps import remove_owned
+from pybroker.log_event import event
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
 
@@ -186,6 +187,10 @@ class AmqpSession(SessionState):
         self.work = 0
         return False
 
+    def log_fields(self) -> dict[str, object]:
+        """Return what the log says about this connection, by the names of the fields."""
+        return fields(self)
+
     # -- errors and ends ----------------------------------------------------------------------------------------------
 
     def channel_failed(self, channel: "AmqpChannel", error: "AmqpError", method: tuple[int, int]) -> None:
@@ -195,7 +200,12 @@ class AmqpSession(SessionState):
         if error.hard:
             raise error
         log.error(
-            "Channel error on connection %s (%s), channel %d: %s", self.pid, self.name, channel.number, error.reply_text
+            "Channel error on connection %s (%s), channel %d: %s",
+            self.pid,
+            self.name,
+            channel.number,
+            error.reply_text,
+            extra=event("channel.error", self, channel=channel.number, reply_code=error.reply_code),
         )
         channel.fail(error)
 
@@ -203,7 +213,8 @@ class AmqpSession(SessionState):
         """Close the connection for a hard error; while it is closing another one changes nothing."""
         if self.state in ENDING:
             return
-        log.error("Error on connection %s (%s): %s", self.pid, self.name, error.reply_text)
+        extra = event("connection.error", self, reply_code=error.reply_code)
+        log.error("Error on connection %s (%s): %s", self.pid, self.name, error.reply_text, extra=extra)
         self._send_close(error.reply_code, error.reply_text, error.method)
 
     def close(self, reply_code: int, text: str) -> None:
@@ -293,11 +304,14 @@ class AmqpSession(SessionState):
             return
         if self.state is State.HEADER and not self.recv_octets:
             # A health check; as a warning it would fill the log with itself.
-            log.debug("closing AMQP connection %s (%s): no data received", self.pid, self.name)
+            extra = event("connection.probed", self)
+            log.debug("closing AMQP connection %s (%s): no data received", self.pid, self.name, extra=extra)
         elif self.state not in ENDING:
-            log.warning("closing AMQP connection %s (%s): %s", self.pid, described(self), reason)
+            extra = event("connection.lost", self)
+            log.warning("closing AMQP connection %s (%s): %s", self.pid, described(self), reason, extra=extra)
         elif self.state is State.CLOSED and self.user is not None:
-            log.info("closing AMQP connection %s (%s): %s", self.pid, described(self), self.reason or reason)
+            why, extra = self.reason or reason, event("connection.closed", self)
+            log.info("closing AMQP connection %s (%s): %s", self.pid, described(self), why, extra=extra)
         self.end_channels(self.reason or reason)
         if self.state is not State.HEADER:
             connection_events.connection_closed(self, self.reason or reason)

@@ -27,6 +27,7 @@ from pybroker.control.spec import (
 )
 from pybroker.core.events.cause import Cause
 from pybroker.errors import AmqpError
+from pybroker.log_event import event
 from pybroker.version import VERSION
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Executor:
     def _recorded(self, answer: Answer, command: Command, args: Any, node: Node) -> Answer:
         """Yield an answer, and tell the audit log how it ended."""
         text = describe(command, args)
-        log.info("control: %s runs %s", node.user.origin, text)
+        log.info("control: %s runs %s", node.user.origin, text, extra=event("control.command", user=node.user.name))
         exit_code, error = EX_SOFTWARE, "it failed"
         try:
             end = yield from answer

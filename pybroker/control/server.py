@@ -27,6 +27,7 @@ from pybroker.control.execute import Answer, Executor
 from pybroker.control.spec import EX_SOFTWARE, EX_UNAVAILABLE, EX_USAGE, Progress, Refused
 from pybroker.core.events.cause import COMMAND_USER
 from pybroker.errors import AmqpError
+from pybroker.log_event import BUG, event
 from pybroker.version import VERSION
 
 if TYPE_CHECKING:
@@ -89,7 +90,8 @@ class ControlServer:
             if self.path.stat().st_ino == self._inode:
                 self.path.unlink()
         except OSError:
-            log.debug("the control socket %s was removed by another process", self.path)
+            extra = event("control.socket_missing")
+            log.debug("the control socket %s was removed by another process", self.path, extra=extra)
 
     def _spawn(self, life: Callable[..., None], argument: Any) -> None:
         greenlet = gevent.spawn(life, argument)
@@ -111,7 +113,7 @@ class ControlServer:
                 peer, _ = listener.accept()
             except OSError as error:
                 if error.errno not in descriptors.NONE_LEFT or not (self._reserve.release() or self._displace()):
-                    log.debug("control: cannot accept connections: %s", error)
+                    log.debug("control: cannot accept connections: %s", error, extra=event("control.accept_failed"))
                     gevent.sleep(REST_S)
                 continue
             if peer.fileno() + DESCRIPTORS_KEPT >= descriptors.limit():
@@ -156,7 +158,7 @@ class ControlServer:
                 self._answer(caller, line, identity, lines)
         except OSError as error:
             # It vanished, or stopped reading; whatever was asked for has been done or is not wanted any more.
-            log.debug("control: a caller disconnected: %s", error)
+            log.debug("control: a caller disconnected: %s", error, extra=event("control.disconnected"))
         finally:
             self._callers.remove(caller)
             peer.close()
@@ -183,7 +185,7 @@ class ControlServer:
         except Exception as error:
             # A bug in one command, or a file it cannot open, must not end the daemon nor leave the operator without an
             # answer.
-            log.exception("control: a command failed")
+            log.exception("control: a command failed", extra=event(BUG))
             text = f"internal error of the daemon ({type(error).__name__}: {error}); see its log"
             caller.socket.sendall(error_line(Refused(text, EX_SOFTWARE)))
 

@@ -38,6 +38,7 @@ from pybroker.core.topology.removal_steps import close_sessions, remove_vhost
 from pybroker.core.topology.vhost import VHost
 from pybroker.core.topology.vhost_defaults import give_defaults
 from pybroker.core.transfer.transfer import Transfer
+from pybroker.log_event import BUG, Event, event
 from pybroker.session import Turn
 from pybroker.store.memory import MemoryDefinitions, MemoryLog
 
@@ -149,7 +150,8 @@ class Broker:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""
         settings = self.settings
         if not settings.seeds_defaults:
-            log.info("Will not seed default virtual host and user: have definitions to load...")
+            text = "Will not seed default virtual host and user: have definitions to load..."
+            log.info(text, extra=event("node.not_seeded"))
             return
         self.add_vhost(settings.default_vhost, "Default virtual host", cause=cause)
         if self.users.get(settings.default_user) is not None:
@@ -341,7 +343,7 @@ class Broker:
         try:
             what()
         except Exception:
-            log.exception("internal error on %s", channel)
+            log.exception("internal error on %s", channel, extra=event(BUG, channel.session))
             self.unconfirmed.pop(channel, None)
             self.waiting.pop(channel, None)
             channel.session.break_off()
@@ -366,11 +368,11 @@ class Broker:
         if text in self.notices:
             self.notices.remove(text)
 
-    def info(self, text: str) -> None:
+    def info(self, event_id: str, text: str, **fields: object) -> None:
         """Log what happened."""
-        log.info(text)
+        log.info(text, extra={"event": Event(event_id, None, fields)})
 
-    def warn(self, key: str, text: str) -> None:
+    def warn(self, event_id: str, key: str, text: str, about: "SessionState | None" = None, **fields: object) -> None:
         """Log a warning, once a minute for each `key` at most."""
         now_ms = self.clock.now_ms
         last = self._warned.get(key)
@@ -379,4 +381,4 @@ class Broker:
         if len(self._warned) >= WARN_KEYS_MAX:
             self._warned.clear()
         self._warned[key] = now_ms
-        log.warning(text)
+        log.warning(text, extra={"event": Event(event_id, about, fields)})

@@ -17,6 +17,7 @@ from pybroker.clock import Clock
 from pybroker.core.events.audit import Entry, is_logged, line, stamp
 from pybroker.core.events.cause import Cause
 from pybroker.daemon.start_error import refused_by_system
+from pybroker.log_event import BUG, event
 
 # Entries that wait for the thread: some ten megabytes, and seconds of the worst churn.
 WAITING_MAX: Final = 20_000
@@ -103,7 +104,8 @@ class AuditLog:
         self._thread.join(STOP_S_MAX)
         if self._thread.is_alive():
             # Its file stays open: the number may be another file's while the thread still writes.
-            log.warning("the disk of the audit log does not respond: its last entries may be lost")
+            extra = event("audit.file_failed")
+            log.warning("the disk of the audit log does not respond: its last entries may be lost", extra=extra)
             return
         os.close(self._file)
         self._file = -1
@@ -148,7 +150,7 @@ class AuditLog:
                 self._write(wanted)
             except Exception:
                 # Go on with the next entries, whatever the error.
-                log.exception("the audit log failed")
+                log.exception("the audit log failed", extra=event(BUG))
             finally:
                 self.written += len(wanted)
 
@@ -170,7 +172,8 @@ class AuditLog:
             self._torn = b"\n"
             if time.monotonic() - self._warned_s >= WARN_S:
                 self._warned_s = time.monotonic()
-                log.warning("the audit log cannot be written: %s; entries are lost", error)
+                extra = event("audit.file_failed")
+                log.warning("the audit log cannot be written: %s; entries are lost", error, extra=extra)
             return
         self._torn, self._lost, self._told = b"", 0, dropped
 
@@ -178,7 +181,8 @@ class AuditLog:
         try:
             file = _open(self._path)
         except OSError as error:
-            log.warning("cannot reopen the audit log: %s; continuing with the old file", error)
+            extra = event("audit.reopen_failed")
+            log.warning("cannot reopen the audit log: %s; continuing with the old file", error, extra=extra)
             return
         os.close(self._file)
         self._file = file

@@ -23,6 +23,7 @@ from pybroker.daemon.log import Log
 from pybroker.daemon.resources import total_memory
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.systemd import Notifier
+from pybroker.log_event import BUG, event
 from pybroker.version import VERSION
 from pybroker.wire.content import CODEC
 
@@ -50,14 +51,15 @@ def boot(config: Config) -> Daemon:
             log_.open_console(config.console_level, config.console_formatter)
         _log_places(config, raise_files_limit())
         for warning in config.warnings:
-            log.warning(warning)  # an argument would be cut off: two places in a file are long
+            # Not an argument, which would be cut off: two places in a file are long.
+            log.warning(warning, extra=event("config.warning"))
         total_memory.announce(config.settings.watermarks)
         gevent.config.format_context = "builtins.repr"  # never called; gevent's own choice loads pprint
         gevent.get_hub().print_exception = _log_failure
         daemon = Daemon(config, folder, log_, Notifier())
         daemon.start()
     except StartError as error:
-        log.critical("cannot start: %s", error.text)
+        log.critical("cannot start: %s", error.text, extra=event("node.start_failed"))
         log_.close()
         folder.release()
         raise
@@ -149,17 +151,20 @@ def _make_runtime_folder(config: Config) -> None:
 
 def _log_places(config: Config, files_max: int) -> None:
     settings = config.settings
-    log.info("Starting pybroker %s on Python %s [%s]", VERSION, platform.python_version(), sys.platform)
-    log.info(" node           : %s", settings.node_name)
-    log.info(" config file(s) : %s", ", ".join(settings.config_files) or "(none)")
-    log.info(" log(s)         : %s", ", ".join(settings.log_files) or "(none)")
-    log.info(" audit log      : %s", config.audit_file or "(none)")
-    log.info(" data dir       : %s", settings.data_dir)
-    log.info(" control socket : %s", config.control_socket)
-    log.info(" open files     : %d at most", files_max)
-    log.info(" codec          : %s", describe_codec())
+    places = (
+        f" node           : {settings.node_name}",
+        f" config file(s) : {', '.join(settings.config_files) or '(none)'}",
+        f" log(s)         : {', '.join(settings.log_files) or '(none)'}",
+        f" audit log      : {config.audit_file or '(none)'}",
+        f" data dir       : {settings.data_dir}",
+        f" control socket : {config.control_socket}",
+        f" open files     : {files_max} at most",
+        f" codec          : {describe_codec()}",
+    )
+    python, extra = platform.python_version(), event("node.starting", more=places)
+    log.info("Starting pybroker %s on Python %s [%s]", VERSION, python, sys.platform, extra=extra)
 
 
 def _log_failure(context: Any, kind: Any, value: Any, trace: Any) -> None:
     """Put a failed greenlet or callback into the log; gevent would write it to standard error."""
-    log.error("%r failed", context, exc_info=(kind, value, trace))
+    log.error("%r failed", context, exc_info=(kind, value, trace), extra=event(BUG))

@@ -39,6 +39,7 @@ from pybroker.daemon.storage import Storage
 from pybroker.daemon.systemd import Notifier
 from pybroker.daemon.telemetry.telemetry import Telemetry
 from pybroker.daemon.threads import ThreadWorker
+from pybroker.log_event import BUG, event
 from pybroker.net.loop_cycle import LoopCycle
 from pybroker.net.server import Server, files_max
 from pybroker.store.journal.log_stats import figures
@@ -133,7 +134,7 @@ class Daemon:
             self._greenlets.append(gevent.spawn(self.telemetry.run))
         garbage.begin()
         self.allocator.trim()  # of what only the start needed
-        log.info("Server startup complete; 0 plugins started.")
+        log.info("Server startup complete; 0 plugins started.", extra=event("node.started"))
         self.notifier.ready(f"serving as {self.config.settings.node_name}")
 
     def run(self) -> int:
@@ -168,7 +169,8 @@ class Daemon:
         """Close the listeners and say goodbye to the clients; returns when their sockets are closed."""
         self.app_running = False
         for listener in self.broker.listeners:
-            log.info("stopped %s listener on %s", "Unix" if listener.path else "TCP", describe(listener))
+            kind, extra = "Unix" if listener.path else "TCP", event("listener.stopped")
+            log.info("stopped %s listener on %s", kind, describe(listener), extra=extra)
         self.server.stop(STOP_TEXT, STOP_S_MAX)
 
     def reset(self, cause: Cause) -> int:
@@ -258,7 +260,7 @@ class Daemon:
             self.audit.reopen()
         if why:
             raise Refused(f"{why}; continuing with the old file", os.EX_CANTCREAT)
-        log.info("log file reopened")
+        log.info("log file reopened", extra=event("log.reopened"))
 
     def _hang_up(self) -> None:
         """Do what SIGHUP asks for; the log says what went wrong."""
@@ -274,14 +276,15 @@ class Daemon:
         if self._suspended:
             return
         self._suspended = True
-        log.info("Asked to suspend %d client connection listeners", len(self.broker.listeners))
+        count, extra = len(self.broker.listeners), event("listener.suspended")
+        log.info("Asked to suspend %d client connection listeners", count, extra=extra)
         self.server.close_listeners()
         self.broker.notice(SUSPENDED)
 
     def resume_listeners(self) -> None:
         """Open the listeners again that were suspended. Raises Refused when one cannot be opened."""
         if self._suspended:
-            log.info("Asked to resume client connection listeners")
+            log.info("Asked to resume client connection listeners", extra=event("listener.resumed"))
             self.start_app()
 
     def audit_lines(self, pause: "Callable[[float], object]") -> "Iterator[bytes]":
@@ -324,10 +327,10 @@ class Daemon:
     def _shut_down(self) -> None:
         self.signals.expect_second()
         self.notifier.stopping()
-        log.info("pybroker is asked to stop...")
+        log.info("pybroker is asked to stop...", extra=event("node.stopping"))
         say_goodbye(len(self.server.connections), sys.stdout)
         self._close()
-        log.info("Successfully stopped pybroker")
+        log.info("Successfully stopped pybroker", extra=event("node.stopped"))
         self.notifier.close()
         self.log.close()
         self.folder.release()
@@ -375,5 +378,5 @@ class Daemon:
                     tick()
                 except Exception:
                     # A bug in one of them must not end all heartbeats.
-                    log.exception("the tick failed")
+                    log.exception("the tick failed", extra=event(BUG))
             self.notifier.alive()

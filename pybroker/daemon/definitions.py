@@ -15,6 +15,7 @@ from gevent.event import Event
 from pybroker.core.metadata.load import restore
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
+from pybroker.log_event import event
 from pybroker.store.definitions.definition_recovery import NewerSchemaError, Opened, open_definitions
 from pybroker.store.definitions.definition_store import DefinitionStore
 from pybroker.store.definitions.row_file import RowFileError
@@ -67,7 +68,7 @@ class DefinitionsStorage:
         next_queue_id = opened.file.state.next_queue_id
         faults = [] if opened.is_new else _without_collections(lambda: restore(broker, opened.rows, next_queue_id))
         for sentence in (*opened.notices, *opened.reports, *faults):
-            log.error("%s", sentence)
+            log.error("%s", sentence, extra=event("definitions.damaged"))
         for notice in opened.notices:
             broker.notice(notice)
         if faults:
@@ -82,7 +83,8 @@ class DefinitionsStorage:
         stopped = Event()
         self.store.stop(stopped.set)
         if not stopped.wait(CLOSE_S_MAX):
-            log.error("the disk did not sync the last definitions within %d seconds", CLOSE_S_MAX)
+            extra = event("definitions.unsynced")
+            log.error("the disk did not sync the last definitions within %d seconds", CLOSE_S_MAX, extra=extra)
             return
         thread.stop()
 
@@ -91,14 +93,14 @@ class DefinitionsStorage:
         self._broker.withdraw_notice(self._trouble)
         self._trouble = text
         if text:
-            log.error("%s; retrying each second", text)
+            log.error("%s; retrying each second", text, extra=event("definitions.stalled"))
             self._broker.notice(text)
         else:
-            log.info("definitions can be written again")
+            log.info("definitions can be written again", extra=event("definitions.resumed"))
 
     def _on_failed(self, text: str) -> None:
         assert self._broker is not None
-        log.critical("cannot write definitions, stopping the node: %s", text)
+        log.critical("cannot write definitions, stopping the node: %s", text, extra=event("definitions.failed"))
         self._broker.definitions_failed(text)
         self._failed()
 

@@ -12,6 +12,7 @@ from typing import Final
 from pybroker import paths
 from pybroker.daemon.config.values import Address
 from pybroker.daemon.start_error import StartError, refused_by_system
+from pybroker.log_event import event
 from pybroker.net.listener import Listener
 from pybroker.net.server import Server
 
@@ -45,7 +46,7 @@ def open_tcp(server: Server, address: Address, backlog: int) -> list[Listener]:
             raise refused_by_system(f"cannot listen on {Address(address.host, port)}", error) from None
         break
     for listener in opened:
-        log.info("started TCP listener on %s", describe(listener))
+        log.info("started TCP listener on %s", describe(listener), extra=event("listener.started"))
     return opened
 
 
@@ -72,7 +73,7 @@ def open_unix(server: Server, path: Path, backlog: int) -> Listener:
         listener = server.listen_unix(str(path), backlog)
     except OSError as error:
         raise refused_by_system(f"cannot listen on {path}", error) from None
-    log.info("started Unix listener on %s", describe(listener))
+    log.info("started Unix listener on %s", describe(listener), extra=event("listener.started"))
     return listener
 
 

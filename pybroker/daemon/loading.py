@@ -15,6 +15,7 @@ from pybroker.core.events.cause import Cause
 from pybroker.core.transfer.document import Document
 from pybroker.core.transfer.transfer import Outcome, Work, bulleted
 from pybroker.daemon.start_error import StartError, refused_by_system
+from pybroker.log_event import event
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
@@ -44,10 +45,12 @@ def load(config: "Config", broker: "Broker") -> None:
     if outcome.stopped:
         raise StartError(f"cannot load the definitions: {outcome.stopped}", os.EX_DATAERR)
     for warning in outcome.warnings:
-        log.warning("definitions: %s", warning)
-    log.info("%s from %s", outcome.text, ", ".join(map(str, config.definitions)))
+        log.warning("definitions: %s", warning, extra=event("definitions.warning"))
+    places = ", ".join(map(str, config.definitions))
+    log.info("%s from %s", outcome.text, places, extra=event("definitions.loaded"))
     if not len(broker.users):
-        log.warning("no user exists, so no client can connect; create one with 'pybrokerctl add_user'")
+        text = "no user exists, so no client can connect; create one with 'pybrokerctl add_user'"
+        log.warning(text, extra=event("user.none"))
     _await_disk(broker, outcome.commit_position)
 
 
@@ -96,7 +99,8 @@ def _said(places: tuple[Path, ...], faults: tuple[str, ...]) -> str:
     where = ", ".join(map(str, places))
     more = f" (and {len(faults) - 1} more; see the log)" if faults[1:] else ""
     if faults[1:]:
-        log.error("%s", bulleted(f"the definitions in {where} cannot be loaded", faults))
+        text = bulleted(f"the definitions in {where} cannot be loaded", faults)
+        log.error("%s", text, extra=event("definitions.refused"))
     return f"the definitions in {where} cannot be loaded: {faults[0]}{more}"
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from pybroker.daemon.start_error import refused_by_system
+from pybroker.log_event import Event, event
 
 NOTICE: Final = 25
 LEVELS: Final = {
@@ -37,6 +38,7 @@ TAIL_BLOCK_OCTETS: Final = 65_536
 TAIL_OCTETS_MAX: Final = 4_194_304
 # Lines that wait for a reader of the control socket.
 FOLLOWED_MAX: Final = 10_000
+NO_EVENT: Final = Event("")
 
 
 def quoted(text: str, characters_max: int) -> str:
@@ -59,9 +61,10 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record, without its end."""
-        text = quoted(_message(record), LINE_CHARACTERS_MAX)
-        name = record.levelname.lower()
-        line = f"{self._time(record.created)} [{name}] {self._pid} {text}"
+        head = f"{self._time(record.created)} [{record.levelname.lower()}] {self._pid} "
+        line = head + quoted(_message(record), LINE_CHARACTERS_MAX)
+        # As in RabbitMQ, what an event has more to say begins as its first line does.
+        line += "".join(f"\n{head}{quoted(part, LINE_CHARACTERS_MAX)}" for part in event_of(record).more)
         if record.exc_info:
             trace = self.formatException(record.exc_info)
             line += "".join(f"\n  {quoted(part, LINE_CHARACTERS_MAX)}" for part in trace.splitlines())
@@ -76,6 +79,12 @@ class LineFormatter(logging.Formatter):
             self._second = second
         day, zone = self._stamp
         return f"{day}.{int((created - second) * 1_000_000):06d}{zone}"
+
+
+def event_of(record: logging.LogRecord) -> Event:
+    """Return what a record is about; of a library's, nothing."""
+    found = getattr(record, "event", None)
+    return found if isinstance(found, Event) else NO_EVENT
 
 
 def _message(record: logging.LogRecord) -> str:
@@ -109,12 +118,16 @@ class JsonFormatter(LineFormatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line of a record, without its end."""
-        line = {
+        about = event_of(record)
+        line: dict[str, object] = {
             "time": self._time(record.created),
             "level": record.levelname.lower(),
-            "msg": _message(record)[:LINE_CHARACTERS_MAX],
+            "msg": "\n".join((_message(record)[:LINE_CHARACTERS_MAX], *about.more)),
             "pid": self._pid,
+            "event": about.id,
         }
+        for name, value in about.all_fields().items():
+            line.setdefault(name, _capped(value))
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line)
@@ -191,7 +204,8 @@ class Log:
         try:
             stream = handler._open()
         except OSError as error:
-            logging.getLogger("pybroker").warning("cannot reopen the log: %s; continuing with the old file", error)
+            text, extra = "cannot reopen the log: %s; continuing with the old file", event("log.reopen_failed")
+            logging.getLogger("pybroker").warning(text, error, extra=extra)
             return f"cannot reopen the log: {error}"
         old = handler.setStream(stream)
         if old is not None:

@@ -14,6 +14,7 @@ from gevent.event import Event
 from pybroker.core.metadata import recovery
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.threads import CLOSE_S_MAX, ThreadWorker
+from pybroker.log_event import BUG, event
 from pybroker.net.loop_cycle import LoopCycle
 from pybroker.store import page_log
 from pybroker.store.disk import Disk, DiskError
@@ -103,11 +104,11 @@ class Storage:
         broker.pages = PageLog(pages, self._files, self._unreadable)
         count = recovery.restore(known, found)
         if found.cut:
-            log.info("%s", found.cut)
+            log.info("%s", found.cut, extra=event("store.log.cut"))
         for report in (*aside, *found.reports, *recovery.losses(known, found)):
             self._unreadable(report)
         if count:
-            log.info("recovered %d messages", count)
+            log.info("recovered %d messages", count, extra=event("store.recovered", messages=count))
             # The log is not clean any more: a consumer may see any of the messages before the next stop.
             journal.commit_nothing()
         self._ticker = gevent.spawn(self._tick)
@@ -177,7 +178,10 @@ class Storage:
                     or journal.stalled
                     or f"it took longer than {CLOSE_S_MAX:.0f} seconds"
                 )
-                log.error("the disk did not sync the end of the log, acknowledgements may be lost: %s", reason)
+                extra = event("store.log.unsynced")
+                log.error(
+                    "the disk did not sync the end of the log, acknowledgements may be lost: %s", reason, extra=extra
+                )
                 self._on_failed()
         if journal is not None and self._files is not None:
             # The next start would do it as well; until then it is room for others.
@@ -202,13 +206,13 @@ class Storage:
                     self._broker.pages.reader.tick(clock.now_ms)
             except Exception:
                 # A bug, or memory is short: without ticks quiet batches and a full disk would wait for ever.
-                log.exception("the log's tick failed")
+                log.exception("the log's tick failed", extra=event(BUG))
 
     # -- what the log says ---------------------------------------------------------------------------------------------
 
     def _failed(self, text: str) -> None:
         try:
-            log.critical("cannot write the log, stopping the node: %s", text)
+            log.critical("cannot write the log, stopping the node: %s", text, extra=event("store.log.failed"))
             self._broker.log_failed(text)
         finally:
             self._on_failed()
@@ -219,23 +223,29 @@ class Storage:
             self.journal.fail(error)
 
     def _late_told(self, text: str) -> None:
-        self._pass_on(self._late, text, "messages can be read again")
+        self._pass_on(self._late, text)
+        if text:
+            log.error("%s", text, extra=event("store.read.late"))
+        else:
+            log.info("messages can be read again", extra=event("store.read.resumed"))
         self._late = text
 
     def _stalled_told(self, text: str) -> None:
         text = text and f"confirms are delayed, the log retries ten times a second: {text}"
-        self._pass_on(self._stalled, text, "the log can be written again, confirms are no longer delayed")
+        self._pass_on(self._stalled, text)
+        if text:
+            log.error("%s", text, extra=event("store.log.stalled"))
+        else:
+            over = "the log can be written again, confirms are no longer delayed"
+            log.info(over, extra=event("store.log.resumed"))
         self._stalled = text
 
-    def _pass_on(self, before: str, text: str, over: str) -> None:
+    def _pass_on(self, before: str, text: str) -> None:
         """Have operators know what is the matter now, and that it is no more."""
         self._broker.withdraw_notice(before)
         if text:
-            log.error("%s", text)
             self._broker.notice(text)
-        else:
-            log.info("%s", over)
 
     def _unreadable(self, text: str) -> None:
-        log.error("%s", text)
+        log.error("%s", text, extra=event("store.log.damaged"))
         self._broker.notice(text)

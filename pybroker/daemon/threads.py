@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import gevent
 
+from pybroker.log_event import BUG, event
 from pybroker.store.worker import Done, Job, Worker
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class ThreadWorker(Worker):
                 except Exception as error:
                     # A bug in what follows one job must not keep the results of the others.
                     self.on_error(error)
-                    log.exception("the callback of a job of thread %s failed", self._thread.name)
+                    log.exception("the callback of a job of thread %s failed", self._thread.name, extra=event(BUG))
         finally:
             if results:
                 self._async.send()

@@ -7,6 +7,8 @@ output; the rest stays until it can be written. Knows octets, neither sockets no
 import logging
 from typing import TYPE_CHECKING, Any
 
+from pybroker.log_event import BUG, event
+
 if TYPE_CHECKING:
     from pybroker.net.server import Server
     from pybroker.net.transport import Transport
@@ -77,7 +79,7 @@ class Connection:
             session.receive(data)
         except Exception:
             # A bug in us: it costs this peer its connection, and the others nothing.
-            log.exception("internal error on %s", session)
+            log.exception("internal error on %s", session, extra=event(BUG, session))
             session.break_off()
         if self.handshaking and not session.in_handshake:
             self.handshaking = False

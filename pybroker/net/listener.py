@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from pybroker.log_event import BUG, event
 from pybroker.net.transport import READ
 
 BACKLOG: Final = 1_024
@@ -74,7 +75,7 @@ class Listener:
             try:
                 Path(self.path).unlink()
             except FileNotFoundError:
-                log.warning("the socket file %s was already removed", self.path)
+                log.warning("the socket file %s was already removed", self.path, extra=event("listener.file_missing"))
 
     def _on_readable(self) -> None:
         for _ in range(ACCEPT_MAX):
@@ -89,7 +90,8 @@ class Listener:
             except OSError as error:
                 # Try again later, whatever the error: an exception that leaves a watcher's call back stops that
                 # watcher.
-                log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S)  # noqa: TRY400
+                extra = event("listener.accept_failed")
+                log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S, extra=extra)  # noqa: TRY400
                 self._rest()
                 return
             try:
@@ -98,7 +100,7 @@ class Listener:
             except OSError:
                 sock.close()  # gone before it was looked at
             except Exception:
-                log.exception("internal error: a connection was refused")
+                log.exception("internal error: a connection was refused", extra=event(BUG))
                 sock.close()
 
     def _prepare(self, sock: socket.socket) -> None:

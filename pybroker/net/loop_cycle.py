@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import gevent
 
 from pybroker.core.broker import PUMP_MS
+from pybroker.log_event import BUG, event
 from pybroker.net.busy_poll import BusyPoll
 from pybroker.session import LARGE_READ_OCTETS, RECEIVE_MS, Turn
 
@@ -145,7 +146,7 @@ class LoopCycle(Turn):
                     broker.pump()
                 except Exception:
                     # A bug in one queue must not end the loop: the others, and the log, go on.
-                    log.exception("internal error in delivering")
+                    log.exception("internal error in delivering", extra=event(BUG))
                 if self.sessions:
                     self._flush()
                 if not self.queues:
@@ -185,7 +186,7 @@ class LoopCycle(Turn):
                 connection.resume()
             except Exception:
                 # A bug in one of them; the others have something to say, too.
-                log.exception("internal error in resuming a connection")
+                log.exception("internal error in resuming a connection", extra=event(BUG))
         self.reading = False
         self.run()
 
@@ -211,7 +212,7 @@ class LoopCycle(Turn):
                 connection.close(reason)
             except Exception:
                 # A bug in the end of one; the others are gone as well.
-                log.exception("closing failed")
+                log.exception("closing failed", extra=event(BUG))
         if ending:
             self._come_back()
 
@@ -231,7 +232,7 @@ class LoopCycle(Turn):
                         link.flush()
                     except Exception:
                         # A bug in the end of one session: the others of this turn still have something to say.
-                        log.exception("internal error in sending")
+                        log.exception("internal error in sending", extra=event(BUG))
         except BaseException:
             self.sessions += [each for each in sessions if each.dirty and each not in self.sessions]
             raise
@@ -250,7 +251,7 @@ class LoopCycle(Turn):
             try:
                 released = connection.release()
             except Exception:
-                log.exception("internal error in reading")
+                log.exception("internal error in reading", extra=event(BUG))
                 released = False
             if not released:
                 self._held.append(connection)
@@ -285,5 +286,5 @@ class LoopCycle(Turn):
         try:
             self.broker.timers.run(self.clock.now_ms)
         except Exception:
-            log.exception("internal error in a timer")
+            log.exception("internal error in a timer", extra=event(BUG))
         self.wake()

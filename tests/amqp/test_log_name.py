@@ -13,9 +13,13 @@ def test_a_connection_is_told_by_addresses_name_virtual_host_and_user(world, cap
     with caplog.at_level(logging.INFO, "pybroker"):
         session.finish("the test ends it")
         session.peer_gone("gone")
+    names = {"connection": session.name, "connection_pid": session.pid, "client_name": "billing"}
+    assert {**names, "user": "guest", "vhost": "/"} == session.log_fields()
+    assert ("connection.closed", session) == caplog.records[-1].event[:2]
     assert f"({session.name} - billing, vhost: '/', user: 'guest')" in caplog.text
 
 
 def test_who_has_not_logged_in_has_addresses_alone(world):
     session = world.peer().session
     assert log_name.described(session) == session.name
+    assert log_name.fields(session) == {"connection": session.name, "connection_pid": session.pid}

@@ -131,13 +131,13 @@ def test_a_queue_that_fails_keeps_the_others_in_line(monkeypatch):
 def test_a_warning_is_given_once_a_minute_for_each_key(caplog):
     broker = new_broker()
     for _ in range(3):
-        broker.warn("a", "A happened")
-        broker.warn("b", "B happened")
+        broker.warn("queue.full", "a", "A happened")
+        broker.warn("queue.full", "b", "B happened")
     assert ["A happened", "B happened"] == [record.getMessage() for record in caplog.records]
     broker.clock.advance(WARN_INTERVAL_MS - 1)
-    broker.warn("a", "too soon")
+    broker.warn("queue.full", "a", "too soon")
     broker.clock.advance(1)
-    broker.warn("a", "again")
+    broker.warn("queue.full", "a", "again")
     assert "again" == caplog.records[-1].getMessage()
     assert 3 == len(caplog.records)
 
@@ -146,14 +146,16 @@ def test_the_keys_of_warnings_are_bounded(caplog):
     caplog.set_level(logging.CRITICAL)
     broker = new_broker()
     for i in range(WARN_KEYS_MAX + 10):
-        broker.warn(f"queue {i}", "full")
+        broker.warn("queue.full", f"queue {i}", "full")
         assert len(broker._warned) <= WARN_KEYS_MAX
 
 
 def test_information_is_logged(caplog):
     caplog.set_level(logging.INFO)
-    new_broker().info("it began")
-    assert [("pybroker", "it began")] == [(record.name, record.getMessage()) for record in caplog.records]
+    new_broker().info("node.begun", "it began", vhost="v")
+    (record,) = caplog.records
+    assert ("pybroker", "it began", "node.begun") == (record.name, record.getMessage(), record.event.id)
+    assert {"vhost": "v"} == record.event.fields
 
 
 def test_a_tick_reaches_every_session_even_those_it_ends():

@@ -8,6 +8,7 @@ import pytest
 
 from pybroker.daemon.log import ARGUMENT_CHARACTERS_MAX, LINE_CHARACTERS_MAX, JsonFormatter, Log, quoted
 from pybroker.daemon.start_error import StartError
+from pybroker.log_event import event
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}[+-]\d\d:\d\d \[(\w+)\] <0\.\d+\.0> (.*)")
 logger = logging.getLogger("pybroker")
@@ -189,6 +190,25 @@ def test_json_lines_have_rabbitmqs_keys():
     found = json.loads(line)
     assert ("warning", "a line\nbreak", f"<0.{os.getpid()}.0>") == (found["level"], found["msg"], found["pid"])
     assert found["time"].startswith("20")
+
+
+def test_json_lines_have_the_event_and_its_fields(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "info", "json")
+    facts = {"queue": "q" * 1_000, "messages": 3, "level": "mine"}
+    logger.warning("it fell", extra=event("queue.fell", None, more=("***", "ouch"), **facts))
+    logger.warning("of a library")
+    one, other = map(json.loads, (tmp_path / "l.log").read_text().splitlines())
+    assert "it fell\n***\nouch" == one["msg"]
+    assert ("queue.fell", 3) == (one["event"], one["messages"])
+    assert "q" * ARGUMENT_CHARACTERS_MAX + "..." == one["queue"]
+    assert "warning" == one["level"], "fields do not hide what every line has"
+    assert "" == other["event"]
+
+
+def test_what_else_an_event_has_to_say_begins_as_its_first_line(log, tmp_path):
+    log.open_file(tmp_path / "l.log", "info")
+    logger.warning("it fell", extra=event("queue.fell", more=("***", "ou\nch")))
+    assert [("warning", "it fell"), ("warning", "***"), ("warning", "ou\\nch")] == lines_of(tmp_path / "l.log")
 
 
 def test_a_reader_has_what_is_logged_while_it_follows_and_no_more_than_it_can_take(log, monkeypatch):

@@ -104,7 +104,7 @@ def test_e12_while_file_descriptors_are_short_nobody_is_let_in_and_who_is_goes_o
     last = [connect() for _ in range(3)]
     until(lambda: FILES in server.broker.alarms)
     assert not server.broker.alarms, "publishers are not blocked"
-    assert [record.getMessage() for record in caplog.records] == [
+    assert [line for each in caplog.records for line in (each.getMessage(), *each.event.more)] == [
         "file descriptor limit alarm set.",
         "********************************************************************",
         "*** New connections will not be accepted until this alarm clears ***",

@@ -77,7 +77,8 @@ def basic_consume(channel: "AmqpChannel", method: Any) -> None:
     )
     # Differs from RabbitMQ: it ignores no_local everywhere (G21).
     if method.no_local and queue.owner is None:
-        session.broker.warn("no_local", "basic.consume: no_local has an effect on exclusive queues only")
+        text = "basic.consume: no_local has an effect on exclusive queues only"
+        session.broker.warn("consumer.no_local_ignored", "no_local", text, session)
     elif method.no_local:
         consumer.no_local = True
         queue.refused_origin = session.id

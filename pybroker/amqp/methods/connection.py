@@ -24,6 +24,7 @@ from pybroker.errors import (
     ProtocolSyntaxError,
     ResourceError,
 )
+from pybroker.log_event import event
 from pybroker.version import RABBITMQ_VERSION, VERSION
 from pybroker.wire.frame import EMPTY_FRAME_OCTETS
 from pybroker.wire.methods import encode_method, make_method
@@ -147,7 +148,7 @@ def _turn_away(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Ve
     """Refuse: 403, or 506 if nobody had the time to look at the password."""
     mechanism = session.auth_mechanism
     text = f"{mechanism} login refused: user {name!r:.256} - {verdict.reason}"
-    is_told = session.broker.logins.refused(text, session.name)
+    is_told = session.broker.logins.refused(text, session, name)
     connection_events.authenticated(session, name, f"user '{name}' - {verdict.reason}", audited=is_told)
     error: AmqpError
     if verdict.busy:
@@ -225,6 +226,7 @@ def connection_open(session: "AmqpSession", method: commands.Connection.Open) ->
         called(session),
         session.user.name,
         vhost.name,
+        extra=event("connection.opened", session),
     )
     connection_events.connection_created(session)
 
@@ -258,5 +260,11 @@ def connection_close_ok(session: "AmqpSession", _method: commands.Connection.Clo
 
 def connection_update_secret(session: "AmqpSession", method: commands.Connection.UpdateSecret) -> None:
     """Take a new secret; internal users have none that expires, so it is acknowledged and logged, as in RabbitMQ."""
-    log.info("connection %s (%s): updated secret, reason: %.256r", session.pid, session.name, method.reason)
+    log.info(
+        "connection %s (%s): updated secret, reason: %.256r",
+        session.pid,
+        session.name,
+        method.reason,
+        extra=event("connection.secret_updated", session),
+    )
     session.send_method(0, make_method(commands.Connection.UpdateSecretOk))

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.auth.password import hash_password, is_slow, octets_of, password_fits
 from pybroker.core.events import connections as connection_events
+from pybroker.log_event import event
 
 if TYPE_CHECKING:
     from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
+    from pybroker.core.channel.state import SessionState
     from pybroker.store.worker import Worker
 
 # Checks that may wait for the thread: a second and a half of its work.
@@ -145,7 +147,7 @@ class Logins:
 
     # -- lines of the log -----------------------------------------------------------------------------------------
 
-    def refused(self, text: str, connection_name: str) -> bool:
+    def refused(self, text: str, session: "SessionState", user_name: str) -> bool:
         """Count and log a login that was refused; of a flood so many lines a second, and then how many there were.
 
         Return whether it was one of these: the audit log has the same ones.
@@ -154,14 +156,14 @@ class Logins:
         self._refused += 1
         if self._refused > LINES_MAX:
             return False
-        log.error("%s (connection %s)", text, connection_name)
+        log.error("%s (connection %s)", text, session.name, extra=event("login.refused", session, user=user_name))
         return True
 
     def tick(self) -> None:
         """Report refusals that were not logged. Called about once a second."""
         if self._refused > LINES_MAX:
             more = self._refused - LINES_MAX
-            log.error("%d more logins were refused within a second", more)
+            log.error("%d more logins were refused within a second", more, extra=event("login.flood", logins=more))
             connection_events.more_refused(self._broker.events, more)
         self._refused = 0
 

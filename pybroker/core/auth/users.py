@@ -15,6 +15,7 @@ from pybroker.core.auth.permissions import Permission, TopicPermission
 from pybroker.core.auth.quota import checked_user_limits
 from pybroker.core.events import admin as admin_events, topology as topology_events
 from pybroker.core.events.cause import BROKER, Cause
+from pybroker.log_event import event
 from pybroker.store.memory import MemoryDefinitions
 
 if TYPE_CHECKING:
@@ -295,4 +296,5 @@ class Users:
                 "the password of user %.256r is stored as an MD5 hash, which is insecure; replace it with "
                 "'pybrokerctl change_password'; other users may be affected too",
                 user.name,
+                extra=event("user.weak_hash", user=user.name),
             )

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.events.cause import because
+from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +96,7 @@ def _steps(
                 give(share)
             except Exception:
                 # A bug in what becomes of some: the others go nevertheless.
-                log.exception("internal error in settling or returning messages")
+                log.exception("internal error in settling or returning messages", extra=event(BUG))
             yield
     finally:
         if channel is not None:

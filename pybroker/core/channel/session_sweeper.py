@@ -8,6 +8,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.background_task import BackgroundTask
+from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,6 +50,6 @@ class SessionSweeper(BackgroundTask):
                 self._call(session)
             except Exception:
                 # A bug in one session: those behind it in the line still want their heartbeats.
-                log.exception("%r failed for %s", self._call, session)
+                log.exception("%r failed for %s", self._call, session, extra=event(BUG, session))
         if self._waiting:
             self.wake_again()

@@ -234,9 +234,11 @@ class ChannelState:
         broker = self.session.broker
         count = sum(span.last - span.first + 1 for span in spans)
         broker.warn(
+            "consumer.late_ack",
             f"late {self!r}",
             f"{self!r} has answered delivery tag {spans[0].first} ({count} in all) after its consumer timeout: "
             "ignored, because the message was requeued",
+            self.session,
         )
         for span in spans:
             self._credit_back(span.consumer, span.last - span.first + 1)

@@ -21,6 +21,7 @@ from pybroker.core.delayed.publish import DelayedPublisher
 from pybroker.core.policy.pattern import NamePattern, PatternError
 from pybroker.core.queue.destination import Destination
 from pybroker.core.reply_text import describe
+from pybroker.log_event import event
 from pybroker.seq_ranges import merge
 
 if TYPE_CHECKING:
@@ -293,7 +294,8 @@ class Schedule(Destination):
         broker.timers.forget(self)
         if self.messages:
             name = describe("exchange", self.exchange.name, self.vhost.name)
-            log.warning("%s is deleted with %d messages that were not due", name, self.messages)
+            extra = event("exchange.delayed.discarded", vhost=self.vhost.name, exchange=self.exchange.name)
+            log.warning("%s is deleted with %d messages that were not due", name, self.messages, extra=extra)
         self.delays.clear()
         self.times.clear()
         self.cache.clear()
@@ -340,7 +342,9 @@ class Schedule(Destination):
 
     def _tell_unreadable(self) -> None:
         text = f"{self!r} continues without {self.unreadable} unreadable messages"
-        self.vhost.broker.warn(f"unreadable {self.id}", text)
+        vhost, exchange = self.vhost, self.exchange.name
+        key = f"unreadable {self.id}"
+        vhost.broker.warn("exchange.delayed.unreadable", key, text, vhost=vhost.name, exchange=exchange)
 
     @property
     def reading(self) -> bool:

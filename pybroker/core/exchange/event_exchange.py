@@ -194,9 +194,8 @@ class Events(BackgroundTask):
             return
         if len(self._waiting) >= WAITING_MAX:
             self._dropped += 1
-            self._broker.warn(
-                "events", f"Events arrive faster than they can be published: {self._dropped} dropped since the start"
-            )
+            text = f"Events arrive faster than they can be published: {self._dropped} dropped since the start"
+            self._broker.warn("event_exchange.dropped", "events", text)
             return
         self._waiting.append((name, facts, timestamp_ms))
         self.wake()
@@ -239,7 +238,8 @@ class Events(BackgroundTask):
             properties.Properties(headers=headers, delivery_mode=2, timestamp=timestamp_ms // 1000)
         )
         if len(octets) > broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
-            broker.warn("event size", f"Event {name} is not published: its headers exceed a frame")
+            text = f"Event {name} is not published: its headers exceed a frame"
+            broker.warn("event_exchange.too_large", "event size", text)
             return
         exchange.publish_in += 1
         queues = route(vhost, exchange, [name], headers).queues

@@ -156,9 +156,8 @@ def _publish(
     headers = Table({**_of_message(names, content), "node": broker.settings.node_name, **facts}, _TYPES)
     octets = properties.encode_properties(properties.Properties(headers=headers))
     if len(octets) > broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
-        broker.warn(
-            f"trace {vhost.name}", f"A message in vhost '{vhost.name}' is not traced: its headers exceed a frame"
-        )
+        text = f"A message in vhost '{vhost.name}' is not traced: its headers exceed a frame"
+        broker.warn("vhost.tracing.skipped", f"trace {vhost.name}", text, vhost=vhost.name)
         return
     # Differs from RabbitMQ: its key can grow beyond a shortstr, which no consumer can be told.
     key = key.encode()[:KEY_OCTETS_MAX].decode(errors="ignore")

@@ -222,10 +222,12 @@ def check_declare_arguments(vhost: "VHost", name: str, arguments: "Table") -> st
     _check_names(queue, queue_type, arguments, _KNOWN_DECLARE, mine)
     for key in arguments:
         if key in _NO_EFFECT:
-            vhost.broker.warn(f"queue argument {key}", f"argument {key!r:.130} of {queue:.300} has no effect here")
+            text = f"argument {key!r:.130} of {queue:.300} has no effect here"
         elif key not in mine:
             text = f"argument {key!r:.130} of {queue:.300} is unknown: stored, but without effect"
-            vhost.broker.warn(f"queue argument {key}", text)
+        else:
+            continue
+        vhost.broker.warn("queue.argument_ignored", f"queue argument {key}", text, vhost=vhost.name, queue=name)
     return queue_type
 
 

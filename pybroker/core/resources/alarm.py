@@ -8,6 +8,7 @@ import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.core.events.topology import Observers
+from pybroker.log_event import event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +21,8 @@ DISK: Final = "disk"
 # Blocks nobody who is connected: there is no room for new connections (E12).
 FILES: Final = "file_descriptor_limit"
 
+_SET: Final = {MEMORY: "alarm.memory.set", DISK: "alarm.disk.set", FILES: "alarm.files.set"}
+_CLEARED: Final = {MEMORY: "alarm.memory.cleared", DISK: "alarm.disk.cleared", FILES: "alarm.files.cleared"}
 TITLES: Final = {MEMORY: "Memory", DISK: "Free disk space", FILES: "File descriptor"}
 _BLOCKED: Final = "*** Publishers will be blocked until this alarm clears ***"
 _CLOSED: Final = "*** New connections will not be accepted until this alarm clears ***"
@@ -118,9 +121,8 @@ class Alarms:
         if resource == FILES:
             what, box = "file descriptor limit alarm set", _CLOSED
         stars = "*" * len(box)
-        # A line of the log each: one with line breaks in it would have them escaped.
-        for line in (f"{what}.", stars, box, stars):
-            log.warning("%s", line)
+        extra = event(_SET[resource], more=(stars, box, stars), resource=resource, alarmed_node=node, why=why)
+        log.warning("%s.", what, extra=extra)
         self._changed()
 
     def clear(self, resource: str, node: str = "") -> None:
@@ -133,14 +135,12 @@ class Alarms:
             return
         self.observers.notify("alarm.cleared", {"source": resource, "node": node})
         if resource == FILES:
-            log.warning("file descriptor limit alarm cleared")
-        else:
-            log.warning("%s resource limit alarm cleared on node %s", resource, node)
-            self._cleared(resource)
-
-    def _cleared(self, resource: str) -> None:
-        if resource not in self:
-            log.warning("%s resource limit alarm cleared across the cluster", resource)
+            extra = event(_CLEARED[resource], resource=resource, alarmed_node=node)
+            log.warning("file descriptor limit alarm cleared", extra=extra)
+            return
+        more = () if resource in self else (f"{resource} resource limit alarm cleared across the cluster",)
+        extra = event(_CLEARED[resource], more=more, resource=resource, alarmed_node=node)
+        log.warning("%s resource limit alarm cleared on node %s", resource, node, extra=extra)
         self._changed()
 
     def _changed(self) -> None:

@@ -173,7 +173,7 @@ class Paging(BackgroundTask):
 
     def _failed(self, error: str) -> None:
         self._retry_at_ms = self._broker.clock.now_ms + RETRY_MS
-        self._broker.warn("paging", f"paging is suspended for {RETRY_MS // 1000} seconds: {error}")
+        self._broker.warn("paging.suspended", "paging", f"paging is suspended for {RETRY_MS // 1000} seconds: {error}")
 
 
 def _cause(queue: "Destination") -> "ThrottleCause":

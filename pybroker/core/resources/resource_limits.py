@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from pybroker.log_event import event
+
 MEMORY_FRACTION_DEFAULT: Final = 0.4  # B2
 PAGING_RATIO_DEFAULT: Final = 0.5  # C2
 DISK_OCTETS_DEFAULT: Final = 50_000_000  # D1
@@ -120,7 +122,8 @@ class ResourceLimits:
         if total.installed > total.octets and total.source != CONFIGURED:
             why = "the control group's limit" if total.source.startswith("cgroup") else "limited address space"
             usable, installed = total.octets // MIB, total.installed // MIB
-            log.warning("Only %dMB of %dMB memory usable due to %s.", usable, installed, why)
+            extra = event("memory.total_bounded")
+            log.warning("Only %dMB of %dMB memory usable due to %s.", usable, installed, why, extra=extra)
 
     def set_memory_relative(self, fraction: float) -> None:
         """Set the watermark to a fraction of the total memory: 0 blocks all publishing (B10), above 1 none (B11)."""
@@ -146,10 +149,12 @@ class ResourceLimits:
         """Write the documents' line about the memory limit; MB are cut off, not rounded (B8, B13)."""
         # Differs from RabbitMQ: it takes 1.0 for what the configuration has above that.
         if self.memory_relative is not None and self.memory_relative > 1:
-            log.warning("Memory high watermark of %s is above 1: %s", self.memory_relative, self._when_reached())
+            reached, extra = self._when_reached(), event("memory.limit.unreachable")
+            log.warning("Memory high watermark of %s is above 1: %s", self.memory_relative, reached, extra=extra)
         limit = self.memory_limit_octets
         total, source, _ = self.total
-        log.info("Memory limit set to %dMB. (%d octets of %d, %s)", limit // MIB, limit, total, source)
+        extra = event("memory.limit.set", limit=limit)
+        log.info("Memory limit set to %dMB. (%d octets of %d, %s)", limit // MIB, limit, total, source, extra=extra)
 
     def _when_reached(self) -> str:
         if self.total.source in {ASSUMED.source, CONFIGURED}:
@@ -159,4 +164,5 @@ class ResourceLimits:
     def log_disk(self) -> None:
         """Write the documents' line about the disk limit (D5)."""
         limit = self.disk_limit_octets
-        log.info("Disk free limit set to %dMB (%d octets)", limit // MIB, limit)
+        extra = event("disk.limit.set", limit=limit)
+        log.info("Disk free limit set to %dMB (%d octets)", limit // MIB, limit, extra=extra)

@@ -108,6 +108,9 @@ def _count_missing(vhost: "VHost", exchange: Exchange) -> None:
     vhost.unroutable_ae_missing += 1
     name = describe("exchange", exchange.name, vhost.name)
     vhost.broker.warn(
+        "exchange.alternate_missing",
         f"alternate-exchange {vhost.name} {exchange.name}",
         f"{name}: its alternate exchange '{exchange.alternate}' does not exist",
+        vhost=vhost.name,
+        exchange=exchange.name,
     )

@@ -177,7 +177,8 @@ class Policies(BackgroundTask):
         drops = self._drops.pop(vhost_name, None)
         if drops is not None and drops.messages:
             what = "dropped, or sent to their dead-letter exchanges"
-            self._broker.info(f"policies of vhost '{vhost_name}' changed: {drops} exceed their limits and are {what}")
+            text = f"policies of vhost '{vhost_name}' changed: {drops} exceed their limits and are {what}"
+            self._broker.info("policy.limits_applied", text, vhost=vhost_name)
 
     def _warn(self, policy: Policy) -> None:
         """Say once of each key that it does nothing here."""
@@ -188,7 +189,7 @@ class Policies(BackgroundTask):
                     f"{key} in a policy has no effect here but is stored (policy '{policy.name}' of vhost "
                     f"'{policy.vhost}')"
                 )
-                self._broker.warn(f"policy key {key}", text)
+                self._broker.warn("policy.key_ignored", f"policy key {key}", text, vhost=policy.vhost)
 
 
 def warn_of_dead_letters(queue: "Queue") -> None:
@@ -199,17 +200,23 @@ def warn_of_dead_letters(queue: "Queue") -> None:
         for key, value in (("routing-key", limits.dead_letter_routing_key), ("strategy", strategy)):
             if value is not None:
                 warn(
+                    "dead_letter.ignored",
                     f"dlx {key} {queue.vhost.name}/{queue.name}",
                     f"Disabling dead-lettering for {queue!r} despite configured dead-letter-{key} '{value}' because "
                     "dead-letter-exchange is not configured.",
+                    vhost=queue.vhost.name,
+                    queue=queue.name,
                 )
     elif strategy == "at-least-once" and not limits.at_least_once:
         name = next(name for name, number in OVERFLOWS.items() if number == limits.overflow)
         warn(
+            "dead_letter.ignored",
             f"dlx strategy {queue.vhost.name}/{queue.name}",
             f"Falling back to dead-letter-strategy at-most-once for {queue!r} because configured dead-letter-strategy "
             f"at-least-once is incompatible with effective overflow strategy {name}. To enable dead-letter-strategy "
             "at-least-once, set overflow strategy to reject-publish.",
+            vhost=queue.vhost.name,
+            queue=queue.name,
         )
 
 

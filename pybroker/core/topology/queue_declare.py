@@ -111,8 +111,11 @@ def create_queue(
         owner.exclusive_queues[queue] = None
     elif not asked.durable:
         vhost.broker.warn(
+            "queue.transient",
             f"transient {vhost.name}/{name}",
             f"{queue!r} is transient and not exclusive: permitted, but deprecated in RabbitMQ 4",
+            vhost=vhost.name,
+            queue=name,
         )
     vhost.broker.policies.apply(queue)
     if STRATEGY in asked.arguments:

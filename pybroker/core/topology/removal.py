@@ -11,6 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.background_task import BackgroundTask
+from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -142,7 +143,7 @@ class Removals(BackgroundTask):
                         return
         except Exception:
             # A bug in one step: those who wait must not wait for ever.
-            log.exception("internal error in removing for %s", removal.cause)
+            log.exception("internal error in removing for %s", removal.cause, extra=event(BUG))
             self._end(removal)
 
     def _end(self, removal: Removal) -> None:

@@ -8,6 +8,7 @@ from pybroker.core.events import topology as topology_events
 from pybroker.core.events.cause import BROKER
 from pybroker.core.metadata import store
 from pybroker.core.topology.removal_steps import remove_queue
+from pybroker.log_event import event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,9 +107,11 @@ class VHost:
     def trace(self, *, on: bool) -> None:
         """Switch tracing on or off. Routes are found anew, because those of a tracing vhost go message by message."""
         if on == self.tracing:
-            log.info("Tracing is already %s for vhost '%s'", "enabled" if on else "disabled", self.name)
+            extra = event("vhost.tracing.unchanged", vhost=self.name)
+            log.info("Tracing is already %s for vhost '%s'", "enabled" if on else "disabled", self.name, extra=extra)
             return
-        log.info("%s tracing for vhost '%s'", "Enabling" if on else "Disabling", self.name)
+        extra = event("vhost.tracing.enabled" if on else "vhost.tracing.disabled", vhost=self.name)
+        log.info("%s tracing for vhost '%s'", "Enabling" if on else "Disabling", self.name, extra=extra)
         self.tracing = on
         self.bump()
 

@@ -7,6 +7,8 @@ import ctypes
 import logging
 from typing import Any, Final
 
+from pybroker.log_event import event
+
 # Freed memory below this is kept: the next burst wants it again.
 FREE_OCTETS_MIN: Final = 16_777_216
 
@@ -71,4 +73,4 @@ class Allocator:
         self._libc.malloc_trim(0)
         self._returned = int(self._libc.mallinfo2().fordblks)
         self._free_last = 0
-        log.debug("returned free memory to the system")
+        log.debug("returned free memory to the system", extra=event("memory.returned"))

@@ -13,6 +13,7 @@ import psutil
 from pybroker.control.humanize import size
 from pybroker.core.resources.alarm import DISK
 from pybroker.daemon.resources.watch import Watch
+from pybroker.log_event import event
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,13 +91,13 @@ class DiskMonitor(Watch):
         """Watch the disk again (D10)."""
         self.enabled, self.retries = True, RETRIES
         self.check()
-        log.info("Free disk space monitor was enabled")
+        log.info("Free disk space monitor was enabled", extra=event("disk.monitor.enabled"))
 
     def disable(self) -> None:
         """Watch it no longer; an alarm that nobody would clear is cleared (D10)."""
         # Differs from RabbitMQ: its alarm stays, and publishers blocked.
         self._stop()
-        log.info("Free disk space monitor was manually disabled")
+        log.info("Free disk space monitor was manually disabled", extra=event("disk.monitor.disabled"))
         self.check()
 
     def _measured(self, free: int) -> None:
@@ -105,14 +106,18 @@ class DiskMonitor(Watch):
             self.watching = True
             self.retries = RETRIES
             log.info(
-                "Enabling free disk space monitoring (disk free space: %d, total memory: %d)", free, marks.total.octets
+                "Enabling free disk space monitoring (disk free space: %d, total memory: %d)",
+                free,
+                marks.total.octets,
+                extra=event("disk.monitor.enabled"),
             )
         marks.measured.disk_free = free
         limit, was_low = marks.disk_limit_octets, self._low
         self._low = f"{size(free)} free, {size(limit)} required" if free < limit else ""
         if bool(self._low) != bool(was_low):
             what = "insufficient" if self._low else "sufficient"
-            log.info("Free disk space is %s. Free bytes: %d. Limit: %d", what, free, limit)
+            extra = event("disk.low" if self._low else "disk.normal")
+            log.info("Free disk space is %s. Free bytes: %d. Limit: %d", what, free, limit, extra=extra)
 
     def _failed(self, error: str) -> None:
         """Try again in a while, some times; the last measurement stands until then."""
@@ -121,16 +126,17 @@ class DiskMonitor(Watch):
             "Retries left: %d Error: %s",
             self.retries,
             error,
+            extra=event("disk.monitor.failed"),
         )
         self.watching = False
         self._broker.settings.watermarks.measured.disk_free = None
         if not self.retries:
-            log.error("Free disk space monitor failed to start!")
+            log.error("Free disk space monitor failed to start!", extra=event("disk.monitor.failed"))
             self._give_up()
         self.retries -= 1
 
     def _give_up(self) -> None:
-        log.warning("Disabling disk free space monitoring")
+        log.warning("Disabling disk free space monitoring", extra=event("disk.monitor.disabled"))
         self._stop()
 
     def _stop(self) -> None:

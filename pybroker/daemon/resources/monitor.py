@@ -15,6 +15,7 @@ from pybroker.core.resources.resource_limits import MIB, RSS
 from pybroker.daemon.resources import garbage, rss
 from pybroker.daemon.resources.used_memory import UsedMemory
 from pybroker.daemon.resources.watch import Watch
+from pybroker.log_event import event
 from pybroker.run import held
 
 if TYPE_CHECKING:
@@ -125,7 +126,8 @@ class Monitor(Watch):
         was_short, self._short = self._short, used > limit
         if self._short != was_short:
             what = "set" if self._short else "clear"
-            log.info("vm_memory_high_watermark %s. Memory used:%d allowed:%d", what, used, limit)
+            extra = event("memory.high" if self._short else "memory.normal")
+            log.info("vm_memory_high_watermark %s. Memory used:%d allowed:%d", what, used, limit, extra=extra)
         if self._short:
             alarms.set(MEMORY, f"{size(used)} used, {size(limit)} allowed")
             if not was_short:

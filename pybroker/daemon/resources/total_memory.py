@@ -15,6 +15,7 @@ from typing import Final
 import psutil
 
 from pybroker.core.resources.resource_limits import ASSUMED, MIB, ResourceLimits, TotalMemory
+from pybroker.log_event import event
 
 CGROUP_ROOT: Final = Path("/sys/fs/cgroup")
 PROC: Final = Path("/proc")
@@ -32,6 +33,7 @@ def announce(watermarks: ResourceLimits) -> None:
             "Unknown total memory size for your OS %s. Assuming memory size is %dMB.",
             operating_system(),
             total.octets // MIB,
+            extra=event("memory.total_unknown"),
         )
     watermarks.set_total(total)
     watermarks.log_memory()

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from gevent.event import Event
 
+from pybroker.log_event import BUG, event
+
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
 
@@ -37,7 +39,7 @@ class Watch:
                 self.check()
             except Exception:
                 # Go on whatever the error: without the next look nobody would be blocked or unblocked.
-                log.exception("the %s could not be measured", self.WHAT)
+                log.exception("the %s could not be measured", self.WHAT, extra=event(BUG))
 
     @property
     def pause_ms(self) -> int:

@@ -15,6 +15,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final
 
+from pybroker.log_event import BUG, event
+
 SUFFIX: Final = ".ndjson"
 OPEN: Final = ".open"
 FILE_OCTETS_MAX: Final = 64 << 20
@@ -81,7 +83,8 @@ class TelemetryFiles:
                 if path.stat().st_mtime < timestamp_ms / 1000 - self._retention_s:
                     path.unlink()
             except OSError as error:
-                log.warning("the telemetry file %s could not be removed: %s", path, error.strerror)
+                extra = event("telemetry.file_failed")
+                log.warning("the telemetry file %s could not be removed: %s", path, error.strerror, extra=extra)
 
     def close(self) -> None:
         """Close every file; one that an earlier start left open gets its name, too."""
@@ -96,10 +99,12 @@ class TelemetryFiles:
     def _has_room(self) -> bool:
         was_full, self._is_full = self._is_full, not self._is_room()
         if self._is_full != was_full:
-            what = "stops: free disk space is near its limit" if self._is_full else "resumes"
-            log.warning("telemetry %s", what)
             if self._is_full:
+                extra = event("telemetry.suspended")
+                log.warning("telemetry stops: free disk space is near its limit", extra=extra)
                 self.close()
+            else:
+                log.warning("telemetry resumes", extra=event("telemetry.resumed"))
         return not self._is_full
 
     def _file(self, table: str, timestamp_ms: int) -> "_File":
@@ -117,7 +122,8 @@ class TelemetryFiles:
         return file
 
     def _failed(self, table: str, error: OSError, rows: int) -> None:
-        log.warning("telemetry of %s could not be written: %s", table, error.strerror)
+        extra = event("telemetry.file_failed")
+        log.warning("telemetry of %s could not be written: %s", table, error.strerror, extra=extra)
         self.rows_dropped += rows
         self._close(table)
 
@@ -156,7 +162,8 @@ def _give_name(path: Path) -> None:
     try:
         path.rename(path.with_suffix(""))
     except OSError as error:
-        log.warning("the telemetry file %s could not be renamed: %s", path, error.strerror)
+        extra = event("telemetry.file_failed")
+        log.warning("the telemetry file %s could not be renamed: %s", path, error.strerror, extra=extra)
 
 
 def _hour(timestamp_ms: int) -> str:
@@ -212,7 +219,7 @@ class Writer:
                 self._do(*job)
             except Exception:
                 # A bug, or a file that cannot even be closed: the next rows are to be written.
-                log.exception("the telemetry's files failed")
+                log.exception("the telemetry's files failed", extra=event(BUG))
         self._files.close()
 
     def _do(self, table: str, timestamp_ms: int, head: str, rows: list[Mapping[str, Any]]) -> None:

@@ -18,6 +18,7 @@ from pybroker.core.stats.drops import DropCounts
 from pybroker.daemon.resources.disk_monitor import free_octets
 from pybroker.daemon.telemetry import rows
 from pybroker.daemon.telemetry.files import VERSION, TelemetryFiles, Writer
+from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
@@ -111,7 +112,7 @@ class Telemetry:
                     self.sample()
             except Exception:
                 # A bug here is no reason to know nothing from now on.
-                log.exception("telemetry failed")
+                log.exception("telemetry failed", extra=event(BUG))
 
     def stop(self) -> None:
         """Sample once more and close the files."""
@@ -121,7 +122,7 @@ class Telemetry:
             self.sample()
         except Exception:
             # The node is about to close its log: a clean stop does not hang on figures.
-            log.exception("telemetry failed")
+            log.exception("telemetry failed", extra=event(BUG))
         self._writer.stop()
 
     def _alarms_changed(self) -> None:

@@ -254,16 +254,16 @@ def test_without_a_thread_all_is_done_at_once(world):
 
 
 def test_a_flood_has_so_many_lines_a_second_and_then_a_sum(world, caplog):
-    logins = world.broker.logins
+    logins, session = world.broker.logins, world.peer().session
     for n in range(module.LINES_MAX + 7):
-        logins.refused(f"refused {n}", "x")
+        logins.refused(f"refused {n}", session, "eve")
     world.advance(1_000)
-    logins.refused("another second", "x")
+    logins.refused("another second", session, "eve")
     lines = [record.message for record in caplog.records]
     assert lines[module.LINES_MAX - 1 :] == [
-        f"refused {module.LINES_MAX - 1} (connection x)",
+        f"refused {module.LINES_MAX - 1} (connection {session.name})",
         "7 more logins were refused within a second",
-        "another second (connection x)",
+        f"another second (connection {session.name})",
     ]
 
 

@@ -27,11 +27,25 @@ def test_without_any_nobody_is_blocked(alarms):
     assert (False, False, "", [], ()) == (bool(alarms), MEMORY in alarms, alarms.reason, list(alarms), alarms.resources)
 
 
+def written(caplog):
+    return [line for each in caplog.records for line in (each.getMessage(), *each.event.more)]
+
+
+def test_an_alarm_is_one_event_of_the_log(alarms, caplog):
+    alarms.set(DISK, "1 MB free, 2 MB required")
+    alarms.clear(DISK)
+    facts = {"resource": DISK, "alarmed_node": HERE}
+    assert [
+        ("alarm.disk.set", {**facts, "why": "1 MB free, 2 MB required"}),
+        ("alarm.disk.cleared", facts),
+    ] == [(each.event.id, each.event.fields) for each in caplog.records]
+
+
 def test_b6_the_log_has_rabbitmqs_lines(alarms, caplog):
     with caplog.at_level(logging.WARNING, "pybroker"):
         alarms.set(MEMORY, "2 MB used, 1 MB allowed")
         alarms.clear(MEMORY)
-    assert caplog.messages == [
+    assert written(caplog) == [
         f"memory resource limit alarm set on node {HERE}.",
         "*" * 58,
         "*** Publishers will be blocked until this alarm clears ***",
@@ -46,9 +60,9 @@ def test_e12_files_shut_the_door_and_block_nobody(alarms, changes, caplog):
         alarms.set(FILES, "1,000 of 1,024 are open")
         assert (False, True, "") == (bool(alarms), FILES in alarms, alarms.reason)
         alarms.clear(FILES)
-    assert "file descriptor limit alarm set." == caplog.messages[0]
-    assert "*** New connections will not be accepted until this alarm clears ***" == caplog.messages[2]
-    assert "file descriptor limit alarm cleared" == caplog.messages[-1]
+    assert "file descriptor limit alarm set." == written(caplog)[0]
+    assert "*** New connections will not be accepted until this alarm clears ***" == written(caplog)[2]
+    assert "file descriptor limit alarm cleared" == written(caplog)[-1]
 
 
 def test_e9_the_reason_has_them_in_the_order_in_which_they_were_set(alarms):
@@ -94,7 +108,7 @@ def test_b21_d8_an_alarm_of_any_node_blocks_and_only_the_last_one_unblocks(alarm
     assert [
         "memory resource limit alarm cleared on node pybroker@there",
         "memory resource limit alarm cleared across the cluster",
-    ] == caplog.messages
+    ] == written(caplog)
     assert ["low on memory", "low on memory", "low on memory", ""] == changes
 
 

@@ -55,7 +55,7 @@ def machine(tmp_path):
 
 
 def lines(caplog):
-    return [(record.levelname, record.getMessage()) for record in caplog.records]
+    return [(each.levelname, text) for each in caplog.records for text in (each.getMessage(), *each.event.more)]
 
 
 def test_d1_the_limit_is_50_mb(machine):

@@ -68,7 +68,7 @@ def machine(monkeypatch):
 
 
 def lines(caplog):
-    return [(record.levelname, record.getMessage()) for record in caplog.records]
+    return [(each.levelname, text) for each in caplog.records for text in (each.getMessage(), *each.event.more)]
 
 
 def test_b18_the_level_alone_counts(machine):

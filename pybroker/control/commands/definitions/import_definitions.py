@@ -54,7 +54,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, Changed]":
     if outcome.faults:
         raise Refused(outcome.fault_text, facts={"faults": list(outcome.faults)})
     for warning in outcome.warnings:
-        node.broker.info(f"import of definitions: {warning}")
+        node.broker.info("definitions.warning", f"import of definitions: {warning}")
     if outcome.stopped:
         raise Refused(f"The import was interrupted: {outcome.stopped}", EX_TEMPFAIL)
     warnings = [f"warning: {warning}" for warning in outcome.warnings]

@@ -172,7 +172,8 @@ class DeadLetterQueue(BackgroundTask):
             targets = () if letter is None else letter.targets
             fault = obstacle(queue, message, targets) if queue.limits.at_least_once and not queue.deleted else ""
             if fault:
-                broker.warn(f"stays {queue.id}", f"Dead letters stay in {queue!r}: {fault}")
+                text, vhost = f"Dead letters stay in {queue!r}: {fault}", queue.vhost.name
+                broker.warn("dead_letter.waiting", f"stays {queue.id}", text, vhost=vhost, queue=queue.name)
                 retry.add(message, reason, broker.clock.now_ms)
                 return cost
             retry.gone(message)
@@ -245,9 +246,9 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
     exchange = vhost.exchanges.get(limits.dead_letter_exchange)
     if exchange is None:
         name = limits.dead_letter_exchange
-        warn(
-            f"dlx {vhost.name}/{queue.name}", f"Dead letters of {queue!r} are {fate}: exchange '{name}' does not exist"
-        )
+        text = f"Dead letters of {queue!r} are {fate}: exchange '{name}' does not exist"
+        key = f"dlx {vhost.name}/{queue.name}"
+        warn("dead_letter.no_exchange", key, text, vhost=vhost.name, queue=queue.name, exchange=name)
         return None
     props = properties.decode_properties(octets)
     old = props.headers if props.headers is not None else Table()
@@ -262,18 +263,15 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
     octets = properties.encode_properties(props)
     if len(octets) > vhost.broker.settings.frame_octets_max - HEADER_FRAME_OCTETS:
         # Differs from RabbitMQ: it sends a header frame above frame_max, and the consumer closes its connection.
-        warn(
-            f"deaths {vhost.name}/{queue.name}", f"Message {fate}: it was dead-lettered too often, last from {queue!r}"
-        )
+        text, key = f"Message {fate}: it was dead-lettered too often, last from {queue!r}", f"deaths {queue.id}"
+        warn("dead_letter.too_large", key, text, vhost=vhost.name, queue=queue.name)
         return None
     try:
         attributes = properties.attributes_of(octets, GROWN)
     except AmqpError as error:
         # Headers that no peer would be allowed to send: nobody downstream has to read them.
-        warn(
-            f"deaths {vhost.name}/{queue.name}",
-            f"Message {fate}: its headers grew too large in {queue!r}: {error.text}",
-        )
+        text, key = f"Message {fate}: its headers grew too large in {queue!r}: {error.text}", f"deaths {queue.id}"
+        warn("dead_letter.too_large", key, text, vhost=vhost.name, queue=queue.name)
         return None
     names = names_of(limits.dead_letter_exchange, routing_keys[0])
     content = with_properties(message.content, octets)
@@ -282,7 +280,8 @@ def _letter(queue: "Queue", message: Message, octets: bytes, reason: str) -> Let
     targets = tuple(target for target in routed.queues if reason == "rejected" or not _is_cycle(target.name, headers))
     if len(targets) < len(routed.queues):
         cycle = [death.get("queue") for death in _deaths(headers)]
-        warn(f"cycle {vhost.name}/{queue.name}", f"Message {fate}: its dead letter queues form a cycle: {cycle}")
+        text, key = f"Message {fate}: its dead letter queues form a cycle: {cycle}", f"cycle {queue.id}"
+        warn("dead_letter.cycle", key, text, vhost=vhost.name, queue=queue.name)
     return Letter(names, octets, attributes, targets, routed.dynamic)
 
 

@@ -308,7 +308,8 @@ def _share_out(group: list[EvictedSegment], found: list[tuple[Run, range]]) -> N
 def _miss(queue: "Queue", count: int) -> None:
     """Go on without messages that could not be read. They are not settled: the log keeps what there is of them."""
     queue.unreadable += count
-    queue.vhost.broker.warn(f"unreadable {queue.id}", f"{queue!r} continues without {count} unreadable messages")
+    text, vhost = f"{queue!r} continues without {count} unreadable messages", queue.vhost
+    vhost.broker.warn("queue.unreadable", f"unreadable {queue.id}", text, vhost=vhost.name, queue=queue.name)
 
 
 def drop_front(queue: "Queue", level: "Level", count: int) -> int:
