@@ -9,6 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.auth.login import LINES_MAX
+from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,7 +148,7 @@ class Preambles:
             self._enter(preamble.door, preamble.transport, preamble.peer)
         except Exception:
             # A bug in us: it costs this peer its connection, and the others nothing.
-            log.exception("internal error: a connection was refused")
+            log.exception("internal error: a connection was refused", extra=event(BUG))
             preamble.transport.close()
             self._left()
 
@@ -156,18 +157,25 @@ class Preambles:
         del self._under_way[preamble]
         self._left()
         if not fault:
-            log.debug("closing %s connection %s: %s", preamble.door.protocol, preamble.name, reason)
+            extra = event("connection.probed", connection=preamble.name)
+            log.debug("closing %s connection %s: %s", preamble.door.protocol, preamble.name, reason, extra=extra)
             return
         if self._clock.now_ms - self._second_ms >= SECOND_MS:
             self._tell_of_more()
             self._second_ms = self._clock.now_ms
         self._lines += 1
         if self._lines <= LINES_MAX:
-            log.error("closing %s connection %s: %s", preamble.door.protocol, preamble.name, reason)
+            extra = event("connection.refused", connection=preamble.name)
+            log.error("closing %s connection %s: %s", preamble.door.protocol, preamble.name, reason, extra=extra)
 
     def _tell_of_more(self) -> None:
         if self._lines > LINES_MAX:
-            log.error("%d more connections were closed within a second before they were open", self._lines - LINES_MAX)
+            more = self._lines - LINES_MAX
+            text, extra = (
+                "%d more connections were closed within a second before they were open",
+                event("connection.flood"),
+            )
+            log.error(text, more, extra=extra)
         self._lines = 0
 
     def _tick(self) -> None:
