@@ -83,7 +83,8 @@ class Run:
     `contents` are the octets as published: content header frame and body frames, all with `channel` as their channel
     number and none longer than `frame_octets_max` (0: not limited). `octets` counts them with their frames,
     `body_octets` the bodies alone; `body_size` is the size of each body where all are equal, else -1. `origin` is the
-    id of the session that published them (0: the broker itself). Packed, `contents` is None and `_blob` has them all.
+    id of the session that published them (0: the broker itself). Packed, `contents` is None, `_blob` has them all
+    and `_ends` where each begins; before, these two are not set.
     `held_octets` is what its contents count for in `held`, from its birth to its end. The last batch appended begins at
     index `_seam`, and the bodies before it have `_seam_octets`.
     """
@@ -108,6 +109,8 @@ class Run:
         "octets",
         "origin",
     )
+    _blob: bytes
+    _ends: "array[int]"
 
     def __init__(
         self,
@@ -135,8 +138,6 @@ class Run:
         self.channel = channel
         self.frame_octets_max = frame_octets_max
         self.origin = origin
-        self._blob = b""
-        self._ends: array[int] | None = None
         self._seam = self._seam_octets = 0
         # One message is counted here: where each is a run of its own, a call would cost a hundredth of it.
         mine = octets + AROUND_OCTETS if self.count == 1 else octets_held(contents, octets)
@@ -201,7 +202,6 @@ class Run:
                 return contents
             return contents[indexes.start : indexes.stop : indexes.step]
         blob, ends = self._blob, self._ends
-        assert ends is not None
         return [blob[ends[i] : ends[i + 1]] for i in indexes]
 
     def content(self, index: int) -> bytes:

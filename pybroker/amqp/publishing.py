@@ -134,7 +134,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         n = SLOW_MESSAGES
         contents = contents.part(0, n)
         session.work += WORK_MAX
-    if wants & (WANTS_REPLY_TO | WANTS_USER_ID):
+    if wants and wants & (WANTS_REPLY_TO | WANTS_USER_ID):
         _check_claims(channel, route, contents)
     out = n * width
     receipt = channel.receipt
@@ -145,7 +145,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
         route.dynamic
         or route.immediate
         or route.to_reply is not None
-        or wants & (WANTS_CC | WANTS_REPLY_TO)
+        or (wants and wants & (WANTS_CC | WANTS_REPLY_TO))
         or (width > WIDE_QUEUES and n > 1 and _is_slow(queues, attributes))
     ):
         n, out = _publish_each(channel, route, contents, receipt, patient=patient)
@@ -163,8 +163,11 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     elif receipt.rejected:
         channel.receipt = None
     broker = session.broker
-    broker.published += n
-    broker.message_sizes.count(contents, n)
+    sizes = broker.message_sizes
+    if contents.body_size == sizes.size:
+        sizes.of_size += n
+    else:
+        sizes.count(contents, n)
     if broker.paging.pressing and queues:
         broker.paging.charge(session, queues, contents.octets)
     exchange = route.exchange

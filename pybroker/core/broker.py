@@ -123,7 +123,7 @@ class Broker:
         self.epoch = clock.timestamp_ms // 1000
         self.started_ms = clock.now_ms
         self.message_sizes = MessageSizes()
-        self.published = self.confirmed = self.delivered = self.acked = self.returned = self.unroutable = 0
+        self.confirmed = self.delivered = self.acked = self.returned = self.unroutable = 0
         self.losses: DropCounts | None = None  # somebody wants to know what became of messages that are in no queue
         self.timeouts_differ = False  # a queue has, or had, a consumer timeout of its own
         self.reply_consumers: dict[str, Any] = {}
@@ -145,6 +145,11 @@ class Broker:
         for vhost in self.vhosts.values():
             for destination in (*vhost.queues.values(), *vhost.schedules):
                 destination.use_log(log)
+
+    @property
+    def published(self) -> int:
+        """Return how many messages publishers have sent since the start."""
+        return self.message_sizes.messages
 
     def create_defaults(self, cause: Cause = BROKER) -> None:
         """Make what a fresh node has: the default virtual host, and its user with its permissions."""

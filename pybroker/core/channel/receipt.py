@@ -16,7 +16,7 @@ class Receipt:
     """`log` and `position` are the first log that was reached and the commit position there, None: there is none.
 
     `others` has the further logs. `rejected` are messages that a queue refused, counted from 0. `index` is where in its
-    run the publish's message 0 is, or would be: `offset` messages of the publish were put into other runs before.
+    run the publish's message `offset` is, the first one of what is being enqueued.
     """
 
     __slots__ = ("index", "log", "offset", "others", "position", "rejected")
@@ -51,16 +51,13 @@ class Receipt:
         """Note that message `offset` of the publish comes next."""
         self.offset = offset
 
-    def enter(self, index: int) -> None:
-        """Note that the next message is the one at `index` of a run."""
-        self.index = index - self.offset
-
     def reject(self, indexes: range) -> None:
         """Note messages of the run that a queue refused (reject-publish): any one queue's refusal is enough."""
         rejected = self.rejected
         if not isinstance(rejected, set):
             rejected = self.rejected = set()
-        rejected.update(i - self.index for i in indexes)
+        shift = self.offset - self.index
+        rejected.update(i + shift for i in indexes)
 
     def covers(self, other: "Receipt") -> bool:
         """Tell whether both wait for the same, or the other one for nothing: one answer serves both."""

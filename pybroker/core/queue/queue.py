@@ -227,7 +227,7 @@ class Queue(Destination):
         level = backlog.enqueue(run, indexes)
         if bounded:
             self._keep_limits(level, n, receipt)
-        elif self.consumers:
+        elif not self.awake and self.consumers:
             self.wake()
         if backlog.messages_ready > PACK_BEHIND_MESSAGES or backlog.octets_ready > RESIDENT_OCTETS:
             eviction.save_memory(self, level)

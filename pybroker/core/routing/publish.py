@@ -163,7 +163,8 @@ class Publisher:
             self._publish_parts(route, contents, queues, receipt)
             return
         log = queues[0].log
-        seq = log.take(n)
+        seq = log.next_seq  # `log.take`, without the call
+        log.next_seq = seq + n
         if broker.growing is not route:
             # Only the run with the last seq can grow; any other one would be kept alive by its route for nothing.
             if broker.growing is not None:
@@ -198,7 +199,7 @@ class Publisher:
                 self.origin,
             )
             route.run = run
-        receipt.enter(start)
+        receipt.index = start
         indexes = range(start, start + n)
         if attributes.persistent:
             enqueue(log, run, indexes, queues, receipt)

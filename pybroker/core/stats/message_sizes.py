@@ -15,32 +15,45 @@ LOOKS_MAX: Final = 2
 
 
 class MessageSizes:
-    """`counts` has the messages of each range since the start."""
+    """Counts the messages that publishers have sent since the start.
 
-    __slots__ = ("_range", "_size", "counts")
+    Most batches are of the `size` of the one before: they are added to `of_size` without a call. It has the messages
+    of that size that are not in their range yet.
+    """
+
+    __slots__ = ("_counts", "_range", "of_size", "size")
     bounds: Final = BOUNDS
 
     def __init__(self) -> None:
-        self.counts = [0] * (len(BOUNDS) + 1)
-        self._size = self._range = 0  # most batches are of the size of the one before
+        self._counts = [0] * (len(BOUNDS) + 1)
+        self.size = self.of_size = self._range = 0
+
+    @property
+    def counts(self) -> list[int]:
+        """Return the messages of each range."""
+        self._counts[self._range] += self.of_size
+        self.of_size = 0
+        return self._counts.copy()
+
+    @property
+    def messages(self) -> int:
+        """Return how many these are together."""
+        return sum(self._counts) + self.of_size
 
     def count(self, contents: "Contents", n: int) -> None:
-        """Count the first `n` messages of a batch: one step where all bodies are equally long.
+        """Count the first `n` messages of a batch, whose bodies are of another size than `size` or differ.
 
         Of more than LOOKS_MAX that differ as many are looked at, evenly spread, and each stands for its neighbours:
         a publisher of mixed sizes must not pay for each message.
         """
         size = contents.body_size
-        if size == self._size:
-            self.counts[self._range] += n
-            return
         if size >= 0:
-            self._size = size
+            self._counts[self._range] += self.of_size
+            self.size, self.of_size = size, n
             self._range = bisect_left(BOUNDS, size)
-            self.counts[self._range] += n
             return
         looks = min(n, LOOKS_MAX)
         for look in range(looks):
             start, stop = look * n // looks, (look + 1) * n // looks
             size = body_size(contents.contents[start])
-            self.counts[bisect_left(BOUNDS, size)] += stop - start
+            self._counts[bisect_left(BOUNDS, size)] += stop - start

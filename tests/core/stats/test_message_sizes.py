@@ -31,3 +31,14 @@ def test_of_many_that_differ_some_stand_for_their_neighbours():
     sizes.count(contents(*([5] * 500 + [500] * 501)), 1_001)
     assert 1_001 == sum(sizes.counts[:2])
     assert abs(sizes.counts[0] - 500) < 100
+
+
+def test_messages_of_the_size_before_are_in_its_range_whenever_one_looks():
+    sizes = MessageSizes()
+    sizes.count(contents(200), 1)
+    sizes.of_size += 2
+    assert (3, [0, 3]) == (sizes.messages, sizes.counts[:2])
+    sizes.of_size += 1
+    sizes.count(contents(5), 1)
+    sizes.count(contents(5, 2_000), 2)
+    assert (7, [2, 4, 1]) == (sizes.messages, sizes.counts[:3])

@@ -13,9 +13,10 @@ def run(node: Node, args: NoArgs) -> "Iterable[tuple[str, int, str]]":
     """Return name, messages and percentage of each range."""
     del args
     sizes = node.broker.message_sizes
-    total = sum(sizes.counts) or 1
+    counts = sizes.counts
+    total = sum(counts) or 1
     names = _names([_size(octets) for octets in sizes.bounds])
-    return [(name, count, f"{100 * count / total:.2f}") for name, count in zip(names, sizes.counts, strict=True)]
+    return [(name, count, f"{100 * count / total:.2f}") for name, count in zip(names, counts, strict=True)]
 
 
 def _names(bounds: list[str]) -> list[str]:
@@ -45,7 +46,7 @@ COMMAND = Command(
         Column(
             "Count",
             lambda row: row[1],
-            "published messages, routed or not; of a batch of different sizes 16 are sampled",
+            "published messages, routed or not; of a batch of different sizes two are sampled",
         ),
         Column("Percentage", lambda row: row[2], "share of all messages"),
     ),
