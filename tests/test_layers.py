@@ -24,6 +24,7 @@ NOUNS = (
     "peer",
     "tls_facts",
     "log_event",
+    "listing",
 )
 
 # From the bottom up; the names of one row are strangers to each other. A module belongs to the longest name that fits.

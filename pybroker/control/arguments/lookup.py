@@ -4,9 +4,9 @@
 `list_queues -p nosuch` succeeds, `purge_queue` ends with 69 and `delete_queue` with 64.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pybroker.control.spec import EX_NOUSER, Refused
 
@@ -19,19 +19,6 @@ if TYPE_CHECKING:
 
 # difflib is quadratic: a listing of 100,000 names must not hold up the broker for the sake of a hint.
 NAMES_COMPARED_MAX = 2_000
-
-T = TypeVar("T")
-
-
-def as_they_were(things: Iterable[T]) -> Iterator[T]:
-    """Yield the things there are now, whatever becomes of them, and keep none that was yielded.
-
-    A list would keep alive whatever is deleted during a long listing, and to free all of it at once takes long as well.
-    """
-    left = list(things)
-    left.reverse()
-    while left:
-        yield left.pop()
 
 
 def find_vhost(broker: "Broker", name: str) -> "VHost":

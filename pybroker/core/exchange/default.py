@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pybroker.core.routing.binding import Binding
 from pybroker.core.routing.exchange import Destinations, Exchange
+from pybroker.listing import as_they_were
 from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
@@ -34,10 +35,7 @@ class DefaultExchange(Exchange):
 
     def bindings(self) -> Iterator[Binding]:
         """Iterate over the implicit bindings: one for each queue that the vhost has now, whatever becomes of it."""
-        left = list(self.vhost.queues.values())
-        left.reverse()
-        while left:
-            queue = left.pop()
+        for queue in as_they_were(self.vhost.queues.values()):
             yield Binding(self, queue, queue.name, Table())
 
     @property

@@ -1,10 +1,7 @@
-import weakref
-
 import pytest
 
 from pybroker.control.arguments.lookup import (
     NAMES_COMPARED_MAX,
-    as_they_were,
     find_queue,
     find_user,
     find_vhost,
@@ -50,18 +47,3 @@ def test_a_hint_looks_at_a_limited_number_of_names():
     names = (f"n{i}" for i in range(10 * NAMES_COMPARED_MAX))
     nearest("nosuch", names)
     assert next(names) == f"n{NAMES_COMPARED_MAX}"
-
-
-def test_what_is_deleted_during_a_listing_is_not_kept_by_it():
-    class Thing:
-        pass
-
-    there = {number: Thing() for number in range(3)}
-    known = [weakref.ref(thing) for thing in there.values()]
-    listing = as_they_were(there.values())
-    assert next(listing) is known[0]()
-    there.clear()
-    assert [False, True, True] == [ref() is not None for ref in known]
-    assert next(listing) is known[1]()
-    assert [False, False, True] == [ref() is not None for ref in known]
-    assert 1 == len(list(listing))

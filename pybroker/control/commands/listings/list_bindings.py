@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from pybroker.control.arguments.lookup import as_they_were, find_vhost
+from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.spec import Column, ColumnsArg, Command, Node, VHostArg
+from pybroker.listing import as_they_were
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pybroker.control import figures
-from pybroker.control.arguments.lookup import as_they_were, find_vhost
+from pybroker.control.arguments.lookup import find_vhost
 from pybroker.control.spec import Arg, Column, ColumnsArg, Command, Node
 from pybroker.core.stats.metrics import QUEUE
+from pybroker.listing import as_they_were
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
