@@ -4,6 +4,7 @@ import logging
 from types import SimpleNamespace
 
 import gevent
+import pytest
 from pamqp import body, commands, header
 
 from pybroker.core.background_task import BackgroundTask
@@ -242,6 +243,30 @@ def test_a_bug_in_the_end_of_one_session_leaves_the_others_their_output(connect,
         assert [client.receive() is not None for client in clients[1:]] == [True, True]
     assert "internal error in sending" in caplog.text
     assert [False, False] == [connection.session.dirty for connection in good]
+
+
+class Interrupted(BaseException):
+    """As KeyboardInterrupt, but nobody in this process ends because of it."""
+
+
+def test_an_interruption_of_one_session_leaves_the_others_their_output(connect, server, monkeypatch):
+    clients = [connect().open() for _ in range(3)]
+    connections = list(server.connections)
+    original = type(connections[0]).flush
+
+    def flush(self):
+        if self is connections[1]:
+            raise Interrupted
+        original(self)
+
+    monkeypatch.setattr(type(connections[0]), "flush", flush)
+    for connection in connections:
+        connection.session.send(b"\x08\0\0\0\0\0\0\xce")
+    with pytest.raises(Interrupted):
+        server.turn.run()
+    assert [False, False, True] == [connection.session.dirty for connection in connections]
+    assert [client.receive() is not None for client in (clients[0], clients[2])] == [True, True]
+    assert server.turn.sessions == []
 
 
 def test_a_held_publisher_is_read_now_and_then_until_the_consumers_have_caught_up(connect, server, monkeypatch):
