@@ -142,6 +142,8 @@ class Executor:
             result = yield from result
         if isinstance(result, Changed):
             self._await_disk(result.commit_position)
+            if result.refused is not None:
+                raise result.refused
             result = result.value
         return Value(result)
 

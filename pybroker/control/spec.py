@@ -103,10 +103,14 @@ def progress_of(work: Generator[tuple[int, int], None, _T]) -> Generator[Progres
 
 
 class Changed(NamedTuple):
-    """The result of a command that changes definitions: `value` is answered when they are on disk up to a position."""
+    """The result of a command that changes definitions: `value` is answered when they are on disk up to a position.
+
+    With `refused` the command found nothing to change, and is refused; but what another has just done is on disk.
+    """
 
     commit_position: int
     value: str | dict[str, Any] | None = None
+    refused: Refused | None = None
 
 
 class Early(NamedTuple):

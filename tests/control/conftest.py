@@ -161,7 +161,11 @@ class Operator:
         if isinstance(result, Generator):
             result = self.finish(result)
         self.world.run()
-        return codec.decode(codec.encode(result.value if isinstance(result, Changed) else result))
+        if isinstance(result, Changed):
+            if result.refused is not None:
+                raise result.refused
+            result = result.value
+        return codec.decode(codec.encode(result))
 
     def _node(self) -> Node:
         lines = iter([codec.decode(codec.encode(line)) for line in self.lines])

@@ -1,5 +1,6 @@
 """Each command that changes definitions is answered when that is on disk; each other one is answered at once."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from pybroker.control import commands
 from pybroker.control.access import ActingUser
 from pybroker.control.execute import Executor
+from pybroker.control.spec import Refused
 from tests.control.conftest import FakeDaemon
 from tests.fakes import Exchange, FakePeer, Queue, World
 from tests.slow import SlowDefinitions
@@ -76,8 +78,6 @@ OTHERS: dict[str, dict[str, Any]] = {
     "start_app": {},
     "trace_on": {},
     "trace_off": {},
-    # It finds that there are none.
-    "clear_topic_permissions": {"username": "guest"},
 }
 # They find that it is so already, but perhaps not on disk.
 ALREADY: dict[str, dict[str, Any]] = {
@@ -85,6 +85,12 @@ ALREADY: dict[str, dict[str, Any]] = {
     "set_policy": {"name": "p", **POLICY},
     "set_operator_policy": {"name": "o", **POLICY},
     "set_vhost_limits": {"definition": '{"max-queues":7}'},
+}
+# They find that there is nothing left to clear, which some refuse, but perhaps it is not on disk.
+CLEARED = {
+    **dict.fromkeys(("clear_permissions", "clear_topic_permissions", "clear_password", "clear_user_limits"), False),
+    **dict.fromkeys(("clear_vhost_limits", "clear_policy", "clear_operator_policy"), True),
+    **dict.fromkeys(("clear_parameter", "clear_global_parameter"), True),
 }
 # They yield their answer before they end.
 EARLY = {"hold_log"}
@@ -190,7 +196,28 @@ def test_a_change_that_another_has_made_is_answered_when_that_is_on_disk(node, n
     assert node.waits(name, ALREADY[name])
 
 
+@pytest.mark.parametrize("name", CLEARED)
+def test_a_clear_of_what_another_has_cleared_is_answered_when_that_is_on_disk(node, name):
+    assert node.waits(name, CHANGES[name])
+    node.definitions.put("user", ("somebody",), {})
+    with pytest.raises(Refused, match="not exist") if CLEARED[name] else nullcontext():
+        node.waits(name, CHANGES[name])
+    assert node.pauses >= PAUSES_MAX
+
+
+@pytest.mark.parametrize("name", [name for name, refused in CLEARED.items() if refused])
+def test_a_clear_of_what_is_not_there_is_refused_at_once_when_nothing_waits_for_the_disk(node, name):
+    node.waits(name, CHANGES[name])
+    with pytest.raises(Refused, match="not exist"):
+        node.waits(name, CHANGES[name])
+    assert node.pauses < PAUSES_MAX
+
+
+def test_the_commands_that_clear_are_all_here():
+    assert {name for name in CHANGES if name.startswith("clear_")} == set(CLEARED)
+
+
 def test_a_failed_disk_refuses_nothing_that_changes_nothing(node):
     node.definitions.put("user", ("somebody",), {})
     node.definitions.failed = "the disk is gone"
-    assert not node.waits("clear_topic_permissions", {"username": "guest"})
+    assert not node.waits("purge_queue", OTHERS["purge_queue"])

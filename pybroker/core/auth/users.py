@@ -237,13 +237,16 @@ class Users:
         return commit_position
 
     def clear_permissions(self, name: str, vhost_name: str, cause: Cause = BROKER) -> int:
-        """Take all permissions in one vhost away; the user cannot enter it any more. Raises NoSuchUserError."""
-        user, commit_position = self.named(name), 0
+        """Take all permissions in one vhost away; the user cannot enter it any more. Raises NoSuchUserError.
+
+        Return the commit position to wait for, also if there are none: another may just have taken them.
+        """
+        user = self.named(name)
         if user.permissions.pop(vhost_name, None) is not None:
-            commit_position = user_rows.forget_permission(self._definitions, user, vhost_name)
+            user_rows.forget_permission(self._definitions, user, vhost_name)
             self.observers.notify("permission.deleted", {"user": name, "vhost": vhost_name}, cause)
         self._changed(user)
-        return commit_position
+        return self._definitions.commit_position
 
     def set_topic_permissions(
         self, name: str, vhost_name: str, exchange_name: str, write: str, read: str, *, cause: Cause = BROKER
@@ -260,17 +263,20 @@ class Users:
     def clear_topic_permissions(
         self, name: str, vhost_name: str, exchange_name: str | None = None, *, cause: Cause = BROKER
     ) -> int:
-        """Lift the restriction at one exchange, or at all of a vhost. Raises NoSuchUserError."""
-        user, commit_position = self.named(name), 0
+        """Lift the restriction at one exchange, or at all of a vhost. Raises NoSuchUserError.
+
+        Return the commit position to wait for, also if there is none: another may just have lifted it.
+        """
+        user = self.named(name)
         for key in list(user.topic_permissions):
             if key[0] == vhost_name and exchange_name in (None, key[1]):
                 del user.topic_permissions[key]
-                commit_position = user_rows.forget_topic_permission(self._definitions, user, *key)
+                user_rows.forget_topic_permission(self._definitions, user, *key)
                 self.observers.notify(
                     "topic.permission.deleted", {"user": name, "vhost": vhost_name, "exchange": key[1]}, cause
                 )
         self._changed(user)
-        return commit_position
+        return self._definitions.commit_position
 
     def forget_vhost(self, vhost_name: str, cause: Cause) -> "Iterator[None]":
         """Take all permissions of a vhost that is being deleted, user by user."""

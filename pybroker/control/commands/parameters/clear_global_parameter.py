@@ -2,8 +2,8 @@
 
 from typing import Annotated, NamedTuple
 
-from pybroker.control.arguments.policies import NOT_SET
-from pybroker.control.spec import EX_UNAVAILABLE, Arg, Changed, Command, Node, Refused
+from pybroker.control.arguments.policies import cleared
+from pybroker.control.spec import Arg, Changed, Command, Node
 
 
 class Args(NamedTuple):
@@ -13,11 +13,8 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> Changed:
-    """Clear it. Raises Refused."""
-    commit_position = node.broker.parameters.clear_global(args.name, node.cause)
-    if commit_position is None:
-        raise Refused(NOT_SET, EX_UNAVAILABLE)
-    return Changed(commit_position)
+    """Clear it; one that is not set is refused."""
+    return cleared(node, node.broker.parameters.clear_global(args.name, node.cause))
 
 
 COMMAND = Command(
