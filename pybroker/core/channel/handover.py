@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 class Handovers:
-    """Calls that settle originals, by a log that their copies wait for; in a line the oldest first."""
+    """Calls that settle originals, by a log that their copies wait for; in a line the oldest first.
+
+    Neither bounded nor awaited at a stop. A node has one log, so a copy is in the batch that settles its original, and
+    nothing ever waits here. An original that still waits at a stop comes back with the next start, beside its copy. A
+    second log needs a bound where copies are made, which stops making them: nothing that waits here can be refused.
+    """
 
     __slots__ = ("_waiting",)
 

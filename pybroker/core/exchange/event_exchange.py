@@ -247,6 +247,7 @@ class Events(BackgroundTask):
         if not queues:
             return
         content = frame.frame(frame.HEADER, 1, b"\0\x3c\0\0" + bytes(8) + octets)
+        # The node's log for all queues, as a publisher does.
         run = Run(
             names_of(EXCHANGE, name),
             _ATTRIBUTES,

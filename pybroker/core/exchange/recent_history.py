@@ -103,6 +103,7 @@ class _Welcome(BackgroundTask):
             else:
                 queues = (destination,)
             if queues:
+                # The node's log for all, as a publisher does.
                 enqueue(vhost.broker.log, self._copy(inbound), range(1), queues, NO_RECEIPT)
         if self._inbound:
             self.wake_again()

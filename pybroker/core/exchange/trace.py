@@ -168,6 +168,7 @@ def _publish(
         return
     copy = with_properties(content, octets)
     body = body_size(copy)
+    # The node's log for all queues, as a publisher does.
     run = Run(
         names_of(EXCHANGE, key),
         PLAIN_ATTRIBUTES,

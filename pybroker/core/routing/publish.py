@@ -125,7 +125,10 @@ class Contents:
 
 
 def enqueue(log: "Log", run: Run, indexes: range, queues: "Sequence[Destination]", receipt: "Receipt") -> None:
-    """Put messages into the log, if they are to last, and into the queues; the receipt learns what to wait for."""
+    """Put messages into the log, if they are to last, and into the queues; the receipt learns what to wait for.
+
+    The durable ones of `queues` must all use this log, see `by_log`.
+    """
     if run.attributes.persistent:
         # Before the queues have it: what they settle at once must be in the log by then.
         durable = tuple([queue.id for queue in queues if queue.durable])
@@ -162,6 +165,8 @@ class Publisher:
         if octets > READ_RUN_OCTETS_MAX and n > 1:
             self._publish_parts(route, contents, queues, receipt)
             return
+        # One log for all: a node has one, and parting the queues `by_log` would cost every publish. A destination that
+        # has a log of its own is not durable for this one: it appends in its `enqueue`, and tells the receipt.
         log = queues[0].log
         seq = log.next_seq  # `log.take`, without the call
         log.next_seq = seq + n
