@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from google_crc32c import value as crc32c
 
 LINE_OCTETS_MAX: Final = 107
-# Differs from RabbitMQ: it takes any header that arrives in one piece. The specification has all of it fit here.
+# Differs from RabbitMQ: it takes a header of any length that arrives in one piece. The specification has all fit here.
 HEADER_OCTETS_MAX: Final = 536
 SIGNATURE: Final = b"\r\n\r\n\0\r\nQUIT\n"
 

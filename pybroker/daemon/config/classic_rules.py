@@ -145,6 +145,11 @@ def _listeners(_name: str, term: Term) -> Iterator[Given]:
         yield Given(f"listeners.tcp.{n}", str(port.value) if host in {"", "auto"} else f"{host}:{port.value}", each)
 
 
+def _trusted_proxies(_name: str, term: Term) -> Iterator[Given]:
+    for n, each in enumerate(listed(term), 1):
+        yield Given(f"proxy_protocol.trusted.{n}", text(each), each)
+
+
 def _listen_options(name: str, term: Term) -> Iterator[Given]:
     for key, value, whole in pairs(term):
         full = f"{name}.{key}"
@@ -231,6 +236,8 @@ def _log(name: str, term: Term) -> Iterator[Given]:
 RULES: Final[Mapping[str, Rule]] = {
     "tcp_listeners": _listeners,
     "tcp_listen_options": _listen_options,
+    "proxy_protocol": one(word("true", "false")),
+    "proxy_protocol_trusted": _trusted_proxies,
     "handshake_timeout": one(integer),
     "heartbeat": one(integer),
     "frame_max": one(integer),

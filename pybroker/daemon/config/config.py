@@ -17,13 +17,19 @@ from pybroker.daemon.config import new_vhosts
 from pybroker.daemon.config.conf_file import PROBLEMS_MAX, Assignment
 from pybroker.daemon.config.keys import AUDIT_FILE, KEYS, LIMITS, explain_unknown, find_key, is_secret
 from pybroker.daemon.config.options import Options
-from pybroker.daemon.config.values import Address
+from pybroker.daemon.config.values import Address, Network
 from pybroker.daemon.start_error import StartError
 
 # In the order in which they are loaded.
 DEFINITIONS: Final = ("load_definitions", "management.load_definitions", "definitions.local.path")
 # RabbitMQ's schema: "Values greater than 0.9 can be dangerous".
 PAGING_RATIO_CAREFUL: Final = 0.9
+
+
+NO_TRUSTED_PROXY: Final = (
+    "anybody could claim any address; add the addresses or networks of the proxies, such as "
+    "proxy_protocol.trusted.1 = 10.0.0.5"
+)
 
 
 @dataclass(slots=True)
@@ -35,6 +41,7 @@ class Config:
     tcp: tuple[Address, ...] = (Address("", 5672),)
     unix: tuple[Path, ...] = ()
     backlog: int = 1_024
+    trusted_proxies: tuple[Network, ...] = ()  # with any, each TCP connection begins with a PROXY header
     data_dir: Path = field(default_factory=paths.data_dir)
     control_socket: Path | None = None
     pid_file: Path | None = Path()
@@ -119,6 +126,7 @@ def configure(assignments: Iterable[Assignment], problems: Iterable[str] = ()) -
             *owner, attribute = attribute.split(".")
             setattr(config.settings.watermarks if owner else config.settings, attribute, of_word[""])
     _gather(config, given)
+    _set_trusted_proxies(config, given)
     _set_limits(config, given)
     return config
 
@@ -160,6 +168,19 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
     faults = new_vhosts.gather(settings, given, config.assignments)
     if faults:
         raise ConfigError(faults)
+
+
+def _set_trusted_proxies(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
+    """Choose whose PROXY headers are believed; nobody's without `proxy_protocol = true`."""
+    trusted = given.get("proxy_protocol.trusted.N", {})
+    if given.get("proxy_protocol", {}).get(""):
+        config.trusted_proxies = tuple(dict.fromkeys(trusted.values()))
+        if not trusted:
+            # Differs from RabbitMQ: it believes whoever connects.
+            place = next(each for each in config.assignments if each.key == "proxy_protocol")
+            raise ConfigError([_describe(place, NO_TRUSTED_PROXY)])
+    elif trusted:
+        config.warnings.append("proxy_protocol.trusted has no effect without proxy_protocol = true")
 
 
 def _set_limits(config: Config, given: Mapping[str, dict[str, Any]]) -> None:

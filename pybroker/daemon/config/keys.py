@@ -103,6 +103,8 @@ KEYS: Final[Mapping[str, Key]] = {
     "listeners.tcp.NAME": Key("5672", values.address, "", RESTART),
     "listeners.unix.NAME": Key("", values.path, "", RESTART),
     "tcp_listen_options.backlog": Key("1024", values.whole_number(1, 65_535), ".backlog", RESTART),
+    "proxy_protocol": Key("false", values.boolean, "", RELOAD),
+    "proxy_protocol.trusted.N": Key("", values.network, "", RELOAD),
     "handshake_timeout": Key("10000", values.whole_number(1, 3_600_000), "handshake_timeout_ms", RELOAD),
     "heartbeat": Key("60", values.whole_number(0, 65_535), "heartbeat_s", RELOAD),
     "frame_max": Key("131072", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max", RELOAD),

@@ -26,7 +26,6 @@ REASONS: Final = {
     "ssl_cert_login_san_index": _TLS,
     "ssl_handshake_timeout": _TLS,
     "num_acceptors.ssl": _TLS,
-    "proxy_protocol": _LATER + "it does not read the PROXY protocol yet",
     "reverse_dns_lookups": _LATER + "it shows addresses only",
     "tcp_listen_options": _LATER + "tcp_listen_options.backlog is the only socket option supported",
     "definitions": _DEFINITIONS,

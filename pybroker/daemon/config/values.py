@@ -49,6 +49,9 @@ LIMIT_OCTETS_MAX: Final = 1 << 62
 _NODE_NAME: Final = re.compile(r"[A-Za-z0-9_-]+@[A-Za-z0-9._-]+")
 
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
 class Address(NamedTuple):
     """A TCP address to listen on: an IP address, `localhost` for both of them, or nothing for all interfaces."""
 
@@ -241,3 +244,17 @@ def address(text: str) -> Address:
         raise ValueError("expected a port, or an IP address and a port: 5672, 127.0.0.1:5672, ::1:5672") from None
     assert isinstance(number, int)
     return Address(host, number)
+
+
+def network(text: str) -> Network:
+    """Return an address or a network: `10.0.0.5`, `10.0.0.0/24`, `2001:db8::/32`."""
+    try:
+        # A zone is no part of a peer's address.
+        found = ipaddress.ip_network(text.replace("%", " "), strict=False)
+    except ValueError:
+        raise ValueError("expected an IP address or a network: 10.0.0.5, 10.0.0.0/24, 2001:db8::/32") from None
+    if found.network_address != ipaddress.ip_address(text.partition("/")[0]):
+        raise ValueError(f"expected a network without the address of a host, such as {found}")
+    if found.version == 6 and found.network_address.ipv4_mapped is not None:
+        raise ValueError("expected an IPv4 address as such: 10.0.0.5, not ::ffff:10.0.0.5")
+    return found

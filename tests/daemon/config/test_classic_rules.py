@@ -10,6 +10,8 @@ from pybroker.daemon.config.keys import KEYS, find_key
 FORMS = {
     "tcp_listeners": ["[5672]", '[{"127.0.0.1", 5672}]', '[{"::1", 5672}, 5673]', '[{"auto", 5672}]', "[]"],
     "tcp_listen_options": ["[{backlog, 128}]", "[]"],
+    "proxy_protocol": ["false"],
+    "proxy_protocol_trusted": ['["10.0.0.5", <<"10.1.0.0/16">>]', "[]"],
     "handshake_timeout": ["10000"],
     "heartbeat": ["60"],
     "frame_max": ["131072"],
@@ -70,6 +72,12 @@ def test_a_setting_becomes_keys_that_are_taken(key, value):
         ("tcp_listeners", "[5672]", ["listeners.tcp.1 = 5672"]),
         ("tcp_listeners", '[{"::1", 1}, {"auto", 2}]', ["listeners.tcp.1 = ::1:1", "listeners.tcp.2 = 2"]),
         ("tcp_listeners", "[]", ["listeners.tcp = none"]),
+        ("proxy_protocol", "true", ["proxy_protocol = true"]),
+        (
+            "proxy_protocol_trusted",
+            '["10.0.0.5", <<"10.1.0.0/16">>]',
+            ["proxy_protocol.trusted.1 = 10.0.0.5", "proxy_protocol.trusted.2 = 10.1.0.0/16"],
+        ),
         ("tcp_listen_options", "[{backlog, 128}]", ["tcp_listen_options.backlog = 128"]),
         ("auth_mechanisms", "['AMQPLAIN', 'PLAIN']", ["auth_mechanisms.1 = AMQPLAIN", "auth_mechanisms.2 = PLAIN"]),
         ("default_user_tags", "[monitoring]", ["default_user_tags.monitoring = true"]),

@@ -1,4 +1,5 @@
 import re
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,13 @@ def test_a_key_reaches_its_setting(line, attribute, value):
         ("listeners.tcp = none\nlisteners.tcp.default = 1", "tcp", ()),
         ("listeners.unix.default = /run/x.sock", "unix", (Path("/run/x.sock"),)),
         ("tcp_listen_options.backlog = 5", "backlog", 5),
+        ("proxy_protocol = false", "trusted_proxies", ()),
+        ("proxy_protocol.trusted.1 = ::1", "trusted_proxies", ()),
+        (
+            "proxy_protocol.trusted.a = 10.0.0.5\nproxy_protocol = true\nproxy_protocol.trusted.b = 2001:db8::/32",
+            "trusted_proxies",
+            (ip_network("10.0.0.5"), ip_network("2001:db8::/32")),
+        ),
         ("node.name = a@b", "node_name", "a@b"),
         ("data_dir = /d", "data_dir", Path("/d")),
         ("log.dir = /l", "log_dir", Path("/l")),
@@ -157,6 +165,15 @@ def test_a_log_file_may_lie_elsewhere():
     config = configured("log.dir = /l\nlog.file = /m/x.log")
     config.name_node("a@b")
     assert config.log_file == Path("/m/x.log")
+
+
+def test_proxies_that_nobody_trusts_are_no_configuration():
+    (problem,) = problems_of("heartbeat = 5\nproxy_protocol = true")
+    assert problem.startswith("f:2: proxy_protocol = true: anybody could claim any address; add ")
+    assert problem.endswith(" proxy_protocol.trusted.1 = 10.0.0.5")
+    assert configured("proxy_protocol.trusted.1 = 10.0.0.5").warnings == [
+        "proxy_protocol.trusted has no effect without proxy_protocol = true"
+    ]
 
 
 def test_a_bad_value_names_file_line_key_and_what_is_expected():

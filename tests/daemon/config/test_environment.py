@@ -43,6 +43,7 @@ def test_every_key_of_the_schema_is_there_unless_it_only_takes_away():
     assert set(KEYS) - shown == {
         "listeners.tcp",
         "listeners.unix.NAME",
+        "proxy_protocol.trusted.N",
         "loopback_users",
         *(name for name in KEYS if name.startswith(OF_NEW_VHOSTS)),
         "vm_memory_high_watermark.absolute",

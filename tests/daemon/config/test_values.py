@@ -1,3 +1,4 @@
+from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,11 @@ from pybroker.daemon.config.values import Address
         (values.address, "::1:5672", Address("::1", 5672)),
         (values.address, "[::1]:5672", Address("::1", 5672)),
         (values.address, "localhost:1", Address("localhost", 1)),
+        (values.network, "10.0.0.5", ip_network("10.0.0.5/32")),
+        (values.network, "10.0.0.0/24", ip_network("10.0.0.0/24")),
+        (values.network, "0.0.0.0/0", ip_network("0.0.0.0/0")),
+        (values.network, "::1", ip_network("::1/128")),
+        (values.network, "2001:DB8::/32", ip_network("2001:db8::/32")),
     ],
 )
 def test_a_good_value_is_taken(parse, text, value):
@@ -101,6 +107,14 @@ def test_a_good_value_is_taken(parse, text, value):
         (values.address, "127.0.0.1"),
         (values.address, "127.0.0.1:"),
         (values.address, "300.0.0.1:5672"),
+        (values.network, ""),
+        (values.network, "localhost"),
+        (values.network, "10.0.0.5/24"),
+        (values.network, "10.0.0.0/33"),
+        (values.network, "10.0.0.5:5672"),
+        (values.network, "fe80::1%eth0"),
+        (values.network, "::ffff:10.0.0.5"),
+        (values.network, "::ffff:10.0.0.0/104"),
     ],
 )
 def test_a_bad_value_is_refused_with_what_is_expected(parse, text):
