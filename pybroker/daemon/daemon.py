@@ -82,6 +82,7 @@ class Daemon:
         self.definitions.restore(self.broker)
         self.broker.events.ensure_vhost()
         self.server = Server(self.broker)
+        self.server.trusted_proxies = config.trusted_proxies
         self.secrets = ThreadWorker("secrets", turn)
         self.secrets.step_back()
         self.broker.logins.worker = self.secrets

@@ -1,6 +1,7 @@
 """Server: the listeners, and the connections they accepted."""
 
 import os
+import socket
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -15,15 +16,16 @@ from pybroker.net.draining import Draining
 from pybroker.net.listener import BACKLOG, Listener, tcp_socket, unix_socket
 from pybroker.net.loop_cycle import LoopCycle
 from pybroker.net.preamble import Preambles
+from pybroker.net.proxy_step import ProxyStep
 from pybroker.net.transport import Transport
 from pybroker.peer import Peer
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Callable
 
     from pybroker.core.broker import Broker
     from pybroker.net.preamble import Preamble, Step
+    from pybroker.net.proxy_step import Network
     from pybroker.session import Session
 
 # Connections that have not finished their handshake: at this many newcomers wait in the kernel's backlog. Each has ten
@@ -65,6 +67,8 @@ class Server:
             self.handshake_ended,
             self.draining.add,
         )
+        # If there are any, each TCP connection begins with the header of one. May be replaced: it counts for newcomers.
+        self.trusted_proxies: tuple[Network, ...] = ()
         self._handshakes = 0
         self._paused = False
         self._files_short = False
@@ -77,14 +81,16 @@ class Server:
         """Listen on a Unix socket. Raises OSError."""
         return self._listen(unix_socket(path, backlog), path, door)
 
-    def _listen(self, sock: "socket.socket", path: str, door: Door) -> Listener:
+    def _listen(self, sock: socket.socket, path: str, door: Door) -> Listener:
         listener = Listener(sock, self._loop, partial(self._accepted, door), path, door.protocol)
         if not self._paused:
             listener.start()
         self.broker.listeners.append(listener)
         return listener
 
-    def _accepted(self, door: Door, sock: "socket.socket") -> None:
+    def _accepted(self, door: Door, sock: socket.socket) -> None:
+        if self.trusted_proxies and sock.family != socket.AF_UNIX:
+            door = door._replace(steps=(partial(ProxyStep, self.trusted_proxies), *door.steps))
         transport = door.transport(sock, self._loop)
         peer = Peer(*transport.addresses(), self.turn.clock.now_ms)
         if door.steps:

@@ -54,7 +54,7 @@ class Transport:
         if sock.family == socket.AF_UNIX:
             return ("unix", 0), (sock.getsockname(), 0), True
         peer, local = sock.getpeername(), sock.getsockname()
-        address, is_loopback = _address(peer[0])
+        address, is_loopback = read_address(peer[0])
         return (address, peer[1]), (local[0], local[1]), is_loopback
 
     def fileno(self) -> int:
@@ -66,6 +66,10 @@ class Transport:
     def receive(self, octets_max: int) -> bytes:
         """Return what the peer sent; no octets: it will send no more. Raises BlockingIOError, OSError."""
         return self._sock.recv(octets_max)
+
+    def peek(self, octets_max: int) -> bytes:
+        """Return what the peer sent without taking it, as `receive` does."""
+        return self._sock.recv(octets_max, socket.MSG_PEEK)
 
     def discard(self, buffer: bytearray) -> int:
         """Forget what the peer sent, `buffer` full at most; return how much, as `receive` does."""
@@ -170,7 +174,7 @@ def _without(parts: list[Any], sent: int) -> list[Any]:
 
 
 @lru_cache(1_024)
-def _address(text: str) -> tuple[str, bool]:
+def read_address(text: str) -> tuple[str, bool]:
     """Return an address as it is shown, and whether it is this machine's loopback."""
     address = ipaddress.ip_address(text.partition("%")[0])
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
