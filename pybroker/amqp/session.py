@@ -14,6 +14,7 @@ from pybroker.amqp import alive, input as amqp_input
 from pybroker.amqp.consumer_timeout import GRACE_MS
 from pybroker.amqp.log_name import described, fields
 from pybroker.amqp.states import BROKER_CLOSES, END, ENDING, HANDSHAKE, State, after
+from pybroker.core.auth.certificate import certificate_of
 from pybroker.core.channel.requeue import give_back
 from pybroker.core.channel.state import SessionState
 from pybroker.core.channel.throttle import PEER
@@ -26,6 +27,7 @@ from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
+    from pybroker.core.auth.certificate import Certificate
     from pybroker.core.broker import Broker
     from pybroker.core.channel.unacked import Batch
     from pybroker.core.queue.queue import Queue
@@ -149,6 +151,11 @@ class AmqpSession(SessionState):
         if not self.peer_port:
             return f"{self.peer_host} -> {self.host}"
         return f"{self.peer_host}:{self.peer_port} -> {self.host}:{self.port}"
+
+    @property
+    def certificate(self) -> "Certificate":
+        """Return the peer's certificate; one without names if it brought none."""
+        return certificate_of(self.tls)
 
     @property
     def in_handshake(self) -> bool:

@@ -47,6 +47,10 @@ class Settings:
     refuse_immediate: bool = False
     refuse_flow: bool = False
     auth_mechanisms: tuple[str, ...] = ("PLAIN", "AMQPLAIN")
+    # Of EXTERNAL: what of a peer's certificate is the user's name, and which alternative name.
+    cert_login_from: str = "distinguished_name"
+    cert_login_name_type: str = "dns"
+    cert_login_name_index: int = 0
     default_consumer_prefetch: int = 0
     relaxed_redeclaration: bool = False  # of a quorum queue as a classic one
     consumer_timeout_ms: int = 1_800_000  # 0: never

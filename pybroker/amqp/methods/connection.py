@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import commands
 
+from pybroker.amqp import sasl
 from pybroker.amqp.alive import SHORT_INTERVAL_S
 from pybroker.amqp.log_name import called
 from pybroker.amqp.states import LOGIN_VERDICT, PROTOCOL_HEADER, State, after
@@ -19,16 +20,14 @@ from pybroker.core.settings import MESSAGE_OCTETS_CEILING
 from pybroker.errors import (
     AccessRefused,
     AmqpError,
-    CommandInvalid,
     NotAllowed,
-    ProtocolSyntaxError,
     ResourceError,
 )
 from pybroker.log_event import event
 from pybroker.version import RABBITMQ_VERSION, VERSION
 from pybroker.wire.frame import EMPTY_FRAME_OCTETS
 from pybroker.wire.methods import encode_method, make_method
-from pybroker.wire.table import Table, decode_table
+from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
@@ -72,9 +71,9 @@ def server_properties(product: str, cluster_name: str) -> Table:
     )
 
 
-@lru_cache(1)
+@lru_cache(2)
 def _start(product: str, cluster_name: str, mechanisms: tuple[str, ...]) -> bytes:
-    """Return connection.start, the same for all: in a flood of logins it would be the largest part of the work."""
+    """Return connection.start, the same for all but its mechanisms: it would be the largest part of a login's work."""
     method = make_method(
         commands.Connection.Start,
         version_major=0,
@@ -90,23 +89,27 @@ def connection_start(session: "AmqpSession", _method: None) -> None:
     """Open the dialogue, when the protocol header has come."""
     session.state = after(session.state, PROTOCOL_HEADER)
     settings = session.broker.settings
-    session.send(_start(settings.product, settings.cluster_name, settings.auth_mechanisms))
+    session.send(_start(settings.product, settings.cluster_name, sasl.offered(session)))
 
 
 def connection_start_ok(session: "AmqpSession", method: Any) -> None:
-    """Have the password checked; nothing is read from the peer meanwhile [connection.start-ok]."""
+    """Have password or certificate checked; nothing is read from the peer meanwhile [connection.start-ok]."""
     session.client_properties = method.client_properties
     capabilities = method.client_properties.get("capabilities")
     session.capabilities = capabilities if isinstance(capabilities, dict) else {}
     mechanism = method.mechanism
-    if mechanism not in session.broker.settings.auth_mechanisms:
-        raise CommandInvalid(f"unknown authentication mechanism '{mechanism}'")
+    sasl.check_offered(session, mechanism)
     session.auth_mechanism = mechanism
-    name, password = _credentials(mechanism, method.response)
+    external = mechanism == sasl.EXTERNAL
+    name, password = ("", "") if external else sasl.credentials(mechanism, method.response)
     session.state = after(session.state, "Connection.StartOk")
     # The time of the answer to a wrong password tells nothing about the cost of checking it.
     answer_at_ms = session.broker.clock.now_ms + DELAY_MS_MIN + randbelow(DELAY_MS_MAX - DELAY_MS_MIN)
     session.readable = False
+    if external:
+        name, verdict = session.broker.logins.check_certificate(session.tls)
+        _checked(session, name, answer_at_ms, verdict)
+        return
     session.broker.logins.check(
         name, password, session.peer_host, partial(_is_waiting, session), partial(_checked, session, name, answer_at_ms)
     )
@@ -118,7 +121,7 @@ def _is_waiting(session: "AmqpSession") -> bool:
 
 
 def _checked(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verdict) -> None:
-    """Go on with whose password was right, turn away all others."""
+    """Go on with a user who was recognised, turn away all others."""
     if not _is_waiting(session):
         return
     session.readable = True
@@ -147,9 +150,12 @@ def _checked(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verd
 def _turn_away(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verdict) -> None:
     """Refuse: 403, or 506 if nobody had the time to look at the password."""
     mechanism = session.auth_mechanism
-    text = f"{mechanism} login refused: user {name!r:.256} - {verdict.reason}"
-    is_told = session.broker.logins.refused(text, session, name)
-    connection_events.authenticated(session, name, f"user '{name}' - {verdict.reason}", audited=is_told)
+    # A certificate may name nobody; a password always comes with a name.
+    nobody = mechanism == sasl.EXTERNAL and not name
+    text = verdict.reason if nobody else f"user {name!r:.256} - {verdict.reason}"
+    is_told = session.broker.logins.refused(f"{mechanism} login refused: {text}", session, name)
+    error_text = verdict.reason if nobody else f"user '{name}' - {verdict.reason}"
+    connection_events.authenticated(session, name, error_text, audited=is_told)
     error: AmqpError
     if verdict.busy:
         # Differs from RabbitMQ: its hashes cost nothing. To be refused for good a client must have been wrong.
@@ -159,31 +165,6 @@ def _turn_away(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Ve
             f"Login was refused using authentication mechanism {mechanism}. For details see the broker logfile."
         )
     session.refuse(error, answer_at_ms)
-
-
-def _credentials(mechanism: str, response: str) -> tuple[str, str]:
-    """Return (user, password) out of a SASL response. Raises ProtocolSyntaxError (502)."""
-    octets = response.encode(errors="surrogateescape")
-    if mechanism == "PLAIN":
-        parts = octets.split(b"\0")
-        # RFC 4616: authorisation identity (RabbitMQ wants it empty), user, password.
-        if len(parts) != 3 or parts[0]:
-            raise ProtocolSyntaxError("response invalid")
-        return parts[1].decode(errors="replace"), parts[2].decode(errors="surrogateescape")
-    table = _login_table(octets)
-    login, password = table.get("LOGIN"), table.get("PASSWORD")
-    if not isinstance(login, str) or not isinstance(password, str):
-        raise ProtocolSyntaxError("AMQPLAIN auth info is missing LOGIN or PASSWORD field")
-    return login, password
-
-
-def _login_table(octets: bytes) -> dict[str, Any]:
-    """Return AMQPLAIN's table, which comes without its length."""
-    from pybroker.wire.validate import check_table  # noqa: PLC0415 - one login in a thousand
-
-    whole = len(octets).to_bytes(4) + octets
-    check_table(whole, 0, len(whole))
-    return decode_table(whole)[0]
 
 
 def connection_tune_ok(session: "AmqpSession", method: commands.Connection.TuneOk) -> None:

@@ -2,7 +2,8 @@
 
 An Argon2 hash takes 20 ms of a core, so that a flood of wrong passwords is a flood of work. It is bounded: only so many
 wait. Each peer and each user has a line of its own, and the lines are served in turn; on overflow the longest line
-loses. A password that was right is known for some minutes and costs nothing then. Knows no protocol.
+loses. A password that was right is known for some minutes and costs nothing then. A certificate that TLS has verified
+needs no password. Knows no protocol.
 """
 
 import hmac
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.core.auth.certificate import CertificateError, read_certificate
 from pybroker.core.auth.password import hash_password, is_slow, octets_of, password_fits
 from pybroker.core.events import connections as connection_events
 from pybroker.log_event import event
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pybroker.core.broker import Broker
     from pybroker.core.channel.state import SessionState
     from pybroker.store.worker import Worker
+    from pybroker.tls_facts import TlsFacts
 
 # Checks that may wait for the thread: a second and a half of its work.
 WAITING_MAX: Final = 64
@@ -33,6 +36,7 @@ LINES_MAX: Final = 50
 
 INVALID: Final = "invalid credentials"
 BLANK: Final = "attempted to log in with a blank password, which is prohibited"
+NO_CERTIFICATE: Final = "connection peer presented no TLS (x.509) certificate"
 LOCAL_ONLY: Final = "can only connect via localhost"
 BUSY: Final = f"{WAITING_MAX} passwords are waiting to be checked; try again in a second"
 
@@ -101,6 +105,24 @@ class Logins:
         answer = partial(self._checked, user, password, password_hash, done)
         if not self._put(line, _Task(job, wanted, answer)):
             answer(Busy(BUSY))
+
+    def check_certificate(self, tls: "TlsFacts | None") -> tuple[str, Verdict]:
+        """Return the name that a peer's verified certificate has for its user, empty if none, and the verdict."""
+        if tls is None or not tls.certificate:
+            return "", Verdict(None, NO_CERTIFICATE)
+        try:
+            certificate = read_certificate(tls.certificate)
+        except CertificateError as error:
+            return "", Verdict(None, f"the certificate cannot be read: {str(error)!r:.256}")
+        settings = self._broker.settings
+        name = certificate.login_name(
+            settings.cert_login_from, settings.cert_login_name_type, settings.cert_login_name_index
+        )
+        if not name:
+            subject = f"{certificate.subject!r:.256}"
+            return "", Verdict(None, f"no name found by {settings.cert_login_from} in the certificate of {subject}")
+        user = self._broker.users.get(name)
+        return name, Verdict(None, INVALID) if user is None else Verdict(user)
 
     def _checked(
         self, user: "User | None", password: str, password_hash: bytes, done: Callable[[Verdict], None], fits: Any

@@ -19,6 +19,7 @@ _QUEUE: Final = ("durable", "exclusive", "auto_delete", "arguments", "messages")
 _EXCHANGE: Final = ("type", "durable", "auto_delete", "internal", "arguments")
 _BINDING: Final = ("source_name", "destination_kind", "routing_key", "arguments")
 _POLICY: Final = ("pattern", "apply-to", "priority", "definition")
+_TLS: Final = ("ssl_protocol", "peer_cert_subject", "peer_cert_issuer")
 _LIMITS: Final = ("max-connections", "max-channels", "max-queues")
 
 # The events that are logged, and which of their facts; channels and consumers come and go too often to tell anything.
@@ -33,9 +34,9 @@ SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "exchange.deleted": (),
     "binding.created": _BINDING,
     "binding.deleted": _BINDING,
-    "connection.created": ("user_provided_name", "auth_mechanism"),
+    "connection.created": ("user_provided_name", "auth_mechanism", *_TLS),
     "connection.closed": ("user_provided_name",),
-    "user.authentication.failure": ("auth_mechanism", "count"),
+    "user.authentication.failure": ("auth_mechanism", "count", *_TLS),
     "user.created": (),
     "user.deleted": (),
     "user.password.changed": (),

@@ -37,14 +37,35 @@ def _named(session: Any) -> dict[str, str]:
     return {"user_provided_name": name} if isinstance(name, str) else {}
 
 
+def _certificate(session: Any) -> dict[str, str]:
+    certificate = session.certificate
+    return {
+        "peer_cert_subject": certificate.subject,
+        "peer_cert_issuer": certificate.issuer,
+        "peer_cert_validity": certificate.validity,
+    }
+
+
+def _identity(session: Any) -> dict[str, str]:
+    """Return what TLS says of a peer, and nothing of one without TLS."""
+    if session.tls is None:
+        return {}
+    return {
+        "ssl_protocol": session.tls.protocol,
+        "ssl_cipher": session.tls.cipher,
+        **(_certificate(session) if session.tls.certificate else {}),
+    }
+
+
 def connection_created(session: Any) -> None:
     """Tell that a connection entered its virtual host."""
     events = session.broker.events
+    tls = session.tls
     if not events.heard:
         # The audit log asks for no more, and connections may come by the thousand.
         if events.wanted:
             facts = {"name": session.name, "vhost": session.vhost.name, "auth_mechanism": session.auth_mechanism}
-            events.emit("connection.created", {**facts, **_named(session)}, by_client(session))
+            events.emit("connection.created", {**facts, **_named(session), **_identity(session)}, by_client(session))
         return
     facts = {
         **_named(session),
@@ -55,10 +76,13 @@ def connection_created(session: Any) -> None:
         "peer_port": session.peer_port,
         "host": erlang_host(session.host),
         "peer_host": erlang_host(session.peer_host),
-        "ssl": False,
-        **dict.fromkeys(("peer_cert_subject", "peer_cert_issuer", "peer_cert_validity"), ""),
+        "ssl": tls is not None,
+        **_certificate(session),
         "auth_mechanism": session.auth_mechanism,
-        **dict.fromkeys(("ssl_protocol", "ssl_key_exchange", "ssl_cipher", "ssl_hash"), ""),
+        "ssl_protocol": tls.protocol if tls else "",
+        "ssl_key_exchange": tls.key_exchange if tls else "",
+        "ssl_cipher": tls.cipher if tls else "",
+        "ssl_hash": tls.hash if tls else "",
         "protocol": "{0,9,1}",
         "user": session.user.name,
         "vhost": session.vhost.name,
@@ -108,7 +132,8 @@ def authenticated(session: Any, name: str, error: str = "", *, audited: bool = T
         "peer_port": session.peer_port,
         "protocol": "{0,9,1}",
         "auth_mechanism": session.auth_mechanism,
-        "ssl": False,
+        "ssl": session.tls is not None,
+        **_identity(session),
     }
     if error:
         # Differs from RabbitMQ: its text is an array of the characters' numbers.

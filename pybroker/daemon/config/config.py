@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pybroker import paths
 from pybroker.core.settings import Settings
-from pybroker.daemon.config import new_vhosts
+from pybroker.daemon.config import external, new_vhosts
 from pybroker.daemon.config.conf_file import PROBLEMS_MAX, Assignment
 from pybroker.daemon.config.keys import AUDIT_FILE, KEYS, LIMITS, explain_unknown, find_key, is_secret
 from pybroker.daemon.config.options import Options
@@ -165,7 +165,7 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
         for permission, default in zip(("configure", "write", "read"), settings.default_permissions, strict=True)
     )
     settings.default_permissions = (configure_, write, read)
-    faults = new_vhosts.gather(settings, given, config.assignments)
+    faults = [*new_vhosts.gather(settings, given, config.assignments), *external.find_faults(config.assignments)]
     if faults:
         raise ConfigError(faults)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pybroker.core.auth.certificate import LOGIN_FROM, NAME_TYPES
 from pybroker.core.auth.password import ALGORITHMS, ARGON2ID
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING
 from pybroker.daemon.config import new_vhosts, values
@@ -17,7 +18,7 @@ from pybroker.daemon.config.values import Parser
 
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "none")
 LOG_FORMATTERS: Final = ("plaintext", "json")
-AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN")
+AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN", "EXTERNAL")
 # Limits that are either relative to the memory or absolute, and the fields of ResourceLimits for either form.
 LIMITS: Final = {
     "vm_memory_high_watermark": ("memory_relative", "memory_octets"),
@@ -118,6 +119,9 @@ KEYS: Final[Mapping[str, Key]] = {
     "consumer_timeout": Key("1800000", _milliseconds_or_undefined, "consumer_timeout_ms", RELOAD),
     "max_message_size": Key("134217728", values.octets(1, MESSAGE_OCTETS_CEILING), "message_octets_max", RELOAD),
     "auth_mechanisms.N": Key("PLAIN", values.one_of(AUTH_MECHANISMS), "", RELOAD),
+    "ssl_cert_login_from": Key("distinguished_name", values.one_of(LOGIN_FROM), "cert_login_from", RELOAD),
+    "ssl_cert_login_san_type": Key("dns", values.one_of(NAME_TYPES), "cert_login_name_type", RELOAD),
+    "ssl_cert_login_san_index": Key("0", values.whole_number(0, 1_000), "cert_login_name_index", RELOAD),
     "password_hashing_module": Key(ARGON2ID, values.one_of(ALGORITHMS), "password_hashing", RELOAD),
     "default_vhost": Key("/", values.short_text, "default_vhost", NEW_NODE),
     "default_queue_type": Key("classic", _queue_type, "default_queue_type", RELOAD),

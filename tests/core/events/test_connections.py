@@ -3,6 +3,9 @@ from pamqp import commands
 
 from pybroker.core.auth.login import LINES_MAX
 from pybroker.core.events import connections as connection_events
+from pybroker.core.events.audit import Entry, document
+from pybroker.tls_facts import TlsFacts
+from tests.certificates import Authority
 from tests.fakes import PROTOCOL_HEADER, World
 
 
@@ -30,6 +33,17 @@ def test_the_audit_log_alone_is_told_little_of_a_connection():
     [(event, facts, cause, more)] = heard
     assert ("connection.created", "client", {}) == (event, cause.why, more)
     assert {"name", "vhost", "auth_mechanism"} == set(facts)
+
+
+def test_the_audit_log_says_by_which_certificate_a_connection_came(tmp_path):
+    world = World()
+    heard = []
+    world.broker.events.audit = lambda *given: heard.append(given)
+    world.connect(tls=TlsFacts("tlsv1.3", "any", "aes_256_gcm", "aead", Authority(tmp_path).client().der))
+    [given] = heard
+    facts = document(Entry(0, *given))["facts"]
+    names = {"peer_cert_subject": "CN=guest", "peer_cert_issuer": "CN=pybroker test authority"}
+    assert {"auth_mechanism": "PLAIN", "ssl_protocol": "tlsv1.3", **names} == facts
 
 
 def refused(world: World, count: int) -> None:

@@ -1,6 +1,10 @@
+import re
+
 from pamqp import commands
 
 from pybroker.core.channel.throttle import JOURNAL
+from pybroker.tls_facts import TlsFacts
+from tests.certificates import Authority
 from tests.fakes import PROTOCOL_HEADER
 
 Connection = commands.Connection
@@ -38,6 +42,25 @@ def test_client_properties_travel_with_their_types(operator):
 def test_what_was_negotiated(operator, peer):
     columns = ("timeout", "frame_max", "channel_max", "channels", "protocol", "auth_mechanism", "ssl", "vhost")
     assert operator.list("list_connections", *columns) == [[0, 131_072, 2_047, 1, "{0,9,1}", "PLAIN", False, "/"]]
+
+
+TLS = ("ssl", "ssl_protocol", "ssl_key_exchange", "ssl_cipher", "ssl_hash")
+CERTIFICATE = ("peer_cert_subject", "peer_cert_issuer", "peer_cert_serial_number", "peer_cert_validity")
+
+
+def test_who_comes_without_tls_has_no_certificate(operator, peer):
+    assert [[False, *[""] * 8]] == operator.list("list_connections", *TLS, *CERTIFICATE)
+
+
+def test_tls_and_the_peers_certificate_are_shown(operator, tmp_path):
+    der = Authority(tmp_path).client(common_name="one, two").der
+    operator.world.connect(tls=TlsFacts("tlsv1.2", "ecdhe_rsa", "aes_256_gcm", "aead", der))
+    assert [[True, "tlsv1.2", "ecdhe_rsa", "aes_256_gcm", "aead"]] == operator.list("list_connections", *TLS)
+    [[subject, issuer, serial_number, validity]] = operator.list("list_connections", *CERTIFICATE)
+    assert (subject, issuer) == (r"CN=one\, two", "CN=pybroker test authority")
+    assert re.fullmatch("[0-9A-F]+", serial_number)
+    time = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
+    assert re.fullmatch(f"{time} - {time}", validity)
 
 
 def test_octets_are_counted(operator, peer):
