@@ -22,6 +22,7 @@ class Address(NamedTuple):
 class Tls:
     """How to speak TLS; the files are PEM. Without `ca_file` the system's authorities are trusted.
 
+    `key_file` is only needed if the key is not in `cert_file`; `key_password` decrypts it.
     `server_name` is what the certificate must bear, by default the address's host. `verify=False` trusts anybody: for
     tests only.
     """
@@ -29,6 +30,7 @@ class Tls:
     ca_file: str | None = None
     cert_file: str | None = None
     key_file: str | None = None
+    key_password: str = field(default="", repr=False)
     server_name: str | None = None
     verify: bool = True
 

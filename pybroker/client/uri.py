@@ -30,6 +30,7 @@ _TLS: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
     "cacertfile": ("ca_file", str),
     "certfile": ("cert_file", str),
     "keyfile": ("key_file", str),
+    "password": ("key_password", str),
     "server_name_indication": ("server_name", str),
     "verify": ("verify", _verify),
 }

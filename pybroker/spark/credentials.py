@@ -11,12 +11,28 @@ from typing import Any, Final
 
 from pybroker.client import Address, Options, Tls, parse_uri
 from pybroker.client.options import AMQP_PORT, AMQPS_PORT
-from pybroker.spark.values import OptionError, number
+from pybroker.spark.values import OptionError, boolean, number, text
 
 _URI: Final = ("uri", "uriFile")
 _SINGLE: Final = ("host", "port", "virtualHost", "username", "password", "passwordFile")
-_TLS: Final = {"tls.caFile": "ca_file", "tls.certFile": "cert_file", "tls.keyFile": "key_file"}
-CONNECTION: Final = (*_URI, *_SINGLE, *_TLS, "heartbeat", "connectionName")
+_TLS: Final = {
+    "tls.caFile": "ca_file",
+    "tls.certFile": "cert_file",
+    "tls.keyFile": "key_file",
+    "tls.keyPassword": "key_password",
+    "tls.keyPasswordFile": "key_password",
+    "tls.serverName": "server_name",
+}
+# Options of the connector, and of the client.
+_FIELDS: Final = {
+    "username": "username",
+    "virtualHost": "virtual_host",
+    "password": "password",
+    "passwordFile": "password",
+}
+_PASSWORDS: Final = {"passwordFile": "password", "tls.keyPasswordFile": "tls.keyPassword"}
+_PARTS: Final = (*_SINGLE, "authMechanism", "tls", *_TLS)
+CONNECTION: Final = (*_URI, *_PARTS, "heartbeat", "connectionName")
 
 # Octets of a file that may be a password or a URI.
 _FILE_OCTETS_MAX: Final = 1 << 16
@@ -40,7 +56,7 @@ def client_options(given: Mapping[str, str], purpose: str) -> Options:
 
 
 def _from_uri(values: Mapping[str, str], name: str) -> Options:
-    others = [other for other in (*_SINGLE, *_TLS) if other in values]
+    others = [other for other in _PARTS if other in values]
     if others:
         raise OptionError(others[0], f"and {name} exclude each other: say it in the URI")
     uri = values["uri"] if name == "uri" else _contents("uriFile", values["uriFile"])
@@ -50,23 +66,43 @@ def _from_uri(values: Mapping[str, str], name: str) -> Options:
         raise OptionError(name, f"makes no sense: {str(error) or 'it is empty'}") from None
 
 
-def _from_parts(values: Mapping[str, str]) -> Options:
-    tls: dict[str, Any] = {field: values[name] for name, field in _TLS.items() if name in values}
+def _from_parts(given: Mapping[str, str]) -> Options:
+    values = dict(given)
+    for in_file, name in _PASSWORDS.items():
+        if in_file in values:
+            if name in values:
+                raise OptionError(in_file, f"and {name} exclude each other")
+            values[in_file] = _contents(in_file, values[in_file])
+    tls = _tls(values)
     port = _number(values, "port", 1, 65_535) if "port" in values else AMQPS_PORT if tls else AMQP_PORT
-    if "password" in values and "passwordFile" in values:
-        raise OptionError("passwordFile", "and password exclude each other")
-    fields: dict[str, Any] = {"addresses": (Address(values.get("host", "localhost"), port),)}
-    if "username" in values:
-        fields["username"] = values["username"]
-    if "virtualHost" in values:
-        fields["virtual_host"] = values["virtualHost"]
-    if "password" in values:
-        fields["password"] = values["password"]
-    elif "passwordFile" in values:
-        fields["password"] = _contents("passwordFile", values["passwordFile"])
-    if tls:
-        fields["tls"] = Tls(**tls)
+    fields: dict[str, Any] = {"addresses": (Address(values.get("host", "localhost"), port),), "tls": tls}
+    for name, field in _FIELDS.items():
+        if name in values:
+            fields[field] = values[name]
+    if "authMechanism" in values:
+        fields["auth_mechanism"] = _mechanism(values["authMechanism"])
+        if fields["auth_mechanism"] == "EXTERNAL" and (tls is None or not tls.cert_file):
+            raise OptionError("authMechanism", "EXTERNAL needs tls.certFile: the certificate says who we are")
     return Options(**fields)
+
+
+def _tls(values: Mapping[str, str]) -> Tls | None:
+    """Return how to speak TLS: any of its options asks for it. Raises OptionError."""
+    fields: dict[str, Any] = {field: values[name] for name, field in _TLS.items() if name in values}
+    try:
+        wanted = boolean(values["tls"]) if "tls" in values else bool(fields)
+    except ValueError as error:
+        raise OptionError("tls", str(error)) from None
+    if fields and not wanted:
+        raise OptionError("tls", "is false, and options of TLS are given")
+    return Tls(**fields) if wanted else None
+
+
+def _mechanism(value: str) -> str:
+    try:
+        return text(value, "plain", "external").upper()
+    except ValueError as error:
+        raise OptionError("authMechanism", str(error)) from None
 
 
 def _number(values: Mapping[str, str], name: str, low: int, high: int) -> int:

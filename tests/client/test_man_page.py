@@ -15,8 +15,9 @@ OPTIONS = PAGE.partition('\n.SH "OPTIONS"\n')[2].partition("\n.SH ERRORS")[0]
 
 
 def entry(name):
-    """Return what is said of an option."""
-    (found,) = (part for part in OPTIONS.split("\n.TP\n") if re.search(rf"\b{name}\b", part.partition("\n")[0]))
+    """Return what is said of an option; in brackets behind it stands its name in a URI."""
+    titles = {re.sub(r"\[.*?\]", "", part.partition("\n")[0]): part for part in OPTIONS.split("\n.TP\n")}
+    (found,) = (part for title, part in titles.items() if re.search(rf"\b{name}\b", title))
     return found
 
 

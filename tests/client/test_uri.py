@@ -37,6 +37,7 @@ def test_query_parameters_are_rabbitmqs():
 def test_tls_parameters_need_amqps():
     uri = "amqps://h?cacertfile=a&certfile=b&keyfile=c&server_name_indication=d&verify=verify_none"
     assert parse_uri(uri).tls == Tls(ca_file="a", cert_file="b", key_file="c", server_name="d", verify=False)
+    assert parse_uri(f"{uri}&password=p%20w").tls.key_password == "p w"
     with pytest.raises(ValueError, match="need amqps://"):
         parse_uri(uri.replace("amqps", "amqp"))
 

@@ -28,6 +28,20 @@ def test_tls_files_mean_tls_and_its_port():
     assert options.addresses == (Address("localhost", 5671),)
 
 
+def test_tls_alone_trusts_the_systems_authorities():
+    options = client_options({"tls": "true", "host": "h", "tls.serverName": "broker.example"}, "read")
+    assert (options.tls, options.addresses) == (Tls(server_name="broker.example"), (Address("h", 5671),))
+    assert client_options({"tls": "false"}, "read").tls is None
+
+
+def test_a_certificate_logs_in_and_its_key_may_have_a_password(tmp_path):
+    file = tmp_path / "secret"
+    file.write_text("p w\n")
+    given = {"authmechanism": "external", "tls.certFile": "/c.pem", "tls.keyPasswordFile": str(file)}
+    options = client_options(given, "read")
+    assert (options.auth_mechanism, options.tls) == ("EXTERNAL", Tls(cert_file="/c.pem", key_password="p w"))
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -39,6 +53,15 @@ def test_tls_files_mean_tls_and_its_port():
         ),
         ({"uri": ""}, "option uri makes no sense: "),
         ({"password": "a", "passwordFile": "b"}, "option passwordFile and password exclude each other"),
+        (
+            {"tls.keyPassword": "a", "tls.keyPasswordFile": "b"},
+            "option tls.keyPasswordFile and tls.keyPassword exclude each other",
+        ),
+        ({"uri": "amqps://h", "tls": "true"}, "option tls and uri exclude each other: say it in the URI"),
+        ({"tls": "x"}, "option tls is true or false, not 'x'"),
+        ({"tls": "false", "tls.caFile": "a"}, "option tls is false, and options of TLS are given"),
+        ({"authMechanism": "magic"}, "option authMechanism is plain or external, not 'magic'"),
+        ({"authMechanism": "EXTERNAL", "tls": "true"}, "option authMechanism EXTERNAL needs tls.certFile: "),
         ({"port": "0"}, "option port must be an integer from 1 to 65535, not '0'"),
         ({"heartbeat": "x"}, "option heartbeat must be an integer from 0 to 65535, not 'x'"),
         ({"passwordFile": "/nowhere"}, "option passwordFile names /nowhere, which cannot be read: "),

@@ -26,7 +26,8 @@ def make_context(tls: Tls) -> ssl.SSLContext:
         context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=tls.ca_file)
     if tls.cert_file:
         with _naming(", ".join(filter(None, (tls.cert_file, tls.key_file)))):
-            context.load_cert_chain(tls.cert_file, tls.key_file)
+            # Without a password OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(tls.cert_file, tls.key_file, tls.key_password)
     if not tls.verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -40,6 +41,8 @@ def _naming(files: str | None) -> Iterator[None]:
         yield
     except ssl.SSLError as error:
         raise OSError(errno.EINVAL, f"unusable certificate or key ({error})", files) from error
+    except ValueError as error:  # a password too long for OpenSSL
+        raise OSError(errno.EINVAL, f"unusable password of the key ({error})", files) from error
     except OSError as error:
         raise OSError(error.errno, error.strerror, files) from error
 

@@ -12,6 +12,7 @@ from pamqp import commands
 from pybroker.client import Address, Connection, Options, Properties, Tls
 from pybroker.client.errors import AuthenticationFailed, ConnectFailed
 from pybroker.client.transport.tls import make_context
+from tests import certificates
 from tests.client.scripted import WAIT_S, ScriptedBroker, in_thread
 from tests.client.tls_front import Authority, TlsFront
 
@@ -120,6 +121,16 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path, authority, identity):
         make_context(Tls(ca_file=identity.key_file))
     with pytest.raises(OSError, match=r"unusable certificate or key .*authority.pem, .*worker.key"):
         make_context(replace(identity, cert_file=authority.certificate))
+
+
+def test_a_key_with_a_password_needs_it_and_nobody_is_asked(tmp_path):
+    pair = certificates.Authority(tmp_path).client(password="s3cret")
+    tls = Tls(cert_file=str(pair.certificate), key_file=str(pair.key), key_password="s3cret")
+    make_context(tls)
+    assert "s3cret" not in repr(tls)
+    for password, text in (("", "certificate or key"), ("wrong", "certificate or key"), ("x" * 2_000, "password")):
+        with pytest.raises(OSError, match=rf"unusable .*{text}.*client.pem, .*client.key"):
+            make_context(replace(tls, key_password=password))
 
 
 def test_tls_and_plain_text_do_not_meet_in_silence(broker, front, trust):
