@@ -22,6 +22,7 @@ from pybroker.core.events import connections as connection_events
 from pybroker.core.events.cause import because
 from pybroker.core.topology.removal_steps import remove_owned
 from pybroker.log_event import event
+from pybroker.peer import connection_name
 from pybroker.wire.methods import encode_method, make_method
 from pybroker.wire.table import Table
 
@@ -148,9 +149,7 @@ class AmqpSession(SessionState):
     @property
     def name(self) -> str:
         """Return `127.0.0.1:40000 -> 127.0.0.1:5672`."""
-        if not self.peer_port:
-            return f"{self.peer_host} -> {self.host}"
-        return f"{self.peer_host}:{self.peer_port} -> {self.host}:{self.port}"
+        return connection_name((self.peer_host, self.peer_port), (self.host, self.port))
 
     @property
     def certificate(self) -> "Certificate":

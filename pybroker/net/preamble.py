@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.auth.login import LINES_MAX
 from pybroker.log_event import BUG, event
+from pybroker.peer import connection_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,8 +65,7 @@ class Preamble:
     @property
     def name(self) -> str:
         """Return `127.0.0.1:40000 -> 127.0.0.1:5671`, as a connection is named."""
-        (peer_host, peer_port), (host, port) = self.peer.address, self.peer.local
-        return f"{peer_host}:{peer_port} -> {host}:{port}" if peer_port else f"{peer_host} -> {host}"
+        return connection_name(self.peer.address, self.peer.local)
 
     def passed(self) -> None:
         """Go on with the next step, or with the session if that was the last one."""
