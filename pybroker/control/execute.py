@@ -131,6 +131,16 @@ class Executor:
         check_app(command, self.controller)
         if command.takes_lines:
             yield SendLines()
+        try:
+            return (yield from self._result(command, args, node))
+        except (Refused, AmqpError):
+            # Another may just have deleted the thing that is missing: after a crash it would be there again.
+            if command.effect != "read":
+                self._wait_for_disk(self.broker.definitions.commit_position)
+            raise
+
+    def _result(self, command: Command, args: Any, node: Node) -> Answer:
+        """Run a command that may run. Raises Refused, AmqpError."""
         result = command.run(node, args)
         if command.streams:
             assert isinstance(result, Iterator)
@@ -141,20 +151,21 @@ class Executor:
         if isinstance(result, Generator):
             result = yield from result
         if isinstance(result, Changed):
-            self._await_disk(result.commit_position)
-            if result.refused is not None:
-                raise result.refused
+            if not self._wait_for_disk(result.commit_position):
+                failed = self.broker.definitions.failed
+                raise Refused(f"the change is in effect, but not on disk: {failed}", os.EX_IOERR)
             result = result.value
         return Value(result)
 
-    def _await_disk(self, commit_position: int) -> None:
-        """Return when definitions up to a position survive a crash. Raises Refused if they never will."""
+    def _wait_for_disk(self, commit_position: int) -> bool:
+        """Return whether definitions up to a position survive a crash, as soon as that is known."""
         definitions, pause_s = self.broker.definitions, DISK_PAUSE_S
         while definitions.completed < commit_position:
             if definitions.failed:
-                raise Refused(f"the change is in effect, but not on disk: {definitions.failed}", os.EX_IOERR)
+                return False
             self._pause(pause_s)
             pause_s = min(2 * pause_s, DISK_PAUSE_S_MAX)
+        return True
 
 
 def describe(command: Command, args: Any) -> str:

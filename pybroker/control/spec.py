@@ -103,14 +103,10 @@ def progress_of(work: Generator[tuple[int, int], None, _T]) -> Generator[Progres
 
 
 class Changed(NamedTuple):
-    """The result of a command that changes definitions: `value` is answered when they are on disk up to a position.
-
-    With `refused` the command found nothing to change, and is refused; but what another has just done is on disk.
-    """
+    """The result of a command that changes definitions: `value` is answered when they are on disk up to a position."""
 
     commit_position: int
     value: str | dict[str, Any] | None = None
-    refused: Refused | None = None
 
 
 class Early(NamedTuple):

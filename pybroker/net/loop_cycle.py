@@ -231,8 +231,10 @@ class LoopCycle(Turn):
                     try:
                         link.flush()
                     except Exception:
-                        # A bug in the end of one session: the others of this turn still have something to say.
+                        # A bug of ours. Part of its output is lost, so it is over; the others have something to say.
                         log.exception("internal error in sending", extra=event(BUG))
+                        self._ending.append((link, "internal error"))
+                        self._come_back()
         except BaseException:
             self.sessions += [each for each in sessions if each.dirty and each not in self.sessions]
             raise

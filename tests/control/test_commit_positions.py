@@ -9,6 +9,7 @@ from pybroker.control import commands
 from pybroker.control.access import ActingUser
 from pybroker.control.execute import Executor
 from pybroker.control.spec import Refused
+from pybroker.errors import NotFound
 from tests.control.conftest import FakeDaemon
 from tests.fakes import Exchange, FakePeer, Queue, World
 from tests.slow import SlowDefinitions
@@ -213,6 +214,15 @@ def test_a_clear_of_what_is_not_there_is_refused_at_once_when_nothing_waits_for_
     assert node.pauses < PAUSES_MAX
 
 
+@pytest.mark.parametrize("name", ["delete_user", "delete_vhost", "delete_queue"])
+def test_a_delete_of_what_another_has_deleted_is_refused_when_that_is_on_disk(node, name):
+    assert node.waits(name, CHANGES[name])
+    node.definitions.put("user", ("somebody",), {})
+    with pytest.raises((Refused, NotFound)):
+        node.waits(name, CHANGES[name])
+    assert node.pauses >= PAUSES_MAX
+
+
 def test_the_commands_that_clear_are_all_here():
     assert {name for name in CHANGES if name.startswith("clear_")} == set(CLEARED)
 
@@ -221,3 +231,6 @@ def test_a_failed_disk_refuses_nothing_that_changes_nothing(node):
     node.definitions.put("user", ("somebody",), {})
     node.definitions.failed = "the disk is gone"
     assert not node.waits("purge_queue", OTHERS["purge_queue"])
+    with pytest.raises(Refused, match="does not exist"):
+        node.waits("delete_user", {"username": "nobody"})
+    assert not node.pauses

@@ -105,14 +105,14 @@ def clear_policy(component: str, node: Node, args: ClearArgs) -> Generator[Progr
 
 
 def clear_parameter(node: Node, vhost_name: str, component: str, name: str) -> Changed:
-    """Clear a runtime parameter; one that is not set is refused."""
-    return cleared(node, node.broker.parameters.clear(vhost_name, component, name, node.cause))
+    """Clear a runtime parameter. Raises Refused, also when it is not set."""
+    return cleared(node.broker.parameters.clear(vhost_name, component, name, node.cause))
 
 
-def cleared(node: Node, commit_position: int | None) -> Changed:
-    """Return what clearing a parameter has changed; None: it is not set. Another may just have cleared it."""
+def cleared(commit_position: int | None) -> Changed:
+    """Return what clearing a parameter has changed. Raises Refused for None: it is not set."""
     if commit_position is None:
-        return Changed(node.broker.definitions.commit_position, refused=Refused(NOT_SET, EX_UNAVAILABLE))
+        raise Refused(NOT_SET, EX_UNAVAILABLE)
     return Changed(commit_position)
 
 

@@ -13,8 +13,8 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> Changed:
-    """Clear it; one that is not set is refused."""
-    return cleared(node, node.broker.parameters.clear_global(args.name, node.cause))
+    """Clear it. Raises Refused, also when it is not set."""
+    return cleared(node.broker.parameters.clear_global(args.name, node.cause))
 
 
 COMMAND = Command(

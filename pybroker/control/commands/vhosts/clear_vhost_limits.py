@@ -14,7 +14,7 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> Changed:
-    """Clear all of them. Raises Refused; without any it is refused, too."""
+    """Clear all of them. Raises Refused, also when there are none."""
     vhost = find_vhost(node.broker, args.vhost)
     return policies.clear_parameter(node, vhost.name, "vhost-limits", "limits")
 
