@@ -24,6 +24,8 @@ LOOK_BATCHES: Final = 1_024
 WARN_PART: Final = 0.8
 # A peer that was not read could not acknowledge anything: what it sent is read first.
 GRACE_MS: Final = 10_000
+# Of a session that was always read: as if it had not been so long ago.
+UNREAD_NEVER_MS: Final = -GRACE_MS
 
 
 def check(session: "AmqpSession", now_ms: int) -> None:

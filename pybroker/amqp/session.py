@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pamqp import base, commands
 
 from pybroker.amqp import alive, input as amqp_input
-from pybroker.amqp.consumer_timeout import GRACE_MS
+from pybroker.amqp.consumer_timeout import UNREAD_NEVER_MS
 from pybroker.amqp.log_name import described, fields
 from pybroker.amqp.states import BROKER_CLOSES, END, ENDING, HANDSHAKE, State, after
 from pybroker.core.auth.certificate import certificate_of
@@ -123,7 +123,7 @@ class AmqpSession(SessionState):
         self.connected_at_ms = broker.clock.timestamp_ms
         self.deadline_ms = peer.accepted_ms + settings.handshake_timeout_ms
         self.last_recv_ms = self.last_send_ms = now_ms
-        self.unread_ms = now_ms - GRACE_MS  # when a tick last found that the peer is not read
+        self.unread_ms = UNREAD_NEVER_MS  # when a tick last found that the peer is not read
         self.rest = b""
         self.input_broken = False  # a frame was cut wrong: where the next one begins is not known
         self.told_blocked = False

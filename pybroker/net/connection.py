@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pybroker.net.server import Server
     from pybroker.net.transport import Transport
     from pybroker.session import Session
@@ -28,7 +30,7 @@ class Connection:
         self.session = session
         self.handshaking = True
         self.held = False  # the turn has us in a line, and starts the reader again
-        self._pending: list[Any] = []
+        self._pending: Sequence[Any] = ()
         session.link = self
         # A filter may have octets already that no event will announce.
         self._listen()
@@ -155,7 +157,7 @@ class Connection:
         self._after_send()
 
     def _on_writable(self) -> None:
-        pending, self._pending = self._pending, []
+        pending, self._pending = list(self._pending), ()
         self._send(pending)
         if not self._pending and self._transport is not None:
             self._transport.stop_writing()
@@ -222,7 +224,7 @@ class Connection:
         transport, self._transport = self._transport, None
         assert transport is not None
         transport.silence()
-        self._pending = []
+        self._pending = ()
         self._server.connection_closed(self)
         self.session.peer_gone(reason)
         self.session.link = None

@@ -25,11 +25,10 @@ class Credit:
     of the broker's `ahead` and is told of completed positions; `_stopped_by` are the logs that it had reached by then.
     """
 
-    __slots__ = ("_batches", "_broker", "_octets", "_session", "_stopped_by")
+    __slots__ = ("_batches", "_octets", "_session", "_stopped_by")
     octets_max: Final = PEER_OCTETS_MAX
 
     def __init__(self, session: "SessionState") -> None:
-        self._broker = session.broker
         self._session: SessionState | None = session
         self._octets = 0
         self._batches: dict[Log, dict[int, int]] = {}  # octets by position, ascending
@@ -66,7 +65,7 @@ class Credit:
         if session is None:
             return
         if self._octets > PEER_OCTETS_MAX or log.uncommitted_octets > log.uncommitted_octets_max:
-            self._broker.ahead[self] = None
+            session.broker.ahead[self] = None
             if log not in self._stopped_by:
                 self._stopped_by += (log,)
             session.stop_reading(JOURNAL)
@@ -77,13 +76,14 @@ class Credit:
         half = all(log.uncommitted_octets <= log.uncommitted_octets_max // 2 for log in logs)
         half = half and self.octets <= PEER_OCTETS_MAX // 2
         if session is not None and (half or any(log.failed for log in (*logs, *self._batches))):
-            self._broker.ahead.pop(self, None)
+            session.broker.ahead.pop(self, None)
             self._stopped_by = ()
             session.resume_reading(JOURNAL)
 
     def end(self) -> None:
         """Stop nobody any more: the session has ended, and nothing here points at it."""
-        self._broker.ahead.pop(self, None)
+        if self._session is not None:
+            self._session.broker.ahead.pop(self, None)
         self._session = None
 
     def _forget_completed(self) -> None:

@@ -97,6 +97,9 @@ PEER: Final = PeerCause()
 
 # A connection is shown in flow for so long after it was, as in RabbitMQ: who looks once would rarely see it.
 FLOW_SHOWN_MS: Final = 5_000
+# Most sessions are never stopped: they share these, instead of a number and a dictionary for each.
+_NEVER_MS: Final = -FLOW_SHOWN_MS
+_NO_CAUSES: Final[dict[ThrottleCause, int]] = {}
 
 
 # Differs from RabbitMQ: since 3.7 it does not tell what blocked a connection last (E7).
@@ -118,13 +121,13 @@ class Throttle:
     )
 
     def __init__(self) -> None:
-        self.causes: dict[ThrottleCause, int] = {}
+        self.causes = _NO_CAUSES  # replaced, never changed
         self.last: ThrottleCause | None = None
         self.last_at_ms = 0
         self.flow_count = 0
         self._blocked_ms = self._flow_ms = 0
         self._changed_at_ms = 0
-        self._flow_ended_ms = -FLOW_SHOWN_MS
+        self._flow_ended_ms = _NEVER_MS
 
     @property
     def blocked(self) -> bool:
@@ -157,14 +160,14 @@ class Throttle:
         if by_alarm or not self.causes:
             self.flow_count += not by_alarm
             self.last, self.last_at_ms = cause, now_ms
-        self.causes[cause] = now_ms
+        self.causes = {**self.causes, cause: now_ms}
 
     def resume(self, cause: ThrottleCause, now_ms: int) -> bool:
         """Remove a cause, if it is one; tell whether it was the last."""
         if cause not in self.causes:
             return False
         self._count(now_ms)
-        del self.causes[cause]
+        self.causes = {other: since_ms for other, since_ms in self.causes.items() if other != cause} or _NO_CAUSES
         if cause != RESOURCE:
             self._flow_ended_ms = now_ms
         return not self.causes
