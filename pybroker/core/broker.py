@@ -375,7 +375,7 @@ class Broker:
 
     def info(self, event_id: str, text: str, **fields: object) -> None:
         """Log what happened."""
-        log.info(text, extra={"event": Event(event_id, None, fields)})
+        log.info(text, extra={"event": Event(event_id, None, fields)}, stacklevel=2)
 
     def warn(self, event_id: str, key: str, text: str, about: "SessionState | None" = None, **fields: object) -> None:
         """Log a warning, once a minute for each `key` at most."""
@@ -386,4 +386,4 @@ class Broker:
         if len(self._warned) >= WARN_KEYS_MAX:
             self._warned.clear()
         self._warned[key] = now_ms
-        log.warning(text, extra={"event": Event(event_id, about, fields)})
+        log.warning(text, extra={"event": Event(event_id, about, fields)}, stacklevel=2)

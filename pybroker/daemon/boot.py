@@ -19,7 +19,7 @@ from pybroker.daemon.config.config import Config
 from pybroker.daemon.daemon import Daemon
 from pybroker.daemon.data_folder import claim_data_folder
 from pybroker.daemon.listeners import check_socket_path, describe
-from pybroker.daemon.log import Log
+from pybroker.daemon.log.log import Log
 from pybroker.daemon.resources import total_memory
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.daemon.systemd import Notifier
@@ -45,10 +45,7 @@ def boot(config: Config) -> Daemon:
     log_ = Log()
     try:
         _make_runtime_folder(config)
-        if config.log_file is not None:
-            log_.open_file(config.log_file, config.log_level, config.log_formatter)
-        if config.console:
-            log_.open_console(config.console_level, config.console_formatter)
+        log_.open(config)
         _log_places(config, raise_files_limit())
         for warning in config.warnings:
             # Not an argument, which would be cut off: two places in a file are long.

@@ -28,7 +28,7 @@ from pybroker.daemon.config.values import Address
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.definitions import DefinitionsStorage
 from pybroker.daemon.listeners import describe, open_tcp, open_unix
-from pybroker.daemon.log import Log
+from pybroker.daemon.log.log import Log
 from pybroker.daemon.resources import garbage, rss, total_memory
 from pybroker.daemon.resources.allocator import Allocator
 from pybroker.daemon.resources.disk_monitor import DiskMonitor

@@ -217,12 +217,15 @@ _LOGS: Final[Mapping[tuple[str, str], tuple[str, Read]]] = {
     ("file", "level"): ("log.file.level", word()),
     ("console", "enabled"): ("log.console", word("true", "false")),
     ("console", "level"): ("log.console.level", word()),
+    ("console", "stdio"): ("log.console.stdio", word("stdout", "stderr")),
+    ("journald", "enabled"): ("log.journald", word("true", "false")),
+    ("journald", "level"): ("log.journald.level", word()),
 }
 
 
 def _log(name: str, term: Term) -> Iterator[Given]:
     for output, settings, whole in pairs(term):
-        if output not in {"file", "console"}:
+        if output not in {"file", "console", "journald"}:
             yield Given(f"{name}.{output}", "", whole, find_reason(name) or "")
             continue
         for key, value, inner in pairs(settings):

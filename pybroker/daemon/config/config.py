@@ -53,6 +53,9 @@ class Config:
     console: bool = False
     console_level: str = "info"
     console_formatter: str = "plaintext"
+    console_stdio: str = "stdout"
+    journald: bool = False
+    journald_level: str = "info"
     telemetry: bool = True
     telemetry_interval_ms: int = 10_000
     telemetry_retention_days: int = 7
@@ -81,7 +84,9 @@ class Config:
             audit_file = self.log_dir / self.audit_file
             self.audit_file = audit_file.with_name(audit_file.name.replace("NODENAME", name))
         settings.data_dir = str(self.data_dir)
-        settings.log_files = tuple(map(str, filter(None, (self.log_file, "<stdout>" if self.console else None))))
+        places = [] if self.log_file is None else [str(self.log_file)]
+        places += [f"<{self.console_stdio}>"] * self.console + ["<journald>"] * self.journald
+        settings.log_files = tuple(places)
 
 
 class ConfigError(StartError):

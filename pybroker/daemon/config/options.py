@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from pybroker.daemon.config.conf_file import Assignment
 
 DEFAULT_PORT: Final = "5672"
+_LOGS: Final = ("file", "console", "journald")
 
 
 class Options(NamedTuple):
@@ -44,7 +45,7 @@ class Options(NamedTuple):
         elif self.log is not None:
             found.append(Assignment("log.file", _absolute(self.log), "--log"))
         if self.log_level is not None:
-            found += [Assignment(f"log.{where}.level", self.log_level, "--log-level") for where in ("file", "console")]
+            found += [Assignment(f"log.{where}.level", self.log_level, "--log-level") for where in _LOGS]
         return found
 
     def implied(self) -> list[Assignment]:

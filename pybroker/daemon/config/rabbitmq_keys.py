@@ -13,7 +13,7 @@ _TLS: Final = _LATER + "it has no TLS yet"
 _CLUSTER: Final = _LATER + "it has no clustering yet"
 _DEFINITIONS: Final = _LATER + "definitions are loaded from files (definitions.local.path), compared by SHA-256"
 _PLUGIN: Final = _LATER + "RabbitMQ's plugin of that name is not supported yet"
-_LOGS: Final = _LATER + "there is one log (log.dir, log.file, log.file.level, log.console), which SIGHUP reopens"
+_LOGS: Final = _LATER + "there is one log (log.dir, log.file, log.console, log.journald), which SIGHUP reopens"
 _ERLANG: Final = _NEVER + "it tunes the Erlang VM; remove the line"
 
 # A name stands for itself and for every key that goes on behind a dot.

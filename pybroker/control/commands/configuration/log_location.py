@@ -8,7 +8,7 @@ from pybroker.control.spec import EX_UNAVAILABLE, Arg, Command, Node, Refused
 class Args(NamedTuple):
     """The first place, or all of them."""
 
-    all: Annotated[bool, Arg("all destinations, including the console", "-a --all")] = False
+    all: Annotated[bool, Arg("all destinations, including console and journal", "-a --all")] = False
 
 
 def run(node: Node, args: Args) -> dict[str, Any]:

@@ -15,9 +15,9 @@ class Args(NamedTuple):
 
 
 def run(node: Node, args: Args) -> None:
-    """Set it, for the file and the console."""
+    """Set it, wherever the log goes."""
     node.daemon.set_log_level(args.level)
-    for place in ("file", "console"):
+    for place in ("file", "console", "journald"):
         node.broker.settings.changed(f"log.{place}.level", args.level)
 
 

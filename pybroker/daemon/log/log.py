@@ -1,25 +1,26 @@
-"""The log: `NODENAME.log` and, if asked for, the console, in RabbitMQ's form of a line.
+"""The log: `NODENAME.log`, and if asked for the console and systemd's journal.
 
-Everything in the program logs to the stdlib logger `pybroker`; this module decides where its lines go and what they
-look like: `2024-05-01 12:00:00.123456+00:00 [info] <0.4711.0> text`. The third field is an Erlang process in RabbitMQ
-and the process id in the same form here, so that tools which split RabbitMQ's lines split ours. Texts of a client
-cannot break a line, colour a terminal or fill the disk: arguments are capped, and nothing unprintable gets out.
+Everything in the program logs to the stdlib logger `pybroker`; this module decides where its lines go, and from which
+level on. `log_format.py` and `journald.py` say what they look like.
 """
 
-import json
 import logging
 import os
 import sys
-import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from pybroker.daemon.log.journald import JournaldHandler
+from pybroker.daemon.log.log_format import FORMATTERS, LineFormatter
 from pybroker.daemon.start_error import refused_by_system
-from pybroker.log_event import Event, event
+from pybroker.log_event import event
+
+if TYPE_CHECKING:
+    from pybroker.daemon.config.config import Config
 
 NOTICE: Final = 25
 LEVELS: Final = {
@@ -31,77 +32,11 @@ LEVELS: Final = {
     "critical": logging.CRITICAL,
     "none": logging.CRITICAL + 1,
 }
-ARGUMENT_CHARACTERS_MAX: Final = 256
-LINE_CHARACTERS_MAX: Final = 4_096
 # Octets that are read of a file's end at a time, and at most: some ten thousand lines.
 TAIL_BLOCK_OCTETS: Final = 65_536
 TAIL_OCTETS_MAX: Final = 4_194_304
 # Lines that wait for a reader of the control socket.
 FOLLOWED_MAX: Final = 10_000
-NO_EVENT: Final = Event("")
-
-
-def quoted(text: str, characters_max: int) -> str:
-    """Return the text on one line: unprintable characters escaped as in Python, the rest beyond the limit cut off."""
-    if len(text) > characters_max:
-        text = text[:characters_max] + "..."
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-
-
-class LineFormatter(logging.Formatter):
-    """One record is one line; a traceback of ours follows on lines of its own, indented."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._pid = f"<0.{os.getpid()}.0>"
-        self._second = 0
-        self._stamp = ("", "")
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record, without its end."""
-        head = f"{self._time(record.created)} [{record.levelname.lower()}] {self._pid} "
-        line = head + quoted(_message(record), LINE_CHARACTERS_MAX)
-        # As in RabbitMQ, what an event has more to say begins as its first line does.
-        line += "".join(f"\n{head}{quoted(part, LINE_CHARACTERS_MAX)}" for part in event_of(record).more)
-        if record.exc_info:
-            trace = self.formatException(record.exc_info)
-            line += "".join(f"\n  {quoted(part, LINE_CHARACTERS_MAX)}" for part in trace.splitlines())
-        return line
-
-    def _time(self, created: float) -> str:
-        second = int(created)
-        if second != self._second:
-            local = time.localtime(second)
-            zone = time.strftime("%z", local)
-            self._stamp = time.strftime("%Y-%m-%d %H:%M:%S", local), f"{zone[:3]}:{zone[3:]}"
-            self._second = second
-        day, zone = self._stamp
-        return f"{day}.{int((created - second) * 1_000_000):06d}{zone}"
-
-
-def event_of(record: logging.LogRecord) -> Event:
-    """Return what a record is about; of a library's, nothing."""
-    found = getattr(record, "event", None)
-    return found if isinstance(found, Event) else NO_EVENT
-
-
-def _message(record: logging.LogRecord) -> str:
-    """Return the record's text with each argument capped, so that one long name leaves the rest readable."""
-    args = record.args
-    if not args:
-        return str(record.msg)
-    if isinstance(args, Mapping):
-        return str(record.msg) % {key: _capped(value) for key, value in args.items()}
-    return str(record.msg) % tuple(_capped(value) for value in args)
-
-
-def _capped(value: object) -> object:
-    # Not escaped here: the whole text will be, and %r would escape what is escaped already.
-    if isinstance(value, str) and len(value) > ARGUMENT_CHARACTERS_MAX:
-        return value[:ARGUMENT_CHARACTERS_MAX] + "..."
-    return value
 
 
 class LogFile(logging.FileHandler):
@@ -111,30 +46,6 @@ class LogFile(logging.FileHandler):
         """Open it, or make it; one that is there keeps the mode that somebody gave it."""
         file = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
         return TextIOWrapper(os.fdopen(file, "ab"), encoding=self.encoding, errors=self.errors)
-
-
-class JsonFormatter(LineFormatter):
-    """One record is one JSON object on a line, with RabbitMQ's keys; a traceback of ours is in `trace`."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line of a record, without its end."""
-        about = event_of(record)
-        line: dict[str, object] = {
-            "time": self._time(record.created),
-            "level": record.levelname.lower(),
-            "msg": "\n".join((_message(record)[:LINE_CHARACTERS_MAX], *about.more)),
-            "pid": self._pid,
-            "event": about.id,
-        }
-        for name, value in about.all_fields().items():
-            line.setdefault(name, _capped(value))
-        if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line)
-
-
-# By the values of log.file.formatter and log.console.formatter, which are RabbitMQ's.
-FORMATTERS: Final = {"plaintext": LineFormatter, "json": JsonFormatter}
 
 
 class _Follower(logging.Handler):
@@ -164,7 +75,7 @@ class _Follower(logging.Handler):
 class Log:
     """The handlers of the log. `reopen` follows a rotated file."""
 
-    __slots__ = ("_file", "_handlers")
+    __slots__ = ("_file", "_handlers", "_node_name")
 
     def __init__(self) -> None:
         # Until there is a file lines go nowhere: stdlib's last resort would put them on standard error.
@@ -172,7 +83,30 @@ class Log:
         logger.propagate = False
         logger.addHandler(logging.NullHandler())
         self._file: logging.FileHandler | None = None
-        self._handlers: list[logging.Handler] = []
+        self._handlers: dict[str, logging.Handler] = {}
+        self._node_name = ""
+
+    def open(self, config: "Config") -> None:
+        """Write from now on wherever the configuration says.
+
+        Raises:
+            StartError: a place cannot be written.
+
+        """
+        self._node_name = config.settings.node_name
+        if config.log_file is not None:
+            self.open_file(config.log_file, config.log_level, config.log_formatter)
+        if config.console:
+            self.open_console(config.console_level, config.console_formatter, config.console_stdio)
+        if config.journald:
+            self.open_journald(config.journald_level)
+
+    def reconfigure(self, config: "Config") -> None:
+        """Take levels and forms of lines from another configuration; what is open stays open, and nothing joins it."""
+        self._set("file", config.log_level, config.log_formatter)
+        self._set("console", config.console_level, config.console_formatter)
+        self._set("journald", config.journald_level)
+        self._set_least()
 
     def open_file(self, path: Path, level: str, formatter: str = "plaintext") -> None:
         """Append to a file from now on, making its folder if need be.
@@ -187,11 +121,24 @@ class Log:
         except OSError as error:
             raise refused_by_system(f"cannot write the log {path}", error) from None
         self._file = handler
-        self._add(handler, level, formatter)
+        self._add("file", handler, level, formatter)
 
-    def open_console(self, level: str, formatter: str = "plaintext") -> None:
-        """Write to standard output from now on."""
-        self._add(logging.StreamHandler(sys.stdout), level, formatter)
+    def open_console(self, level: str, formatter: str = "plaintext", stdio: str = "stdout") -> None:
+        """Write to standard output or standard error from now on."""
+        self._add("console", logging.StreamHandler(sys.stderr if stdio == "stderr" else sys.stdout), level, formatter)
+
+    def open_journald(self, level: str) -> None:
+        """Write to systemd's journal from now on.
+
+        Raises:
+            StartError: there is none.
+
+        """
+        try:
+            handler = JournaldHandler(self._node_name)
+        except OSError as error:
+            raise refused_by_system("cannot log to journald", error) from None
+        self._add("journald", handler, level)
 
     def reopen(self) -> str:
         """Open the file anew by its name, after something moved it away; keep the old one if that fails.
@@ -226,9 +173,9 @@ class Log:
 
     def set_level(self, level: str) -> None:
         """Write lines of this level and above from now on, wherever they go."""
-        for handler in self._handlers:
+        for handler in self._handlers.values():
             handler.setLevel(LEVELS[level])
-        logging.getLogger("pybroker").setLevel(LEVELS[level])
+        self._set_least()
 
     def tail(self, count: int) -> list[str] | None:
         """Return the last lines of the file, as many as there are in TAIL_OCTETS_MAX; None if there is no file."""
@@ -251,19 +198,29 @@ class Log:
     def close(self) -> None:
         """Write to nowhere from now on."""
         logger = logging.getLogger("pybroker")
-        for handler in self._handlers:
+        for handler in self._handlers.values():
             logger.removeHandler(handler)
             handler.close()
         self._handlers.clear()
         self._file = None
 
-    def _add(self, handler: logging.Handler, level: str, formatter: str) -> None:
+    def _add(self, place: str, handler: logging.Handler, level: str, formatter: str = "") -> None:
         logging.addLevelName(NOTICE, "NOTICE")
         # A full disk or a closed terminal must cost the line, not the connection that caused it.
         logging.raiseExceptions = False
-        handler.setFormatter(FORMATTERS[formatter]())
-        handler.setLevel(LEVELS[level])
-        logger = logging.getLogger("pybroker")
-        logger.addHandler(handler)
-        self._handlers.append(handler)
-        logger.setLevel(min(each.level for each in self._handlers))
+        self._handlers[place] = handler
+        self._set(place, level, formatter)
+        logging.getLogger("pybroker").addHandler(handler)
+        self._set_least()
+
+    def _set(self, place: str, level: str, formatter: str = "") -> None:
+        handler = self._handlers.get(place)
+        if handler is not None:
+            handler.setLevel(LEVELS[level])
+            if formatter:
+                handler.setFormatter(FORMATTERS[formatter](self._node_name))
+
+    def _set_least(self) -> None:
+        """Have the logger make no record that no handler writes."""
+        least = min((each.level for each in self._handlers.values()), default=logging.NOTSET)
+        logging.getLogger("pybroker").setLevel(least)

@@ -6,39 +6,15 @@ import stat
 
 import pytest
 
-from pybroker.daemon.log import ARGUMENT_CHARACTERS_MAX, LINE_CHARACTERS_MAX, JsonFormatter, Log, quoted
+from pybroker.daemon.config.config import Config
 from pybroker.daemon.start_error import StartError
-from pybroker.log_event import event
 
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}[+-]\d\d:\d\d \[(\w+)\] <0\.\d+\.0> (.*)")
 logger = logging.getLogger("pybroker")
 
 
-@pytest.fixture
-def log():
-    level = logger.level
-    log = Log()
-    yield log
-    log.close()
-    logger.setLevel(level)
-    logger.propagate = True
-    logging.raiseExceptions = True
-
-
 def lines_of(path):
     return [LINE.fullmatch(line).groups() for line in path.read_text().splitlines()]
-
-
-def test_a_line_has_rabbitmqs_form(log, tmp_path):
-    log.open_file(tmp_path / "l.log", "debug")
-    logger.info("Server startup complete; %d plugins started.", 0)
-    logger.warning("beware")
-    logger.log(25, "note")
-    assert lines_of(tmp_path / "l.log") == [
-        ("info", "Server startup complete; 0 plugins started."),
-        ("warning", "beware"),
-        ("notice", "note"),
-    ]
 
 
 def test_a_level_is_the_least_that_is_written(log, tmp_path):
@@ -52,45 +28,6 @@ def test_level_none_writes_nothing(log, tmp_path):
     log.open_file(tmp_path / "l.log", "none")
     logger.critical("no")
     assert (tmp_path / "l.log").read_text() == ""
-
-
-def test_a_client_cannot_break_a_line_or_colour_a_terminal(log, tmp_path):
-    log.open_file(tmp_path / "l.log", "info")
-    logger.info("user '%s'", "eve\n2024-01-01 [info] forged\x1b[31m\x00")
-    logger.info("user %.256r", "a\nb")
-    logger.info("in the text\nitself \ud800")
-    assert [text for _, text in lines_of(tmp_path / "l.log")] == [
-        "user 'eve\\n2024-01-01 [info] forged\\x1b[31m\\x00'",
-        "user 'a\\nb'",
-        "in the text\\nitself \\ud800",
-    ]
-
-
-def test_a_long_argument_is_capped_and_the_rest_stays_readable(log, tmp_path):
-    log.open_file(tmp_path / "l.log", "info")
-    logger.info("user '%s' is refused", "x" * 100_000)
-    logger.info("y" * 100_000)
-    first, second = [text for _, text in lines_of(tmp_path / "l.log")]
-    assert first == f"user '{'x' * ARGUMENT_CHARACTERS_MAX}...' is refused"
-    assert second == "y" * LINE_CHARACTERS_MAX + "..."
-
-
-def test_named_arguments_are_capped_too(log, tmp_path):
-    log.open_file(tmp_path / "l.log", "info")
-    logger.info("user %(name)s", {"name": "a\tb"})
-    assert lines_of(tmp_path / "l.log") == [("info", "user a\\tb")]
-
-
-def test_a_traceback_follows_indented(log, tmp_path):
-    log.open_file(tmp_path / "l.log", "info")
-    try:
-        int("bad\nthing")
-    except ValueError:
-        logger.exception("it failed")
-    first, *rest = (tmp_path / "l.log").read_text().splitlines()
-    assert LINE.fullmatch(first).groups() == ("error", "it failed")
-    assert rest[0] == "  Traceback (most recent call last):"
-    assert all(line.startswith("  ") for line in rest)
 
 
 def test_a_rotated_file_is_followed(log, tmp_path):
@@ -142,11 +79,6 @@ def test_others_cannot_read_the_file(log, tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_printable_text_is_kept_as_it_is():
-    assert quoted("right\u202eleft\u2028", 100) == r"right\u202eleft\u2028"
-    assert quoted("Grüße, 世界 \\n", 100) == "Grüße, 世界 \\n"
-
-
 def test_the_last_lines_are_read_from_the_end(log, tmp_path):
     log.open_file(tmp_path / "l.log", "info")
     for n in range(3_000):
@@ -159,7 +91,7 @@ def test_the_last_lines_are_read_from_the_end(log, tmp_path):
 
 
 def test_no_more_is_read_than_a_limit(log, tmp_path, monkeypatch):
-    monkeypatch.setattr("pybroker.daemon.log.TAIL_OCTETS_MAX", 100_000)
+    monkeypatch.setattr("pybroker.daemon.log.log.TAIL_OCTETS_MAX", 100_000)
     log.open_file(tmp_path / "l.log", "info")
     for _ in range(3_000):
         logger.info("%s", "x" * 100)
@@ -183,36 +115,8 @@ def test_the_level_can_be_changed(log, tmp_path):
     assert [text for _, text in lines_of(tmp_path / "l.log")] == ["this"]
 
 
-def test_json_lines_have_rabbitmqs_keys():
-    record = logging.LogRecord("pybroker", logging.WARNING, "", 0, "a %s", ("line\nbreak",), None)
-    line = JsonFormatter().format(record)
-    assert "\n" not in line
-    found = json.loads(line)
-    assert ("warning", "a line\nbreak", f"<0.{os.getpid()}.0>") == (found["level"], found["msg"], found["pid"])
-    assert found["time"].startswith("20")
-
-
-def test_json_lines_have_the_event_and_its_fields(log, tmp_path):
-    log.open_file(tmp_path / "l.log", "info", "json")
-    facts = {"queue": "q" * 1_000, "messages": 3, "level": "mine"}
-    logger.warning("it fell", extra=event("queue.fell", None, more=("***", "ouch"), **facts))
-    logger.warning("of a library")
-    one, other = map(json.loads, (tmp_path / "l.log").read_text().splitlines())
-    assert "it fell\n***\nouch" == one["msg"]
-    assert ("queue.fell", 3) == (one["event"], one["messages"])
-    assert "q" * ARGUMENT_CHARACTERS_MAX + "..." == one["queue"]
-    assert "warning" == one["level"], "fields do not hide what every line has"
-    assert "" == other["event"]
-
-
-def test_what_else_an_event_has_to_say_begins_as_its_first_line(log, tmp_path):
-    log.open_file(tmp_path / "l.log", "info")
-    logger.warning("it fell", extra=event("queue.fell", more=("***", "ou\nch")))
-    assert [("warning", "it fell"), ("warning", "***"), ("warning", "ou\\nch")] == lines_of(tmp_path / "l.log")
-
-
 def test_a_reader_has_what_is_logged_while_it_follows_and_no_more_than_it_can_take(log, monkeypatch):
-    monkeypatch.setattr("pybroker.daemon.log.FOLLOWED_MAX", 2)
+    monkeypatch.setattr("pybroker.daemon.log.log.FOLLOWED_MAX", 2)
     logger = logging.getLogger("pybroker")
     logger.setLevel(logging.INFO)
     with log.follow() as take:
@@ -224,3 +128,35 @@ def test_a_reader_has_what_is_logged_while_it_follows_and_no_more_than_it_can_ta
         ]
         assert [] == take(9)
     assert [] == [one for one in logger.handlers if type(one).__name__ == "_Follower"]
+
+
+def configured(tmp_path, **attributes):
+    config = Config(log_file=tmp_path / "l.log", **attributes)
+    config.settings.node_name = "a@b"
+    return config
+
+
+def test_a_configuration_says_where_lines_go_from_which_level_on(log, tmp_path, capsys):
+    log.open(configured(tmp_path, console=True, console_level="debug", console_stdio="stderr"))
+    logger.debug("detail")
+    logger.info("news")
+    assert ["news"] == [text for _, text in lines_of(tmp_path / "l.log")]
+    out, err = capsys.readouterr()
+    assert ("", ["detail", "news"]) == (out, [LINE.fullmatch(line)[2] for line in err.splitlines()])
+
+
+def test_levels_and_forms_can_be_changed_together(log, tmp_path, capsys):
+    log.open(configured(tmp_path, console=True))
+    log.reconfigure(configured(tmp_path, log_level="debug", log_formatter="json", console_level="none", journald=True))
+    logger.debug("detail")
+    assert "" == capsys.readouterr().out
+    line = json.loads((tmp_path / "l.log").read_text())
+    assert ("detail", "debug", "a@b") == (line["msg"], line["level"], line["node"])
+    log.reconfigure(configured(tmp_path, log_level="error", console_level="none"))
+    assert not logger.isEnabledFor(logging.INFO), "no record is made that nobody writes"
+
+
+def test_a_journal_that_is_missing_is_one_sentence(log, tmp_path, monkeypatch):
+    monkeypatch.setattr("pybroker.daemon.log.journald.SOCKET", str(tmp_path / "none"))
+    with pytest.raises(StartError, match="cannot log to journald"):
+        log.open(configured(tmp_path, journald=True))
