@@ -1,11 +1,12 @@
 """The surroundings of a command: the daemon around the broker, and the process beside it. No code."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from pybroker.control.spec import Work
+    from pybroker.core.auth.expiry import CertificateFile
     from pybroker.core.events.cause import Cause
 
 
@@ -58,6 +59,14 @@ class Controller(Protocol):
     @property
     def sockets_max(self) -> int:
         """Return how many file descriptors may be in use before no client is let in."""
+
+    @property
+    def certificate_files(self) -> "Sequence[CertificateFile]":
+        """Return the certificates of the TLS listeners, by file; none without such a listener."""
+
+    @property
+    def tls_versions(self) -> "Sequence[str]":
+        """Return the versions of TLS that are configured; without a TLS listener those that could be."""
 
     def suspend_listeners(self) -> None:
         """Close the listeners; clients that are connected stay."""

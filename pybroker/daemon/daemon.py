@@ -16,6 +16,7 @@ from gevent.event import Event
 from pybroker.clock import Clock
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Refused, Work
+from pybroker.core.auth.expiry import CertificateFile, Expiry
 from pybroker.core.broker import Broker
 from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.topology.exchange_declare import drop_transient
@@ -78,6 +79,7 @@ class Daemon:
         turn = LoopCycle(clock)
         self.definitions = DefinitionsStorage(folder.path, clock, turn, self._disk_failed)
         self.broker = Broker(config.settings, clock, turn, self.definitions.store)
+        self.expiry = Expiry(self.broker)
         self.broker.events.ready = False
         self.definitions.restore(self.broker)
         self.broker.events.ensure_vhost()
@@ -197,6 +199,16 @@ class Daemon:
     def sockets_max(self) -> int:
         """Return how many file descriptors may be in use before no client is let in."""
         return files_max()
+
+    @property
+    def certificate_files(self) -> tuple[CertificateFile, ...]:
+        """Return the certificates of the TLS listeners, by file."""
+        return self.expiry.files
+
+    @property
+    def tls_versions(self) -> tuple[str, ...]:
+        """Return the versions of TLS that are configured, or that could be."""
+        return ("tlsv1.2", "tlsv1.3")
 
     def environment(self) -> list[Row]:
         """Return every setting in force: key, value, source."""

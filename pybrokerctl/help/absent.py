@@ -7,14 +7,14 @@ from typing import Final
 
 _ALONE: Final = "a pybroker node runs alone"
 _NO_REPLICAS: Final = "queues have no replicas, since a pybroker node runs alone"
-_NO_TLS: Final = "pybroker's listeners have no TLS yet"
+_TLS_FILES: Final = "pybroker's certificates are those in the files of its configuration"
+_TLS_LIBRARY: Final = "pybroker's TLS is OpenSSL's"
 _NO_PLUGINS: Final = "pybroker has no plugins"
 _NO_ERLANG: Final = "pybroker runs on Python"
 _PLAIN_CONFIG: Final = "pybroker.conf holds no encrypted values"
 _NO_STREAMS: Final = "pybroker has no streams yet"
 _NO_MAINTENANCE: Final = "pybroker has no maintenance mode"
 
-_TERMINATE_TLS: Final = "let a proxy in front of the node terminate TLS and look there"
 _CHECK_VHOSTS: Final = "see 'pybrokerctl check_virtual_hosts'"
 _CLUSTER_STATUS: Final = "'pybrokerctl cluster_status' shows this node"
 _COPY: Final = "'pybrokerctl export_definitions' and 'backup create' copy a node's contents"
@@ -106,10 +106,8 @@ _ROWS: Final[dict[str, tuple[str, str, str]]] = {
         "'pybrokerctl list_node_auth_attempt_stats' counts them by protocol",
     ),
     # TLS
-    "certificates": ("shows the listeners' certificates", _NO_TLS, _TERMINATE_TLS),
-    "check_certificate_expiration": ("fails if a certificate expires soon", _NO_TLS, _TERMINATE_TLS),
-    "cipher_suites": ("lists TLS cipher suites", _NO_TLS, _TERMINATE_TLS),
-    "tls_versions": ("lists TLS versions", _NO_TLS, _TERMINATE_TLS),
+    "certificates": ("shows the listeners' certificates", _TLS_FILES, "use 'openssl x509 -noout -text -in FILE'"),
+    "cipher_suites": ("lists TLS cipher suites", _TLS_LIBRARY, "use 'openssl ciphers -v'"),
     # Plugins
     "plugins": ("manages plugins", _NO_PLUGINS, "everything is built in"),
     "enable": ("enables a plugin", _NO_PLUGINS, "everything is built in"),

@@ -36,6 +36,8 @@ class FakeDaemon:
         self.unreachable = ""
         self.disk_free = 1 << 30
         self.audited: list[bytes] = []
+        self.certificate_files: tuple[Any, ...] = ()
+        self.tls_versions = ("tlsv1.2", "tlsv1.3")
 
     def stop(self) -> None:
         self.asked.append("stop")

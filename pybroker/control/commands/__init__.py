@@ -61,6 +61,7 @@ PLACES: Final = (
     "monitoring.alarms",
     "checks.check_alarms",
     "checks.check_local_alarms",
+    "checks.check_certificate_expiration",
     "monitoring.listeners",
     "monitoring.memory_breakdown",
     "monitoring.message_size_stats",
@@ -112,6 +113,7 @@ PLACES: Final = (
     # Configuration
     "configuration.environment",
     "configuration.server_version",
+    "configuration.tls_versions",
     "configuration.os_env",
     "configuration.log_location",
     "configuration.set_log_level",

@@ -6,6 +6,7 @@ come from outside: whatever a subject holds, its text is printable ASCII; other 
 """
 
 import warnings
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -88,6 +89,16 @@ class Certificate(NamedTuple):
     common_names: tuple[str, ...]
     alternative_names: tuple[tuple[str, str], ...]
 
+    @property
+    def start(self) -> str:
+        """Return when it begins to be valid: `2026-11-27 19:21:22`, UTC."""
+        return _time(self.starts_at)
+
+    @property
+    def end(self) -> str:
+        """Return when it ends to be valid, likewise."""
+        return _time(self.ends_at)
+
     def login_name(self, login_from: str, name_type: str, index: int) -> str:
         """Return the user that it stands for, empty if it names none. The last two choose an alternative name."""
         if login_from == DISTINGUISHED_NAME:
@@ -150,6 +161,10 @@ def _described(certificate: "x509.Certificate") -> Certificate:
         ),
         alternative_names=tuple(_alternative_names(certificate)),
     )
+
+
+def _time(time_s: int) -> str:
+    return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _capped(name: str) -> str:

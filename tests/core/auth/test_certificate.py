@@ -102,6 +102,7 @@ def test_the_rest_is_as_rabbitmq_shows_it():
     assert certificate.serial_number == "1A2B3C"
     assert certificate.validity == "2026-01-02T03:04:05Z - 2051-06-07T08:09:10Z"
     assert certificate.starts_at == dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC).timestamp()
+    assert (certificate.start, certificate.end) == ("2026-01-02 03:04:05", "2051-06-07 08:09:10")
     assert certificate.ends_at == dt.datetime(2051, 6, 7, 8, 9, 10, tzinfo=dt.UTC).timestamp()
 
 

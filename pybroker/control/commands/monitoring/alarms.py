@@ -19,7 +19,7 @@ def run(node: Node, args: NoArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="alarms",
     section="Monitoring",
-    summary="Lists the alarms in effect: resource alarms, and damage found at the start",
+    summary="Lists the alarms in effect: resource alarms; damage found at the start; certificates that expire soon",
     args=NoArgs,
     effect="read",
     access="management",
