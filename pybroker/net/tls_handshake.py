@@ -1,0 +1,166 @@
+"""TlsHandshake: the step of a preamble that turns a plain transport into one of TLS.
+
+OpenSSL works in a thread, on whole records: a peer that sends them octet by octet costs no more than its socket. What
+is no TLS is named in the log and closed.
+"""
+
+import ssl
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from pybroker.net.preamble import Step
+from pybroker.net.tls_context import Untrusted
+from pybroker.net.tls_transport import TlsTransport
+from pybroker.tls_facts import TlsFacts
+
+if TYPE_CHECKING:
+    from pybroker.net.handshake_line import HandshakeLine
+    from pybroker.net.preamble import Preamble
+    from pybroker.net.tls_context import TlsContexts
+
+READ_OCTETS: Final = 16_384
+HEADER_OCTETS: Final = 5
+HANDSHAKE_RECORD: Final = 22
+# A record of TLS has at most this many octets behind its header; OpenSSL refuses what claims more.
+RECORD_OCTETS_MAX: Final = 16_640
+# What a peer may begin with that is no TLS, and what that is called.
+_OTHERS: Final = (
+    (b"AMQP", "plain AMQP"),
+    (b"PROXY", "a PROXY header"),
+    (b"\r\n\r\n\x00\r\nQUIT\n", "a PROXY header"),
+    *((method, "plain HTTP") for method in (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE")),
+)
+# OpenSSL's reasons that need more words, or other ones.
+_REASONS: Final = {
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate",
+    "NO_SHARED_CIPHER": "the client supports none of the configured ciphers",
+    "UNSUPPORTED_PROTOCOL": "the client supports none of the configured TLS versions",
+    "VERSION_TOO_LOW": "the client supports none of the configured TLS versions",
+    "HTTP_REQUEST": "plain HTTP instead of a TLS handshake",
+}
+
+
+class Source(Protocol):
+    """Whatever has the contexts for new connections."""
+
+    current: "TlsContexts"
+
+
+class TlsHandshake(Step):
+    """Invariant: while a job is under way the loop touches neither `_tls` nor its two BIOs."""
+
+    __slots__ = ("_contexts", "_incoming", "_line", "_outgoing", "_stopped", "_tls", "_unread")
+
+    waits_for = "the TLS handshake"
+
+    def __init__(self, source: Source, line: "HandshakeLine", timeout_ms: int, preamble: "Preamble") -> None:
+        super().__init__(preamble)
+        preamble.deadline_ms = min(preamble.deadline_ms, preamble.peer.accepted_ms + timeout_ms)
+        self._contexts = source.current
+        self._line = line
+        self._tls: ssl.SSLObject | None = None
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._unread = b""  # part of a record
+        self._stopped = False
+
+    def begin(self) -> None:
+        """Wait for the ClientHello."""
+        self.preamble.transport.start_reading(self._on_readable)
+
+    def stop(self) -> None:
+        """Ignore what the threads still find."""
+        self._stopped = True
+
+    def _on_readable(self) -> None:
+        preamble = self.preamble
+        try:
+            octets = preamble.transport.receive(READ_OCTETS)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            preamble.peer_left(f"{error.strerror or error}")
+            return
+        if not octets:
+            preamble.peer_left("the client closed the connection during the TLS handshake")
+            return
+        preamble.began = True
+        octets = self._unread + octets
+        if self._tls is None and octets[0] != HANDSHAKE_RECORD:
+            preamble.refuse(f"{_name(octets)} instead of a TLS handshake")
+            return
+        whole = whole_records(octets)
+        self._unread = octets[whole:]
+        if whole:
+            preamble.transport.stop_reading()
+            self._line.submit(partial(self._work, octets[:whole]), self._worked)
+
+    def _work(self, octets: bytes) -> TlsFacts | None:
+        """Go on with the handshake, in a thread; return what was agreed on once it is over."""
+        if self._tls is None:
+            self._tls = self._contexts.wrap(self._incoming, self._outgoing)
+        self._incoming.write(octets)
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return None
+        return self._contexts.admit(self._tls)
+
+    def _worked(self, result: Any) -> None:
+        if self._stopped:
+            return
+        preamble = self.preamble
+        if isinstance(result, Untrusted):
+            # Nothing of the answer leaves: OpenSSL then forgets the session, so nobody resumes it.
+            preamble.refuse(str(result))
+            return
+        try:
+            answered = not preamble.transport.send([self._outgoing.read()])
+        except OSError as error:
+            preamble.peer_left(f"{error.strerror or error}")
+            return
+        if isinstance(result, Exception):
+            preamble.refuse(f"the TLS handshake failed: {explain(result)}")
+        elif not answered:
+            # It fits into every socket's buffer, but for a peer that made that tiny.
+            preamble.refuse("the client does not read the TLS handshake")
+        elif result is None:
+            preamble.transport.start_reading(self._on_readable)
+        else:
+            assert self._tls is not None
+            self._incoming.write(self._unread)
+            preamble.transport = TlsTransport(preamble.transport, self._tls, self._incoming, self._outgoing)
+            preamble.peer = preamble.peer._replace(tls=result)
+            preamble.passed()
+
+
+def whole_records(octets: bytes) -> int:
+    """Return how many of the octets are whole records; all of them if one claims more than it may have."""
+    at = 0
+    while len(octets) - at >= HEADER_OCTETS:
+        length = int.from_bytes(octets[at + 3 : at + HEADER_OCTETS])
+        if length > RECORD_OCTETS_MAX:
+            return len(octets)
+        if len(octets) - at < HEADER_OCTETS + length:
+            break
+        at += HEADER_OCTETS + length
+    return at
+
+
+def explain(error: Exception) -> str:
+    """Return OpenSSL's reason as a sentence's end: `the client's certificate is not trusted: ...`."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the client's certificate is not trusted: {error.verify_message}"
+    if not isinstance(error, ssl.SSLError) or not error.reason:
+        return str(error) or type(error).__name__
+    reason: str = error.reason
+    if "ALERT" in reason:
+        return f"the client gave up: {reason.partition('ALERT_')[2].replace('_', ' ').lower() or reason}"
+    return _REASONS.get(reason, reason.replace("_", " ").lower())
+
+
+def _name(octets: bytes) -> str:
+    for begin, name in _OTHERS:
+        if octets.startswith(begin[: len(octets)]):
+            return name
+    return f"{octets[:8].hex(' ')}"

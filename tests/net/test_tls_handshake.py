@@ -1,0 +1,222 @@
+"""Handshakes on real sockets: let in, refused with an alert and a line, not TLS at all, too late, in small pieces."""
+
+import ssl
+
+import gevent
+import pytest
+
+from pybroker.net.tls_context import TlsContexts
+from pybroker.net.tls_handshake import explain, whole_records
+from tests.certificates import Authority, make_certificates
+from tests.loop import until
+from tests.net.conftest import PROTOCOL_HEADER
+from tests.net.tls import Tls, client_context, server_context
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture
+def tls(server, made):
+    contexts = TlsContexts(server_context(made.server), {}, verifies=False, depth=10)
+    found = Tls(server, contexts)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def mutual(server, made):
+    context = server_context(made.server, made.authority, required=True)
+    found = Tls(server, TlsContexts(context, {}, verifies=True, depth=0))
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_session_begins_behind_the_handshake(server, made, tls, version):
+    client = tls.connect(client_context(made.authority, version=version))
+    client.open()
+    [session] = server.broker.sessions.values()
+    assert session.tls.protocol == client.sock.version().lower()
+    assert (len(server.preambles), server._handshakes) == (0, 0)
+
+
+def test_octets_that_came_with_the_end_of_the_handshake_are_read(server, made, tls):
+    """The client's last message and the protocol header arrive in one piece."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    end = client_context(made.authority, gevents=False).wrap_bio(incoming, outgoing, server_hostname="localhost")
+    client = tls.connect()
+    while True:
+        try:
+            end.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            client.sock.sendall(outgoing.read())
+            incoming.write(client.sock.recv(65_536))
+    end.write(PROTOCOL_HEADER)
+    client.sock.sendall(outgoing.read())
+    incoming.write(client.sock.recv(65_536))
+    assert b"RabbitMQ" in end.read(65_536)
+
+
+def test_a_hello_in_pieces_is_put_together_before_a_thread_sees_it(server, made, tls, monkeypatch):
+    jobs = []
+    submit = tls.line.submit
+    monkeypatch.setattr(type(tls.line), "submit", lambda _, *job: (jobs.append(job), submit(*job)))
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    end = client_context(made.authority, gevents=False).wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        end.do_handshake()
+    client = tls.connect()
+    hello = outgoing.read()
+    for at in range(0, len(hello), 50):
+        client.sock.sendall(hello[at : at + 50])
+        gevent.sleep(0.001)
+    assert client.sock.recv(1)
+    assert len(jobs) == 1
+
+
+@pytest.mark.parametrize(
+    ("whose", "reason"),
+    [
+        ("stranger", "the client's certificate is not trusted: unable to get local issuer certificate"),
+        ("expired", "the client's certificate is not trusted: certificate has expired"),
+        (None, "the client sent no certificate"),
+    ],
+)
+def test_a_client_that_is_not_trusted_gets_an_alert_and_a_line(server, made, mutual, caplog, whose, reason):
+    pair = getattr(made, whose) if whose else None
+    client = mutual.connect(client_context(made.authority, pair))
+    with pytest.raises(ssl.SSLError, match=r"(?i)alert"):
+        client.sock.recv(1)
+    assert not server.broker.sessions
+    assert server._handshakes == 0
+    [line] = caplog.messages
+    assert line.startswith("closing amqp/ssl connection 127.0.0.1:")
+    assert line.endswith(f": the TLS handshake failed: {reason}")
+
+
+def test_a_client_that_is_too_deep_is_not_let_in(server, made, mutual, caplog, tmp_path):
+    deep = Authority(tmp_path, "between", made.authority).client("deep")
+    client = mutual.connect(client_context(made.authority, deep))
+    with pytest.raises(OSError):
+        client.sock.sendall(client.sock.recv(1) or b"a" * 10_000_000)
+    assert "ssl_options.depth" in caplog.text
+    assert not server.broker.sessions
+
+
+def test_a_client_that_does_not_trust_the_server_is_named(server, made, tls, caplog, tmp_path):
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    end = client_context(Authority(tmp_path), gevents=False).wrap_bio(incoming, outgoing, server_hostname="localhost")
+    client = tls.connect()
+    with pytest.raises(ssl.SSLWantReadError):
+        end.do_handshake()
+    client.sock.sendall(outgoing.read())
+    incoming.write(client.sock.recv(65_536))
+    with pytest.raises(ssl.SSLCertVerificationError):
+        end.do_handshake()
+    client.sock.sendall(outgoing.read())
+    until(lambda: not server._handshakes)
+    assert "the client gave up: unknown ca" in caplog.text
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_client_of_old_is_refused(server, made, tls, caplog):
+    context = client_context(made.authority)
+    context.minimum_version = ssl.TLSVersion.TLSv1_1
+    context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.raises(ssl.SSLError):
+        tls.connect(context)
+    until(lambda: not server._handshakes)
+    assert "the client supports none of the configured TLS versions" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("octets", "name"),
+    [
+        (PROTOCOL_HEADER, "plain AMQP"),
+        (b"GET / HTTP/1.1\r\n\r\n", "plain HTTP"),
+        (b"PROXY TCP4 1.2.3.4 1.2.3.4 1 1\r\n", "a PROXY header"),
+        (b"\x80\x2e\x01\x00\x02", "80 2e 01 00 02"),
+    ],
+)
+def test_what_is_no_tls_is_named_and_closed(server, tls, caplog, octets, name):
+    client = tls.connect()
+    client.sock.sendall(octets)
+    assert client.sock.recv(1) == b""
+    [line] = caplog.messages
+    assert line.endswith(f": {name} instead of a TLS handshake")
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_peer_that_stalls_is_closed_in_time(server, made, caplog, steps):
+    tls = Tls(server, TlsContexts(server_context(made.server), {}, verifies=False, depth=10), timeout_ms=50)
+    client = tls.connect()
+    if steps:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        end = client_context(made.authority, gevents=False).wrap_bio(incoming, outgoing, server_hostname="localhost")
+        with pytest.raises(ssl.SSLWantReadError):
+            end.do_handshake()
+        client.sock.sendall(outgoing.read())
+        while client.sock.recv(65_536):
+            pass
+        assert "timeout waiting for the TLS handshake" in caplog.text
+    else:
+        assert client.sock.recv(1) == b""
+    assert (len(server.preambles), server._handshakes) == (0, 0)
+    tls.close()
+
+
+def test_a_peer_that_leaves_while_a_thread_works_is_forgotten(server, made, tls, monkeypatch):
+    waiting = []
+    monkeypatch.setattr(type(tls.line), "submit", lambda _, *job: waiting.append(job))
+    context = client_context(made.authority, gevents=False)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    end = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        end.do_handshake()
+    client = tls.connect()
+    client.sock.sendall(outgoing.read())
+    until(lambda: waiting)
+    client.close()
+    server.stop("the test", 0.1)
+    [(job, done)] = waiting
+    done(job())
+    assert not server.broker.sessions
+
+
+def test_new_contexts_are_for_new_connections(server, made, tls, tmp_path):
+    old = tls.connect(client_context(made.authority)).open()
+    other = Authority(tmp_path)
+    tls.current = TlsContexts(server_context(other.server()), {}, verifies=False, depth=10)
+    tls.connect(client_context(other)).open()
+    old.call(gevent_declare())
+    assert len(server.connections) == 2
+
+
+def gevent_declare():
+    from pamqp import commands
+
+    return commands.Queue.Declare(queue="q")
+
+
+@pytest.mark.parametrize(
+    ("octets", "whole"),
+    [
+        (b"", 0),
+        (b"\x16\x03\x01\x00", 0),
+        (b"\x16\x03\x01\x00\x02a", 0),
+        (b"\x16\x03\x01\x00\x02ab", 7),
+        (b"\x16\x03\x01\x00\x02ab\x16\x03", 7),
+        (b"\x16\x03\x01\xff\xffab", 7),
+    ],
+)
+def test_whole_records_are_counted(octets, whole):
+    assert whole_records(octets) == whole
+
+
+def test_errors_without_a_reason_are_named():
+    assert explain(ValueError()) == "ValueError"

@@ -1,0 +1,341 @@
+"""A transport with TLS against a model: octets in order, once, whatever the sizes and however little the kernel takes.
+
+The socket is a fake: it takes a few octets, or none, and gives a few, or none. The peer's end is OpenSSL in memory.
+"""
+
+import random
+import socket
+import ssl
+
+import pytest
+
+from pybroker.net.tls_transport import ENCRYPTED_MAX, READ_OCTETS_MAX, RECORD_OCTETS, TlsTransport
+from pybroker.net.transport import Transport
+from tests.certificates import make_certificates
+from tests.net.tls import Tls, client_context, server_context
+
+
+class FakeSocket:
+    """`room` is how much the kernel still takes, `portion` how much at a call; `came` is what can be received."""
+
+    def __init__(self) -> None:
+        self.room = 1 << 30
+        self.portion = 1 << 30
+        self.came = bytearray()
+        self.sent = bytearray()
+        self.ended = False
+        self.shut = False
+        self.gone = False
+
+    def send(self, octets) -> int:
+        if self.gone:
+            raise BrokenPipeError(32, "Broken pipe")
+        count = min(len(octets), self.room, self.portion)
+        if not count:
+            raise BlockingIOError
+        self.sent += octets[:count]
+        self.room -= count
+        return count
+
+    def recv(self, octets_max: int) -> bytes:
+        if not self.came and not self.ended:
+            raise BlockingIOError
+        found = bytes(self.came[:octets_max])
+        del self.came[:octets_max]
+        return found
+
+    def shutdown(self, how: int) -> None:
+        assert how == socket.SHUT_WR
+        self.shut = True
+
+    def fileno(self) -> int:
+        return 99
+
+    def close(self) -> None:
+        pass
+
+
+class FakeWatcher:
+    def __init__(self) -> None:
+        self.call_back = None
+
+    @property
+    def active(self) -> bool:
+        return self.call_back is not None
+
+    def start(self, call_back, *_) -> None:
+        self.call_back = call_back
+
+    def stop(self) -> None:
+        self.call_back = None
+
+    def close(self) -> None:
+        pass
+
+
+class FakeLoop:
+    def io(self, fileno: int, event: int) -> FakeWatcher:
+        return FakeWatcher()
+
+
+class Pair:
+    """A transport, its socket, and the peer's end."""
+
+    def __init__(self, made, version=None) -> None:
+        context = server_context(made.server)
+        self.sock = FakeSocket()
+        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.incoming = ssl.MemoryBIO()
+        self.outgoing = ssl.MemoryBIO()
+        client = client_context(made.authority, gevents=False, version=version)
+        self.peer = client.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
+        server = context.wrap_bio(to_server, to_client, server_side=True)
+        left = [self.peer, server]
+        while left:
+            for end in list(left):
+                try:
+                    end.do_handshake()
+                    left.remove(end)
+                except ssl.SSLWantReadError:
+                    pass
+            to_server.write(self.outgoing.read())
+            self.incoming.write(to_client.read())
+        self.transport = TlsTransport(Transport(self.sock, FakeLoop()), server, to_server, to_client)
+
+    @property
+    def writer(self):
+        return self.transport._writer
+
+    def peer_sends(self, octets: bytes) -> None:
+        at = 0
+        while at < len(octets):
+            at += self.peer.write(octets[at:])
+        self.sock.came += self.outgoing.read()
+
+    def peer_received(self) -> bytes:
+        self.incoming.write(bytes(self.sock.sent))
+        self.sock.sent.clear()
+        found = b""
+        while True:
+            try:
+                octets = self.peer.read(1 << 20)
+            except ssl.SSLWantReadError:
+                return found
+            if not octets:
+                return found
+            found += octets
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return make_certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(params=[ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+def pair(made, request):
+    return Pair(made, request.param)
+
+
+def random_size(chance: random.Random) -> int:
+    return chance.choice((0, 1, chance.randrange(200), chance.randrange(20_000), 16_384, chance.randrange(300_000)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_sent_arrives_in_order_whatever_the_kernel_takes(pair, seed):
+    chance = random.Random(seed)
+    sock, transport = pair.sock, pair.transport
+    wanted, received, pending = bytearray(), bytearray(), []
+    called = []
+    for _ in range(60):
+        sock.room = chance.choice((0, 1, 100, 5_000, 100_000, 1 << 30))
+        sock.portion = chance.choice((1_000, 100_000, 1 << 30))
+        if not pending:
+            parts = [chance.randbytes(random_size(chance)) for _ in range(chance.randrange(1, 9))]
+            parts = [chance.choice((bytes, memoryview))(part) for part in parts]
+            wanted += b"".join(parts)
+            pending = transport.send(parts)
+            if pending:
+                transport.start_writing(lambda: called.append(True))
+        elif pair.writer is not None and pair.writer.active:
+            pair.writer.call_back()
+            if called:
+                called.clear()
+                assert not transport._unsent
+                pending = transport.send(pending)
+                if not pending:
+                    transport.stop_writing()
+        # What is encrypted and unsent is bounded: flow control sees a slow peer.
+        assert len(transport._unsent) < ENCRYPTED_MAX * 1.1
+        received += pair.peer_received()
+    sock.room = sock.portion = 1 << 30
+    for _ in range(100):
+        if pair.writer is None or not pair.writer.active:
+            break
+        pair.writer.call_back()
+        if pending:
+            pending = transport.send(pending)
+            if not pending:
+                transport.stop_writing()
+    received += pair.peer_received()
+    assert not pending
+    assert received == wanted
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_the_peer_sends_arrives_in_order_and_is_announced(pair, seed):
+    chance = random.Random(100 + seed)
+    sock, transport = pair.sock, pair.transport
+    wanted, received, line = bytearray(), bytearray(), bytearray()
+    for _ in range(80):
+        octets = chance.randbytes(random_size(chance))
+        wanted += octets
+        pair.peer_sends(octets)
+        line += sock.came
+        sock.came.clear()
+        arrived = chance.choice((0, 1, 4, 1_000, len(line)))
+        sock.came += line[:arrived]
+        del line[:arrived]
+        # As the connection does: on an event while there is one, else while the transport says so.
+        while sock.came or transport.buffered:
+            octets_max = chance.choice((1, 100, 4_096, 131_072))
+            try:
+                got = transport.receive(octets_max)
+            except BlockingIOError:
+                continue
+            assert 0 < len(got) <= octets_max
+            received += got
+    sock.came += line
+    while sock.came or transport.buffered:
+        try:
+            received += transport.receive(1 << 20)
+        except BlockingIOError:
+            break
+    assert received == wanted
+
+
+def test_many_parts_of_any_size_make_few_records(pair):
+    parts = [b"a" * 100] * 1_000 + [b"b" * 131_072, b"c" * 8]
+    assert pair.transport.send(parts) == []
+    records = 0
+    at = 0
+    while at < len(pair.sock.sent):
+        at += 5 + int.from_bytes(pair.sock.sent[at + 3 : at + 5])
+        records += 1
+    assert records == 100_000 // RECORD_OCTETS + 1 + 131_072 // RECORD_OCTETS + 1
+    assert pair.peer_received() == b"".join(parts)
+
+
+def test_a_peer_that_does_not_read_gets_no_more_than_a_share(pair):
+    pair.sock.room = 0
+    parts = pair.transport.send([bytes(10_000_000)])
+    assert sum(map(len, parts)) == 10_000_000 - ENCRYPTED_MAX
+    assert len(pair.transport.send(parts)[0]) == 10_000_000 - ENCRYPTED_MAX
+    pair.transport._sock = Counted(pair.sock)
+    assert pair.transport.send(parts) is parts
+
+
+class Counted:
+    """A socket that takes nothing."""
+
+    def __init__(self, sock) -> None:
+        self.fileno = sock.fileno
+
+    def send(self, _) -> int:
+        raise BlockingIOError
+
+
+def test_a_large_read_is_only_for_a_peer_that_sends_much(pair):
+    transport = pair.transport
+    pair.peer_sends(b"a" * 100)
+    assert transport.receive(1 << 20) == b"a" * 100
+    assert transport._read_octets == RECORD_OCTETS
+    for _ in range(8):
+        pair.peer_sends(b"b" * 600_000)
+        while pair.sock.came or transport.buffered:
+            try:
+                transport.receive(131_072)
+            except BlockingIOError:
+                break
+    assert transport._read_octets == READ_OCTETS_MAX
+
+
+def test_an_end_without_a_farewell_is_an_end(pair):
+    pair.peer_sends(b"abc")
+    pair.sock.ended = True
+    assert pair.transport.receive(10) == b"abc"
+    assert pair.transport.receive(10) == b""
+    assert pair.transport.receive(10) == b""
+
+
+def test_an_end_amid_a_record_is_an_end(pair):
+    pair.peer_sends(b"abc")
+    del pair.sock.came[-1:]
+    pair.sock.ended = True
+    assert pair.transport.receive(10) == b""
+
+
+def test_a_farewell_is_an_end_behind_what_came_before(pair):
+    pair.peer_sends(b"abc")
+    with pytest.raises(ssl.SSLWantReadError):
+        pair.peer.unwrap()
+    pair.sock.came += pair.outgoing.read()
+    assert pair.transport.receive(10) == b"abc"
+    assert pair.transport.buffered
+    assert pair.transport.receive(10) == b""
+
+
+def test_a_damaged_record_ends_it_behind_what_came_before_and_the_peer_is_told(pair):
+    pair.peer_sends(b"abc")
+    whole = len(pair.sock.came)
+    pair.peer_sends(b"def")
+    pair.sock.came[whole + 8] ^= 1
+    assert pair.transport.receive(10) == b"abc"
+    assert pair.transport.buffered
+    with pytest.raises(OSError, match=r"TLS: .*record"):
+        pair.transport.receive(10)
+    with pytest.raises(OSError, match=r"TLS: .*record"):
+        pair.transport.send([b"more"])
+    with pytest.raises(ssl.SSLError, match=r"(?i)alert"):
+        pair.peer_received()
+
+
+def test_the_end_waits_for_what_is_encrypted(pair):
+    pair.sock.room = 10
+    assert pair.transport.send([b"last words"]) == []
+    assert pair.transport.unacknowledged is not None
+    pair.transport.silence()
+    pair.transport.finish()
+    assert not pair.sock.shut
+    pair.sock.room = 1 << 20
+    pair.writer.call_back()
+    assert pair.sock.shut
+    assert not pair.writer.active
+    assert pair.peer_received() == b"last words"
+    # Its farewell came as well: nobody can cut the stream unnoticed.
+    assert pair.peer.read(1) == b""
+
+
+def test_a_peer_that_is_gone_is_noticed_by_who_comes_next(pair):
+    pair.sock.room = 10
+    pair.transport.send([b"last words"])
+    pair.sock.gone = True
+    pair.writer.call_back()
+    assert not pair.writer.active
+    with pytest.raises(OSError, match="Broken pipe"):
+        pair.transport.send([b"more"])
+    with pytest.raises(OSError, match="Broken pipe"):
+        pair.transport.receive(10)
+
+
+def test_octets_that_wait_in_the_filter_are_unacknowledged(server, made):
+    from pybroker.net.tls_context import TlsContexts
+
+    tls = Tls(server, TlsContexts(server_context(made.server), {}, verifies=False, depth=10))
+    tls.connect(client_context(made.authority)).open()
+    [connection] = server.connections
+    transport = connection._transport
+    before = transport.unacknowledged()
+    transport._unsent = b"abc"
+    assert transport.unacknowledged() == before + 3
+    transport._unsent = b""
+    tls.close()
