@@ -23,6 +23,7 @@ class Settings:
     channel_max: int = 2_047
     heartbeat_s: int = 60
     handshake_timeout_ms: int = 10_000
+    tls_handshake_timeout_ms: int = 5_000
     message_octets_max: int = 134_217_728
     # Differs from RabbitMQ: it has no limit. One with all its consumers ends within some ten milliseconds.
     consumers_per_channel_max: int = 10_000  # 0: no limit, as with the next

@@ -36,7 +36,7 @@ def parse_classic(octets: bytes, name: str) -> tuple[list[Assignment], list[str]
             given = list(RULES[key](key, value))
         except Wrong as wrong:
             # A password must not end up in a terminal's history or a supervisor's log.
-            found = "" if key == "default_pass" else f", found {_shortened(wrong.term)}"
+            found = "" if key in {"default_pass", "ssl_options"} else f", found {_shortened(wrong.term)}"
             problems.append(f"{name}:{wrong.term.line}: {key}: {wrong}{found}")
             continue
         for each in given:

@@ -129,10 +129,11 @@ def either(expected: str, alone: tuple[str, Read], **forms: tuple[str, Read]) ->
     return rule
 
 
-def _listeners(_name: str, term: Term) -> Iterator[Given]:
+def _listeners(name: str, term: Term) -> Iterator[Given]:
+    head = f"listeners.{name.removesuffix('_listeners')}"
     expected = 'expected a port or {"address", port}'
     if not listed(term):
-        yield Given("listeners.tcp", "none", term)
+        yield Given(head, "none", term)
     for n, each in enumerate(listed(term), 1):
         host, port = "", each
         if isinstance(each.value, tuple):
@@ -142,7 +143,7 @@ def _listeners(_name: str, term: Term) -> Iterator[Given]:
         if not isinstance(port.value, int):
             raise Wrong(each, expected)
         # RabbitMQ's scripts write "auto" for all interfaces.
-        yield Given(f"listeners.tcp.{n}", str(port.value) if host in {"", "auto"} else f"{host}:{port.value}", each)
+        yield Given(f"{head}.{n}", str(port.value) if host in {"", "auto"} else f"{host}:{port.value}", each)
 
 
 def _trusted_proxies(_name: str, term: Term) -> Iterator[Given]:
@@ -236,9 +237,35 @@ def _log(name: str, term: Term) -> Iterator[Given]:
                 yield Given(f"{name}.{output}.{key}", "", inner, find_reason(name) or "")
 
 
+_TRUE_OR_FALSE: Final = word("true", "false")
+_TLS: Final[Mapping[str, Read]] = {
+    **dict.fromkeys(("cacertfile", "certfile", "keyfile", "password", "dhfile"), text),
+    **dict.fromkeys(("fail_if_no_peer_cert", "honor_cipher_order", "honor_ecc_order"), _TRUE_OR_FALSE),
+    **dict.fromkeys(("client_renegotiation", "secure_renegotiate", "reuse_sessions"), _TRUE_OR_FALSE),
+    "verify": word(),
+    "depth": integer,
+}
+_TLS_LISTS: Final[Mapping[str, Read]] = {"versions": word(), "ciphers": text}
+
+
+def _tls(name: str, term: Term) -> Iterator[Given]:
+    for key, value, whole in pairs(term):
+        full = f"{name}.{key}"
+        if key in _TLS:
+            yield Given(full, _TLS[key](value), whole)
+        elif key in _TLS_LISTS:
+            for n, each in enumerate(listed(value), 1):
+                yield Given(f"{full}.{n}", _TLS_LISTS[key](each), each)
+        else:
+            yield Given(full, "", whole, find_reason(full) or "")
+
+
 RULES: Final[Mapping[str, Rule]] = {
     "tcp_listeners": _listeners,
     "tcp_listen_options": _listen_options,
+    "ssl_listeners": _listeners,
+    "ssl_options": _tls,
+    "ssl_handshake_timeout": one(integer),
     "proxy_protocol": one(word("true", "false")),
     "proxy_protocol_trusted": _trusted_proxies,
     "handshake_timeout": one(integer),

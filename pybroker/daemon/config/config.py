@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from pybroker import paths
 from pybroker.core.settings import Settings
-from pybroker.daemon.config import external, new_vhosts
+from pybroker.daemon.config import external, new_vhosts, tls_options
 from pybroker.daemon.config.conf_file import PROBLEMS_MAX, Assignment
 from pybroker.daemon.config.keys import AUDIT_FILE, KEYS, LIMITS, explain_unknown, find_key, is_secret
 from pybroker.daemon.config.options import Options
+from pybroker.daemon.config.tls_options import TlsOptions
 from pybroker.daemon.config.values import Address, Network
 from pybroker.daemon.start_error import StartError
 
@@ -39,6 +40,8 @@ class Config:
     settings: Settings = field(default_factory=Settings)
     node_name: str = ""  # empty: the data folder knows, or the host
     tcp: tuple[Address, ...] = (Address("", 5672),)
+    ssl: tuple[Address, ...] = ()
+    tls: TlsOptions | None = None  # of the listeners above
     unix: tuple[Path, ...] = ()
     backlog: int = 1_024
     trusted_proxies: tuple[Network, ...] = ()  # with any, each TCP connection begins with a PROXY header
@@ -152,6 +155,8 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
         config.tcp = ()
     elif "listeners.tcp.NAME" in given:
         config.tcp = tuple(dict.fromkeys(given["listeners.tcp.NAME"].values()))
+    if "listeners.ssl" not in given:
+        config.ssl = tuple(dict.fromkeys(given.get(tls_options.LISTENERS, {}).values()))
     config.unix = tuple(given.get("listeners.unix.NAME", {}).values())
     mechanisms = given.get("auth_mechanisms.N")
     if mechanisms:
@@ -171,6 +176,8 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
     )
     settings.default_permissions = (configure_, write, read)
     faults = [*new_vhosts.gather(settings, given, config.assignments), *external.find_faults(config.assignments)]
+    config.tls, tls_faults = tls_options.gather(given, config.assignments)
+    faults += tls_faults
     if faults:
         raise ConfigError(faults)
 

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from pybroker.core.auth.certificate import LOGIN_FROM, NAME_TYPES
 from pybroker.core.auth.password import ALGORITHMS, ARGON2ID
 from pybroker.core.settings import MESSAGE_OCTETS_CEILING
-from pybroker.daemon.config import new_vhosts, values
+from pybroker.daemon.config import new_vhosts, tls_options, values
 from pybroker.daemon.config.rabbitmq_keys import find_reason
 from pybroker.daemon.config.values import Parser
 
@@ -102,11 +102,15 @@ KEYS: Final[Mapping[str, Key]] = {
     "pid_file": Key("DATA_DIR/NODENAME.pid", values.path_or("none"), ".pid_file", RESTART),
     "listeners.tcp": Key("", values.one_of(("none",)), "", RESTART),
     "listeners.tcp.NAME": Key("5672", values.address, "", RESTART),
+    "listeners.ssl": Key("", values.one_of(("none",)), "", RESTART),
+    tls_options.LISTENERS: Key("", values.address, "", RESTART),
     "listeners.unix.NAME": Key("", values.path, "", RESTART),
     "tcp_listen_options.backlog": Key("1024", values.whole_number(1, 65_535), ".backlog", RESTART),
     "proxy_protocol": Key("false", values.boolean, "", RELOAD),
     "proxy_protocol.trusted.N": Key("", values.network, "", RELOAD),
     "handshake_timeout": Key("10000", values.whole_number(1, 3_600_000), "handshake_timeout_ms", RELOAD),
+    "ssl_handshake_timeout": Key("5000", values.whole_number(1, 3_600_000), "tls_handshake_timeout_ms", RELOAD),
+    **{name: Key(default, parse, "", RELOAD) for name, (default, parse) in tls_options.KEYS.items()},
     "heartbeat": Key("60", values.whole_number(0, 65_535), "heartbeat_s", RELOAD),
     "frame_max": Key("131072", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max", RELOAD),
     "initial_frame_max": Key("4096", values.octets(4_096, MESSAGE_OCTETS_CEILING), "frame_octets_max_initial", RELOAD),
@@ -179,7 +183,7 @@ _FAMILIES: Final = {name: re.split("([A-Z]+)", name) for name in KEYS if not nam
 # Keys that are lists (`listeners.tcp.NAME`) and may be emptied (`listeners.tcp = none`).
 _LISTS: Final = {head[:-1] for head, _, tail in _FAMILIES.values() if not tail} & KEYS.keys()
 # Keys whose values are shown nowhere.
-SECRETS: Final = frozenset({"default_pass", new_vhosts.PASSWORD})
+SECRETS: Final = frozenset({"default_pass", new_vhosts.PASSWORD, tls_options.PASSWORD})
 
 
 def find_key(key: str) -> tuple[str, str] | None:
@@ -188,8 +192,8 @@ def find_key(key: str) -> tuple[str, str] | None:
         return key, ""
     for name, (head, kind, tail) in _FAMILIES.items():
         word = key[len(head) : len(key) - len(tail)]
-        # Names of users may have dots.
-        if word and key == head + word + tail and (kind == "USER" or "." not in word):
+        # Names of users and of hosts may have dots.
+        if word and key == head + word + tail and (kind in {"USER", "HOST"} or "." not in word):
             return name, word
     return None
 

@@ -9,7 +9,9 @@ from typing import Final
 _LATER: Final = "a key of RabbitMQ that this version of pybroker does not support: "
 _NEVER: Final = "a key of RabbitMQ that has no effect in pybroker: "
 
-_TLS: Final = _LATER + "it has no TLS yet"
+_TLS: Final = _LATER + "pybroker.conf(5) lists the supported keys of TLS"
+_PEM: Final = _LATER + "certificates and keys are read from files (ssl_options.certfile and the others)"
+_ALERTS: Final = _NEVER + "each refused handshake has a line in the log; remove the line"
 _CLUSTER: Final = _LATER + "it has no clustering yet"
 _DEFINITIONS: Final = _LATER + "definitions are loaded from files (definitions.local.path), compared by SHA-256"
 _PLUGIN: Final = _LATER + "RabbitMQ's plugin of that name is not supported yet"
@@ -18,11 +20,17 @@ _ERLANG: Final = _NEVER + "it tunes the Erlang VM; remove the line"
 
 # A name stands for itself and for every key that goes on behind a dot.
 REASONS: Final = {
-    "listeners.ssl": _TLS,
     "ssl_options": _TLS,
-    "ssl_allow_poodle_attack": _TLS,
-    "ssl_handshake_timeout": _TLS,
-    "num_acceptors.ssl": _TLS,
+    "ssl_options.cert": _PEM,
+    "ssl_options.cacerts": _PEM,
+    "ssl_options.key": _PEM,
+    "ssl_options.dh": _PEM,
+    "ssl_options.crl_check": _LATER + "it does not look certificates up in revocation lists",
+    "ssl_options.psk_identity": _LATER + "a listener proves its identity by a certificate",
+    "ssl_options.log_alert": _ALERTS,
+    "ssl_options.log_level": _ALERTS,
+    "ssl_options.bypass_pem_cache": _NEVER + "files are read again when they change; remove the line",
+    "ssl_allow_poodle_attack": _NEVER + "SSL 3.0 is not supported; remove the line",
     "reverse_dns_lookups": _LATER + "it shows addresses only",
     "tcp_listen_options": _LATER + "tcp_listen_options.backlog is the only socket option supported",
     "definitions": _DEFINITIONS,
@@ -87,7 +95,6 @@ REASONS: Final = {
 
 # Settings of the classic form, under other names than in the newer one.
 _RENAMED: Final = {
-    "ssl_listeners": "listeners.ssl",
     "ssl_apps": "ssl_options",
     "num_ssl_acceptors": "num_acceptors.ssl",
     "num_tcp_acceptors": "num_acceptors",

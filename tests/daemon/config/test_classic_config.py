@@ -88,10 +88,16 @@ def test_an_unknown_key_names_the_nearest_one():
 
 
 def test_a_key_of_rabbitmq_that_is_not_taken_is_refused_with_the_reason():
-    (problem,) = problems_of("[{rabbit, [{ssl_listeners, [5671]}]}].")
+    (problem,) = problems_of("[{rabbit, [{ssl_allow_poodle_attack, true}]}].")
     assert problem == (
-        "f:1: ssl_listeners is a key of RabbitMQ that this version of pybroker does not support: it has no TLS yet"
+        "f:1: ssl_allow_poodle_attack is a key of RabbitMQ that has no effect in pybroker: SSL 3.0 is not supported; "
+        "remove the line"
     )
+
+
+def test_what_stands_beside_a_password_is_not_shown():
+    (problem,) = problems_of("[{rabbit, [{ssl_options, [{password, secret}]}]}].")
+    assert "secret" not in problem
 
 
 def test_another_application_is_refused_unless_it_is_empty():

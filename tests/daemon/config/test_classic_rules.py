@@ -10,6 +10,16 @@ from pybroker.daemon.config.keys import KEYS, find_key
 FORMS = {
     "tcp_listeners": ["[5672]", '[{"127.0.0.1", 5672}]', '[{"::1", 5672}, 5673]', '[{"auto", 5672}]', "[]"],
     "tcp_listen_options": ["[{backlog, 128}]", "[]"],
+    "ssl_listeners": ["[]"],
+    "ssl_options": [
+        '[{cacertfile, "/ca.pem"}, {certfile, "/c.pem"}, {keyfile, <<"/k.pem">>}, {password, "p"}]',
+        '[{dhfile, "/dh.pem"}]',
+        "[{verify, verify_peer}, {fail_if_no_peer_cert, true}, {depth, 2}, {honor_cipher_order, true}]",
+        "[{versions, ['tlsv1.2', 'tlsv1.3']}, {ciphers, [\"ECDHE-RSA-AES256-GCM-SHA384\"]}]",
+        "[{honor_ecc_order, false}, {client_renegotiation, false}, {secure_renegotiate, true}, {reuse_sessions, true}]",
+        "[]",
+    ],
+    "ssl_handshake_timeout": ["5000"],
     "proxy_protocol": ["false"],
     "proxy_protocol_trusted": ['["10.0.0.5", <<"10.1.0.0/16">>]', "[]"],
     "handshake_timeout": ["10000"],

@@ -198,8 +198,8 @@ def test_an_unknown_key_names_the_nearest_one():
 
 
 def test_a_key_of_rabbitmq_that_is_not_built_is_refused_with_the_reason():
-    reason = "a key of RabbitMQ that this version of pybroker does not support: it has no TLS yet"
-    assert problems_of("ssl_options.depth = 2") == [f"f:1: ssl_options.depth is {reason}"]
+    reason = "a key of RabbitMQ that this version of pybroker does not support: it has no clustering yet"
+    assert problems_of("net_ticktime = 2") == [f"f:1: net_ticktime is {reason}"]
 
 
 def marks_of(text):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pybroker.daemon.config import tls_options
 from pybroker.daemon.config.conf_file import Assignment, parse_conf
 from pybroker.daemon.config.config import configure
 from pybroker.daemon.config.environment import Row, effective
@@ -42,7 +43,10 @@ def test_every_key_of_the_schema_is_there_unless_it_only_takes_away():
     shown = {(find_key(key) or (key,))[0] for key in rows(config_of())}
     assert set(KEYS) - shown == {
         "listeners.tcp",
+        "listeners.ssl",
+        "listeners.ssl.NAME",
         "listeners.unix.NAME",
+        *(name for name, (default, _) in tls_options.KEYS.items() if not default),
         "proxy_protocol.trusted.N",
         "loopback_users",
         *(name for name in KEYS if name.startswith(OF_NEW_VHOSTS)),

@@ -41,13 +41,13 @@ vm_memory_high_watermark_paging_ratio writer_gc_threshold
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("ssl_options.verify", "no TLS yet"),
-        ("listeners.ssl.default", "no TLS yet"),
+        ("ssl_options.cacerts.a", "read from files"),
+        ("ssl_options.user_lookup_fun", "lists the supported keys of TLS"),
         ("cluster_formation.peer_discovery_backend", "no clustering yet"),
         ("management.tcp.port", "plugin"),
         ("default_policies.operator.a.classic_queues.ha_mode", "supported keys of operator policies"),
         ("num_acceptors.tcp", "one event loop accepts"),
-        ("num_acceptors.ssl", "no TLS yet"),
+        ("num_acceptors.ssl", "one event loop accepts"),
         ("log.file.rotation.size", "SIGHUP reopens"),
         ("tcp_listen_options.nodelay", "tcp_listen_options.backlog is the only"),
     ],

@@ -1,0 +1,137 @@
+"""Contexts of OpenSSL from options and the files that they name: all of them, or one error with file and reason."""
+
+import os
+import ssl
+from pathlib import Path
+from typing import Final
+
+from pybroker.daemon.config.tls_options import HEAD, VERSIONS, Files, TlsOptions
+from pybroker.daemon.start_error import StartError
+from pybroker.net.tls_context import TlsContexts
+
+_VERSIONS: Final = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
+# TLS 1.3 names its ciphers so. Python before 3.15 cannot choose among them.
+_NEW: Final = "TLS_"
+# Tickets would carry a session past the checks of `TlsContexts.admit`. TLS 1.2 resumes sessions that it remembers.
+_OPTIONS: Final = ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_NO_TICKET
+
+
+class TlsError(StartError):
+    """The options or a file of theirs are refused; the text says which, and why."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, os.EX_CONFIG)
+
+
+def build(options: TlsOptions) -> TlsContexts:
+    """Return the contexts of the options. Raises TlsError."""
+    default = _context(options, options.files)
+    by_name = {name: _context(options, files) for name, files in options.by_name.items()}
+    return TlsContexts(default, by_name, verifies=options.verify, depth=options.depth)
+
+
+def _context(options: TlsOptions, files: Files) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= _OPTIONS
+    context.num_tickets = 0
+    if not options.honor_order:
+        context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
+    versions = _choose_ciphers(context, options)
+    context.minimum_version = _VERSIONS[versions[0]]
+    context.maximum_version = _VERSIONS[versions[-1]]
+    _load_pair(context, files, options.password)
+    if options.authorities is not None:
+        _read(options.authorities)
+        try:
+            context.load_verify_locations(options.authorities)
+        except (ssl.SSLError, ValueError):
+            raise TlsError(f"{options.authorities}: there is no certificate (PEM) in it") from None
+    if options.dh_parameters is not None:
+        _read(options.dh_parameters)
+        try:
+            context.load_dh_params(str(options.dh_parameters))
+        except (ssl.SSLError, ValueError):
+            raise TlsError(f"{options.dh_parameters}: there are no Diffie-Hellman parameters (PEM) in it") from None
+    if options.verify:
+        context.verify_mode = ssl.CERT_REQUIRED if options.required else ssl.CERT_OPTIONAL
+    return context
+
+
+def _choose_ciphers(context: ssl.SSLContext, options: TlsOptions) -> tuple[str, ...]:
+    """Have the context offer the configured ciphers and no others; return the versions that these leave."""
+    versions = [each for each in VERSIONS if each in options.versions]
+    new = [each for each in options.ciphers if each.startswith(_NEW)]
+    old = [each for each in options.ciphers if not each.startswith(_NEW)]
+    if not options.ciphers:
+        return tuple(versions)
+    usual = [each["name"] for each in context.get_ciphers() if each["name"].startswith(_NEW)]
+    if new and set(usual) - set(new):
+        missing = ", ".join(sorted(set(usual) - set(new)))
+        raise TlsError(
+            f"{HEAD}ciphers: Python's ssl cannot choose among the ciphers of TLS 1.3; name {missing} as well, or none "
+            f"of them and {HEAD}versions.1 = tlsv1.2"
+        )
+    if old:
+        _check_ciphers(context, old)
+    versions = [each for each, ciphers in zip(VERSIONS, (old, new), strict=True) if ciphers and each in versions]
+    if not versions:
+        raise TlsError(f"{HEAD}ciphers: none of them belongs to one of {HEAD}versions")
+    return tuple(versions)
+
+
+def _check_ciphers(context: ssl.SSLContext, names: list[str]) -> None:
+    """Choose ciphers of TLS 1.2; refuse names that OpenSSL does not know or thinks unsafe: it would ignore them."""
+    for name in names:
+        # An expression such as HIGH or !aNULL is no name.
+        try:
+            context.set_ciphers(name)
+            found = any(each["name"] == name for each in context.get_ciphers())
+        except ssl.SSLError:
+            found = False
+        if not found:
+            raise TlsError(f"{HEAD}ciphers: {ssl.OPENSSL_VERSION} has no cipher {name}, or does not think it safe")
+    context.set_ciphers(":".join(names))
+
+
+def _load_pair(context: ssl.SSLContext, files: Files, password: str) -> None:
+    for path in files:
+        _read(path)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(files.certificate)
+    except (ssl.SSLError, ValueError):
+        raise TlsError(f"{files.certificate}: there is no certificate (PEM) in it") from None
+    try:
+        # Asked for in any case: OpenSSL would ask at the terminal.
+        context.load_cert_chain(files.certificate, files.key, lambda: password)
+    except (ssl.SSLError, ValueError) as error:
+        raise TlsError(_explain(files, error, password)) from None
+
+
+def _explain(files: Files, error: Exception, password: str) -> str:
+    reason = getattr(error, "reason", None) or ""
+    if reason == "KEY_VALUES_MISMATCH":
+        return f"{files.key}: the key does not belong to the certificate in {files.certificate}"
+    if "ENCRYPTED" in _read(files.key):
+        if not password:
+            return f"{files.key}: the key is encrypted; set {HEAD}password"
+        return f"{files.key}: {HEAD}password does not open the key"
+    if "PRIVATE KEY" not in _read(files.key):
+        return f"{files.key}: there is no private key (PEM) in it"
+    return f"{files.key}: the certificate in {files.certificate}, or its key, cannot be used: {reason or error}"
+
+
+def first_certificate(path: Path) -> bytes:
+    """Return the first certificate in a file, which is the server's own (DER). Raises TlsError."""
+    rest = _read(path).partition(ssl.PEM_HEADER)[2]
+    try:
+        return ssl.PEM_cert_to_DER_cert(f"{ssl.PEM_HEADER}{rest.partition(ssl.PEM_FOOTER)[0]}{ssl.PEM_FOOTER}")
+    except ValueError:
+        raise TlsError(f"{path}: there is no certificate (PEM) in it") from None
+
+
+def _read(path: Path) -> str:
+    """Return what is in a file. Raises TlsError: it cannot be read."""
+    try:
+        return path.read_text("latin-1")
+    except OSError as error:
+        raise TlsError(f"{path}: {error.strerror}") from None

@@ -1,0 +1,43 @@
+"""TlsFront: all that TLS needs while the node runs: the keeper of the contexts, two threads, a step of preambles.
+
+Every door with TLS has the same step, and with it the same certificates and the same threads.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from pybroker.daemon.threads import ThreadWorker
+from pybroker.daemon.tls.build import build
+from pybroker.daemon.tls.keeper import TlsKeeper
+from pybroker.net.handshake_line import HandshakeLine
+from pybroker.net.tls_handshake import TlsHandshake
+
+if TYPE_CHECKING:
+    from pybroker.core.broker import Broker
+    from pybroker.daemon.config.tls_options import TlsOptions
+    from pybroker.net.loop_cycle import LoopCycle
+    from pybroker.net.preamble import Preamble
+
+# More would take more from the loop, and not be faster: the interpreter runs one thread at a time, OpenSSL beside it.
+THREADS: Final = 2
+
+
+class TlsFront:
+    """Owned by the daemon."""
+
+    def __init__(self, broker: "Broker", turn: "LoopCycle", options: "TlsOptions") -> None:
+        """Build the contexts and start the threads. Raises TlsError."""
+        self._settings = broker.settings
+        self.keeper = TlsKeeper(broker, options, build(options))
+        self._threads = [ThreadWorker(f"handshake-{n}", turn) for n in range(1, THREADS + 1)]
+        for each in self._threads:
+            each.step_back()
+        self.line = HandshakeLine(self._threads)
+
+    def step(self, preamble: "Preamble") -> TlsHandshake:
+        """Return the handshake of a newcomer, for the steps of a door."""
+        return TlsHandshake(self.keeper, self.line, self._settings.tls_handshake_timeout_ms, preamble)
+
+    def stop(self) -> None:
+        """End the threads."""
+        for each in self._threads:
+            each.stop()
