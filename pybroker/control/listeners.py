@@ -15,7 +15,7 @@ def documents(broker: "Broker") -> list[dict[str, Any]]:
             "protocol": one.protocol,
             "interface": one.path or (f"[{one.interface}]" if ":" in one.interface else one.interface),
             "port": one.port,
-            "purpose": "AMQP 0-9-1",
+            "purpose": "AMQP 0-9-1" + " over TLS" * (one.protocol == "amqp/ssl"),
         }
         for one in broker.listeners
     ]

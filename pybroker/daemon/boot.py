@@ -18,7 +18,7 @@ from pybroker.daemon.banner import Banner, show
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.daemon import Daemon
 from pybroker.daemon.data_folder import claim_data_folder
-from pybroker.daemon.listeners import check_socket_path, describe
+from pybroker.daemon.listeners import AMQP_TLS, check_socket_path, describe
 from pybroker.daemon.log.log import Log
 from pybroker.daemon.resources import total_memory
 from pybroker.daemon.start_error import StartError, refused_by_system
@@ -77,9 +77,12 @@ def raise_files_limit() -> int:
 def first_screen(config: Config, daemon: Daemon) -> Banner:
     """Return the banner for the operator: every place, and the commands that come next."""
     settings = config.settings
-    listeners = map(describe, daemon.broker.listeners)
+    listeners = daemon.broker.listeners
     places = [("node", settings.node_name)]
-    places += [("AMQP listener", listener) for listener in listeners]
+    places += [
+        ("AMQP over TLS listener" if each.protocol == AMQP_TLS else "AMQP listener", describe(each))
+        for each in listeners
+    ]
     places += [
         ("control socket", str(config.control_socket)),
         ("data folder", str(config.data_dir)),
@@ -90,7 +93,7 @@ def first_screen(config: Config, daemon: Daemon) -> Banner:
     ]
     ctl = _ctl_command(config)
     hints = [(f"{ctl} status", "show the status"), (f"{ctl} list_queues", "list queues and their depth")]
-    ports = [each.port for each in daemon.broker.listeners if not each.path]
+    ports = [each.port for each in listeners if not each.path and each.protocol != AMQP_TLS]
     if ports and daemon.broker.users.authenticate("guest", "guest") is not None:
         hints.append((f"amqp://guest:guest@localhost:{ports[0]}/", "connect a client on this machine"))
     if sys.stdin is not None and sys.stdin.isatty():

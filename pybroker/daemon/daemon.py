@@ -25,10 +25,9 @@ from pybroker.daemon.audit_log import AuditLog
 from pybroker.daemon.banner import say_goodbye
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.config.environment import Row, effective
-from pybroker.daemon.config.values import Address
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.definitions import DefinitionsStorage
-from pybroker.daemon.listeners import describe, open_tcp, open_unix
+from pybroker.daemon.listeners import AMQP_TLS, Listeners, describe, kind
 from pybroker.daemon.log.log import Log
 from pybroker.daemon.resources import garbage, rss, total_memory
 from pybroker.daemon.resources.allocator import Allocator
@@ -42,7 +41,7 @@ from pybroker.daemon.telemetry.telemetry import Telemetry
 from pybroker.daemon.threads import ThreadWorker
 from pybroker.log_event import BUG, event
 from pybroker.net.loop_cycle import LoopCycle
-from pybroker.net.server import Server, files_max
+from pybroker.net.server import AMQP, Server, files_max
 from pybroker.store.journal.log_stats import figures
 from pybroker.version import VERSION
 
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from pybroker.daemon.tls.front import TlsFront
     from pybroker.store.journal.journal import Journal
 
 log = logging.getLogger("pybroker")
@@ -96,7 +96,8 @@ class Daemon:
         self.control = ControlServer(self.broker, config.control_socket, self)
         self.app_running = False
         self._suspended = False
-        self._addresses = config.tcp
+        self.tls: TlsFront | None = None
+        self._listeners = Listeners(self.server, config)
         self._greenlets: list[Any] = []
         self._files: list[Path] = []
         self._wanted = Event()
@@ -111,6 +112,7 @@ class Daemon:
         """
         self.signals.install(self._hang_up)
         try:
+            self._prepare_tls()
             self._open_audit()
             self.control.start()
             self._files.append(self.control.path)
@@ -135,6 +137,8 @@ class Daemon:
         self._greenlets = [gevent.spawn(life) for life in (self._tick, self.memory.run, self.disk.run)]
         if self.telemetry is not None:
             self._greenlets.append(gevent.spawn(self.telemetry.run))
+        if self.tls is not None:
+            self._greenlets.append(gevent.spawn(self.tls.keeper.run))
         garbage.begin()
         self.allocator.trim()  # of what only the start needed
         log.info("Server startup complete; 0 plugins started.", extra=event("node.started"))
@@ -172,8 +176,7 @@ class Daemon:
         """Close the listeners and say goodbye to the clients; returns when their sockets are closed."""
         self.app_running = False
         for listener in self.broker.listeners:
-            kind, extra = "Unix" if listener.path else "TCP", event("listener.stopped")
-            log.info("stopped %s listener on %s", kind, describe(listener), extra=extra)
+            log.info("stopped %s listener on %s", kind(listener), describe(listener), extra=event("listener.stopped"))
         self.server.stop(STOP_TEXT, STOP_S_MAX)
 
     def reset(self, cause: Cause) -> int:
@@ -313,6 +316,16 @@ class Daemon:
             events.audit = self.audit.record
             events.note("node.started", {"name": self.config.settings.node_name, "version": VERSION}, BROKER)
 
+    def _prepare_tls(self) -> None:
+        """Make what TLS listeners need, if there are any. Raises StartError: a certificate or key cannot be used."""
+        if self.config.tls is None:
+            return
+        from pybroker.daemon.tls.front import TlsFront  # noqa: PLC0415 - OpenSSL, 3 MB
+
+        self.tls = TlsFront(self.broker, self.server.turn, self.config.tls)
+        door = AMQP._replace(protocol=AMQP_TLS, steps=(self.tls.step,))
+        self._listeners = Listeners(self.server, self.config, door)
+
     def stop_at_once(self, number: int) -> None:
         """End the process without waiting for anybody: the second signal. Exits with 128 + its number."""
         for path in self._files:
@@ -321,18 +334,7 @@ class Daemon:
 
     def _open_listeners(self) -> None:
         """Open every listener, or none and raise StartError."""
-        kept = []
-        try:
-            for address in self._addresses:
-                opened = open_tcp(self.server, address, self.config.backlog)
-                kept.append(Address(address.host, opened[0].port))
-            for path in self.config.unix:
-                open_unix(self.server, path, self.config.backlog)
-                self._files.append(path)
-        except StartError:
-            self.server.close_listeners()
-            raise
-        self._addresses = tuple(kept)
+        self._files += self._listeners.open()
         self.app_running = True
         self._suspended = False
         self.broker.withdraw_notice(SUSPENDED)
@@ -358,6 +360,8 @@ class Daemon:
         self.storage.close()
         self.control.stop()
         self.secrets.stop()
+        if self.tls is not None:
+            self.tls.stop()
         if self.audit is not None:
             self.broker.events.note("node.stopped", {"name": self.config.settings.node_name}, BROKER)
             self.broker.events.audit = None

@@ -10,21 +10,49 @@ from pathlib import Path
 from typing import Final
 
 from pybroker import paths
+from pybroker.daemon.config.config import Config
 from pybroker.daemon.config.values import Address
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.log_event import event
 from pybroker.net.listener import Listener
-from pybroker.net.server import Server
+from pybroker.net.server import AMQP, Door, Server
 
 # IPv6 first: on port 0 the kernel then picks one that is free in both families.
 _HOSTS: Final = {"": ("::", "0.0.0.0"), "localhost": ("::1", "127.0.0.1")}  # noqa: S104 - guest is refused from afar
 _NO_FAMILY: Final = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL}
+# RabbitMQ's name of AMQP over TLS.
+AMQP_TLS: Final = "amqp/ssl"
 FREE_PORT_ATTEMPTS: Final = 8
 
 log = logging.getLogger("pybroker")
 
 
-def open_tcp(server: Server, address: Address, backlog: int) -> list[Listener]:
+class Listeners:
+    """The listeners of a configuration, with `tls` as the door of those with TLS. A port of 0 is chosen once."""
+
+    def __init__(self, server: Server, config: Config, tls: Door = AMQP) -> None:
+        self._server = server
+        self._backlog = config.backlog
+        self._unix = config.unix
+        self._addresses = {AMQP: config.tcp, tls: config.ssl} if config.ssl else {AMQP: config.tcp}
+
+    def open(self) -> list[Path]:
+        """Open all of them; return the files of Unix sockets. Raises StartError: then none is open."""
+        kept = {}
+        try:
+            for door, addresses in self._addresses.items():
+                opened = [open_tcp(self._server, address, self._backlog, door)[0] for address in addresses]
+                kept[door] = tuple(Address(host, one.port) for (host, _), one in zip(addresses, opened, strict=True))
+            for path in self._unix:
+                open_unix(self._server, path, self._backlog)
+        except StartError:
+            self._server.close_listeners()
+            raise
+        self._addresses = kept
+        return list(self._unix)
+
+
+def open_tcp(server: Server, address: Address, backlog: int, door: Door = AMQP) -> list[Listener]:
     """Open an address, once per IP family that it means and the machine has.
 
     Raises:
@@ -34,7 +62,7 @@ def open_tcp(server: Server, address: Address, backlog: int) -> list[Listener]:
     for attempt in range(FREE_PORT_ATTEMPTS):
         opened: list[Listener] = []
         try:
-            _open_families(server, address, backlog, opened)
+            _open_families(server, address, backlog, door, opened)
         except OSError as error:
             port = opened[0].port if opened else address.port
             for listener in opened:
@@ -46,16 +74,16 @@ def open_tcp(server: Server, address: Address, backlog: int) -> list[Listener]:
             raise refused_by_system(f"cannot listen on {Address(address.host, port)}", error) from None
         break
     for listener in opened:
-        log.info("started TCP listener on %s", describe(listener), extra=event("listener.started"))
+        log.info("started %s listener on %s", kind(listener), describe(listener), extra=event("listener.started"))
     return opened
 
 
-def _open_families(server: Server, address: Address, backlog: int, opened: list[Listener]) -> None:
+def _open_families(server: Server, address: Address, backlog: int, door: Door, opened: list[Listener]) -> None:
     """Append the listeners of an address to `opened`. Raises OSError."""
     hosts = _HOSTS.get(address.host, (address.host,))
     for host in hosts:
         try:
-            opened.append(server.listen_tcp(host, opened[0].port if opened else address.port, backlog))
+            opened.append(server.listen_tcp(host, opened[0].port if opened else address.port, backlog, door))
         except OSError as error:
             if error.errno not in _NO_FAMILY or (host == hosts[-1] and not opened):
                 raise
@@ -75,6 +103,13 @@ def open_unix(server: Server, path: Path, backlog: int) -> Listener:
         raise refused_by_system(f"cannot listen on {path}", error) from None
     log.info("started Unix listener on %s", describe(listener), extra=event("listener.started"))
     return listener
+
+
+def kind(listener: Listener) -> str:
+    """Return what a listener is, in RabbitMQ's words."""
+    if listener.path:
+        return "Unix"
+    return "TLS (SSL)" if listener.protocol == AMQP_TLS else "TCP"
 
 
 def describe(listener: Listener) -> str:

@@ -1,7 +1,7 @@
 """TlsHandshake: the step of a preamble that turns a plain transport into one of TLS.
 
-OpenSSL works in a thread, on whole records: a peer that sends them octet by octet costs no more than its socket. What
-is no TLS is named in the log and closed.
+OpenSSL works in a thread, on whole records: a peer that sends them octet by octet costs no more than its socket.
+Other protocols are named in the log, and their connections closed.
 """
 
 import ssl
@@ -23,7 +23,7 @@ HEADER_OCTETS: Final = 5
 HANDSHAKE_RECORD: Final = 22
 # A record of TLS has at most this many octets behind its header; OpenSSL refuses what claims more.
 RECORD_OCTETS_MAX: Final = 16_640
-# What a peer may begin with that is no TLS, and what that is called.
+# Beginnings of other protocols, and what these are called.
 _OTHERS: Final = (
     (b"AMQP", "plain AMQP"),
     (b"PROXY", "a PROXY header"),
@@ -41,7 +41,7 @@ _REASONS: Final = {
 
 
 class Source(Protocol):
-    """Whatever has the contexts for new connections."""
+    """A keeper of the contexts for new connections."""
 
     current: "TlsContexts"
 

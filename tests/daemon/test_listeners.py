@@ -17,11 +17,13 @@ class FakeServer:
         self.refusals = refusals or {}
         self.free = list(free)
 
-    def listen_tcp(self, host, port, backlog):
+    def listen_tcp(self, host, port, backlog, door):
         number = self.refusals.get((host, port))
         if number:
             raise OSError(number, "")
-        return self._opened(types.SimpleNamespace(interface=host, port=port or self.free.pop(0), path=""))
+        return self._opened(
+            types.SimpleNamespace(interface=host, port=port or self.free.pop(0), path="", protocol=door.protocol)
+        )
 
     def listen_unix(self, path, backlog):
         if path in self.refusals:

@@ -1,4 +1,4 @@
-"""Who is let in after a handshake: depth, resumed sessions, certificates by name. Both ends are in memory."""
+"""Peers that are let in after a handshake: depth, resumed sessions, certificates by name. Both ends are in memory."""
 
 import ssl
 import time

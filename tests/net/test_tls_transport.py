@@ -164,7 +164,7 @@ def test_what_is_sent_arrives_in_order_whatever_the_kernel_takes(pair, seed):
                 pending = transport.send(pending)
                 if not pending:
                     transport.stop_writing()
-        # What is encrypted and unsent is bounded: flow control sees a slow peer.
+        # Encrypted octets that nobody takes are bounded: flow control sees a slow peer.
         assert len(transport._unsent) < ENCRYPTED_MAX * 1.1
         received += pair.peer_received()
     sock.room = sock.portion = 1 << 30

@@ -4,15 +4,19 @@ The limits depend on the machine: otherwise an operator would see them only once
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from pybroker.core.resources.resource_limits import ASSUMED, CONFIGURED, MIB, ResourceLimits
 from pybroker.daemon import loading
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.resources import total_memory
 
+if TYPE_CHECKING:
+    from pybroker.daemon.config.tls_options import TlsOptions
+
 
 def told(config: Config) -> Iterator[str]:
-    """Yield a line per limit; nothing is logged. Raises StartError: a file of definitions is broken."""
+    """Yield a line per limit; nothing is logged. Raises StartError: a file of definitions or of TLS is broken."""
     marks = config.settings.watermarks
     found = total_memory.measure()
     # Not taken: that would write to the log, which is not open.
@@ -25,9 +29,21 @@ def told(config: Config) -> Iterator[str]:
         yield f"paging threshold: {size(marks.paging_octets)}, {marks.paging_ratio} of the limit"
     how = "as configured" if marks.disk_relative is None else f"{marks.disk_relative} of the available memory"
     yield f"free disk limit: {size(marks.disk_limit_octets)}, {how}"
+    if config.tls is not None:
+        yield from _told_of_tls(config.tls)
     if config.definitions:
         places = ", ".join(map(str, config.definitions))
         yield f"definitions: {len(loading.read(config.definitions))} items in {places}"
+
+
+def _told_of_tls(options: "TlsOptions") -> Iterator[str]:
+    from pybroker.core.auth.certificate import read_certificate  # noqa: PLC0415 - as below
+    from pybroker.daemon.tls.build import build, first_certificate  # noqa: PLC0415 - OpenSSL, for those who use TLS
+
+    build(options)
+    for files in (options.files, *options.by_name.values()):
+        found = read_certificate(first_certificate(files.certificate))
+        yield f"TLS certificate: {files.certificate}, {found.subject}, valid {found.validity}"
 
 
 def size(octets: int) -> str:

@@ -54,7 +54,7 @@ class Files(NamedTuple):
 
 
 class TlsOptions(NamedTuple):
-    """What the listeners' contexts are made of. Without versions or ciphers all are meant that are safe.
+    """The listeners' TLS. Without versions or ciphers all are meant that are safe.
 
     `by_name` has certificates of other names that clients ask for (SNI).
     """

@@ -2,8 +2,9 @@
 
 import os
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pybroker.daemon.config.tls_options import HEAD, VERSIONS, Files, TlsOptions
 from pybroker.daemon.start_error import StartError
@@ -12,6 +13,7 @@ from pybroker.net.tls_context import TlsContexts
 _VERSIONS: Final = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
 # TLS 1.3 names its ciphers so. Python before 3.15 cannot choose among them.
 _NEW: Final = "TLS_"
+KEY_BITS_MIN: Final = 128
 # Tickets would carry a session past the checks of `TlsContexts.admit`. TLS 1.2 resumes sessions that it remembers.
 _OPTIONS: Final = ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_NO_TICKET
 
@@ -85,12 +87,17 @@ def _check_ciphers(context: ssl.SSLContext, names: list[str]) -> None:
         # An expression such as HIGH or !aNULL is no name.
         try:
             context.set_ciphers(name)
-            found = any(each["name"] == name for each in context.get_ciphers())
+            found = any(each["name"] == name and _is_safe(each) for each in context.get_ciphers())
         except ssl.SSLError:
             found = False
         if not found:
             raise TlsError(f"{HEAD}ciphers: {ssl.OPENSSL_VERSION} has no cipher {name}, or does not think it safe")
     context.set_ciphers(":".join(names))
+
+
+def _is_safe(cipher: Mapping[str, Any]) -> bool:
+    """Tell whether the server proves its identity, and the key has enough bits: OpenSSL lists others as well."""
+    return cipher["auth"] != "auth-null" and int(cipher["strength_bits"]) >= KEY_BITS_MIN
 
 
 def _load_pair(context: ssl.SSLContext, files: Files, password: str) -> None:
@@ -124,9 +131,12 @@ def first_certificate(path: Path) -> bytes:
     """Return the first certificate in a file, which is the server's own (DER). Raises TlsError."""
     rest = _read(path).partition(ssl.PEM_HEADER)[2]
     try:
-        return ssl.PEM_cert_to_DER_cert(f"{ssl.PEM_HEADER}{rest.partition(ssl.PEM_FOOTER)[0]}{ssl.PEM_FOOTER}")
+        found = ssl.PEM_cert_to_DER_cert(f"{ssl.PEM_HEADER}{rest.partition(ssl.PEM_FOOTER)[0]}{ssl.PEM_FOOTER}")
     except ValueError:
-        raise TlsError(f"{path}: there is no certificate (PEM) in it") from None
+        found = b""
+    if not found:
+        raise TlsError(f"{path}: there is no certificate (PEM) in it")
+    return found
 
 
 def _read(path: Path) -> str:

@@ -11,7 +11,7 @@ import gevent
 
 from pybroker.core.auth.certificate import CertificateError, read_certificate
 from pybroker.daemon.tls.build import TlsError, build, first_certificate
-from pybroker.log_event import event
+from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,12 +54,12 @@ class TlsKeeper:
         while True:
             gevent.sleep(watch_s)
             try:
-                self.look(stable_s)
+                self.check(stable_s)
             except Exception:
                 # A bug must not end the watch.
-                log.exception("looking at the TLS files failed", extra=event("internal.error"))
+                log.exception("looking at the TLS files failed", extra=event(BUG))
 
-    def look(self, stable_s: float = STABLE_S) -> bool:
+    def check(self, stable_s: float = STABLE_S) -> bool:
         """Read the files if they have changed; tell whether there are new contexts."""
         options, stamps = self.options, stamp(self.options.paths)
         if stamps == self._stamps:

@@ -1,0 +1,113 @@
+"""Files that change while the node runs: read when they are stable, and refused without harm."""
+
+import shutil
+from datetime import timedelta
+
+import gevent
+import pytest
+
+from pybroker.clock import Clock
+from pybroker.core.broker import Broker
+from pybroker.core.settings import Settings
+from pybroker.daemon.config.tls_options import Files, TlsOptions
+from pybroker.daemon.tls.build import build
+from pybroker.daemon.tls.keeper import TlsKeeper
+from pybroker.session import Turn
+from tests.certificates import Authority
+
+STABLE_S = 0.01
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def keeper(authority):
+    clock = Clock()
+    clock.refresh()
+    options = TlsOptions(Files(*authority.server()))
+    return TlsKeeper(Broker(Settings(), clock, Turn()), options, build(options))
+
+
+def test_files_that_did_not_change_are_not_read(keeper):
+    before = keeper.current
+    assert not keeper.check(STABLE_S)
+    assert keeper.current is before
+
+
+def test_new_files_are_for_new_connections(keeper, authority):
+    before = keeper.current
+    authority.server()
+    assert keeper.check(STABLE_S)
+    assert keeper.current is not before
+    assert not keeper.check(STABLE_S)
+
+
+def test_half_of_a_pair_is_refused_until_the_other_half_is_there(keeper, authority, caplog):
+    before = keeper.current
+    pair = authority.server("new")
+    shutil.copy(pair.key, keeper.options.files.key)
+    assert not keeper.check(STABLE_S)
+    assert keeper.current is before
+    [notice] = keeper._broker.notices
+    assert "server.key: the key does not belong to the certificate in" in notice
+    assert notice in caplog.text
+    # It is told once, and read again only when something changes.
+    caplog.clear()
+    assert not keeper.check(STABLE_S)
+    assert caplog.text == ""
+    shutil.copy(pair.certificate, keeper.options.files.certificate)
+    assert keeper.check(STABLE_S)
+    assert keeper._broker.notices == []
+
+
+def test_a_file_that_is_gone_changes_nothing(keeper):
+    before = keeper.current
+    keeper.options.files.key.unlink()
+    assert not keeper.check(STABLE_S)
+    assert keeper.current is before
+    assert "server.key: No such file or directory" in keeper._broker.notices[0]
+
+
+def test_a_new_certificate_that_has_expired_is_refused(keeper, authority):
+    authority.server(ends=-timedelta(hours=1))
+    assert not keeper.check(STABLE_S)
+    assert "the certificate has expired" in keeper._broker.notices[0]
+
+
+def test_files_that_change_all_the_time_are_not_waited_for(keeper, authority, monkeypatch):
+    before = keeper.current
+    authority.server()
+    monkeypatch.setattr(gevent, "sleep", lambda _: authority.server())
+    assert not keeper.check()
+    assert keeper.current is before
+    monkeypatch.undo()
+    assert keeper.check(STABLE_S)
+
+
+def test_contexts_that_were_swapped_meanwhile_stay(keeper, authority, monkeypatch):
+    options = TlsOptions(Files(*authority.server("other")))
+    contexts = build(options)
+    authority.server()
+    monkeypatch.setattr(gevent, "sleep", lambda _: keeper.swap(options, contexts))
+    assert not keeper.check()
+    assert (keeper.current, keeper.options) == (contexts, options)
+
+
+def test_the_watch_goes_on_after_a_bug(keeper, authority, monkeypatch, caplog):
+    def broken(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr("pybroker.daemon.tls.keeper.build", broken)
+    before = keeper.current
+    authority.server()
+    life = gevent.spawn(keeper.run, 0.01, 0.01)
+    while "looking at the TLS files failed" not in caplog.text:
+        gevent.sleep(0.01)
+    monkeypatch.undo()
+    authority.server()
+    while keeper.current is before:
+        gevent.sleep(0.01)
+    life.kill()
