@@ -14,7 +14,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pybroker.daemon.log.journald import JournaldHandler
 from pybroker.daemon.log.log_format import FORMATTERS, LineFormatter
 from pybroker.daemon.start_error import refused_by_system
 from pybroker.log_event import event
@@ -134,6 +133,8 @@ class Log:
             StartError: there is none.
 
         """
+        from pybroker.daemon.log.journald import JournaldHandler  # noqa: PLC0415 - memory that few need
+
         try:
             handler = JournaldHandler(self._node_name)
         except OSError as error:

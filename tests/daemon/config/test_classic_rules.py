@@ -123,6 +123,11 @@ def test_a_setting_becomes_keys_that_are_taken(key, value):
             "[{file, [{file, false}, {level, debug}]}, {console, [{enabled, true}]}]",
             ["log.file = false", "log.file.level = debug", "log.console = true"],
         ),
+        (
+            "log",
+            "[{console, [{stdio, stderr}]}, {journald, [{enabled, true}, {level, error}]}]",
+            ["log.console.stdio = stderr", "log.journald = true", "log.journald.level = error"],
+        ),
     ],
 )
 def test_what_a_setting_comes_to(key, value, lines):

@@ -109,6 +109,9 @@ def test_a_key_reaches_its_setting(line, attribute, value):
         ("log.file.level = debug", "log_level", "debug"),
         ("log.console = true", "console", True),
         ("log.console.level = none", "console_level", "none"),
+        ("log.console.stdio = stderr", "console_stdio", "stderr"),
+        ("log.journald = true", "journald", True),
+        ("log.journald.level = error", "journald_level", "error"),
         ("control.socket = /s", "control_socket", Path("/s")),
         ("pid_file = none", "pid_file", None),
     ],
@@ -126,6 +129,12 @@ def test_what_is_named_after_the_node_gets_its_name(monkeypatch):
     assert config.pid_file == Path("/d/a@b.pid")
     assert config.log_file == Path("/l/a@b.log")
     assert config.settings.log_files == ("/l/a@b.log",)
+
+
+def test_every_place_of_the_log_is_known():
+    config = configured("log.dir = /l\nlog.console = true\nlog.console.stdio = stderr\nlog.journald = true")
+    config.name_node("a@b")
+    assert config.settings.log_files == ("/l/a@b.log", "<stderr>", "<journald>")
 
 
 def test_what_was_chosen_stays():
