@@ -386,7 +386,7 @@ class Daemon:
         """Once a second, and often enough for systemd's watchdog; faster beats are called in between as well."""
         pause_s = min(TICK_S, (self.notifier.watchdog_s or 2 * TICK_S) / 2) / 2
         between = (self.broker.beat, garbage.collect_young)
-        whole = (self.allocator.tick, self.server.check_files, self.broker.tick, garbage.collect_young)
+        whole = (self.allocator.tick, self.server.check_files, self.broker.tick, garbage.collect_young, self.log.flush)
         for ticks in itertools.cycle((between, whole)):
             gevent.sleep(pause_s)
             self.broker.clock.refresh()

@@ -1,8 +1,8 @@
 """Lines of the log for systemd's journal, with their fields, by its own protocol: an entry is a datagram.
 
 A value with line breaks is preceded by its length instead of `=`; an entry beyond the size of a datagram is passed as a
-sealed file in memory. Nobody waits for the journal: what it has no room for is dropped, and counted in a later line.
-See systemd's documentation of the Journal Native Protocol.
+sealed file in memory. Nobody waits for the journal: entries that it has no room for are kept up to a limit, and more
+are dropped and counted in a later one. See systemd's documentation of the Journal Native Protocol.
 """
 
 import errno
@@ -11,7 +11,9 @@ import logging
 import os
 import socket
 import struct
+from collections import deque
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Final
 
 from pybroker.daemon.log.log_format import LINE_CHARACTERS_MAX, capped, event_of, message_of, quoted
@@ -23,6 +25,10 @@ IDENTIFIER: Final = "pybroker"
 _PRIORITIES: Final = ((50, "2"), (40, "3"), (30, "4"), (25, "5"), (20, "6"))
 _DEBUG: Final = "7"
 _SEALS: Final = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
+# Entries that wait for room in the journal's socket: a kernel lets ten wait there, a system with systemd 512.
+WAITING_MAX: Final = 1_000
+# How long the end of the log may wait for a journal that does not read, in microseconds.
+CLOSE_US_MAX: Final = 900_000
 _LENGTH: Final = struct.Struct("<Q")
 
 
@@ -34,6 +40,7 @@ class JournaldHandler(logging.Handler):
         super().__init__()
         self._node_name = node_name
         self._path = SOCKET
+        self._waiting: deque[bytes] = deque()
         self._dropped = 0
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
             probe.connect(self._path)
@@ -41,17 +48,32 @@ class JournaldHandler(logging.Handler):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send one entry, and before it how many were dropped."""
+        """Send one entry, behind those that wait."""
         try:
-            if self._dropped and self._send(self._encode(_drop_record(self._dropped))):
-                self._dropped = 0
-            if not self._send(self._encode(record)):
+            if len(self._waiting) < WAITING_MAX:
+                self._waiting.append(self._encode(record))
+            else:
                 self._dropped += 1
+            self.flush()
         except Exception:  # noqa: BLE001 - as any handler: a line that cannot be written costs its caller nothing
             self.handleError(record)
 
+    def flush(self) -> None:
+        """Send what waits and how many were dropped, as far as the journal has room. Called about once a second."""
+        with self.lock or nullcontext():
+            while self._waiting and self._send(self._waiting[0]):
+                self._waiting.popleft()
+            if self._dropped and not self._waiting:
+                self._waiting.append(self._encode(_drop_record(self._dropped)))
+                self._dropped = 0
+                self.flush()
+
     def close(self) -> None:
         """Send nothing any more."""
+        # The kernel's own limit: a call of Python's would ask over and over again.
+        self._socket.setblocking(True)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, CLOSE_US_MAX))
+        self.flush()
         self._socket.close()
         super().close()
 

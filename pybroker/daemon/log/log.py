@@ -172,6 +172,11 @@ class Log:
         finally:
             logger.removeHandler(follower)
 
+    def flush(self) -> None:
+        """Send what waits for the journal, as far as that has room. Called about once a second."""
+        for handler in self._handlers.values():
+            handler.flush()
+
     def set_level(self, level: str) -> None:
         """Write lines of this level and above from now on, wherever they go."""
         for handler in self._handlers.values():
