@@ -68,7 +68,7 @@ class Authority:
         usage: x509.ObjectIdentifier,
         *,
         begins: timedelta = -DAY,
-        ends: timedelta = 30 * DAY,
+        ends: timedelta = 90 * DAY,
         password: str = "",
         with_rsa: bool = False,
     ) -> Pair:

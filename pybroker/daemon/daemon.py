@@ -16,7 +16,6 @@ from gevent.event import Event
 from pybroker.clock import Clock
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Refused, Work
-from pybroker.core.auth.expiry import CertificateFile, Expiry
 from pybroker.core.broker import Broker
 from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.topology.exchange_declare import drop_transient
@@ -25,6 +24,7 @@ from pybroker.daemon.audit_log import AuditLog
 from pybroker.daemon.banner import say_goodbye
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.config.environment import Row, effective
+from pybroker.daemon.config.tls_options import VERSIONS
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.definitions import DefinitionsStorage
 from pybroker.daemon.listeners import AMQP_TLS, Listeners, describe, kind
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from pybroker.core.auth.expiry import CertificateFile
     from pybroker.daemon.tls.front import TlsFront
     from pybroker.store.journal.journal import Journal
 
@@ -79,7 +80,6 @@ class Daemon:
         turn = LoopCycle(clock)
         self.definitions = DefinitionsStorage(folder.path, clock, turn, self._disk_failed)
         self.broker = Broker(config.settings, clock, turn, self.definitions.store)
-        self.expiry = Expiry(self.broker)
         self.broker.events.ready = False
         self.definitions.restore(self.broker)
         self.broker.events.ensure_vhost()
@@ -204,14 +204,14 @@ class Daemon:
         return files_max()
 
     @property
-    def certificate_files(self) -> tuple[CertificateFile, ...]:
+    def certificate_files(self) -> "tuple[CertificateFile, ...]":
         """Return the certificates of the TLS listeners, by file."""
-        return self.expiry.files
+        return () if self.tls is None else self.tls.keeper.expiry.files
 
     @property
     def tls_versions(self) -> tuple[str, ...]:
         """Return the versions of TLS that are configured, or that could be."""
-        return ("tlsv1.2", "tlsv1.3")
+        return VERSIONS if self.tls is None else self.tls.keeper.versions
 
     def environment(self) -> list[Row]:
         """Return every setting in force: key, value, source."""

@@ -10,7 +10,7 @@ from pybroker.daemon.config.tls_options import HEAD, VERSIONS, Files, TlsOptions
 from pybroker.daemon.start_error import StartError
 from pybroker.net.tls_context import TlsContexts
 
-_VERSIONS: Final = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
+TLS_VERSIONS: Final = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
 # TLS 1.3 names its ciphers so. Python before 3.15 cannot choose among them.
 _NEW: Final = "TLS_"
 KEY_BITS_MIN: Final = 128
@@ -39,8 +39,8 @@ def _context(options: TlsOptions, files: Files) -> ssl.SSLContext:
     if not options.honor_order:
         context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     versions = _choose_ciphers(context, options)
-    context.minimum_version = _VERSIONS[versions[0]]
-    context.maximum_version = _VERSIONS[versions[-1]]
+    context.minimum_version = TLS_VERSIONS[versions[0]]
+    context.maximum_version = TLS_VERSIONS[versions[-1]]
     _load_pair(context, files, options.password)
     if options.authorities is not None:
         _read(options.authorities)

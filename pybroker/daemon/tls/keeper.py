@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import gevent
 
 from pybroker.core.auth.certificate import CertificateError, read_certificate
-from pybroker.daemon.tls.build import TlsError, build, first_certificate
+from pybroker.core.auth.expiry import Expiry
+from pybroker.daemon.tls.build import TLS_VERSIONS, TlsError, build, first_certificate
+from pybroker.daemon.tls.certificate_files import certificate_files
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
@@ -39,13 +41,22 @@ class TlsKeeper:
         self._broker = broker
         self.options = options
         self.current = contexts
+        self.expiry = Expiry(broker)
+        self.expiry.replace(certificate_files(options))
         self._stamps = stamp(options.paths)
         self._notice = ""
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Return the versions of TLS that new connections may speak: `tlsv1.2`, `tlsv1.3`."""
+        lowest, highest = self.current.default.minimum_version, self.current.default.maximum_version
+        return tuple(name for name, version in TLS_VERSIONS.items() if lowest <= version <= highest)
 
     def swap(self, options: "TlsOptions", contexts: "TlsContexts") -> None:
         """Use contexts that were built of `options` from now on."""
         self.options = options
         self.current = contexts
+        self.expiry.replace(certificate_files(options))
         self._stamps = stamp(options.paths)
         self._tell("")
 
@@ -54,6 +65,7 @@ class TlsKeeper:
         while True:
             gevent.sleep(watch_s)
             try:
+                self.expiry.check()
                 self.check(stable_s)
             except Exception:
                 # A bug must not end the watch.

@@ -111,3 +111,21 @@ def test_the_watch_goes_on_after_a_bug(keeper, authority, monkeypatch, caplog):
     while keeper.current is before:
         gevent.sleep(0.01)
     life.kill()
+
+
+def test_the_end_of_the_certificate_in_use_is_watched(keeper, authority):
+    authority.server(ends=timedelta(days=20))
+    assert keeper.check(STABLE_S)
+    [notice] = keeper._broker.notices
+    assert "CN=localhost" in notice
+    assert "expires in less than 30 days" in notice
+    authority.server(ends=timedelta(days=100))
+    assert keeper.check(STABLE_S)
+    assert keeper._broker.notices == []
+
+
+def test_versions_are_those_that_new_connections_may_speak(keeper):
+    assert keeper.versions == ("tlsv1.2", "tlsv1.3")
+    options = keeper.options._replace(versions=("tlsv1.3",))
+    keeper.swap(options, build(options))
+    assert keeper.versions == ("tlsv1.3",)

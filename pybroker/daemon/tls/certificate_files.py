@@ -1,0 +1,46 @@
+"""The certificates in the files that TLS is configured with, read so that their ends can be watched."""
+
+import re
+from base64 import b64decode
+from typing import TYPE_CHECKING, Final
+
+from pybroker.core.auth.certificate import Certificate, CertificateError, read_certificate
+from pybroker.core.auth.expiry import CertificateFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pybroker.daemon.config.tls_options import TlsOptions
+
+_PEM: Final = re.compile(
+    "-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----([A-Za-z0-9+/=\\s]*)-----END (?:TRUSTED |X509 )?CERTIFICATE-----"
+)
+
+
+def certificate_files(options: "TlsOptions") -> list[CertificateFile]:
+    """Return the node's own files, those of names that clients ask for, and the trusted authorities.
+
+    OpenSSL has accepted the files. A certificate that cannot be read here is left out, and a file that is gone as well.
+    """
+    files = [CertificateFile(str(options.files.certificate), _certificates(options.files.certificate))]
+    files += [
+        CertificateFile(str(each.certificate), _certificates(each.certificate), host=host)
+        for host, each in options.by_name.items()
+    ]
+    if options.authorities is not None:
+        files.append(CertificateFile(str(options.authorities), _certificates(options.authorities), of_authorities=True))
+    return files
+
+
+def _certificates(path: "Path") -> tuple[Certificate, ...]:
+    found = []
+    try:
+        text = path.read_text("latin-1")
+    except OSError:
+        return ()
+    for encoded in _PEM.findall(text):
+        try:
+            found.append(read_certificate(b64decode(encoded)))
+        except (CertificateError, ValueError):
+            continue
+    return tuple(found)
