@@ -1,0 +1,92 @@
+"""Hostile newcomers to a running daemon: damaged PROXY headers and TLS handshakes.
+
+Each is closed; the daemon's log shows no traceback, its memory stays flat, and neither sockets nor handshakes are lost.
+"""
+
+import resource
+import socket
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+
+from tests.fuzz.live_preamble import HEADERS, Target, run_newcomer
+from tests.interop.broker_process import BrokerProcess
+from tests.interop.peer import Peer
+from tests.searches import share
+
+GROWTH_OCTETS_MAX = 8 << 20
+# A quarter of them may be in their handshake at once: few, so that those that are lost are missed.
+FILES = 400
+AT_ONCE = 8
+
+CONFIG = """
+proxy_protocol = true
+proxy_protocol.trusted.1 = 127.0.0.0/8
+loopback_users = none
+"""
+
+
+@pytest.fixture
+def broker(tmp_path):
+    broker = BrokerProcess(tmp_path, config=CONFIG)
+    resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
+    yield broker
+    status = broker.stop()
+    assert "Traceback" not in broker.log
+    assert "internal error" not in broker.log
+    assert status == (0, "")
+
+
+def open_honestly(target: Target) -> Peer:
+    """Return a client that has come in as it should."""
+    peer = Peer(target.address, timeout_s=60)
+    peer.socket.sendall(HEADERS[0])
+    if target.contexts:
+        peer.socket = target.contexts[0].wrap_socket(peer.socket, server_hostname="localhost")
+    return peer.open()
+
+
+def descriptors(broker: BrokerProcess) -> int:
+    return psutil.Process(broker.pid).num_fds()
+
+
+def knock(broker: BrokerProcess, target: Target, count: int, seed: int) -> int:
+    """Run so many hostile newcomers; return by how many octets the daemon's memory grew in the last two thirds."""
+    endings, settled = Counter(), 0
+    open_honestly(target).close()
+    before = descriptors(broker)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for number, ending in enumerate(pool.map(lambda n: run_newcomer(target, n), range(seed, seed + count))):
+            endings[ending] += 1
+            if number % 1_000 == 0:
+                assert "Traceback" not in broker.log, number
+                open_honestly(target).close()
+            if number == count // 3:
+                settled = broker.rss_octets()
+    growth = broker.rss_octets() - settled
+    print(f"growth {growth} octets")
+    for ending, times in sorted(endings.items()):
+        print(f"{times:7} {ending}")
+    until(lambda: descriptors(broker) == before)
+    # Each place that a newcomer may have in its handshake is free again.
+    idle = [socket.create_connection(target.address) for _ in range(FILES // 4 - 1)]
+    open_honestly(target).close()
+    for each in idle:
+        each.close()
+    return growth
+
+
+def until(condition) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.search
+@pytest.mark.timeout(3_600)
+def test_damaged_proxy_headers_leave_nothing_behind(broker, seed):
+    assert knock(broker, Target(broker.address), share(500, 50_000), seed) < GROWTH_OCTETS_MAX
