@@ -63,6 +63,10 @@ class Running:
         return int(self.places["AMQP listener"][0].rpartition(":")[2])
 
     @property
+    def tls_port(self) -> int:
+        return int(self.places["AMQP over TLS listener"][0].rpartition(":")[2])
+
+    @property
     def log(self) -> str:
         paths = (self.folder / "data" / "log").glob("*.log")
         return "".join(path.read_text() for path in paths if not path.name.endswith("-audit.log"))

@@ -23,12 +23,12 @@ HEADERS: Final = (
     SIGNATURE + b"\x21\x11" + (len(_ADDRESSES) + 103).to_bytes(2) + _ADDRESSES + b"\xe0\0\x64" + bytes(100),
 )
 WAIT_S: Final = 60.0
-# Where the damage is: in the header of a proxy, a flight of the handshake, the first record behind it, or everywhere.
+# The damage is in the header of a proxy, a flight of the handshake, the first record behind it, or everywhere.
 KINDS: Final = ("header", "flight", "flight", "flight", "record", "noise")
 
 
 class Target(NamedTuple):
-    """Where a broker listens that wants PROXY headers, and the contexts with which a client gets in, if any."""
+    """A place where a broker listens that wants PROXY headers, and the contexts with which a client gets in, if any."""
 
     address: tuple[str, int]
     contexts: tuple[ssl.SSLContext, ...] = ()

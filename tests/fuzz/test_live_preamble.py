@@ -5,6 +5,7 @@ Each is closed; the daemon's log shows no traceback, its memory stays flat, and 
 
 import resource
 import socket
+import ssl
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import pytest
 
+from tests.certificates import make_certificates
 from tests.fuzz.live_preamble import HEADERS, Target, run_newcomer
 from tests.interop.broker_process import BrokerProcess
 from tests.interop.peer import Peer
@@ -22,22 +24,53 @@ GROWTH_OCTETS_MAX = 8 << 20
 FILES = 400
 AT_ONCE = 8
 
-CONFIG = """
+PROXIED = """
 proxy_protocol = true
 proxy_protocol.trusted.1 = 127.0.0.0/8
 loopback_users = none
 """
 
 
+TLS = """
+listeners.ssl.1 = 127.0.0.1:0
+ssl_options.cacertfile = {made.authority.certificate}
+ssl_options.certfile = {made.server.certificate}
+ssl_options.keyfile = {made.server.key}
+ssl_options.verify = verify_peer
+"""
+VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
+
+
 @pytest.fixture
-def broker(tmp_path):
-    broker = BrokerProcess(tmp_path, config=CONFIG)
+def made(tmp_path):
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+    return make_certificates(folder)
+
+
+@pytest.fixture
+def broker(tmp_path, made):
+    broker = BrokerProcess(tmp_path, config=PROXIED + TLS.format(made=made))
     resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (FILES, FILES))
     yield broker
     status = broker.stop()
     assert "Traceback" not in broker.log
     assert "internal error" not in broker.log
     assert status == (0, "")
+
+
+@pytest.fixture
+def contexts(made):
+    """Return contexts of clients: of each version, with a certificate and without."""
+    found = []
+    for version in VERSIONS:
+        for certificate in (None, made.client):
+            context = ssl.create_default_context(cafile=made.authority.certificate)
+            context.minimum_version = context.maximum_version = version
+            if certificate is not None:
+                context.load_cert_chain(*certificate)
+            found.append(context)
+    return tuple(found)
 
 
 def open_honestly(target: Target) -> Peer:
@@ -90,3 +123,10 @@ def until(condition) -> None:
 @pytest.mark.timeout(3_600)
 def test_damaged_proxy_headers_leave_nothing_behind(broker, seed):
     assert knock(broker, Target(broker.address), share(500, 50_000), seed) < GROWTH_OCTETS_MAX
+
+
+@pytest.mark.search
+@pytest.mark.timeout(3_600)
+def test_damaged_handshakes_leave_nothing_behind(broker, contexts, seed):
+    target = Target((broker.host, broker.tls_port), contexts)
+    assert knock(broker, target, share(300, 50_000), seed) < GROWTH_OCTETS_MAX
