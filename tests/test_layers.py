@@ -21,6 +21,7 @@ NOUNS = (
     "version",
     "paths",
     "descriptors",
+    "first_octets",
     "peer",
     "tls_facts",
     "log_event",

@@ -14,6 +14,7 @@ from pybroker.amqp.states import END, ENDING, HEADER, RUNNING, accepts, after
 from pybroker.core.auth.quota import check_channel
 from pybroker.core.topology.removal import StillLeavingError
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
+from pybroker.first_octets import name_protocol
 from pybroker.wire import frame
 from pybroker.wire.content import Event, scan
 from pybroker.wire.methods import decode_method
@@ -84,11 +85,11 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
     if session.state is HEADER:
         if end < 8:
             if not any(header.startswith(data) for header in frame.PROTOCOL_HEADERS):
-                _refuse_header(session)
+                _refuse_header(session, data)
                 return end
             return 0
         if not data.startswith(frame.PROTOCOL_HEADERS):
-            _refuse_header(session)
+            _refuse_header(session, data)
             return end
         CONNECTION_METHODS["start"](session, None)
         position = 8
@@ -130,8 +131,11 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
     return position
 
 
-def _refuse_header(session: "AmqpSession") -> None:
+def _refuse_header(session: "AmqpSession", data: bytes) -> None:
     """Answer a header that is not ours with the one we speak, and close (§4.2.2)."""
+    found = name_protocol(data)
+    text = f"closing AMQP connection {session.pid} ({session.name}): {found} instead of the header of AMQP 0-9-1"
+    session.broker.warn("connection.foreign", f"foreign {session.peer_host}", text, session)
     # Differs from RabbitMQ: it serves AMQP 0-8 as well.
     session.send(frame.PROTOCOL_HEADER)
     session.reason = "bad protocol header"

@@ -8,6 +8,7 @@ import ssl
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from pybroker.first_octets import name_protocol
 from pybroker.net.preamble import Step
 from pybroker.net.tls_context import Untrusted
 from pybroker.net.tls_transport import TlsTransport
@@ -23,13 +24,6 @@ HEADER_OCTETS: Final = 5
 HANDSHAKE_RECORD: Final = 22
 # A record of TLS has at most this many octets behind its header; OpenSSL refuses what claims more.
 RECORD_OCTETS_MAX: Final = 16_640
-# Beginnings of other protocols, and what these are called.
-_OTHERS: Final = (
-    (b"AMQP", "plain AMQP"),
-    (b"PROXY", "a PROXY header"),
-    (b"\r\n\r\n\x00\r\nQUIT\n", "a PROXY header"),
-    *((method, "plain HTTP") for method in (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"DELE")),
-)
 # OpenSSL's reasons that need more words, or other ones.
 _REASONS: Final = {
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client sent no certificate",
@@ -87,7 +81,7 @@ class TlsHandshake(Step):
         preamble.began = True
         octets = self._unread + octets
         if self._tls is None and octets[0] != HANDSHAKE_RECORD:
-            preamble.refuse(f"{_name(octets)} instead of a TLS handshake")
+            preamble.refuse(f"{name_protocol(octets)} instead of a TLS handshake")
             return
         whole = whole_records(octets)
         self._unread = octets[whole:]
@@ -157,10 +151,3 @@ def explain(error: Exception) -> str:
     if "ALERT" in reason:
         return f"the client gave up: {reason.partition('ALERT_')[2].replace('_', ' ').lower() or reason}"
     return _REASONS.get(reason, reason.replace("_", " ").lower())
-
-
-def _name(octets: bytes) -> str:
-    for begin, name in _OTHERS:
-        if octets.startswith(begin[: len(octets)]):
-            return name
-    return f"{octets[:8].hex(' ')}"

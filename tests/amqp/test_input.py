@@ -316,3 +316,17 @@ def test_a_connection_close_may_follow_anything_in_one_chunk(world, peer):
     world.run()
     assert isinstance(peer.take(0)[-1], Connection.CloseOk)
     assert (3, True) == (world.vhost.queues["q"].published, peer.session.finished)
+
+
+@pytest.mark.parametrize(
+    ("octets", "name"), [(b"\x16\x03\x01\x02\x00\x01\x00\x01", "a TLS handshake"), (b"GET / HT", "plain HTTP")]
+)
+def test_another_protocol_is_named_once_a_minute_for_each_address(octets, name, caplog):
+    world = World()
+    for address in ("192.0.2.1", "192.0.2.1", "192.0.2.2"):
+        peer = FakePeer(world, peer=(address, 7))
+        peer.send_octets(octets)
+        world.run()
+        assert peer.session.finished
+    lines = [line for line in caplog.messages if f": {name} instead of the header of AMQP 0-9-1" in line]
+    assert [line.partition("(")[2].partition(":")[0] for line in lines] == ["192.0.2.1", "192.0.2.2"]

@@ -140,7 +140,7 @@ def test_a_client_of_old_is_refused(server, made, tls, caplog):
         (PROTOCOL_HEADER, "plain AMQP"),
         (b"GET / HTTP/1.1\r\n\r\n", "plain HTTP"),
         (b"PROXY TCP4 1.2.3.4 1.2.3.4 1 1\r\n", "a PROXY header"),
-        (b"\x80\x2e\x01\x00\x02", "80 2e 01 00 02"),
+        (b"\x80\x2e\x01\x00\x02", "the octets 80 2e 01 00 02"),
     ],
 )
 def test_what_is_no_tls_is_named_and_closed(server, tls, caplog, octets, name):
