@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Interleaved comparison of brokers under amqpload: every round runs every workload on every broker.
 
-usage: compare.py [--rounds N] [--secs N] [--only a-drop,b-16,...] [--json FILE] LABEL=PORT:PID ...
+usage: compare.py [--rounds N] [--secs N] [--only a-drop,b-16,...] [--json FILE] LABEL=PORT:PID[:tls] ...
        compare.py --list
 
 The first broker named is the base of the ratios. PID is the broker's process: CPU and memory are those of it and all
 its descendants. Rates depend on the machine's mood: quote the ratios, and the messages per broker CPU second.
 The JSON file begins with one line about the machine and the versions the brokers tell; then one line a run.
-Needs amqpload built beside it:  gcc -O2 -Wall -o amqpload amqpload.c -lpthread
+Needs amqpload built beside it:  gcc -O2 -Wall -o amqpload amqpload.c -lpthread; for brokers with `:tls` with its TLS.
 """
 
 import argparse
@@ -186,8 +186,8 @@ def run_rounds(options, brokers):
     results = []
     for round_number in range(options.rounds):
         for workload in options.only.split(",") if options.only else WORKLOADS:
-            for label, port, pid in brokers:
-                result = run(port, pid, options.secs, WORKLOADS[workload])
+            for label, port, pid, *tls in brokers:
+                result = run(port, pid, options.secs, WORKLOADS[workload] + " --tls" * bool(tls))
                 result.update(label=label, workload=workload, round=round_number)
                 results.append(result)
                 if "error" in result:
@@ -204,7 +204,8 @@ def main():
             print(f"{name:14} {arguments}")
         return 0
     brokers = [(b.split("=")[0], *b.split("=")[1].split(":")) for b in options.broker]
-    head = {"machine": machine(), "brokers": {label: server_properties(port) for label, port, _ in brokers}}
+    plain = [broker for broker in brokers if "tls" not in broker]
+    head = {"machine": machine(), "brokers": {label: server_properties(port) for label, port, _ in plain}}
     results = run_rounds(options, brokers)
     if options.json:
         Path(options.json).write_text("".join(json.dumps(line) + "\n" for line in [head, *results]))
