@@ -121,8 +121,13 @@ class TlsTransport(Transport):
 
     def _encrypt(self, parts: list[Any]) -> list[Any]:
         """Encrypt `parts`, about `ENCRYPTED_MAX` octets at most; return the rest."""
-        write, budget, at, count = self._tls.write, ENCRYPTED_MAX, 0, len(parts)
+        budget, at, count = ENCRYPTED_MAX, 0, len(parts)
+        octets = sum(map(len, parts))
         try:
+            if octets <= budget and octets < count * LARGE_OCTETS:
+                # Mostly: some hundred small parts, to be looked at one by one no more than necessary.
+                self._write(b"".join(parts) if count > 1 else parts[0])
+                return []
             while at < count and budget > 0:
                 data = parts[at]
                 begin, size = at, len(data)
@@ -133,17 +138,27 @@ class TlsTransport(Transport):
                         at += 1
                     if at - begin > 1:
                         data = b"".join(parts[begin:at])
-                view = memoryview(data)
-                end, done = min(size, budget), 0
-                while done < end:
-                    done += write(view[done : min(done + RECORD_OCTETS, end)])
-                budget -= end
-                if end < size:
-                    return [view[end:], *parts[at:]]
+                if size > budget:
+                    view = memoryview(data)
+                    self._write(view[:budget])
+                    return [view[budget:], *parts[at:]]
+                self._write(data)
+                budget -= size
         except ssl.SSLError as error:
             self._fault = _explain(error)
             raise OSError(errno.EPROTO, self._fault) from None
         return parts[at:]
+
+    def _write(self, octets: Any) -> None:
+        """Encrypt octets. Raises ssl.SSLError."""
+        write, size = self._tls.write, len(octets)
+        if size <= RECORD_OCTETS:
+            if size:
+                write(octets)
+            return
+        view, done = memoryview(octets), 0
+        while done < size:
+            done += write(view[done : done + RECORD_OCTETS])
 
     def _push(self) -> bool:
         """Give the kernel what is encrypted; tell whether it took all, else go on when it can. Raises OSError."""

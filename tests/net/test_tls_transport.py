@@ -213,15 +213,24 @@ def test_what_the_peer_sends_arrives_in_order_and_is_announced(pair, seed):
     assert received == wanted
 
 
-def test_many_parts_of_any_size_make_few_records(pair):
-    parts = [b"a" * 100] * 1_000 + [b"b" * 131_072, b"c" * 8]
+@pytest.mark.parametrize(
+    ("parts", "fewest"),
+    [
+        ([b"a" * 100] * 1_000 + [b"b" * 131_072, b"c" * 8], 15),
+        # More than is encrypted at a time, and parts that are large enough to go alone.
+        ([b"a" * 100] * 3_000, 16 + 3),
+        ([b"a" * 100, b"b" * 131_072, b"a" * 100, b"b" * 131_072], 1 + 8 + 1 + 8 + 1),
+        ([b""], 0),
+    ],
+)
+def test_many_parts_of_any_size_make_few_records(pair, parts, fewest):
     assert pair.transport.send(parts) == []
     records = 0
     at = 0
     while at < len(pair.sock.sent):
         at += 5 + int.from_bytes(pair.sock.sent[at + 3 : at + 5])
         records += 1
-    assert records == 100_000 // RECORD_OCTETS + 1 + 131_072 // RECORD_OCTETS + 1
+    assert records == fewest
     assert pair.peer_received() == b"".join(parts)
 
 
