@@ -32,9 +32,29 @@ class OfflineTool(Protocol):
     def restore_backup(self, folder: str, data_dir: str | None) -> "Work":
         """Copy a backup into a data folder that holds nothing."""
 
+    def check_config(self, config: str | None) -> "Work":
+        """Read the configuration, None for the usual one, and say what its limits come to."""
+
+
+class Configuration(Protocol):
+    """The configuration of the node and its files."""
+
+    def explain(self, key: str) -> dict[str, Any]:
+        """Return all there is to say about a key. Raises Refused: there is none."""
+
+    def difference(self, *, everything: bool) -> Iterable[Any]:
+        """Return a Change for each key that differs in the files, or for all. Raises Refused: they are wrong."""
+
+    def reload(self, cause: "Cause") -> dict[str, Any]:
+        """Have what the files say as far as no restart is needed; return what changed. Raises Refused: nothing did."""
+
 
 class Controller(Protocol):
     """The daemon around the broker, as commands see it."""
+
+    @property
+    def configuration(self) -> Configuration:
+        """Return the configuration, to be explained, compared or reloaded."""
 
     def stop(self) -> None:
         """Ask the daemon to end; returns at once."""

@@ -19,12 +19,13 @@ from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
 from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.topology.exchange_declare import drop_transient
-from pybroker.daemon import loading, port_probe, snapshot_hold
+from pybroker.daemon import loading, port_probe, reload_parts, snapshot_hold
 from pybroker.daemon.audit_log import AuditLog
 from pybroker.daemon.banner import say_goodbye
 from pybroker.daemon.config.config import Config
 from pybroker.daemon.config.environment import Row, effective
 from pybroker.daemon.config.tls_options import VERSIONS
+from pybroker.daemon.configuration import Configuration
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.definitions import DefinitionsStorage
 from pybroker.daemon.listeners import AMQP_TLS, Listeners, describe, kind
@@ -94,6 +95,7 @@ class Daemon:
         self.telemetry: Telemetry | None = None
         self.audit: AuditLog | None = None
         self.control = ControlServer(self.broker, config.control_socket, self)
+        self.configuration = Configuration(self.broker, config, notifier, reload_parts.find_all(self))
         self.app_running = False
         self._suspended = False
         self.tls: TlsFront | None = None
@@ -226,6 +228,8 @@ class Daemon:
 
     def set_log_level(self, level: str) -> None:
         """Log lines of this level and above from now on."""
+        config = self.config
+        config.log_level = config.console_level = config.journald_level = level
         self.log.set_level(level)
 
     def measure_memory(self) -> None:
@@ -279,9 +283,11 @@ class Daemon:
         log.info("log file reopened", extra=event("log.reopened"))
 
     def _hang_up(self) -> None:
-        """Do what SIGHUP asks for; the log says what went wrong."""
+        """Do what SIGHUP asks for: log files by their names, the configuration anew; the log says what went wrong."""
         with suppress(Refused):
             self.reopen_log()
+        with suppress(Refused):
+            self.configuration.reload(Cause("signal SIGHUP"))
 
     def follow_log(self) -> "AbstractContextManager[Callable[[int], list[str]]]":
         """Enter with a function that returns the lines logged since, so many at most at a call."""

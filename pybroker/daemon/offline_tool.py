@@ -103,6 +103,13 @@ class OfflineTool:
         said = f"The backup {folder} is restored. Start node {made.node} with: pybroker --data-dir {data}"
         return {**_backed_up(made, folder, said), "data_dir": str(data)}
 
+    def check_config(self, config: str | None) -> Answer:
+        """Read the configuration as a start does. Raises Refused: something is wrong in it."""
+        from pybroker.daemon.config import check  # noqa: PLC0415 - other commands do not need it
+
+        yield Progress(0, 0)
+        return check.document(config)
+
 
 def _verified(data: Path, used: Mapping[int, int] | None, what: str) -> Answer:
     scrub = Scrub()
@@ -252,7 +259,8 @@ def _answer(line: bytes) -> Generator[bytes, None, None]:
 
 
 def _error(refused: Refused) -> bytes:
-    return codec.encode({"error": {"text": refused.text, "exit_code": refused.exit_code}})
+    facts = {"facts": refused.facts} if refused.facts else {}
+    return codec.encode({"error": {"text": refused.text, "exit_code": refused.exit_code, **facts}})
 
 
 def main(words: list[str]) -> int:

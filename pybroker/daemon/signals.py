@@ -1,4 +1,4 @@
-"""Signals: the first SIGTERM or SIGINT stops politely, the second at once; SIGHUP reopens the log.
+"""Signals: the first SIGTERM or SIGINT stops politely, the second at once; SIGHUP reopens the log and reloads.
 
 The polite ones arrive through the event loop, so that they never interrupt the broker in the middle of a change. The
 second one must work while the loop is stuck: it is a plain handler.
@@ -22,11 +22,11 @@ class Signals:
         self._stop_at_once = stop_at_once
         self._watchers: list[Any] = []
 
-    def install(self, reopen: Callable[[], None]) -> None:
+    def install(self, hang_up: Callable[[], None]) -> None:
         """Handle SIGTERM, SIGINT and SIGHUP from now on."""
         for number in (signal.SIGTERM, signal.SIGINT):
             self._watchers.append(gevent.signal_handler(number, self._first))
-        gevent.signal_handler(signal.SIGHUP, reopen)
+        gevent.signal_handler(signal.SIGHUP, hang_up)
         # A reader of our output that went away must not kill the daemon.
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 

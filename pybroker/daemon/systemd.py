@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -32,6 +33,11 @@ class Notifier:
     def ready(self, status: str) -> None:
         """Tell that clients can connect."""
         self._send(_READY % (os.getpid(), status.encode()))
+
+    def reloading(self) -> None:
+        """Tell that the configuration is being read anew; `ready` tells the end."""
+        # systemd compares the time with that of its own request (Type=notify-reload).
+        self._send(b"RELOADING=1\nMONOTONIC_USEC=%d" % (time.monotonic_ns() // 1_000))
 
     def starting(self, status: str, more_s: int) -> None:
         """Tell how far the start is, and that it may take `more_s` seconds from now on."""

@@ -12,6 +12,7 @@ from pybroker.control.server import ControlServer
 from pybroker.control.spec import Changed, Command, Node, Progress
 from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.resources.alarm import DISK, MEMORY
+from pybroker.daemon.config.difference import Change
 from pybroker.net.listener import Listener
 from tests.fakes import World
 
@@ -24,6 +25,24 @@ class OpenListener(Listener):
         self.path = interface if not port else ""
 
 
+class FakeConfiguration:
+    """A configuration that remembers what it was asked for."""
+
+    def __init__(self, asked: list[str]) -> None:
+        self.asked = asked
+
+    def reload(self, cause: Cause) -> dict[str, Any]:
+        self.asked.append(f"reload by {cause.why}")
+        return {"changed": ["heartbeat"], "message": "done"}
+
+    def explain(self, key: str) -> dict[str, Any]:
+        return {"key": key, "message": "60"}
+
+    def difference(self, *, everything: bool) -> list[Change]:
+        self.asked.append("difference" + " of everything" * everything)
+        return [Change("heartbeat", "60", "20", "default", "/etc/pybroker/pybroker.conf:3", "reload")]
+
+
 class FakeDaemon:
     """A controller that remembers what it was asked for."""
 
@@ -32,6 +51,7 @@ class FakeDaemon:
         self.app_running = True
         self.recovering = None
         self.asked: list[str] = []
+        self.configuration = FakeConfiguration(self.asked)
         self.memory = (100_000_000, 20_000_000, 5_000_000)
         self.unreachable = ""
         self.disk_free = 1 << 30

@@ -65,6 +65,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "deactivate_free_disk_space_monitoring": {},
     "set_disk_free_limit": {"limit": "1MB"},
     "set_vm_memory_high_watermark": {"threshold": "0.5"},
+    "config_reload": {},
     "set_log_level": {"level": "debug"},
     "enable_feature_flag": {"feature_flag": "all"},
     "eval": {"expression": "application:set_env(rabbit, loopback_users, [])."},

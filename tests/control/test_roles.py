@@ -1,9 +1,12 @@
 """The fakes of these tests, and the daemon, have all that commands may ask for."""
 
+from pybroker.control import roles
 from pybroker.control.roles import Controller, OfflineTool
 from pybroker.daemon import offline_tool
+from pybroker.daemon.configuration import Configuration
 from pybroker.daemon.daemon import Daemon
-from tests.control.conftest import FakeDaemon
+from tests.control.conftest import FakeConfiguration, FakeDaemon
+from tests.fakes import World
 
 
 def names(role: type) -> set[str]:
@@ -12,8 +15,10 @@ def names(role: type) -> set[str]:
 
 def test_the_daemon_and_its_fake_have_all_of_it():
     # Some are attributes of the instances.
-    assert names(Controller) - {"app_running"} <= names(Daemon)
-    assert names(Controller) - {"app_running", "recovering"} <= names(FakeDaemon)
+    assert names(Controller) - {"app_running", "configuration"} <= names(Daemon)
+    assert names(Controller) - {"app_running", "configuration", "recovering"} <= {*dir(FakeDaemon(World()))}
+    assert names(roles.Configuration) <= names(Configuration)
+    assert names(roles.Configuration) <= names(FakeConfiguration)
 
 
 def test_the_tool_has_all_of_it():

@@ -55,6 +55,10 @@ LINES = """
     listeners
     memory_breakdown --unit mb
     environment
+    config_check --config /dev/null
+    config_explain heartbeat
+    config_diff --all
+    config_reload
     server_version
     os_env
     log_location

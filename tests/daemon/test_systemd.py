@@ -1,5 +1,6 @@
 import os
 import socket
+import time
 
 import pytest
 
@@ -26,6 +27,16 @@ def test_systemd_hears_of_the_start_and_of_the_stop(manager):
     assert manager.recv(200) == b"STATUS=recovering, 40 %\nEXTEND_TIMEOUT_USEC=60000000"
     assert manager.recv(200) == f"READY=1\nMAINPID={os.getpid()}\nSTATUS=serving as a@b".encode()
     assert manager.recv(200) == b"STOPPING=1"
+    notifier.close()
+
+
+def test_systemd_hears_of_a_reload(manager):
+    notifier = Notifier(environ(manager))
+    before_us = time.monotonic_ns() // 1_000
+    notifier.reloading()
+    first, _, second = manager.recv(200).decode().partition("\n")
+    assert first == "RELOADING=1"
+    assert before_us <= int(second.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1_000
     notifier.close()
 
 

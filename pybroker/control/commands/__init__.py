@@ -112,6 +112,10 @@ PLACES: Final = (
     "policies.check_if_cluster_has_classic_queue_mirroring_policy",
     # Configuration
     "configuration.environment",
+    "configuration.config_check",
+    "configuration.config_explain",
+    "configuration.config_diff",
+    "configuration.config_reload",
     "configuration.server_version",
     "configuration.tls_versions",
     "configuration.os_env",

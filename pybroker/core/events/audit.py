@@ -26,6 +26,8 @@ _LIMITS: Final = ("max-connections", "max-channels", "max-queues")
 SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "node.started": ("version",),
     "node.stopped": (),
+    "config.reloaded": ("changed",),
+    "config.refused": ("error",),
     "command": ("arguments", "exit", "error", "uid", "gid", "pid"),
     "queue.created": _QUEUE,
     "queue.deleted": _QUEUE,

@@ -58,13 +58,14 @@ def read_conf_file(path: Path) -> tuple[list[Assignment], list[str]]:
     if len(octets) > FILE_OCTETS_MAX:
         raise StartError(f"the configuration file {path} has more than {FILE_OCTETS_MAX} octets", os.EX_CONFIG)
     assignments, problems = parse_conf(octets, str(path))
-    for i, each in enumerate(assignments):
-        if each.file:
-            try:
-                assignments[i] = each._replace(value=value_file.read(each.file, path.parent))
-            except value_file.ValueFileError as error:
-                problems.append(f"{each.where}: {each.key}: {error}")
-    return assignments, problems
+    found = []
+    for each in assignments:
+        try:
+            value = value_file.read(each.file, path.parent) if each.file else each.value
+            found.append(each._replace(value=value))
+        except value_file.ValueFileError as error:
+            problems.append(f"{each.where}: {each.key}: {error}")
+    return found, problems
 
 
 def parse_conf(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]:

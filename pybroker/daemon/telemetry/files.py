@@ -76,6 +76,10 @@ class TelemetryFiles:
                 self._close(table)
                 self.expire(timestamp_ms)
 
+    def retain(self, days: int) -> None:
+        """Keep closed files for so many days."""
+        self._retention_s = days * DAY_S
+
     def expire(self, timestamp_ms: int) -> None:
         """Remove closed files that were written to longest ago, by the days they are kept."""
         for path in self._folder.glob(f"*/*{SUFFIX}"):
@@ -206,6 +210,10 @@ class Writer:
     def tick(self, timestamp_ms: int) -> None:
         """Have files closed whose hour is over."""
         self._jobs.put(("", timestamp_ms, "", []))
+
+    def retain(self, days: int) -> None:
+        """Keep files for so many days from now on."""
+        self._files.retain(days)
 
     def stop(self) -> None:
         """Write what is left and close the files; a disk that does not answer is given up on."""

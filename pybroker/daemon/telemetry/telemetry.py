@@ -97,6 +97,10 @@ class Telemetry:
         dropped = writer.dropped + self._losses.beyond
         return {"interval_ms": self.interval_ms, "rows": writer.rows_given, "octets": writer.octets, "dropped": dropped}
 
+    def retain(self, days: int) -> None:
+        """Keep files for so many days from now on."""
+        self._writer.retain(days)
+
     def run(self) -> None:
         """Look for ever."""
         while True:

@@ -60,6 +60,13 @@ class TlsKeeper:
         self._stamps = stamp(options.paths)
         self._tell("")
 
+    def prepare(self, options: "TlsOptions") -> "TlsContexts":
+        """Return contexts for `swap`. Raises TlsError: they cannot be built, or a new certificate has expired."""
+        contexts = build(options)
+        if options.files != self.options.files or stamp(options.paths) != self._stamps:
+            self._check_expiry(options)
+        return contexts
+
     def run(self, watch_s: float = WATCH_S, stable_s: float = STABLE_S) -> None:
         """Look again and again, in a greenlet of its own."""
         while True:

@@ -57,6 +57,16 @@ def test_limits_are_what_the_peer_chose_within_ours(world):
     assert (session.user.name, session.vhost.name, session.auth_mechanism) == ("guest", "/", "PLAIN")
 
 
+def test_limits_that_a_reload_lowers_meanwhile_are_those_that_were_offered(world):
+    peer = started(world)
+    tune = answer(peer, "PLAIN", "\0guest\0guest")
+    world.broker.settings.frame_octets_max, world.broker.settings.channel_max = 4_096, 1
+    peer.send(Connection.TuneOk(tune.channel_max, tune.frame_max, tune.heartbeat), channel=0)
+    peer.send(Connection.Open("/"), channel=0)
+    assert isinstance(peer.next(0), Connection.OpenOk)
+    assert (peer.session.channel_max, peer.session.frame_octets_max) == (tune.channel_max, tune.frame_max)
+
+
 def test_no_limit_on_channels_where_we_have_none():
     peer = World(channel_max=0).connect(channel_max=0)
     peer.open(65_535)

@@ -106,6 +106,21 @@ def test_files_older_than_they_are_kept_go(files, tmp_path):
     assert names(tmp_path) == ["a/20251226T00.0001.ndjson"]
 
 
+def test_how_long_files_are_kept_may_change(files, tmp_path):
+    (tmp_path / "a").mkdir()
+    path = tmp_path / "a/20251224T00.0001.ndjson"
+    path.write_text("")
+    os.utime(path, (NEW_YEAR_MS / 1000 - 8 * 86_400,) * 2)
+    writer = Writer(files)
+    writer.retain(9)
+    files.expire(NEW_YEAR_MS)
+    assert path.exists()
+    writer.retain(7)
+    files.expire(NEW_YEAR_MS)
+    assert not path.exists()
+    writer.stop()
+
+
 def test_the_thread_writes_what_it_is_given_and_closes_at_a_stop(files, tmp_path):
     writer = Writer(files)
     for n in range(100):
