@@ -173,7 +173,11 @@ def test_a_name_without_end_is_cut_and_names_nobody():
     assert exact.login_name(COMMON_NAME, "dns", 0) == "x" * NAME_MAX
 
 
-@pytest.mark.parametrize("octets", [b"", b"0", b"0\x03\x02\x01\x05", ALTERNATIVES[:-1], ALTERNATIVES[:100]])
+@pytest.mark.parametrize(
+    "octets",
+    [b"", b"0", b"0\x03\x02\x01\x05", ALTERNATIVES[:-1], ALTERNATIVES[:100]],
+    ids=["none", "one octet", "a boolean", "all but one octet", "its beginning"],
+)
 def test_what_is_no_certificate_is_refused(octets):
     with pytest.raises(CertificateError):
         read_certificate(octets)
