@@ -69,6 +69,7 @@ class TlsContexts:
             if self._sessions.get(session, 0.0) <= time.time():
                 raise Untrusted("the resumed session's client certificate has expired or was never accepted")
             return
+        # Differs from RabbitMQ: its handshake fails. Python cannot tell OpenSSL the depth before it.
         between = _chain_length(tls) - 2
         if between > self.depth:
             raise Untrusted(

@@ -18,6 +18,7 @@ OLD_VERSIONS: Final = ("tlsv1", "tlsv1.1", "sslv3", "sslv2")
 DEPTH_MAX: Final = 100
 
 
+# Differs from RabbitMQ: it offers TLS 1.0 and 1.1 to those who name them, as far as its Erlang does.
 def _version(text: str) -> str:
     if text in OLD_VERSIONS:
         raise ValueError("expected tlsv1.2 or tlsv1.3: older versions are not safe and not supported")

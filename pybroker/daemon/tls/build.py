@@ -14,6 +14,7 @@ TLS_VERSIONS: Final = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVers
 # TLS 1.3 names its ciphers so. Python before 3.15 cannot choose among them.
 _NEW: Final = "TLS_"
 KEY_BITS_MIN: Final = 128
+# Differs from RabbitMQ: it has tickets, and resumes sessions of TLS 1.3.
 # Tickets would carry a session past the checks of `TlsContexts.admit`. TLS 1.2 resumes sessions that it remembers.
 _OPTIONS: Final = ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_NO_TICKET
 
