@@ -78,7 +78,8 @@ class _Handshake:
         self._send(PROTOCOL_HEADER)
         start = self._expect(commands.Connection.Start)
         if options.auth_mechanism not in start.mechanisms.split():
-            raise AuthenticationFailed(f"the broker offers {start.mechanisms}, not {options.auth_mechanism}")
+            offered = start.mechanisms or "no mechanism here"
+            raise AuthenticationFailed(f"the broker offers {offered}, not {options.auth_mechanism}")
         response = f"\0{options.username}\0{options.password}" if options.auth_mechanism == "PLAIN" else ""
         self._answer(
             commands.Connection.StartOk,

@@ -176,6 +176,9 @@ def _gather(config: Config, given: Mapping[str, dict[str, Any]]) -> None:
     )
     settings.default_permissions = (configure_, write, read)
     faults = [*new_vhosts.gather(settings, given, config.assignments), *external.find_faults(config.assignments)]
+    config.warnings += external.find_oddities(
+        settings.auth_mechanisms, has_tls=bool(config.ssl), has_plain=bool(config.tcp or config.unix)
+    )
     config.tls, tls_faults = tls_options.gather(given, config.assignments)
     faults += tls_faults
     if faults:

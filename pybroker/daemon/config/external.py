@@ -5,6 +5,7 @@ from typing import Final
 
 from pybroker.daemon.config.conf_file import Assignment
 
+EXTERNAL: Final = "EXTERNAL"
 # The keys that make a login by certificate safe, and their values.
 NEEDED: Final = {"ssl_options.verify": "verify_peer", "ssl_options.fail_if_no_peer_cert": "true"}
 
@@ -20,5 +21,15 @@ def find_faults(assignments: Iterable[Assignment]) -> list[str]:
         f"{each.where}: {each.key} = EXTERNAL: TLS configuration is unsafe: a client could do without a verified "
         f"certificate; add {' and '.join(missing)}"
         for each in by_key.values()
-        if each.key.startswith("auth_mechanisms.") and each.value == "EXTERNAL"
+        if each.key.startswith("auth_mechanisms.") and each.value == EXTERNAL
     ]
+
+
+def find_oddities(mechanisms: Iterable[str], *, has_tls: bool, has_plain: bool) -> list[str]:
+    """Return what a start is to warn about: listeners at which nobody can log in by the mechanisms that there are."""
+    mechanisms = set(mechanisms)
+    if EXTERNAL in mechanisms and not has_tls:
+        return ["auth_mechanisms has EXTERNAL, and there is no TLS listener: nobody can log in by certificate"]
+    if mechanisms == {EXTERNAL} and has_plain:
+        return ["auth_mechanisms has EXTERNAL alone: nobody can log in at the listeners without TLS"]
+    return []

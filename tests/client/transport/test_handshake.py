@@ -77,10 +77,11 @@ def start(peer, mechanisms="PLAIN"):
     peer.say(commands.Connection.Start, 0, version_minor=9, mechanisms=mechanisms, locales="en_US")
 
 
-def test_a_mechanism_that_is_not_offered_is_told(ends):
+@pytest.mark.parametrize(("mechanisms", "offered"), [("GSSAPI", "GSSAPI"), ("", "no mechanism here")])
+def test_a_mechanism_that_is_not_offered_is_told(ends, mechanisms, offered):
     future = begin(ends[0])
-    start(ends[1], "GSSAPI")
-    with pytest.raises(AuthenticationFailed, match="offers GSSAPI, not PLAIN"):
+    start(ends[1], mechanisms)
+    with pytest.raises(AuthenticationFailed, match=f"offers {offered}, not PLAIN"):
         future.result(WAIT_S)
 
 
