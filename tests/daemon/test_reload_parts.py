@@ -2,10 +2,21 @@
 
 from types import SimpleNamespace
 
+import pytest
+
+from pybroker.clock import Clock
+from pybroker.core.broker import Broker
+from pybroker.core.settings import Settings
 from pybroker.daemon import reload_parts
 from pybroker.daemon.config.conf_file import parse_conf
 from pybroker.daemon.config.config import configure
 from pybroker.daemon.config.difference import reloaded, take_over
+from pybroker.daemon.config.tls_options import Files, TlsOptions
+from pybroker.daemon.start_error import StartError
+from pybroker.daemon.tls.build import build
+from pybroker.daemon.tls.keeper import TlsKeeper
+from pybroker.session import Turn
+from tests.certificates import make_certificates
 
 TEXT = b"""
 log.file.level = debug
@@ -49,6 +60,63 @@ def test_nothing_happens_before_the_values_are_in_force(caplog):
     assert [str(each) for each in daemon.server.trusted_proxies] == [str(each) for each in target.trusted_proxies] != []
     assert "Memory limit set to 0MB. (1000000 octets" in caplog.text
     assert "Disk free limit set to 1MB (2000000 octets)" in caplog.text
+
+
+def certificates_of(tmp_path):
+    made = make_certificates(tmp_path)
+    return TlsOptions(Files(*made.server)), TlsOptions(Files(*made.authority.server("second"))), made
+
+
+def keeper_of(options):
+    clock = Clock()
+    clock.refresh()
+    return TlsKeeper(Broker(Settings(), clock, Turn()), options, build(options))
+
+
+def test_certificates_are_swapped_when_all_is_prepared(tmp_path):
+    options, other, _ = certificates_of(tmp_path)
+    daemon = Fake()
+    keeper = keeper_of(options)
+    daemon.tls = SimpleNamespace(keeper=keeper)
+    before = keeper.current
+    target = SimpleNamespace(tls=other)
+    put_in_force = reload_parts.tls(daemon)(target, target)
+    assert keeper.current is before
+    put_in_force()
+    assert keeper.current is not before
+    assert keeper.options is other
+
+
+def test_certificates_that_cannot_be_are_refused_now_or_for_after_a_restart(tmp_path):
+    options, other, made = certificates_of(tmp_path)
+    daemon = Fake()
+    keeper = keeper_of(options)
+    daemon.tls = SimpleNamespace(keeper=keeper)
+    good, bad = (
+        SimpleNamespace(tls=other),
+        SimpleNamespace(tls=TlsOptions(Files(made.server.certificate, made.client.key))),
+    )
+    expired = SimpleNamespace(tls=TlsOptions(Files(*made.expired)))
+    for target, wanted in ((bad, bad), (good, bad), (expired, expired)):
+        with pytest.raises(StartError):
+            reload_parts.tls(daemon)(target, wanted)
+    assert keeper.options is options
+
+
+def test_a_certificate_that_has_expired_since_is_no_reason_to_refuse_another_change(tmp_path):
+    _, _, made = certificates_of(tmp_path)
+    daemon = Fake()
+    options = TlsOptions(Files(*made.expired))
+    daemon.tls = SimpleNamespace(keeper=keeper_of(options))
+    same = SimpleNamespace(tls=options)
+    reload_parts.tls(daemon)(same, same)()
+
+
+def test_without_tls_nothing_of_it_is_loaded():
+    daemon = Fake()
+    daemon.tls = None
+    none = SimpleNamespace(tls=None)
+    assert reload_parts.tls(daemon)(none, none)() is None
 
 
 def test_limits_that_stay_are_not_told_of(caplog):

@@ -107,6 +107,7 @@ def _parse_lines(octets: bytes, name: str) -> tuple[list[Assignment], list[str]]
             first = assignments[key].where.rpartition(":")[2]
             problems.append(f"{where}: {key} is already set in line {first}")
             continue
+        # Differs from RabbitMQ: it reads the file of a value in quotes as well, so that no password may look like one.
         if quoted is not None:
             assignments[key] = Assignment(key, quoted, where)
         elif file := value_file.REFERENCE.fullmatch(plain := match["plain"].strip()):

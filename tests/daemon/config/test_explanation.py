@@ -1,5 +1,7 @@
 """Every key is explained, by the words of the manual page."""
 
+import re
+
 import pytest
 
 from pybroker.daemon.config.conf_file import Assignment
@@ -35,6 +37,11 @@ def test_every_key_is_explained(name):
     assert told["change"] in {"reload", "restart", "new node"}
     assert told["rabbitmq"]
     assert told["message"].startswith(f"{name} = {told['form']}\n")
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_meaning_can_be_read_alone(name):
+    assert not re.match(r"(Its|Likewise|Same|The same|They|Which|These|This)\b", meanings()[name].text)
 
 
 def test_no_more_and_no_less_is_explained():
