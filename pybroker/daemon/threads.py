@@ -79,6 +79,8 @@ class ThreadWorker(Worker):
             except Exception as error:  # noqa: BLE001 - whatever it is, the hub has to know
                 result = error
             self._hand_over(done, result)
+            # The next job may be a long time coming.
+            del task, job, done, result
 
     def _hand_over(self, done: Done, result: Any) -> None:
         """Give a result to the hub. Without it somebody would wait for ever: while memory is short it is kept."""

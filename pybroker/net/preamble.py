@@ -106,6 +106,7 @@ class Preamble:
         self.transport.silence()
         if self._step is not None:
             self._step.stop()
+            self._step = None  # it knows us: nothing of OpenSSL's is to wait for the garbage collector
 
 
 class Preambles:

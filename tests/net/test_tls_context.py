@@ -86,7 +86,7 @@ def test_a_resumed_session_is_let_in_while_its_certificate_is_valid(made, monkey
     assert again.session_reused
     assert contexts.admit(again).certificate == made.client.der
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + 31 * 86_400)
+    monkeypatch.setattr(time, "time", lambda: now + 91 * 86_400)
     with pytest.raises(Untrusted, match="expired"):
         contexts.admit(again)
 

@@ -1,6 +1,8 @@
 """Handshakes on real sockets: let in, refused with an alert and a line, not TLS at all, too late, in small pieces."""
 
+import gc
 import ssl
+import weakref
 
 import gevent
 import pytest
@@ -183,7 +185,7 @@ def test_a_peer_that_leaves_while_a_thread_works_is_forgotten(server, made, tls,
     until(lambda: waiting)
     client.close()
     server.stop("the test", 0.1)
-    [(job, done)] = waiting
+    [(_, job, done)] = waiting
     done(job())
     assert not server.broker.sessions
 
@@ -220,3 +222,45 @@ def test_whole_records_are_counted(octets, whole):
 
 def test_errors_without_a_reason_are_named():
     assert explain(ValueError()) == "ValueError"
+
+
+@pytest.mark.parametrize("end", ["garbage", "leaves", "stalls", "is refused", "closes"])
+def test_openssls_memory_is_free_when_the_peer_is_gone(server, made, mutual, monkeypatch, end):
+    """An object of OpenSSL has 50 KiB: a thousand must not wait for Python's garbage collector."""
+    made_objects = weakref.WeakSet()
+    wrap = mutual.current.wrap
+
+    def tracked(*bios):
+        tls = wrap(*bios)
+        made_objects.add(tls)
+        return tls
+
+    monkeypatch.setattr(mutual.current, "wrap", tracked)
+    gc.collect()
+    gc.disable()
+    try:
+        if end in {"is refused", "closes"}:
+            client = mutual.connect(client_context(made.authority, made.client if end == "closes" else made.stranger))
+            if end == "closes":
+                client.open()
+        else:
+            server.broker.settings.handshake_timeout_ms = 300
+            client = mutual.connect()
+            client.sock.sendall(_hello(made))
+            until(lambda: made_objects)
+            if end == "garbage":
+                client.sock.sendall(b"\x16\3\3\0\1\0")
+        if end != "stalls":
+            client.close()
+        until(lambda: not made_objects)
+        assert server._handshakes == 0
+    finally:
+        gc.enable()
+
+
+def _hello(made) -> bytes:
+    outgoing = ssl.MemoryBIO()
+    end = client_context(made.authority, gevents=False).wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        end.do_handshake()
+    return outgoing.read()
