@@ -43,7 +43,7 @@ class Source(Protocol):
 class TlsHandshake(Step):
     """Invariant: while a job is under way the loop touches neither `_tls` nor its two BIOs."""
 
-    __slots__ = ("_contexts", "_incoming", "_line", "_outgoing", "_stopped", "_tls", "_unread")
+    __slots__ = ("_contexts", "_incoming", "_line", "_outgoing", "_tls", "_unread", "stopped")
 
     waits_for = "the TLS handshake"
 
@@ -56,7 +56,7 @@ class TlsHandshake(Step):
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._unread = b""  # part of a record
-        self._stopped = False
+        self.stopped = False
 
     def begin(self) -> None:
         """Wait for the ClientHello."""
@@ -64,7 +64,17 @@ class TlsHandshake(Step):
 
     def stop(self) -> None:
         """Ignore what the threads still find."""
-        self._stopped = True
+        self.stopped = True
+        self._line.leave(self)
+
+    @property
+    def address(self) -> str:
+        """Return the client's address."""
+        return self.preamble.peer.address[0]
+
+    def give_way(self) -> None:
+        """End in favour of others: too many have begun, and this one waits for its client."""
+        self.preamble.refuse("the TLS handshake took long, and made room for others")
 
     def _on_readable(self) -> None:
         preamble = self.preamble
@@ -87,7 +97,7 @@ class TlsHandshake(Step):
         self._unread = octets[whole:]
         if whole:
             preamble.transport.stop_reading()
-            self._line.submit(partial(self._work, octets[:whole]), self._worked)
+            self._line.submit(self, partial(self._work, octets[:whole]), self._worked)
 
     def _work(self, octets: bytes) -> TlsFacts | None:
         """Go on with the handshake, in a thread; return what was agreed on once it is over."""
@@ -101,7 +111,7 @@ class TlsHandshake(Step):
         return self._contexts.admit(self._tls)
 
     def _worked(self, result: Any) -> None:
-        if self._stopped:
+        if self.stopped:
             return
         preamble = self.preamble
         if isinstance(result, Untrusted):
@@ -122,6 +132,7 @@ class TlsHandshake(Step):
             preamble.transport.start_reading(self._on_readable)
         else:
             assert self._tls is not None
+            self._line.leave(self)
             self._incoming.write(self._unread)
             preamble.transport = TlsTransport(preamble.transport, self._tls, self._incoming, self._outgoing)
             preamble.peer = preamble.peer._replace(tls=result)
