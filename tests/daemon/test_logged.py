@@ -2,11 +2,13 @@
 
 import json
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import pika
 import pytest
 from pika.exceptions import AMQPError
 
+from tests.certificates import Authority
 from tests.daemon.running import BASE, Running
 
 # Each in a place of its own, so that a finding says where it came from.
@@ -14,7 +16,7 @@ SECRETS = {
     name: f"s3cr3t-{name}-Qx"
     for name in (
         *("default", "seeded", "added", "changed", "asked", "wrong", "right", "unknown", "amqplain", "garbled"),
-        *("updated", "parameter", "global", "imported", "hashed", "uri", "early"),
+        *("updated", "parameter", "global", "imported", "hashed", "uri", "early", "key", "wrong_key"),
     )
 }
 
@@ -106,6 +108,14 @@ def test_every_line_of_a_run_has_an_id(run):
     assert [] == [line for line in lines if not line["event"]]
 
 
+def refused(daemon, credentials):
+    try:
+        login(daemon, credentials).close()
+    except AMQPError:
+        return True
+    return False
+
+
 def use_secrets(daemon, tmp_path):
     """Give the daemon each secret in the ways there are."""
     s = SECRETS
@@ -135,9 +145,8 @@ def use_secrets(daemon, tmp_path):
         Response("AMQPLAIN", table[:-1]),
         Response("EXTERNAL", s["garbled"].encode()),
     ]
-    for answer in answers:
-        with pytest.raises(AMQPError):
-            login(daemon, answer)
+    with ThreadPoolExecutor(len(answers)) as pool:
+        assert all(pool.map(lambda answer: refused(daemon, answer), answers)), "the broker lets each wait"
     for early in (s["early"], f"AMQP\0\0\x09\x01{s['early']}", f"ann\0{s['early']}"):
         with socket.create_connection(("127.0.0.1", daemon.port)) as peer:
             peer.sendall(early.encode())
@@ -146,16 +155,39 @@ def use_secrets(daemon, tmp_path):
                 pass
 
 
+def places_with_a_secret(run):
+    """Return where the daemon has written which secret: its logs, and both of its standard streams."""
+    places = [*(run.folder / "data/log").iterdir(), run.folder / "stderr"]
+    said = {path.name: path.read_text() for path in places} | {"stdout": "".join(run.said)}
+    return [(place, name) for place, text in said.items() for name, secret in SECRETS.items() if secret in text]
+
+
+def tls_lines(folder, password):
+    """Return the lines that open a listener for TLS; the password of its key is the secret named `key`."""
+    pair = Authority(folder).server(password=SECRETS["key"])
+    return (
+        f"listeners.ssl.default = 127.0.0.1:0\nssl_options.certfile = {pair.certificate}\n"
+        f"ssl_options.keyfile = {pair.key}\nssl_options.password = {password}\n"
+    )
+
+
 def test_no_secret_is_ever_logged(run, tmp_path):
     seeded = tmp_path / "seeded.json"
     users = [{"name": "eve", "password": SECRETS["seeded"], "tags": "administrator"}]
     seeded.write_text(json.dumps({"users": users, "vhosts": [{"name": "/"}], "permissions": []}))
-    daemon = run(f"default_pass = {SECRETS['default']}\nload_definitions = {seeded}\n")
+    lines = f"default_pass = {SECRETS['default']}\nload_definitions = {seeded}\n"
+    daemon = run(lines + tls_lines(tmp_path, SECRETS["key"]))
     use_secrets(daemon, tmp_path)
     daemon.ctl("environment")
     daemon.stop()
     assert (3, 5) == (len(events(daemon, "login.refused")), len(events(daemon, "connection.error")))
     assert 6 <= len(events(daemon, "control.command"))
-    places = [*(tmp_path / "data/log").iterdir(), tmp_path / "stderr"]
-    said = {str(path): path.read_text() for path in places} | {"stdout": "".join(daemon.said)}
-    assert [] == [(place, name) for place, text in said.items() for name, secret in SECRETS.items() if secret in text]
+    assert [] == places_with_a_secret(daemon)
+
+
+def test_a_password_that_does_not_open_a_key_is_not_logged(run, tmp_path):
+    daemon = run(tls_lines(tmp_path, SECRETS["wrong_key"]))
+    assert not daemon.serves
+    daemon.ended()
+    assert "does not open the key" in (tmp_path / "stderr").read_text()
+    assert [] == places_with_a_secret(daemon)
