@@ -17,6 +17,7 @@ from pybroker.log_event import Event
 ARGUMENT_CHARACTERS_MAX: Final = 256
 LINE_CHARACTERS_MAX: Final = 4_096
 NO_EVENT: Final = Event("")
+_ENCODE: Final = json.JSONEncoder(default=str).encode
 
 
 def quoted(text: str, characters_max: int) -> str:
@@ -102,7 +103,7 @@ class JsonFormatter(LineFormatter):
             line.setdefault(name, capped(value))
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
+        return _ENCODE(line)
 
 
 # By the values of log.file.formatter and log.console.formatter, which are RabbitMQ's.
