@@ -23,7 +23,7 @@ ENCRYPTED_MAX: Final = 262_144
 # Read from the socket at a time.
 READ_OCTETS_MAX: Final = 262_144
 # Parts of this size and above fill records of their own. To join smaller ones costs less than more records.
-LARGE_OCTETS: Final = 65_536
+LARGE_OCTETS: Final = 32_768
 
 
 class TlsTransport(Transport):
