@@ -68,7 +68,7 @@ class Configuration:
             status += "; the last reload was refused, see the log"
             raise
         finally:
-            self._notifier.ready(status)
+            self._notifier.reloaded(status)
 
     def _reload(self, cause: "Cause") -> dict[str, Any]:
         config = self._config

@@ -12,10 +12,11 @@ _READY: Final = b"READY=1\nMAINPID=%d\nSTATUS=%s"
 class Notifier:
     """A datagram socket to the service manager; every method does nothing without one."""
 
-    __slots__ = ("_socket", "watchdog_s")
+    __slots__ = ("_is_ready", "_socket", "watchdog_s")
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._socket: socket.socket | None = None
+        self._is_ready = False
         self.watchdog_s: float | None = None
         address = environ.get("NOTIFY_SOCKET", "")
         if not address.startswith(("/", "@")):
@@ -32,12 +33,20 @@ class Notifier:
 
     def ready(self, status: str) -> None:
         """Tell that clients can connect."""
+        self._is_ready = True
         self._send(_READY % (os.getpid(), status.encode()))
 
     def reloading(self) -> None:
-        """Tell that the configuration is being read anew; `ready` tells the end."""
-        # systemd compares the time with that of its own request (Type=notify-reload).
-        self._send(b"RELOADING=1\nMONOTONIC_USEC=%d" % (time.monotonic_ns() // 1_000))
+        """Tell that the configuration is being read anew."""
+        # systemd compares the time with that of its own request (Type=notify-reload). During the start it would take
+        # the end of a reload for the end of the start.
+        if self._is_ready:
+            self._send(b"RELOADING=1\nMONOTONIC_USEC=%d" % (time.monotonic_ns() // 1_000))
+
+    def reloaded(self, status: str) -> None:
+        """Tell that this has ended, well or not."""
+        if self._is_ready:
+            self.ready(status)
 
     def starting(self, status: str, more_s: int) -> None:
         """Tell how far the start is, and that it may take `more_s` seconds from now on."""

@@ -39,6 +39,7 @@ LINES = """
     check_port_listener "$PORT"
     check_protocol_listener amqp
     check_port_connectivity
+    check_certificate_expiration
     check_virtual_hosts
     alarms
     check_alarms
@@ -60,6 +61,7 @@ LINES = """
     config_diff --all
     config_reload
     server_version
+    tls_versions
     os_env
     log_location
     log_tail --number 3

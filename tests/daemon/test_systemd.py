@@ -30,13 +30,19 @@ def test_systemd_hears_of_the_start_and_of_the_stop(manager):
     notifier.close()
 
 
-def test_systemd_hears_of_a_reload(manager):
+def test_systemd_hears_of_a_reload_when_the_start_has_ended(manager):
     notifier = Notifier(environ(manager))
+    notifier.reloading()
+    notifier.reloaded("nothing is said of it")
+    notifier.ready("serving")
     before_us = time.monotonic_ns() // 1_000
     notifier.reloading()
+    notifier.reloaded("serving again")
+    assert manager.recv(200).endswith(b"STATUS=serving")
     first, _, second = manager.recv(200).decode().partition("\n")
     assert first == "RELOADING=1"
     assert before_us <= int(second.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1_000
+    assert manager.recv(200) == f"READY=1\nMAINPID={os.getpid()}\nSTATUS=serving again".encode()
     notifier.close()
 
 
