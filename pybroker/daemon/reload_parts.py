@@ -28,8 +28,8 @@ def tls(daemon: "Daemon") -> "Prepare":
             build(wanted.tls)
         if target.tls is None or daemon.tls is None:
             return _nothing
-        keeper, options = daemon.tls.keeper, target.tls
-        return partial(keeper.swap, options, keeper.prepare(options))
+        keeper = daemon.tls.keeper
+        return partial(keeper.swap, keeper.prepare(target.tls))
 
     return prepare
 

@@ -13,7 +13,6 @@ from pybroker.daemon.config.config import configure
 from pybroker.daemon.config.difference import reloaded, take_over
 from pybroker.daemon.config.tls_options import Files, TlsOptions
 from pybroker.daemon.start_error import StartError
-from pybroker.daemon.tls.build import build
 from pybroker.daemon.tls.keeper import TlsKeeper
 from pybroker.session import Turn
 from tests.certificates import make_certificates
@@ -70,7 +69,7 @@ def certificates_of(tmp_path):
 def keeper_of(options):
     clock = Clock()
     clock.refresh()
-    return TlsKeeper(Broker(Settings(), clock, Turn()), options, build(options))
+    return TlsKeeper(Broker(Settings(), clock, Turn()), options)
 
 
 def test_certificates_are_swapped_when_all_is_prepared(tmp_path):

@@ -66,13 +66,14 @@ def told(config: Config) -> Iterator[str]:
 
 
 def _told_of_tls(options: "TlsOptions") -> Iterator[str]:
-    from pybroker.core.auth.certificate import read_certificate  # noqa: PLC0415 - as below
-    from pybroker.daemon.tls.build import build, first_certificate  # noqa: PLC0415 - OpenSSL, for those who use TLS
+    from pybroker.daemon.tls.build import build  # noqa: PLC0415 - OpenSSL, for those who use TLS
+    from pybroker.daemon.tls.certificate_files import certificate_files  # noqa: PLC0415 - likewise
 
     build(options)
-    for files in (options.files, *options.by_name.values()):
-        found = read_certificate(first_certificate(files.certificate))
-        yield f"TLS certificate: {files.certificate}, {found.subject}, valid {found.validity}"
+    for file in certificate_files(options):
+        if not file.of_authorities:
+            for own in file.certificates[:1]:
+                yield f"TLS certificate: {file.path}, {own.subject}, valid {own.validity}"
 
 
 def size(octets: int) -> str:

@@ -128,18 +128,6 @@ def _explain(files: Files, error: Exception, password: str) -> str:
     return f"{files.key}: the certificate in {files.certificate}, or its key, cannot be used: {reason or error}"
 
 
-def first_certificate(path: Path) -> bytes:
-    """Return the first certificate in a file, which is the server's own (DER). Raises TlsError."""
-    rest = _read(path).partition(ssl.PEM_HEADER)[2]
-    try:
-        found = ssl.PEM_cert_to_DER_cert(f"{ssl.PEM_HEADER}{rest.partition(ssl.PEM_FOOTER)[0]}{ssl.PEM_FOOTER}")
-    except ValueError:
-        found = b""
-    if not found:
-        raise TlsError(f"{path}: there is no certificate (PEM) in it")
-    return found
-
-
 def _read(path: Path) -> str:
     """Return what is in a file. Raises TlsError: it cannot be read."""
     try:

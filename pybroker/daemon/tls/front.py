@@ -6,7 +6,6 @@ Every door with TLS has the same step, and with it the same certificates and the
 from typing import TYPE_CHECKING, Final
 
 from pybroker.daemon.threads import ThreadWorker
-from pybroker.daemon.tls.build import build
 from pybroker.daemon.tls.keeper import TlsKeeper
 from pybroker.net.handshake_line import HandshakeLine
 from pybroker.net.tls_handshake import TlsHandshake
@@ -27,7 +26,7 @@ class TlsFront:
     def __init__(self, broker: "Broker", turn: "LoopCycle", options: "TlsOptions") -> None:
         """Build the contexts and start the threads. Raises TlsError."""
         self._settings = broker.settings
-        self.keeper = TlsKeeper(broker, options, build(options))
+        self.keeper = TlsKeeper(broker, options)
         self._threads = [ThreadWorker(f"handshake-{n}", turn) for n in range(1, THREADS + 1)]
         for each in self._threads:
             each.step_back()

@@ -5,13 +5,12 @@ of before. If they do not fit, the old contexts stay, and the operator is told u
 """
 
 import logging
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import gevent
 
-from pybroker.core.auth.certificate import CertificateError, read_certificate
-from pybroker.core.auth.expiry import Expiry
-from pybroker.daemon.tls.build import TLS_VERSIONS, TlsError, build, first_certificate
+from pybroker.core.auth.expiry import CertificateFile, Expiry
+from pybroker.daemon.tls.build import TLS_VERSIONS, TlsError, build
 from pybroker.daemon.tls.certificate_files import certificate_files
 from pybroker.log_event import BUG, event
 
@@ -34,17 +33,24 @@ Stamps: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 log = logging.getLogger("pybroker")
 
 
+class Prepared(NamedTuple):
+    """Contexts made of `options`, the certificates in their files, and the stamps of these before they were read."""
+
+    options: "TlsOptions"
+    contexts: "TlsContexts"
+    files: list[CertificateFile]
+    stamps: Stamps
+
+
 class TlsKeeper:
     """`current` is for new connections; those that stand keep what they began with."""
 
-    def __init__(self, broker: "Broker", options: "TlsOptions", contexts: "TlsContexts") -> None:
+    def __init__(self, broker: "Broker", options: "TlsOptions") -> None:
+        """Build the first contexts. Raises TlsError."""
         self._broker = broker
-        self.options = options
-        self.current = contexts
         self.expiry = Expiry(broker)
-        self.expiry.replace(certificate_files(options))
-        self._stamps = stamp(options.paths)
         self._notice = ""
+        self.swap(_read(options))
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -52,20 +58,25 @@ class TlsKeeper:
         lowest, highest = self.current.default.minimum_version, self.current.default.maximum_version
         return tuple(name for name, version in TLS_VERSIONS.items() if lowest <= version <= highest)
 
-    def swap(self, options: "TlsOptions", contexts: "TlsContexts") -> None:
-        """Use contexts that were built of `options` from now on."""
-        self.options = options
-        self.current = contexts
-        self.expiry.replace(certificate_files(options))
-        self._stamps = stamp(options.paths)
+    def swap(self, prepared: Prepared) -> None:
+        """Use what `prepare` has made from now on."""
+        self.options = prepared.options
+        self.current = prepared.contexts
+        self.expiry.replace(prepared.files)
+        self._stamps = prepared.stamps
         self._tell("")
 
-    def prepare(self, options: "TlsOptions") -> "TlsContexts":
+    def prepare(self, options: "TlsOptions") -> Prepared:
         """Return contexts for `swap`. Raises TlsError: they cannot be built, or a new certificate has expired."""
-        contexts = build(options)
-        if options.files != self.options.files or stamp(options.paths) != self._stamps:
-            self._check_expiry(options)
-        return contexts
+        prepared = _read(options)
+        now_s = self._broker.clock.timestamp_ms / 1000
+        known = [certificate for file in self.expiry.files for certificate in file.certificates]
+        for file in prepared.files:
+            own = next(iter(file.certificates), None)
+            # The old one cannot be worse.
+            if not file.of_authorities and own is not None and own.ends_at <= now_s and own not in known:
+                raise TlsError(f"{file.path}: the certificate has expired ({own.validity})")
+        return prepared
 
     def run(self, watch_s: float = WATCH_S, stable_s: float = STABLE_S) -> None:
         """Look again and again, in a greenlet of its own."""
@@ -94,25 +105,13 @@ class TlsKeeper:
             return False  # somebody else has read them
         self._stamps = stamps
         try:
-            contexts = build(options)
-            self._check_expiry(options)
+            prepared = self.prepare(options)
         except TlsError as error:
             self._tell(f"TLS: {error.text}; new connections still get the certificate of before")
             return False
-        self.swap(options, contexts)
+        self.swap(prepared)
         log.info("new connections get the certificate in %s", options.files.certificate, extra=event("tls.reloaded"))
         return True
-
-    def _check_expiry(self, options: "TlsOptions") -> None:
-        """Refuse a new certificate that has expired: the old one cannot be worse. Raises TlsError."""
-        now_s = self._broker.clock.timestamp_ms / 1000
-        for files in (options.files, *options.by_name.values()):
-            try:
-                certificate = read_certificate(first_certificate(files.certificate))
-            except CertificateError as error:
-                raise TlsError(f"{files.certificate}: {error}") from None
-            if certificate.ends_at <= now_s:
-                raise TlsError(f"{files.certificate}: the certificate has expired ({certificate.validity})")
 
     def _tell(self, notice: str) -> None:
         if self._notice:
@@ -121,6 +120,12 @@ class TlsKeeper:
         if notice:
             log.error(notice, extra=event("tls.files_refused"))
             self._broker.notice(notice)
+
+
+def _read(options: "TlsOptions") -> Prepared:
+    """Read the files. Raises TlsError. The stamps are from before: what changes meanwhile is read again."""
+    stamps = stamp(options.paths)
+    return Prepared(options, build(options), certificate_files(options), stamps)
 
 
 def stamp(paths: "Iterable[Path]") -> Stamps:

@@ -6,8 +6,8 @@ import subprocess
 import pytest
 
 from pybroker.daemon.config.tls_options import Files, TlsOptions
-from pybroker.daemon.tls.build import TlsError, build, first_certificate
-from tests.certificates import Authority, make_certificates
+from pybroker.daemon.tls.build import TlsError, build
+from tests.certificates import make_certificates
 
 NEW = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256")
 OLD = "ECDHE-ECDSA-AES256-GCM-SHA384"
@@ -135,12 +135,3 @@ def test_diffie_hellman_parameters_are_taken(made, tmp_path):
     command = ["openssl", "genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt", "group:ffdhe2048", "-out", str(path)]
     subprocess.run(command, check=True, capture_output=True)
     build(options(made, dh_parameters=path))
-
-
-def test_the_first_certificate_of_a_file_is_the_servers(made, tmp_path):
-    pair = Authority(tmp_path, "between", made.authority).server("deep")
-    assert first_certificate(pair.certificate) == pair.der
-    empty = tmp_path / "empty"
-    empty.touch()
-    with pytest.raises(TlsError, match="no certificate"):
-        first_certificate(empty)

@@ -28,7 +28,7 @@ def keeper(authority):
     clock = Clock()
     clock.refresh()
     options = TlsOptions(Files(*authority.server()))
-    return TlsKeeper(Broker(Settings(), clock, Turn()), options, build(options))
+    return TlsKeeper(Broker(Settings(), clock, Turn()), options)
 
 
 def test_files_that_did_not_change_are_not_read(keeper):
@@ -88,12 +88,35 @@ def test_files_that_change_all_the_time_are_not_waited_for(keeper, authority, mo
 
 
 def test_contexts_that_were_swapped_meanwhile_stay(keeper, authority, monkeypatch):
-    options = TlsOptions(Files(*authority.server("other")))
-    contexts = build(options)
+    prepared = keeper.prepare(TlsOptions(Files(*authority.server("other"))))
     authority.server()
-    monkeypatch.setattr(gevent, "sleep", lambda _: keeper.swap(options, contexts))
+    monkeypatch.setattr(gevent, "sleep", lambda _: keeper.swap(prepared))
     assert not keeper.check()
-    assert (keeper.current, keeper.options) == (contexts, options)
+    assert (keeper.current, keeper.options) == (prepared.contexts, prepared.options)
+
+
+def test_files_that_change_while_they_are_read_are_read_again(keeper, authority, monkeypatch):
+    def build_and_replace(options):
+        contexts = build(options)
+        authority.server()
+        return contexts
+
+    authority.server()
+    monkeypatch.setattr("pybroker.daemon.tls.keeper.build", build_and_replace)
+    assert keeper.check(STABLE_S)
+    monkeypatch.undo()
+    assert keeper.check(STABLE_S)
+    assert not keeper.check(STABLE_S)
+
+
+def test_another_file_may_change_beside_a_certificate_that_has_expired_in_use(keeper, authority, tmp_path):
+    authorities = tmp_path / "authorities.pem"
+    shutil.copy(authority.certificate, authorities)
+    expired = Files(*authority.server("old", ends=-timedelta(hours=1)))
+    clock, options = keeper._broker.clock, TlsOptions(expired, authorities=authorities)
+    old = TlsKeeper(Broker(Settings(), clock, Turn()), options)
+    authorities.write_text(authorities.read_text() + Authority(tmp_path, "another").certificate.read_text())
+    assert old.check(STABLE_S)
 
 
 def test_the_watch_goes_on_after_a_bug(keeper, authority, monkeypatch, caplog):
@@ -126,6 +149,5 @@ def test_the_end_of_the_certificate_in_use_is_watched(keeper, authority):
 
 def test_versions_are_those_that_new_connections_may_speak(keeper):
     assert keeper.versions == ("tlsv1.2", "tlsv1.3")
-    options = keeper.options._replace(versions=("tlsv1.3",))
-    keeper.swap(options, build(options))
+    keeper.swap(keeper.prepare(keeper.options._replace(versions=("tlsv1.3",))))
     assert keeper.versions == ("tlsv1.3",)
