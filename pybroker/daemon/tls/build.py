@@ -14,6 +14,8 @@ TLS_VERSIONS: Final = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVers
 # TLS 1.3 names its ciphers so. Python before 3.15 cannot choose among them.
 _NEW: Final = "TLS_"
 KEY_BITS_MIN: Final = 128
+# OpenSSL's reasons for a key that is another certificate's: of the same kind, and of another.
+_MISMATCHES: Final = frozenset({"KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED"})
 # Differs from RabbitMQ: it has tickets, and resumes sessions of TLS 1.3.
 # Tickets would carry a session past the checks of `TlsContexts.admit`. TLS 1.2 resumes sessions that it remembers.
 _OPTIONS: Final = ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_NO_TICKET
@@ -117,7 +119,7 @@ def _load_pair(context: ssl.SSLContext, files: Files, password: str) -> None:
 
 def _explain(files: Files, error: Exception, password: str) -> str:
     reason = getattr(error, "reason", None) or ""
-    if reason == "KEY_VALUES_MISMATCH":
+    if reason in _MISMATCHES:
         return f"{files.key}: the key does not belong to the certificate in {files.certificate}"
     if "ENCRYPTED" in _read(files.key):
         if not password:

@@ -120,8 +120,9 @@ def test_a_file_that_does_not_fit_is_named_with_the_reason(made, tmp_path):
     assert refusal(TlsOptions(Files(tmp_path, key))) == f"{tmp_path}: Is a directory"
     assert refusal(TlsOptions(Files(empty, key))) == f"{empty}: there is no certificate (PEM) in it"
     assert refusal(TlsOptions(Files(good, empty))) == f"{empty}: there is no private key (PEM) in it"
-    other = made.client.key
-    assert refusal(TlsOptions(Files(good, other))) == f"{other}: the key does not belong to the certificate in {good}"
+    for other in (made.client.key, made.authority.server("rsa", with_rsa=True).key):
+        text = refusal(TlsOptions(Files(good, other)))
+        assert text == f"{other}: the key does not belong to the certificate in {good}"
     text = refusal(options(made, authorities=key, verify=True))
     assert text == f"{key}: there is no certificate (PEM) in it"
     assert refusal(options(made, authorities=missing)) == f"{missing}: No such file or directory"
