@@ -184,8 +184,6 @@ class Operator:
             result = self.finish(result)
         self.world.run()
         if isinstance(result, Changed):
-            if result.refused is not None:
-                raise result.refused
             result = result.value
         return codec.decode(codec.encode(result))
 
