@@ -104,13 +104,21 @@ def test_a_session_that_was_never_let_in_cannot_be_resumed(made, tmp_path):
             contexts.admit(again)
 
 
-def test_as_many_sessions_are_kept_as_openssl_keeps(made, monkeypatch):
+def test_so_many_certificates_are_known_as_openssl_keeps_sessions(made, monkeypatch):
     monkeypatch.setattr("pybroker.net.tls_context.SESSIONS_MAX", 2)
     contexts = verifying(made)
-    context = client_context(made.authority, made.client, gevents=False, version=ssl.TLSVersion.TLSv1_2)
-    for _ in range(4):
-        contexts.admit(shake_hands(contexts, context)[0])
-    assert len(contexts._sessions) == 2
+    for n in range(4):
+        context = client_context(made.authority, made.authority.client(f"client{n}"), gevents=False)
+        for _ in range(2):
+            contexts.admit(shake_hands(contexts, context)[0])
+    assert len(contexts._accepted) == 2
+
+
+def test_python_is_not_asked_for_the_session_of_which_it_loses_memory(made, monkeypatch):
+    contexts = verifying(made)
+    server, _ = shake_hands(contexts, client_context(made.authority, made.client, gevents=False))
+    monkeypatch.setattr(ssl.SSLObject, "session", property(lambda _: pytest.fail("asked")))
+    assert contexts.admit(server).certificate == made.client.der
 
 
 @pytest.mark.parametrize(("name", "common_name"), [("mq.example.com", "mq.example.com"), ("localhost", "localhost")])
