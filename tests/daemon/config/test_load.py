@@ -141,7 +141,8 @@ def test_a_fault_does_not_show_what_is_in_a_file(etc):
         (etc / "pybroker.conf").write_text(f"{key} = $(<{etc}/value)\n")
         with pytest.raises(ConfigError) as caught:
             load(Options())
-        assert f"pybroker.conf:1: {key} = $(<{etc}/value): expected " in caught.value.text
+        shown = f"$(<{etc}/value)"[:80]  # a long path is cut off
+        assert f"pybroker.conf:1: {key} = {shown}: expected " in caught.value.text
         assert "s3cret" not in caught.value.text
 
 
