@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from pybroker.control.spec import Refused
-from pybroker.daemon.config.config import Config, ConfigError
+from pybroker.daemon.config.config import Config
 from pybroker.daemon.config.difference import KEPT, Change, compare, reloaded, take_over
 from pybroker.daemon.config.keys import NEW_NODE, RELOAD, RESTART
 from pybroker.daemon.config.load import load
@@ -56,7 +56,7 @@ class Configuration:
         try:
             return compare(self._config, load(self._config.options), everything=everything)
         except StartError as error:
-            raise _refused(error, "The configuration is invalid") from None
+            raise refused(error, "The configuration is invalid") from None
 
     def reload(self, cause: "Cause") -> dict[str, Any]:
         """Reload; return what changed, as a document with a `message`. Raises Refused: nothing has changed."""
@@ -79,7 +79,7 @@ class Configuration:
             ends = [prepare(target, wanted) for prepare in self._parts]
         except StartError as error:
             self._failed(error, cause)
-            raise _refused(error, "The configuration is not reloaded, nothing has changed") from None
+            raise refused(error, "The configuration is not reloaded, nothing has changed") from None
         take_over(config, target)
         for end in ends:
             end()
@@ -93,8 +93,9 @@ class Configuration:
         }
 
     def _failed(self, error: StartError, cause: "Cause") -> None:
-        first, *more = problems_of(error)
-        log.error("the configuration is not reloaded: %s", first, extra=event("config.refused", more=tuple(more)))
+        first, *more = error.problems
+        # Not an argument, which would be cut off: a file's name and a reason are long.
+        log.error(f"the configuration is not reloaded: {first}", extra=event("config.refused", more=tuple(more)))  # noqa: G004
         self._note(f"the configuration could not be reloaded, the values of before stay in use: {first}")
         self._broker.events.note("config.refused", {"error": error.text}, cause)
 
@@ -114,11 +115,6 @@ class Configuration:
         self._notice = text
         if text:
             self._broker.notice(text)
-
-
-def problems_of(error: StartError) -> list[str]:
-    """Return a sentence for each fault, most with file and line."""
-    return error.problems if isinstance(error, ConfigError) else [error.text]
 
 
 def describe(changes: list[Change]) -> list[str]:
@@ -146,7 +142,7 @@ def _shown(value: str | None) -> str:
     return "(none)" if value is None else value
 
 
-def _refused(error: StartError, what: str) -> Refused:
-    problems = problems_of(error)
-    text = "\n".join([f"{what}:", *(f" * {problem}" for problem in problems)])
-    return Refused(text, error.code, {"problems": problems})
+def refused(error: StartError, what: str) -> Refused:
+    """Return the refusal of a command: `what` with a line for each fault, most with file and line."""
+    text = "\n".join([f"{what}:", *(f" * {problem}" for problem in error.problems)])
+    return Refused(text, error.code, {"problems": error.problems})

@@ -99,8 +99,9 @@ def _said(places: tuple[Path, ...], faults: tuple[str, ...]) -> str:
     where = ", ".join(map(str, places))
     more = f" (and {len(faults) - 1} more; see the log)" if faults[1:] else ""
     if faults[1:]:
-        text = bulleted(f"the definitions in {where} cannot be loaded", faults)
-        log.error("%s", text, extra=event("definitions.refused"))
+        # A line each, and not as arguments: these are cut off.
+        first, *each = bulleted(f"the definitions in {where} cannot be loaded", faults).splitlines()
+        log.error(first, extra=event("definitions.refused", more=tuple(each)))
     return f"the definitions in {where} cannot be loaded: {faults[0]}{more}"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from pybroker import paths
-from pybroker.daemon.config.config import Config, ConfigError
+from pybroker.daemon.config.config import Config
 from pybroker.daemon.config.load import load
 from pybroker.daemon.config.options import Options
 from pybroker.daemon.start_error import StartError
@@ -73,12 +73,9 @@ def execute(argv: list[str]) -> int:
     except click.ClickException as error:
         complain(f"{error.format_message()} (pybroker --help)")
         return os.EX_USAGE
-    except ConfigError as error:
+    except StartError as error:
         for line in error.problems if "--check" in argv else [error.text]:
             complain(line)
-        return error.code
-    except StartError as error:
-        complain(error.text)
         return error.code
     except (KeyboardInterrupt, click.Abort):
         return 130

@@ -15,12 +15,16 @@ _CODES: Final[dict[int | None, int]] = {
 
 
 class StartError(Exception):
-    """`text` is one line, without the program's name; `code` is what the process exits with."""
+    """`text` is one line, without the program's name; `code` is what the process exits with.
+
+    `problems` has a sentence for each fault, where there may be several.
+    """
 
     def __init__(self, text: str, code: int) -> None:
         super().__init__(text)
         self.text = text
         self.code = code
+        self.problems = [text]
 
 
 def refused_by_system(what: str, error: OSError, code: int = os.EX_CANTCREAT) -> StartError:

@@ -11,6 +11,7 @@ from pybroker.core.events.cause import Cause
 from pybroker.daemon.config.load import load
 from pybroker.daemon.config.options import Options
 from pybroker.daemon.configuration import Configuration
+from pybroker.daemon.log.log_format import LineFormatter
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.systemd import Notifier
 from tests.daemon.config.test_difference import state
@@ -228,3 +229,13 @@ def test_values_that_commands_have_set_stay(running):
     assert settings["vm_memory_high_watermark.absolute"]["value"] == "1GB"
     assert settings["disk_free_limit.absolute"] == {"value": "1000", "source": "pybrokerctl"}
     (running.folder / "p.conf").write_text("")
+
+
+def test_the_log_has_a_fault_whole(node, caplog):
+    key = "x" * 300
+    node.write(f"{key} = 1\n")
+    with pytest.raises(Refused):
+        node.configuration.reload(BY_HAND)
+    assert f"the configuration is not reloaded: {node.path}:1: unknown key {key}" in LineFormatter().format(
+        caplog.records[-1]
+    )

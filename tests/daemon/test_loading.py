@@ -8,6 +8,7 @@ import pytest
 from pybroker.daemon import loading
 from pybroker.daemon.config.conf_file import parse_conf
 from pybroker.daemon.config.config import Config, configure
+from pybroker.daemon.log.log_format import LineFormatter
 from pybroker.daemon.start_error import StartError
 from tests.daemon.running import Running
 from tests.fakes import World
@@ -148,3 +149,15 @@ def test_a_node_starts_with_what_it_loads_and_not_with_what_it_cannot(tmp_path):
     path.write_text("nonsense")
     code, stderr = Running(tmp_path, *options).ended()
     assert (65, f"pybroker: the definitions in {path} are not JSON") == (code, stderr.partition(": Expecting")[0])
+
+
+def test_the_log_has_all_faults_whole(world, tmp_path, caplog):
+    path = tmp_path / "d.json"
+    names = [letter * 200 for letter in "qr"]
+    path.write_text(json.dumps({"queues": [{"name": name, "vhost": "v"} for name in names]}))
+    with pytest.raises(StartError, match="see the log"):
+        loading.load(config_of(path), world.broker)
+    line = LineFormatter().format(caplog.records[-1])
+    for name in names:
+        assert f" * queue '{name}' in vhost 'v': virtual host 'v' does not exist" in line
+    assert len(line.splitlines()) == 3

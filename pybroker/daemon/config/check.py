@@ -6,12 +6,12 @@ The limits depend on the machine: otherwise an operator would see them only once
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from pybroker.control.spec import Refused
 from pybroker.core.resources.resource_limits import ASSUMED, CONFIGURED, MIB, ResourceLimits
 from pybroker.daemon import loading
-from pybroker.daemon.config.config import Config, ConfigError
+from pybroker.daemon.config.config import Config
 from pybroker.daemon.config.load import load
 from pybroker.daemon.config.options import Options
+from pybroker.daemon.configuration import refused
 from pybroker.daemon.resources import total_memory
 from pybroker.daemon.start_error import StartError
 
@@ -28,9 +28,7 @@ def document(path: str | None) -> dict[str, Any]:
         config = load(Options(config=path))
         lines = list(told(config))
     except StartError as error:
-        problems = error.problems if isinstance(error, ConfigError) else [error.text]
-        text = "\n".join(["The configuration is invalid:", *(f" * {problem}" for problem in problems)])
-        raise Refused(text, error.code, {"problems": problems}) from None
+        raise refused(error, "The configuration is invalid") from None
     files = config.settings.config_files
     head = f"No faults in {', '.join(files)}" if files else "There is no configuration file, so the defaults apply"
     warnings = [f"warning: {warning}" for warning in config.warnings]
