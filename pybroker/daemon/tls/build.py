@@ -2,7 +2,7 @@
 
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ TLS_VERSIONS: Final = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVers
 # TLS 1.3 names its ciphers so. Python before 3.15 cannot choose among them.
 _NEW: Final = "TLS_"
 KEY_BITS_MIN: Final = 128
+_NO_CERTIFICATE: Final = "there is no certificate (PEM) in it"
 # OpenSSL's reasons for a key that is another certificate's: of the same kind, and of another.
 _MISMATCHES: Final = frozenset({"KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED"})
 # Differs from RabbitMQ: it has tickets, and resumes sessions of TLS 1.3.
@@ -46,17 +47,9 @@ def _context(options: TlsOptions, files: Files) -> ssl.SSLContext:
     context.maximum_version = TLS_VERSIONS[versions[-1]]
     _load_pair(context, files, options.password)
     if options.authorities is not None:
-        _read(options.authorities)
-        try:
-            context.load_verify_locations(options.authorities)
-        except (ssl.SSLError, ValueError):
-            raise TlsError(f"{options.authorities}: there is no certificate (PEM) in it") from None
+        _load(options.authorities, context.load_verify_locations, _NO_CERTIFICATE)
     if options.dh_parameters is not None:
-        _read(options.dh_parameters)
-        try:
-            context.load_dh_params(str(options.dh_parameters))
-        except (ssl.SSLError, ValueError):
-            raise TlsError(f"{options.dh_parameters}: there are no Diffie-Hellman parameters (PEM) in it") from None
+        _load(options.dh_parameters, context.load_dh_params, "there are no Diffie-Hellman parameters (PEM) in it")
     if options.verify:
         context.verify_mode = ssl.CERT_REQUIRED if options.required else ssl.CERT_OPTIONAL
     return context
@@ -104,17 +97,26 @@ def _is_safe(cipher: Mapping[str, Any]) -> bool:
 
 
 def _load_pair(context: ssl.SSLContext, files: Files, password: str) -> None:
-    for path in files:
-        _read(path)
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(files.certificate)
-    except (ssl.SSLError, ValueError):
-        raise TlsError(f"{files.certificate}: there is no certificate (PEM) in it") from None
+    _load(files.certificate, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations, _NO_CERTIFICATE)
+    _read(files.key)
     try:
         # Asked for in any case: OpenSSL would ask at the terminal.
         context.load_cert_chain(files.certificate, files.key, lambda: password)
     except (ssl.SSLError, ValueError) as error:
         raise TlsError(_explain(files, error, password)) from None
+    except OSError as error:  # one of them has just gone
+        raise TlsError(f"{files.certificate} or {files.key}: {error.strerror}") from None
+
+
+def _load(path: Path, load: Callable[[str], object], fault: str) -> None:
+    """Have OpenSSL load a file. Raises TlsError: it cannot be read, or the `fault`."""
+    _read(path)
+    try:
+        load(str(path))
+    except (ssl.SSLError, ValueError):
+        raise TlsError(f"{path}: {fault}") from None
+    except OSError as error:
+        raise TlsError(f"{path}: {error.strerror}") from None
 
 
 def _explain(files: Files, error: Exception, password: str) -> str:

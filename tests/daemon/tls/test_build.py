@@ -136,3 +136,11 @@ def test_diffie_hellman_parameters_are_taken(made, tmp_path):
     command = ["openssl", "genpkey", "-genparam", "-algorithm", "DH", "-pkeyopt", "group:ffdhe2048", "-out", str(path)]
     subprocess.run(command, check=True, capture_output=True)
     build(options(made, dh_parameters=path))
+
+
+def test_a_file_that_goes_while_it_is_read_is_named(made, tmp_path, monkeypatch):
+    monkeypatch.setattr("pybroker.daemon.tls.build._read", lambda _: "")
+    gone, (good, key) = tmp_path / "gone", made.server
+    assert refusal(TlsOptions(Files(gone, key))) == f"{gone}: No such file or directory"
+    assert refusal(options(made, authorities=gone)) == f"{gone}: No such file or directory"
+    assert refusal(TlsOptions(Files(good, gone))) == f"{good} or {gone}: No such file or directory"
