@@ -8,8 +8,10 @@ import ssl
 import time
 from collections.abc import Mapping
 from hashlib import sha256
+from threading import Lock
 from typing import Final
 
+from pybroker.core.auth.certificate import certificate_of
 from pybroker.tls_facts import TlsFacts, agreed
 
 # As many as OpenSSL keeps.
@@ -34,6 +36,7 @@ class TlsContexts:
         self.by_name = dict(by_name)
         self.verifies = verifies
         self.depth = depth
+        self._lock = Lock()
         # Digest -> end of each certificate that was let in. Not by session: Python loses 5 KiB whenever it is asked for
         # an `SSLObject.session`.
         self._accepted: dict[bytes, float] = {}
@@ -63,7 +66,10 @@ class TlsContexts:
             certificate = tls.getpeercert(binary_form=True) or b""
             if certificate:
                 self._check(tls, sha256(certificate).digest())
-        return agreed(tls.version() or "", cipher[0], certificate)
+        facts = agreed(tls.version() or "", cipher[0], certificate)
+        # To read it takes half a millisecond: here no connection waits for that, and the loop finds it read.
+        certificate_of(facts)
+        return facts
 
     def _check(self, tls: ssl.SSLObject, digest: bytes) -> None:
         if tls.session_reused:
@@ -78,12 +84,13 @@ class TlsContexts:
                 f"{between} authorities between the client's certificate and a trusted one, at most {self.depth} "
                 "are allowed (ssl_options.depth)"
             )
-        self._accepted.pop(digest, None)
-        while len(self._accepted) >= SESSIONS_MAX:
-            self._accepted.pop(next(iter(self._accepted)), None)
         found = tls.getpeercert()
         assert found is not None
-        self._accepted[digest] = ssl.cert_time_to_seconds(str(found["notAfter"]))
+        with self._lock:  # another thread must not change it while this one looks for the oldest
+            self._accepted.pop(digest, None)
+            while len(self._accepted) >= SESSIONS_MAX:
+                del self._accepted[next(iter(self._accepted))]
+            self._accepted[digest] = ssl.cert_time_to_seconds(str(found["notAfter"]))
 
 
 def _chain_length(tls: ssl.SSLObject) -> int:

@@ -4,11 +4,13 @@ OpenSSL works in a thread, on whole records: a peer that sends them octet by oct
 Other protocols are named in the log, and their connections closed.
 """
 
+import logging
 import ssl
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pybroker.first_octets import name_protocol
+from pybroker.log_event import BUG, event
 from pybroker.net.preamble import Step
 from pybroker.net.tls_context import Untrusted
 from pybroker.net.tls_transport import TlsTransport
@@ -32,6 +34,8 @@ _REASONS: Final = {
     "VERSION_TOO_LOW": "the client supports none of the configured TLS versions",
     "HTTP_REQUEST": "plain HTTP instead of a TLS handshake",
 }
+
+log = logging.getLogger("pybroker.connection")
 
 
 class Source(Protocol):
@@ -124,6 +128,8 @@ class TlsHandshake(Step):
             preamble.peer_left(f"{error.strerror or error}")
             return
         if isinstance(result, Exception):
+            if not isinstance(result, ssl.SSLError):
+                log.error("internal error in a TLS handshake", exc_info=result, extra=event(BUG))
             preamble.refuse(f"the TLS handshake failed: {explain(result)}")
         elif not answered:
             # It fits into every socket's buffer, but for a peer that made that tiny.

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from pybroker.core.auth.certificate import certificate_of, read_certificate
 from pybroker.net.tls_context import TlsContexts, Untrusted
 from tests.certificates import Authority, make_certificates
 from tests.net.tls import client_context, server_context
@@ -137,3 +138,13 @@ def test_a_name_does_not_save_from_showing_a_certificate(made):
     contexts = verifying(made, by_name=[("mq.example.com", server_context(other, made.authority, required=True))])
     with pytest.raises(ssl.SSLError, match=r"did not return a certificate|PEER_DID_NOT_RETURN"):
         shake_hands(contexts, client_context(made.authority, gevents=False), "mq.example.com")
+
+
+def test_the_loop_finds_a_certificate_read(made):
+    read_certificate.cache_clear()
+    contexts = verifying(made)
+    server, _ = shake_hands(contexts, client_context(made.authority, made.client, gevents=False))
+    facts = contexts.admit(server)
+    assert read_certificate.cache_info().misses == 1
+    assert certificate_of(facts).subject
+    assert read_certificate.cache_info().misses == 1

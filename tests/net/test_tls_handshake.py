@@ -264,3 +264,16 @@ def _hello(made) -> bytes:
     with pytest.raises(ssl.SSLWantReadError):
         end.do_handshake()
     return outgoing.read()
+
+
+def test_a_bug_in_a_thread_leaves_its_trace(server, made, tls, monkeypatch, caplog):
+    def broken(_):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(tls.current, "admit", broken)
+    client = tls.connect(client_context(made.authority))
+    with pytest.raises(OSError):
+        client.sock.sendall(client.sock.recv(1) or b"a" * 10_000_000)
+    [record] = [each for each in caplog.records if each.getMessage() == "internal error in a TLS handshake"]
+    assert str(record.exc_info[1]) == "a bug"
+    assert not server.broker.sessions
