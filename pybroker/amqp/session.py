@@ -75,7 +75,7 @@ class AmqpSession(SessionState):
         "input_broken",
         "last_recv_ms",
         "last_send_ms",
-        "offered",
+        "limits_offered",
         "outbox",
         "peer_host",
         "peer_is_local",
@@ -115,7 +115,7 @@ class AmqpSession(SessionState):
         self.capabilities: dict[str, Any] = {}
         self.channels: dict[int, AmqpChannel] = {}
         self.channel_max = 0
-        self.offered = (0, 0)  # frame_max and channel_max of connection.tune: a reload may change the settings since
+        self.limits_offered = (0, 0)  # frame_max, channel_max of connection.tune; a reload may have changed them since
         self.frame_octets_max = settings.frame_octets_max_initial
         self.scan_octets_max = 0
         self.sharing: Route | None = None  # the route of the last publish of this chunk

@@ -172,11 +172,8 @@ class Preambles:
     def _tell_of_more(self) -> None:
         if self._lines > LINES_MAX:
             more = self._lines - LINES_MAX
-            text, extra = (
-                "%d more connections were closed within a second before they were open",
-                event("connection.flood"),
-            )
-            log.error(text, more, extra=extra)
+            text = "%d more connections were closed within a second before they were open"
+            log.error(text, more, extra=event("connection.flood", connections=more))
         self._lines = 0
 
     def _tick(self) -> None:

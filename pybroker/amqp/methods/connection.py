@@ -136,7 +136,7 @@ def _checked(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Verd
     connection_events.authenticated(session, name)
     session.state = after(session.state, LOGIN_VERDICT)
     session.reading_resumed()
-    session.offered = (settings.frame_octets_max, settings.channel_max)
+    session.limits_offered = (settings.frame_octets_max, settings.channel_max)
     session.send_method(
         0,
         make_method(
@@ -170,7 +170,7 @@ def _turn_away(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Ve
 
 def connection_tune_ok(session: "AmqpSession", method: commands.Connection.TuneOk) -> None:
     """Take the limits the peer chose within ours [connection.tune-ok]. Raises NotAllowed (530)."""
-    frame_max, channel_max = session.offered
+    frame_max, channel_max = session.limits_offered
     _check_negotiated("frame_max", method.frame_max, frame_max, FRAME_OCTETS_MIN)
     _check_negotiated("channel_max", method.channel_max, channel_max, 1)
     session.frame_octets_max = method.frame_max

@@ -45,12 +45,15 @@ def in_force(config: Config) -> list[Row]:
         if f"{limit}.absolute" in given:
             given.pop(f"{limit}.relative", None)  # not in force (B12)
     changed = config.settings.set_at_run_time
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for each in given.values():
+        by_name.setdefault((find_key(each.key) or ("",))[0], []).append((each.key, each.value))
+    places = _places(config)
     rows: dict[str, Row] = {}
     for name in KEYS:
-        matching = [each for each in given.values() if (find_key(each.key) or ("",))[0] == name]
-        for key, value in [(each.key, each.value) for each in matching] or _defaults(config, name):
+        for key, value in by_name.get(name) or _defaults(config, name):
             source = given[key].where if key in given else _default_source(key)
-            rows[key] = Row(key, _places(config).get(key, value), source)
+            rows[key] = Row(key, places.get(key, value), source)
     for key, value in changed.items():
         # Several keys of one kind are replaced as a whole: those of before are not in force any more.
         rows = {other: row for other, row in rows.items() if other == key or not replaces(key, other)}
