@@ -40,7 +40,7 @@ log = logging.getLogger("pybroker")
 
 
 class AuditLog:
-    """`take` is called on the loop, `_write` runs in the thread; only one of them increases each counter."""
+    """`record` is called on the loop, `_write` runs in the thread; only one of them increases each counter."""
 
     __slots__ = (
         "_clock",

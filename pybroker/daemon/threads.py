@@ -1,4 +1,4 @@
-"""Threads for what blocks: the journal's, the files' and the definitions' work.
+"""Threads for what blocks or takes long: the work of the journal, of files and definitions, passwords, TLS handshakes.
 
 Plain threads, each with one queue in and one wake-up of the loop back: gevent's own thread pool takes a hundred
 microseconds more for each commit. None of them touches the broker's objects.
@@ -56,7 +56,7 @@ class ThreadWorker(Worker):
         self._turn.busy_poll.working += 1
 
     def step_back(self) -> None:
-        """Have the thread run when others leave it time: a flood of passwords must not take a core from the loop."""
+        """Have the thread run when others leave it time: a flood of logins must not take a core from the loop."""
 
         def job() -> None:
             here = get_native_id()

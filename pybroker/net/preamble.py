@@ -71,11 +71,18 @@ class Preamble:
         """Go on with the next step, or with the session if that was the last one."""
         self._step = None
         self.transport.silence()
-        if not self._steps_left:
-            self._preambles.enter(self)
-            return
-        self._step = self._steps_left.pop(0)(self)
-        self._step.begin()
+        try:
+            if self._steps_left:
+                self._step = self._steps_left.pop(0)(self)
+                self._step.begin()
+            else:
+                self._preambles.enter(self)
+        except Exception:
+            # A bug in us, or no memory: it costs this peer its connection, and the others nothing.
+            log.exception("internal error: a connection was refused", extra=event(BUG))
+            self._stop()
+            self._preambles.forget(self)
+            self.transport.close()
 
     def refuse(self, reason: str) -> None:
         """End it for what the peer did; the octets that tell it why were sent, and it may read them."""
@@ -144,19 +151,18 @@ class Preambles:
 
     def enter(self, preamble: Preamble) -> None:
         """Let a newcomer in that has passed."""
+        self._enter(preamble.door, preamble.transport, preamble.peer)
         del self._under_way[preamble]
-        try:
-            self._enter(preamble.door, preamble.transport, preamble.peer)
-        except Exception:
-            # A bug in us: it costs this peer its connection, and the others nothing.
-            log.exception("internal error: a connection was refused", extra=event(BUG))
-            preamble.transport.close()
+
+    def forget(self, preamble: Preamble) -> None:
+        """Count a newcomer no longer that comes to no session. Idempotent."""
+        if preamble in self._under_way:
+            del self._under_way[preamble]
             self._left()
 
     def ended(self, preamble: Preamble, reason: str, *, fault: bool) -> None:
         """Forget a newcomer, and log why it never came to a session: so many lines a second, and how many more."""
-        del self._under_way[preamble]
-        self._left()
+        self.forget(preamble)
         if not fault:
             extra = event("connection.probed", connection=preamble.name)
             log.debug("closing %s connection %s: %s", preamble.door.protocol, preamble.name, reason, extra=extra)

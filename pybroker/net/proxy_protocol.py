@@ -1,8 +1,8 @@
 """The PROXY protocol, versions 1 and 2: octets before all others, in which a proxy says whose connection it passes on.
 
-A header tells the addresses of the client and those it connected to. The text form is a line of at most 107 octets; the
-binary one is bounded here by what fits into any TCP segment, 536. Knows octets only: who may send a header is the
-preamble's affair.
+A header tells the address of the client, and the one that it connected to. The text form is a line of at most 107
+octets; the binary one is bounded here by what fits into any TCP segment, 536. Knows octets only: who may send a header
+is the preamble's affair.
 """
 
 import ipaddress

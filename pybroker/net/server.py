@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from pybroker.session import Session
 
 # Connections that have not finished their handshake: at this many newcomers wait in the kernel's backlog. Each has ten
-# seconds and costs 12 KiB at most; with 256 of them two thousand idle sockets kept honest clients out for a minute.
+# seconds and costs 12 KiB at most, more with TLS (`handshake_line`). With 256 of them two thousand idle sockets kept
+# honest clients out for a minute.
 HANDSHAKES_MAX: Final = 4_096
 # How often a stop looks whether everybody has gone.
 STOP_POLL_S: Final = 0.01

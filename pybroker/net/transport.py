@@ -1,8 +1,8 @@
 """Transport: one peer's socket and its two watchers. Octets in and out, is the peer alive, how it is closed.
 
 All that is done with an accepted socket is done here, also by `delayed_close` and `draining`, which have the transports
-of peers that were turned away or have ended. So a filter in front of it (TLS, the PROXY protocol) is another class of
-this face, and nobody else learns of it. Knows octets and errno, neither sessions nor turns.
+of peers that were turned away or have ended. So TLS, a filter in front of it, is another class of this face, and
+nobody else learns of it. Knows octets and errno, neither sessions nor turns.
 """
 
 import fcntl

@@ -123,6 +123,26 @@ def test_a_bug_in_the_session_costs_one_connection(server, newcomer, caplog, mon
     assert "internal error" in caplog.text
 
 
+class Broken(Step):
+    """Cannot begin: a bug, or no memory."""
+
+    def __init__(self, preamble) -> None:
+        super().__init__(preamble)
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(("steps", "word"), [((Broken,), b""), ((Password, Broken), b"open")], ids=["first", "second"])
+def test_a_step_that_cannot_begin_costs_one_connection(server, newcomer, door, caplog, steps, word):
+    listener = server.listen_tcp("127.0.0.1", 0, door=door._replace(steps=steps))
+    client = Client((listener.interface, listener.port))
+    client.sock.sendall(word)
+    assert client.sock.recv(10) == b""
+    client.close()
+    assert (len(server.preambles), server._handshakes) == (0, 0)
+    assert "internal error: a connection was refused" in caplog.text
+    newcomer(b"open").open()
+
+
 def test_a_stop_closes_those_that_are_under_way(server, newcomer):
     client = newcomer()
     until(lambda: len(server.preambles) == 1)

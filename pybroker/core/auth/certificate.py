@@ -91,12 +91,12 @@ class Certificate(NamedTuple):
 
     @property
     def start(self) -> str:
-        """Return when it begins to be valid: `2026-11-27 19:21:22`, UTC."""
+        """Return from when on it is valid: `2026-11-27 19:21:22`, UTC."""
         return _time(self.starts_at)
 
     @property
     def end(self) -> str:
-        """Return when it ends to be valid, likewise."""
+        """Return until when it is valid, likewise."""
         return _time(self.ends_at)
 
     def login_name(self, login_from: str, name_type: str, index: int) -> str:
