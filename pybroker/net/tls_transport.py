@@ -22,6 +22,9 @@ RECORD_OCTETS: Final = 16_384
 ENCRYPTED_MAX: Final = 262_144
 # Read from the socket at a time.
 READ_OCTETS_MAX: Final = 262_144
+# Received without an octet for the session, at most: no record is larger, nobody needs to change keys so often, and to
+# follow a peer that does nothing else would keep the loop from all others.
+EMPTY_OCTETS_MAX: Final = 65_536
 # Parts of this size and above fill records of their own. To join smaller ones costs less than more records.
 LARGE_OCTETS: Final = 32_768
 
@@ -34,9 +37,12 @@ class TlsTransport(Transport):
 
     __slots__ = (
         "_call_back",
+        "_came",
+        "_empty",
         "_ended",
         "_fault",
         "_finishing",
+        "_got",
         "_incoming",
         "_outgoing",
         "_read_octets",
@@ -56,6 +62,8 @@ class TlsTransport(Transport):
         self._unsent: bytes | memoryview = b""  # encrypted, not taken by the kernel yet
         self._call_back: Callable[[], None] | None = None  # wants to send more when that is gone
         self._read_octets = RECORD_OCTETS  # of the socket at a time: OpenSSL's buffer stays as large as it once was
+        self._came = self._got = 0  # octets of the last read, and those for the session that were in it
+        self._empty = 0  # octets since the last ones for the session
         self._finishing = False
         self._ended = False  # the peer said that it sends no more
         self._fault = ""
@@ -72,13 +80,13 @@ class TlsTransport(Transport):
             if self._fault:
                 raise OSError(errno.EPROTO, self._fault)
             if not self.buffered:
-                octets = self._sock.recv(self._read_octets)
+                octets = self._sock.recv(self._size())
                 if not octets:
                     self._ended = True
                     break
                 incoming.write(octets)
-                if len(octets) == self._read_octets < READ_OCTETS_MAX:
-                    self._read_octets *= 2
+                self._came, self._got = len(octets), 0
+                self._empty += self._came
             try:
                 while left > 0:
                     part = read(min(left, RECORD_OCTETS))
@@ -87,6 +95,7 @@ class TlsTransport(Transport):
                         break
                     parts.append(part)
                     left -= len(part)
+                    self._got += len(part)
                     if not incoming.pending and not self._tls.pending():
                         break
                 self.buffered = bool(self._ended or incoming.pending or self._tls.pending())
@@ -97,7 +106,19 @@ class TlsTransport(Transport):
                 self.buffered = True
             if self._outgoing.pending:
                 self._answer()
+            if parts:
+                self._empty = 0
+            elif self._empty > EMPTY_OCTETS_MAX:
+                self._fault = self._fault or "TLS: the peer sends records without content"
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _size(self) -> int:
+        """Return how much to read from the socket: more after a read that was full of octets for the session."""
+        if self._got < self._came // 2:
+            self._read_octets = RECORD_OCTETS
+        elif self._came == self._read_octets < READ_OCTETS_MAX:
+            self._read_octets *= 2
+        return self._read_octets
 
     def _answer(self) -> None:
         """Send what OpenSSL has to say by itself: an alert, or new keys of its own for a peer that changed keys."""

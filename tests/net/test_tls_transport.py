@@ -268,6 +268,45 @@ def test_a_large_read_is_only_for_a_peer_that_sends_much(pair):
     assert transport._read_octets == READ_OCTETS_MAX
 
 
+class OnlyKeys:
+    """OpenSSL with a peer that changes keys and sends nothing: all that comes is taken, and none of it is content."""
+
+    def __init__(self, incoming) -> None:
+        self.incoming = incoming
+
+    def read(self, _) -> bytes:
+        self.incoming.read()
+        raise ssl.SSLWantReadError
+
+
+def test_a_peer_that_sends_records_without_content_keeps_nobody_waiting(pair):
+    transport = pair.transport
+    for _ in range(4):
+        pair.peer_sends(b"b" * 600_000)
+        while pair.sock.came or transport.buffered:
+            transport.receive(131_072)
+    transport._tls = OnlyKeys(transport._incoming)
+    # More than is ever read: it comes as fast as it is taken.
+    pair.sock.came += bytes(10_000_000)
+    with pytest.raises(OSError, match="records without content"):
+        transport.receive(131_072)
+    assert len(pair.sock.came) > 9_000_000
+    with pytest.raises(OSError, match="records without content"):
+        transport.send([b"more"])
+
+
+def test_little_is_read_at_a_time_of_a_peer_that_sends_mostly_records_without_content(pair):
+    transport = pair.transport
+    for _ in range(4):
+        pair.peer_sends(b"b" * 600_000)
+        while pair.sock.came or transport.buffered:
+            transport.receive(131_072)
+    transport._came, transport._got = READ_OCTETS_MAX, 1
+    pair.peer_sends(b"a")
+    assert transport.receive(10) == b"a"
+    assert transport._read_octets == RECORD_OCTETS
+
+
 def test_an_end_without_a_farewell_is_an_end(pair):
     pair.peer_sends(b"abc")
     pair.sock.ended = True

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from pybroker.daemon.config import value_file
+from pybroker.daemon.config.plain_file import read_octets
 from pybroker.daemon.start_error import StartError, refused_by_system
 
 # Fifty times what a file with every key explained has; a device or a log given by mistake is not read to its end.
@@ -51,8 +52,7 @@ def read_conf_file(path: Path) -> tuple[list[Assignment], list[str]]:
 
     """
     try:
-        with path.open("rb") as file:
-            octets = file.read(FILE_OCTETS_MAX + 1)
+        octets = read_octets(path, FILE_OCTETS_MAX)
     except OSError as error:
         raise refused_by_system(f"cannot read the configuration file {path}", error, os.EX_NOINPUT) from None
     if len(octets) > FILE_OCTETS_MAX:

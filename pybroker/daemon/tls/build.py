@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from pybroker.daemon.config.plain_file import read_octets
 from pybroker.daemon.config.tls_options import HEAD, VERSIONS, Files, TlsOptions
 from pybroker.daemon.start_error import StartError
 from pybroker.net.tls_context import TlsContexts
@@ -17,6 +18,8 @@ KEY_BITS_MIN: Final = 128
 _NO_CERTIFICATE: Final = "there is no certificate (PEM) in it"
 # OpenSSL's reasons for a key that is another certificate's: of the same kind, and of another.
 _MISMATCHES: Final = frozenset({"KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED"})
+# Twenty times all public authorities together.
+FILE_OCTETS_MAX: Final = 4 << 20
 # Differs from RabbitMQ: it has tickets, and resumes sessions of TLS 1.3.
 # Tickets would carry a session past the checks of `TlsContexts.admit`. TLS 1.2 resumes sessions that it remembers.
 _OPTIONS: Final = ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION | ssl.OP_NO_TICKET
@@ -135,6 +138,9 @@ def _explain(files: Files, error: Exception, password: str) -> str:
 def _read(path: Path) -> str:
     """Return what is in a file. Raises TlsError: it cannot be read."""
     try:
-        return path.read_text("latin-1")
+        octets = read_octets(path, FILE_OCTETS_MAX)
     except OSError as error:
-        raise TlsError(f"{path}: {error.strerror}") from None
+        raise TlsError(f"{path}: {error.strerror or error}") from None
+    if len(octets) > FILE_OCTETS_MAX:
+        raise TlsError(f"{path}: it has more than {FILE_OCTETS_MAX} octets")
+    return octets.decode("latin-1")

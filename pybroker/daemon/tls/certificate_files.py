@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.core.auth.certificate import Certificate, CertificateError, read_certificate
 from pybroker.core.auth.expiry import CertificateFile
+from pybroker.daemon.config.plain_file import read_octets
+from pybroker.daemon.tls.build import FILE_OCTETS_MAX
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +37,7 @@ def certificate_files(options: "TlsOptions") -> list[CertificateFile]:
 def _certificates(path: "Path") -> tuple[Certificate, ...]:
     found = []
     try:
-        text = path.read_text("latin-1")
+        text = read_octets(path, FILE_OCTETS_MAX).decode("latin-1")
     except OSError:
         return ()
     for encoded in _PEM.findall(text):

@@ -27,8 +27,8 @@ STABLE_S: Final = 2.0
 # Files that change all the time are not waited for.
 LOOKS_MAX: Final = 10
 
-# Of each file: when it was changed, its size, which one it is; None if it is not there.
-Stamps: TypeAlias = tuple[tuple[int, int, int] | None, ...]
+# Of each file: when it was changed, its size, which one it is, when its mode was; None if it is not there.
+Stamps: TypeAlias = tuple[tuple[int, int, int, int] | None, ...]
 
 log = logging.getLogger("pybroker")
 
@@ -133,9 +133,10 @@ def stamp(paths: "Iterable[Path]") -> Stamps:
     return tuple(_stamp(path) for path in paths)
 
 
-def _stamp(path: "Path") -> tuple[int, int, int] | None:
+def _stamp(path: "Path") -> tuple[int, int, int, int] | None:
     try:
         found = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    # The last one changes with the mode: a file that could not be read may be readable now.
+    return found.st_mtime_ns, found.st_size, found.st_ino, found.st_ctime_ns

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,13 @@ def test_a_file_that_is_too_large_is_not_read_to_its_end():
         read_conf_file(Path("/dev/zero"))
     assert caught.value.code == 78
     assert caught.value.text == "the configuration file /dev/zero has more than 1048576 octets"
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StartError) as caught:
+        read_conf_file(tmp_path / "pipe")
+    assert caught.value.text == f"cannot read the configuration file {tmp_path}/pipe: not a regular file"
 
 
 def test_a_line_with_a_password_is_not_shown():

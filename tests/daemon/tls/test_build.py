@@ -1,7 +1,9 @@
 """Contexts from options and files: what they offer, and every file that is refused with its reason."""
 
+import os
 import ssl
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -118,6 +120,12 @@ def test_a_file_that_does_not_fit_is_named_with_the_reason(made, tmp_path):
     assert refusal(TlsOptions(Files(missing, key))) == f"{missing}: No such file or directory"
     assert refusal(TlsOptions(Files(good, missing))) == f"{missing}: No such file or directory"
     assert refusal(TlsOptions(Files(tmp_path, key))) == f"{tmp_path}: Is a directory"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert refusal(TlsOptions(Files(pipe, key))) == f"{pipe}: not a regular file"
+    assert refusal(TlsOptions(Files(good, pipe))) == f"{pipe}: not a regular file"
+    assert refusal(options(made, authorities=pipe, verify=True)) == f"{pipe}: not a regular file"
+    assert refusal(TlsOptions(Files(Path("/dev/zero"), key))) == "/dev/zero: it has more than 4194304 octets"
     assert refusal(TlsOptions(Files(empty, key))) == f"{empty}: there is no certificate (PEM) in it"
     assert refusal(TlsOptions(Files(good, empty))) == f"{empty}: there is no private key (PEM) in it"
     for other in (made.client.key, made.authority.server("rsa", with_rsa=True).key):

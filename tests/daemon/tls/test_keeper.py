@@ -10,7 +10,7 @@ from pybroker.clock import Clock
 from pybroker.core.broker import Broker
 from pybroker.core.settings import Settings
 from pybroker.daemon.config.tls_options import Files, TlsOptions
-from pybroker.daemon.tls.build import build
+from pybroker.daemon.tls.build import TlsError, build
 from pybroker.daemon.tls.keeper import TlsKeeper
 from pybroker.session import Turn
 from tests.certificates import Authority
@@ -61,6 +61,21 @@ def test_half_of_a_pair_is_refused_until_the_other_half_is_there(keeper, authori
     shutil.copy(pair.certificate, keeper.options.files.certificate)
     assert keeper.check(STABLE_S)
     assert keeper._broker.notices == []
+
+
+def test_a_file_that_may_be_read_now_is_read(keeper, monkeypatch):
+    keeper.options.files.key.touch()
+    monkeypatch.setattr("pybroker.daemon.tls.keeper.build", refuse)
+    assert not keeper.check(STABLE_S)
+    monkeypatch.undo()
+    assert not keeper.check(STABLE_S)
+    keeper.options.files.key.chmod(0o640)
+    assert keeper.check(STABLE_S)
+    assert keeper._broker.notices == []
+
+
+def refuse(_):
+    raise TlsError("/some.key: Permission denied")
 
 
 def test_a_file_that_is_gone_changes_nothing(keeper):
