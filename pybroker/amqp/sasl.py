@@ -1,16 +1,13 @@
 """SASL: which mechanisms a peer is offered, and what a response says. It does not know who is let in."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from pybroker.core.settings import AUTH_MECHANISMS, EXTERNAL
 from pybroker.errors import CommandInvalid, ProtocolSyntaxError
 from pybroker.wire.table import decode_table
 
 if TYPE_CHECKING:
     from pybroker.amqp.session import AmqpSession
-
-# The peer's certificate says who it is (RFC 4422); its response is disregarded, as by RabbitMQ.
-EXTERNAL: Final = "EXTERNAL"
-_KNOWN: Final = frozenset({"PLAIN", "AMQPLAIN", EXTERNAL})
 
 
 def offered(session: "AmqpSession") -> tuple[str, ...]:
@@ -24,7 +21,7 @@ def offered(session: "AmqpSession") -> tuple[str, ...]:
 def check_offered(session: "AmqpSession", mechanism: str) -> None:
     """Refuse what was not offered. Raises CommandInvalid (503)."""
     if mechanism not in offered(session):
-        what = "invalid" if mechanism in _KNOWN else "unknown"
+        what = "invalid" if mechanism in AUTH_MECHANISMS else "unknown"
         raise CommandInvalid(f"{what} authentication mechanism '{mechanism}'")
 
 

@@ -9,6 +9,9 @@ from pybroker.core.resources.resource_limits import ResourceLimits
 
 # RabbitMQ's ceiling: what an operator may configure at most (rabbit.hrl MAX_MSG_SIZE).
 MESSAGE_OCTETS_CEILING: Final = 536_870_912
+# The SASL mechanisms that there are. EXTERNAL: the peer's certificate says who it is.
+EXTERNAL: Final = "EXTERNAL"
+AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN", EXTERNAL)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from pybroker.core.auth.login import LOCAL_ONLY, Verdict
 from pybroker.core.auth.permissions import check_vhost
 from pybroker.core.auth.quota import check_connection
 from pybroker.core.events import connections as connection_events
-from pybroker.core.settings import MESSAGE_OCTETS_CEILING
+from pybroker.core.settings import EXTERNAL, MESSAGE_OCTETS_CEILING
 from pybroker.errors import (
     AccessRefused,
     AmqpError,
@@ -100,7 +100,8 @@ def connection_start_ok(session: "AmqpSession", method: Any) -> None:
     mechanism = method.mechanism
     sasl.check_offered(session, mechanism)
     session.auth_mechanism = mechanism
-    external = mechanism == sasl.EXTERNAL
+    # The response of EXTERNAL is disregarded, as by RabbitMQ.
+    external = mechanism == EXTERNAL
     name, password = ("", "") if external else sasl.credentials(mechanism, method.response)
     session.state = after(session.state, "Connection.StartOk")
     # The time of the answer to a wrong password tells nothing about the cost of checking it.
@@ -152,7 +153,7 @@ def _turn_away(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Ve
     """Refuse: 403, or 506 if nobody had the time to look at the password."""
     mechanism = session.auth_mechanism
     # A certificate may name nobody; a password always comes with a name.
-    nobody = mechanism == sasl.EXTERNAL and not name
+    nobody = mechanism == EXTERNAL and not name
     text = verdict.reason if nobody else f"user {name!r:.256} - {verdict.reason}"
     is_told = session.broker.logins.refused(f"{mechanism} login refused: {text}", session, name)
     error_text = verdict.reason if nobody else f"user '{name}' - {verdict.reason}"

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Final
 
+from pybroker.core.settings import EXTERNAL
 from pybroker.daemon.config.conf_file import Assignment
 
-EXTERNAL: Final = "EXTERNAL"
 # The keys that make a login by certificate safe, and their values.
 NEEDED: Final = {"ssl_options.verify": "verify_peer", "ssl_options.fail_if_no_peer_cert": "true"}
 

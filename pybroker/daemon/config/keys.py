@@ -11,14 +11,13 @@ from typing import Final, NamedTuple
 
 from pybroker.core.auth.certificate import LOGIN_FROM, NAME_TYPES
 from pybroker.core.auth.password import ALGORITHMS, ARGON2ID
-from pybroker.core.settings import MESSAGE_OCTETS_CEILING
+from pybroker.core.settings import AUTH_MECHANISMS, MESSAGE_OCTETS_CEILING
 from pybroker.daemon.config import new_vhosts, tls_options, values
 from pybroker.daemon.config.rabbitmq_keys import find_reason
 from pybroker.daemon.config.values import Parser
 
 LOG_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "none")
 LOG_FORMATTERS: Final = ("plaintext", "json")
-AUTH_MECHANISMS: Final = ("PLAIN", "AMQPLAIN", "EXTERNAL")
 # Limits that are either relative to the memory or absolute, and the fields of ResourceLimits for either form.
 LIMITS: Final = {
     "vm_memory_high_watermark": ("memory_relative", "memory_octets"),
