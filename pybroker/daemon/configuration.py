@@ -96,7 +96,7 @@ class Configuration:
         first, *more = error.problems
         # Not an argument, which would be cut off: a file's name and a reason are long.
         log.error(f"the configuration is not reloaded: {first}", extra=event("config.refused", more=tuple(more)))  # noqa: G004
-        self._note(f"the configuration could not be reloaded, the values of before stay in use: {first}")
+        self._note(f"the configuration could not be reloaded; correct this and reload again: {first}")
         self._broker.events.note("config.refused", {"error": error.text}, cause)
 
     def _succeeded(self, wanted: Config, changes: list[Change], cause: "Cause") -> None:

@@ -132,7 +132,10 @@ class Daemon:
             self._write_pid()
         except OSError as error:
             self._close()
-            raise refused_by_system(f"cannot listen on the control socket {self.control.path}", error) from None
+            what = f"cannot listen on the control socket {self.control.path}"
+            if isinstance(error, FileNotFoundError):
+                what = f"{what}, its folder must exist"
+            raise refused_by_system(what, error) from None
         except StartError:
             self._close()
             raise

@@ -29,7 +29,7 @@ def tls(daemon: "Daemon") -> "Prepare":
         if target.tls is None or daemon.tls is None:
             return _nothing
         keeper = daemon.tls.keeper
-        return partial(keeper.swap, keeper.prepare(target.tls))
+        return partial(keeper.reload, keeper.prepare(target.tls))
 
     return prepare
 

@@ -59,7 +59,7 @@ def parse(data: bytes) -> ProxyHeader | None:
         return _parse_line(data)
     if SIGNATURE.startswith(data) or _WORD.startswith(data):
         return None
-    raise ProxyHeaderError("it begins like neither version")
+    raise ProxyHeaderError("the connection begins with something else; connect through the proxy")
 
 
 def _parse_line(data: bytes) -> ProxyHeader | None:

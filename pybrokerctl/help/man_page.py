@@ -225,8 +225,8 @@ has categories for a Python process, and
 .B status
 does not repeat them. The strategy
 .I allocated
-is the default; it excludes memory that the allocator can reuse. Commands about Erlang, TLS, plugins and other nodes do
-not exist.
+is the default; it excludes memory that the allocator can reuse. Commands about Erlang, plugins and other nodes do not
+exist.
 .br
 On a terminal, tables are drawn and destructive commands ask for confirmation; rabbitmqctl does neither.
 .br

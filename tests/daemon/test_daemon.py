@@ -164,7 +164,7 @@ def test_sighup_reopens_the_log(start):
         if path.exists() and path.read_text():
             break
         waited.wait(0.02)
-    assert path.read_text().endswith("log file reopened\n")
+    assert "log file reopened\n" in path.read_text()
 
 
 def test_a_second_daemon_on_the_same_data_is_refused(start):
@@ -217,7 +217,7 @@ def test_an_address_of_another_machine_is_one_line_and_69(start):
 
 def test_a_control_socket_that_cannot_be_made_is_one_line(start, tmp_path):
     path = tmp_path / "none" / "ctl.sock"
-    line = f"cannot listen on the control socket {path}: No such file or directory"
+    line = f"cannot listen on the control socket {path}, its folder must exist: No such file or directory"
     assert start("--port", "0", control_socket=path).ended() == (73, f"pybroker: {line}\n")
 
 

@@ -6,6 +6,7 @@ The limits depend on the machine: otherwise an operator would see them only once
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from pybroker import paths
 from pybroker.core.resources.resource_limits import ASSUMED, CONFIGURED, MIB, ResourceLimits
 from pybroker.daemon import loading
 from pybroker.daemon.config.config import Config
@@ -30,7 +31,7 @@ def document(path: str | None) -> dict[str, Any]:
     except StartError as error:
         raise refused(error, "The configuration is invalid") from None
     files = config.settings.config_files
-    head = f"No faults in {', '.join(files)}" if files else "There is no configuration file, so the defaults apply"
+    head = f"No faults in {', '.join(files)}" if files else f"{paths.config_file()} does not exist: the defaults apply"
     warnings = [f"warning: {warning}" for warning in config.warnings]
     return {
         "result": "ok",

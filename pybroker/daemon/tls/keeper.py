@@ -66,6 +66,13 @@ class TlsKeeper:
         self._stamps = prepared.stamps
         self._tell("")
 
+    def reload(self, prepared: Prepared) -> None:
+        """Swap because the configuration is reloaded; log it if the files have changed or were refused."""
+        other = bool(self._notice) or prepared.stamps != self._stamps
+        self.swap(prepared)
+        if other:
+            self._log_reloaded()
+
     def prepare(self, options: "TlsOptions") -> Prepared:
         """Return contexts for `swap`. Raises TlsError: they cannot be built, or a new certificate has expired."""
         prepared = _read(options)
@@ -107,11 +114,15 @@ class TlsKeeper:
         try:
             prepared = self.prepare(options)
         except TlsError as error:
-            self._tell(f"TLS: {error.text}; new connections still get the certificate of before")
+            self._tell(f"TLS: {error.text}; new connections still get the previous certificate")
             return False
         self.swap(prepared)
-        log.info("new connections get the certificate in %s", options.files.certificate, extra=event("tls.reloaded"))
+        self._log_reloaded()
         return True
+
+    def _log_reloaded(self) -> None:
+        file = self.options.files.certificate
+        log.info("new connections get the certificate in %s", file, extra=event("tls.reloaded"))
 
     def _tell(self, notice: str) -> None:
         if self._notice:

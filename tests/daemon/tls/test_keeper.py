@@ -166,3 +166,25 @@ def test_versions_are_those_that_new_connections_may_speak(keeper):
     assert keeper.versions == ("tlsv1.2", "tlsv1.3")
     keeper.swap(keeper.prepare(keeper.options._replace(versions=("tlsv1.3",))))
     assert keeper.versions == ("tlsv1.3",)
+
+
+def test_a_reload_says_that_files_were_read(keeper, authority, caplog):
+    caplog.set_level("INFO")
+    line = f"new connections get the certificate in {keeper.options.files.certificate}"
+    keeper.reload(keeper.prepare(keeper.options))
+    assert caplog.messages == []
+    authority.server()
+    keeper.reload(keeper.prepare(keeper.options))
+    assert caplog.messages == [line]
+    assert not keeper.check(STABLE_S)
+
+
+def test_a_reload_says_that_files_which_were_refused_fit_now(keeper, authority, caplog):
+    pair = authority.server("new")
+    shutil.copy(pair.key, keeper.options.files.key)
+    assert not keeper.check(STABLE_S)
+    caplog.set_level("INFO")
+    caplog.clear()
+    keeper.reload(keeper.prepare(TlsOptions(Files(*pair))))
+    assert caplog.messages == [f"new connections get the certificate in {pair.certificate}"]
+    assert keeper._broker.notices == []

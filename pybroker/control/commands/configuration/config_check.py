@@ -13,7 +13,11 @@ class Args(NamedTuple):
 
     config: Annotated[
         str | None,
-        Arg("configuration file to check with conf.d beside it; default: the usual one", "--config", names="file"),
+        Arg(
+            "configuration file to check with conf.d beside it; default: the usual one, even if the node uses another",
+            "--config",
+            names="file",
+        ),
     ] = None
 
 

@@ -18,7 +18,9 @@ class Args(NamedTuple):
     password: Annotated[
         str,
         Arg(
-            "password, prompted for if omitted; an empty password disables the login", prompt="Password: ", secret=True
+            "password, prompted for if omitted; with an empty one the user can log in by certificate only",
+            prompt="Password: ",
+            secret=True,
         ),
     ]
     pre_hashed_password: Annotated[

@@ -14,7 +14,7 @@ class Args(NamedTuple):
     password: Annotated[
         str,
         Arg(
-            "new password, prompted for if omitted; an empty password disables the login",
+            "new password, prompted for if omitted; with an empty one the user can log in by certificate only",
             prompt="Password: ",
             secret=True,
         ),
