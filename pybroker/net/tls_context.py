@@ -67,7 +67,7 @@ class TlsContexts:
             if certificate:
                 self._check(tls, sha256(certificate).digest())
         facts = agreed(tls.version() or "", cipher[0], certificate)
-        # To read it takes half a millisecond: here no connection waits for that, and the loop finds it read.
+        # Here, in a thread, no connection waits for that; the loop finds it read.
         certificate_of(facts)
         return facts
 
