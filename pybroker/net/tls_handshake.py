@@ -32,6 +32,7 @@ _REASONS: Final = {
     "NO_SHARED_CIPHER": "the client supports none of the configured ciphers",
     "UNSUPPORTED_PROTOCOL": "the client supports none of the configured TLS versions",
     "VERSION_TOO_LOW": "the client supports none of the configured TLS versions",
+    "CALLBACK_FAILED": "the name that the client asks for (SNI) is not ASCII",
     "HTTP_REQUEST": "plain HTTP instead of a TLS handshake",
 }
 

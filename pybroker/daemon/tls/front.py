@@ -3,7 +3,8 @@
 Every door with TLS has the same step, and with it the same certificates and the same threads.
 """
 
-from typing import TYPE_CHECKING, Final
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.daemon.threads import ThreadWorker
 from pybroker.daemon.tls.keeper import TlsKeeper
@@ -31,6 +32,7 @@ class TlsFront:
         for each in self._threads:
             each.step_back()
         self.line = HandshakeLine(self._threads)
+        sys.unraisablehook = hush
 
     def step(self, preamble: "Preamble") -> TlsHandshake:
         """Return the handshake of a newcomer, for the steps of a door."""
@@ -40,3 +42,9 @@ class TlsFront:
         """End the threads."""
         for each in self._threads:
             each.stop()
+
+
+def hush(unraisable: Any) -> None:
+    """Say nothing of a name (SNI) that is not ASCII: Python refuses it, and would print a traceback for each."""
+    if not (isinstance(unraisable.exc_value, UnicodeDecodeError) and isinstance(unraisable.object, bytes)):
+        sys.__unraisablehook__(unraisable)

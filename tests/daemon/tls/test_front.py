@@ -4,9 +4,14 @@ import socket
 import ssl
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from pybroker.daemon.config.tls_options import Files, TlsOptions
+from pybroker.daemon.tls.build import build
+from pybroker.daemon.tls.front import hush
+from pybroker.net.tls_handshake import explain
 from tests.certificates import make_certificates
 from tests.daemon.running import Running
 from tests.net.conftest import PROTOCOL_HEADER
@@ -124,3 +129,26 @@ def test_check_tells_of_the_certificate_or_why_it_cannot_be_used(made, tmp_path)
     config.write_text(configured(made, "ssl_options.cacertfile = /nowhere"))
     refused = check(config)
     assert (refused.returncode, refused.stderr) == (78, "pybroker: /nowhere: No such file or directory\n")
+
+
+def test_a_name_that_is_not_ascii_is_refused_without_a_traceback(made, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "unraisablehook", hush)
+    files = Files(*made.server)
+    contexts = build(TlsOptions(files, by_name={"other.test": files}))
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), hello := ssl.MemoryBIO(), server_hostname="aa.test")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    incoming.write(hello.read().replace(b"aa.test", b"\xff\xfe.test"))
+    with pytest.raises(ssl.SSLError) as raised:
+        contexts.wrap(incoming, outgoing).do_handshake()
+    assert explain(raised.value) == "the name that the client asks for (SNI) is not ASCII"
+    assert capsys.readouterr().err == ""
+
+
+def test_other_errors_that_python_cannot_raise_are_shown(monkeypatch):
+    shown = []
+    monkeypatch.setattr(sys, "__unraisablehook__", shown.append)
+    found = SimpleNamespace(exc_value=ValueError("a bug"), object=b"what")
+    hush(found)
+    assert shown == [found]
