@@ -56,7 +56,8 @@ def boot(config: Config) -> Daemon:
         daemon = Daemon(config, folder, log_, Notifier())
         daemon.start()
     except StartError as error:
-        log.critical("cannot start: %s", error.text, extra=event("node.start_failed"))
+        # Not an argument, which would be cut off.
+        log.critical(f"cannot start: {error.text}", extra=event("node.start_failed"))  # noqa: G004
         log_.close()
         folder.release()
         raise

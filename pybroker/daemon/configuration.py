@@ -19,7 +19,7 @@ from pybroker.daemon.config.keys import NEW_NODE, RELOAD, RESTART
 from pybroker.daemon.config.load import load
 from pybroker.daemon.start_error import StartError
 from pybroker.daemon.systemd import Notifier
-from pybroker.log_event import event
+from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
@@ -82,7 +82,11 @@ class Configuration:
             raise refused(error, "The configuration is not reloaded, nothing has changed") from None
         take_over(config, target)
         for end in ends:
-            end()
+            try:
+                end()
+            except Exception:
+                # A bug in one part must not leave the others as they were: the values are in force.
+                log.exception("internal error: a part of the node could not follow the reload", extra=event(BUG))
         self._succeeded(wanted, changes, cause)
         return {
             "changed": [each.key for each in changes if each.change == RELOAD],

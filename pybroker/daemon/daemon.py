@@ -116,8 +116,7 @@ class Daemon:
         try:
             self._prepare_tls()
             self._open_audit()
-            self.control.start()
-            self._files.append(self.control.path)
+            self._open_control()
             self.storage.open()
             self.broker.events.begin()
             loading.load(self.config, self.broker)
@@ -132,10 +131,7 @@ class Daemon:
             self._write_pid()
         except OSError as error:
             self._close()
-            what = f"cannot listen on the control socket {self.control.path}"
-            if isinstance(error, FileNotFoundError):
-                what = f"{what}, its folder must exist"
-            raise refused_by_system(what, error) from None
+            raise refused_by_system("cannot start", error) from None
         except StartError:
             self._close()
             raise
@@ -148,6 +144,16 @@ class Daemon:
         self.allocator.trim()  # of what only the start needed
         log.info("Server startup complete; 0 plugins started.", extra=event("node.started"))
         self.notifier.ready(f"serving as {self.config.settings.node_name}")
+
+    def _open_control(self) -> None:
+        try:
+            self.control.start()
+        except OSError as error:
+            what = f"cannot listen on the control socket {self.control.path}"
+            if isinstance(error, FileNotFoundError):
+                what = f"{what}, its folder must exist"
+            raise refused_by_system(what, error) from None
+        self._files.append(self.control.path)
 
     def run(self) -> int:
         """Serve until told to stop, stop, and return the exit code."""

@@ -113,6 +113,15 @@ def test_a_part_that_cannot_refuses_all(node):
     assert node.in_force == []
 
 
+def test_a_bug_in_one_part_does_not_keep_the_others_from_following(node, caplog):
+    node.other = lambda _target, _wanted: lambda: 1 / 0
+    node.configuration = Configuration(node.world.broker, node.config, Notifier({}), [node.other, node.prepare])
+    node.write("heartbeat = 20\n")
+    assert node.configuration.reload(BY_HAND)["changed"] == ["heartbeat"]
+    assert node.in_force == [20]
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_a_file_that_is_gone_refuses_all(node):
     node.path.unlink()
     with pytest.raises(Refused, match="cannot read the configuration file") as caught:

@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 
 from pybroker.core.resources.resource_limits import ResourceLimits
 from pybroker.core.settings import Settings
+from pybroker.daemon.config import tls_options
 from pybroker.daemon.config.config import Config, ConfigError, configure
 from pybroker.daemon.config.environment import Row, effective, in_force
-from pybroker.daemon.config.keys import KEYS, LIMITS, RELOAD, find_key, replaces
+from pybroker.daemon.config.keys import KEYS, LIMITS, RELOAD, RESTART, find_key, replaces
 
 # How a difference takes effect, beside RELOAD, RESTART and NEW_NODE: not at all, the value was set at run time.
 KEPT: Final = "kept"
@@ -47,7 +48,7 @@ def _changes(running: Config, wanted: Config) -> Iterator[Change]:
         if _is_same(before.get(key), after.get(key)):
             change = SAME
         else:
-            change = KEPT if any(replaces(one, key) for one in kept) else change_of(key)
+            change = KEPT if any(replaces(one, key) for one in kept) else _change(key, running, wanted)
         values = was.value if was else None, will.value if will else None
         yield Change(key, *values, was.source if was else "", will.source if will else "", change)
 
@@ -57,6 +58,13 @@ def change_of(key: str) -> str:
     found = find_key(key)
     assert found is not None, key
     return KEYS[found[0]].change
+
+
+def _change(key: str, running: Config, wanted: Config) -> str:
+    """Return how a change of a key takes effect here: options of TLS stay with the listeners that need them."""
+    if running.tls is not None and wanted.tls is None and key.startswith(tls_options.HEAD):
+        return RESTART
+    return change_of(key)
 
 
 def _unchanged(running: Config, wanted: Config) -> set[str]:
@@ -85,8 +93,8 @@ def reloaded(running: Config, wanted: Config) -> Config:
         ConfigError: the two do not go together; a restart would do it.
 
     """
-    mixed = [each for each in running.assignments if change_of(each.key) != RELOAD]
-    mixed += [each for each in wanted.assignments if change_of(each.key) == RELOAD]
+    mixed = [each for each in running.assignments if _change(each.key, running, wanted) != RELOAD]
+    mixed += [each for each in wanted.assignments if _change(each.key, running, wanted) == RELOAD]
     try:
         target = configure(mixed)
     except ConfigError as error:

@@ -6,7 +6,7 @@ from pybroker.daemon.config.conf_file import parse_conf
 from pybroker.daemon.config.config import ConfigError, configure
 from pybroker.daemon.config.difference import Change, compare, reloaded, take_over
 from pybroker.daemon.config.environment import effective
-from pybroker.daemon.config.keys import KEYS, RELOAD
+from pybroker.daemon.config.keys import KEYS, RELOAD, RESTART
 from pybroker.daemon.config.options import Options
 
 # With a TLS listener its options have an effect.
@@ -263,6 +263,17 @@ def test_measurements_go_on():
     measured = running.settings.watermarks.measured
     reload(running, "vm_memory_high_watermark.relative = 0.6\n")
     assert running.settings.watermarks.measured is measured
+
+
+def test_options_of_tls_stay_with_its_listeners_until_a_restart():
+    running = config_of(TLS)
+    wanted = config_of("heartbeat = 20\nlisteners.ssl = none\n")
+    changes = {each.key: each.change for each in compare(running, wanted)}
+    assert changes["ssl_options.certfile"] == RESTART
+    assert changes["heartbeat"] == RELOAD
+    take_over(running, reloaded(running, wanted))
+    assert running.settings.heartbeat_s == 20
+    assert running.tls == config_of(TLS).tls
 
 
 def test_a_mixture_that_cannot_be_is_refused():
