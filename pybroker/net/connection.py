@@ -22,13 +22,13 @@ log = logging.getLogger("pybroker.connection")
 class Connection:
     """Invariants: while `_pending` is not empty `_on_writable` is called back; after `close` the transport is None."""
 
-    __slots__ = ("_pending", "_server", "_transport", "handshaking", "held", "session")
+    __slots__ = ("_pending", "_server", "_transport", "held", "newcomer", "session")
 
-    def __init__(self, server: "Server", transport: "Transport", session: "Session") -> None:
+    def __init__(self, server: "Server", transport: "Transport", session: "Session", kind: str) -> None:
         self._server = server
         self._transport: Transport | None = transport
         self.session = session
-        self.handshaking = True
+        self.newcomer = kind  # of its door, until its handshake is over
         self.held = False  # the turn has us in a line, and starts the reader again
         self._pending: Sequence[Any] = ()
         session.link = self
@@ -83,9 +83,9 @@ class Connection:
             # A bug in us: it costs this peer its connection, and the others nothing.
             log.exception("internal error on %s", session, extra=event(BUG, session))
             session.break_off()
-        if self.handshaking and not session.in_handshake:
-            self.handshaking = False
-            self._server.handshake_ended()
+        if self.newcomer and not session.in_handshake:
+            kind, self.newcomer = self.newcomer, ""
+            self._server.handshake_ended(kind)
         transport = self._transport
         if transport is None:
             return

@@ -28,10 +28,10 @@ log = logging.getLogger("pybroker")
 class Listener:
     """`interface` and `port` as bound; a Unix socket has `path` and port 0. `accepted(sock)` gets each new socket.
 
-    `protocol` is what is spoken there, as operators know it.
+    `protocol` is what is spoken there, as operators know it; newcomers of one `kind` share so many places.
     """
 
-    __slots__ = ("_accepted", "_loop", "_sock", "_timer", "_watcher", "interface", "path", "port", "protocol")
+    __slots__ = ("_accepted", "_loop", "_sock", "_timer", "_watcher", "interface", "kind", "path", "port", "protocol")
 
     def __init__(
         self,
@@ -40,8 +40,10 @@ class Listener:
         accepted: Callable[[socket.socket], None],
         path: str = "",
         protocol: str = "amqp",
+        kind: str = "amqp",
     ) -> None:
         self.protocol = protocol
+        self.kind = kind
         self.path = path
         name = sock.getsockname()
         self.interface = path or name[0]

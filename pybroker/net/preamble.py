@@ -125,7 +125,7 @@ class Preambles:
         clock: "Clock",
         timeout_ms: "Callable[[], int]",
         enter: "Callable[[Door, Transport, Peer], object]",
-        left: "Callable[[], None]",
+        left: "Callable[[str], None]",
         drain: "Callable[[Transport], None]",
     ) -> None:
         self._clock = clock
@@ -158,7 +158,7 @@ class Preambles:
         """Count a newcomer no longer that comes to no session. Idempotent."""
         if preamble in self._under_way:
             del self._under_way[preamble]
-            self._left()
+            self._left(preamble.door.kind)
 
     def ended(self, preamble: Preamble, reason: str, *, fault: bool) -> None:
         """Forget a newcomer, and log why it never came to a session: so many lines a second, and how many more."""
@@ -197,5 +197,5 @@ class Preambles:
         self._timer.stop()
         for preamble in list(self._under_way):
             preamble.abandon()
-            self._left()
+            self._left(preamble.door.kind)
         self._under_way.clear()

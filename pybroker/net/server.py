@@ -37,12 +37,16 @@ STOP_POLL_S: Final = 0.01
 
 
 class Door(NamedTuple):
-    """Factories for the peers of a listener: of the transport, of the steps before the session, and of the session."""
+    """Factories for the peers of a listener: of the transport, of the steps before the session, and of the session.
+
+    Newcomers of one `kind` have so many places together, and leave the others theirs; the server sets it.
+    """
 
     protocol: str
     session: "Callable[[Broker, Peer], Session]"
     transport: "Callable[[socket.socket, Any], Transport]" = Transport
     steps: "tuple[Callable[[Preamble], Step], ...]" = ()
+    kind: str = ""
 
 
 AMQP: Final = Door("amqp", AmqpSession)
@@ -70,8 +74,8 @@ class Server:
         )
         # If there are any, each TCP connection begins with the header of one. May be replaced: it counts for newcomers.
         self.trusted_proxies: tuple[Network, ...] = ()
-        self._handshakes = 0
-        self._paused = False
+        self._handshakes: dict[str, int] = {}  # newcomers by the kind of their door
+        self._paused: set[str] = set()
         self._files_short = False
 
     def listen_tcp(self, host: str, port: int, backlog: int = BACKLOG, door: Door = AMQP) -> Listener:
@@ -83,10 +87,14 @@ class Server:
         return self._listen(unix_socket(path, backlog), path, door)
 
     def _listen(self, sock: socket.socket, path: str, door: Door) -> Listener:
-        listener = Listener(sock, self._loop, partial(self._accepted, door), path, door.protocol)
-        if not self._paused:
-            listener.start()
+        door = door._replace(kind="unix" if path else door.protocol)
+        listener = Listener(sock, self._loop, partial(self._accepted, door), path, door.protocol, door.kind)
+        self._handshakes.setdefault(door.kind, 0)
         self.broker.listeners.append(listener)
+        if self._files_short:
+            self._paused.add(door.kind)
+        if door.kind not in self._paused:
+            listener.start()
         return listener
 
     def _accepted(self, door: Door, sock: socket.socket) -> None:
@@ -95,29 +103,29 @@ class Server:
         transport = door.transport(sock, self._loop)
         peer = Peer(*transport.addresses(), self.turn.clock.now_ms)
         if door.steps:
-            self._handshakes += 1
+            self._handshakes[door.kind] += 1
             self.preambles.begin(door, transport, peer)
         else:
             self._enter(door, transport, peer)
-            self._handshakes += 1
+            self._handshakes[door.kind] += 1
         # The lowest free number is given out first, so that below this one all are taken.
         if sock.fileno() >= files_max():
             self.check_files()
         self._open_or_close()
 
     def _enter(self, door: Door, transport: Transport, peer: Peer) -> None:
-        self.connections[Connection(self, transport, door.session(self.broker, peer))] = None
+        self.connections[Connection(self, transport, door.session(self.broker, peer), door.kind)] = None
 
     def connection_closed(self, connection: Connection) -> None:
         """Forget a connection."""
         self.connections.pop(connection, None)
-        if connection.handshaking:
-            connection.handshaking = False
-            self.handshake_ended()
+        if connection.newcomer:
+            kind, connection.newcomer = connection.newcomer, ""
+            self.handshake_ended(kind)
 
-    def handshake_ended(self) -> None:
-        """Count a connection whose handshake is over, or its preamble: another one may come in."""
-        self._handshakes -= 1
+    def handshake_ended(self, kind: str) -> None:
+        """Count a connection whose handshake is over, or its preamble: another one of its kind may come in."""
+        self._handshakes[kind] -= 1
         self._open_or_close()
 
     def check_files(self) -> None:
@@ -135,12 +143,13 @@ class Server:
 
     def _open_or_close(self) -> None:
         """Have newcomers wait in the kernel's backlog, or come in."""
-        closed = self._files_short or self._handshakes >= _handshakes_max()
-        if closed == self._paused:
+        most = 0 if self._files_short else _handshakes_max(len(self._handshakes))
+        paused = {kind for kind, count in self._handshakes.items() if count >= most}
+        if paused == self._paused:
             return
-        self._paused = closed
+        self._paused = paused
         for listener in self.broker.listeners:
-            if closed:
+            if listener.kind in paused:
                 listener.pause()
             else:
                 listener.start()
@@ -167,9 +176,9 @@ class Server:
         self.draining.close()
 
 
-def _handshakes_max() -> int:
-    """Return how many may be in their handshake: they must leave file descriptors for peers that are through it."""
-    return min(HANDSHAKES_MAX, descriptors.limit() // 4)
+def _handshakes_max(kinds: int) -> int:
+    """Return how many of each kind may be in their handshake: all leave descriptors for peers that are through it."""
+    return min(HANDSHAKES_MAX, descriptors.limit() // (4 * max(1, kinds)))
 
 
 def files_max() -> int:

@@ -267,7 +267,7 @@ def say(parts: list[bytes], portions: list[int]) -> tuple[Reluctant, Mouth]:
     """Send `parts` to a kernel that takes `portions`, however many events that needs."""
     ours, theirs = plain.socketpair()
     kernel, session = Reluctant(ours, portions), Mouth()
-    link = Link(Nobody(), Transport(kernel, get_hub().loop), session)
+    link = Link(Nobody(), Transport(kernel, get_hub().loop), session, "amqp")
     session.parts = parts
     link.flush()
     for _ in range(1_000):
@@ -313,7 +313,7 @@ def test_what_was_sent_is_cut_from_the_front(sizes, data):
 def test_a_broken_pipe_ends_the_session_once():
     ours, theirs = plain.socketpair()
     session = Mouth()
-    link = Link(Nobody(), Transport(ours, get_hub().loop), session)
+    link = Link(Nobody(), Transport(ours, get_hub().loop), session, "amqp")
     theirs.close()
     session.parts = [b"x"]
     link.flush()

@@ -8,7 +8,7 @@ import pytest
 from pamqp import commands
 
 from pybroker.core.resources.alarm import FILES
-from pybroker.net.server import HANDSHAKES_MAX, _handshakes_max, _lowest_free_file, files_max
+from pybroker.net.server import AMQP, HANDSHAKES_MAX, _handshakes_max, _lowest_free_file, files_max
 from tests.loop import until
 
 Connection = commands.Connection
@@ -46,10 +46,25 @@ def test_too_many_handshakes_leave_newcomers_waiting(server, connect, monkeypatc
     gevent.sleep(0.05)
     assert len(server.connections) == 3
     knocking[0].close()
-    until(lambda: len(server.connections) == 3 and server._handshakes == 3)
+    until(lambda: len(server.connections) == 3 and server._handshakes["amqp"] == 3)
     knocking[1].open()
     knocking[2].open()
     assert isinstance(late.open(), type(late))
+
+
+def test_newcomers_of_one_kind_leave_the_others_their_places(server, connect, monkeypatch):
+    monkeypatch.setattr("pybroker.net.server.HANDSHAKES_MAX", 3)
+    usual = server.listen_tcp("127.0.0.1", 0)
+    other = server.listen_tcp("127.0.0.1", 0, door=AMQP._replace(protocol="other"))
+    for _ in range(3):
+        connect((other.interface, other.port))
+    until(lambda: server._handshakes["other"] == 3)
+    late = connect((other.interface, other.port))
+    for _ in range(5):
+        connect((usual.interface, usual.port)).open()
+    assert server._handshakes == {"amqp": 0, "other": 3}
+    server.close_listeners()
+    late.close()
 
 
 def test_a_stop_tells_every_client_and_waits_for_their_answers(server, connect):
@@ -84,11 +99,11 @@ def test_nobody_is_let_in_after_a_stop(server, connect):
 
 def test_handshakes_leave_file_descriptors_for_those_who_are_through(monkeypatch):
     monkeypatch.setattr("resource.getrlimit", lambda _which: (1_024, 4_096))
-    assert 256 == _handshakes_max()
+    assert [256, 128] == [_handshakes_max(1), _handshakes_max(2)]
     monkeypatch.setattr("resource.getrlimit", lambda _which: (65_536, 65_536))
-    assert HANDSHAKES_MAX == _handshakes_max()
+    assert HANDSHAKES_MAX == _handshakes_max(2)
     monkeypatch.setattr("resource.getrlimit", lambda _which: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert HANDSHAKES_MAX == _handshakes_max()
+    assert HANDSHAKES_MAX == _handshakes_max(2)
 
 
 @pytest.mark.parametrize(("limit", "most"), [(256, 192), (1_024, 822), (65_536, 58_883)])

@@ -42,6 +42,10 @@ class Prepared(NamedTuple):
     stamps: Stamps
 
 
+class TooEarly(TlsError):
+    """A new certificate is refused now, and will be valid later."""
+
+
 class TlsKeeper:
     """`current` is for new connections; those that stand keep what they began with."""
 
@@ -80,9 +84,13 @@ class TlsKeeper:
         known = [certificate for file in self.expiry.files for certificate in file.certificates]
         for file in prepared.files:
             own = next(iter(file.certificates), None)
+            if file.of_authorities or own is None or own in known:
+                continue
             # The old one cannot be worse.
-            if not file.of_authorities and own is not None and own.ends_at <= now_s and own not in known:
+            if own.ends_at <= now_s:
                 raise TlsError(f"{file.path}: the certificate has expired ({own.validity})")
+            if own.starts_at > now_s:
+                raise TooEarly(f"{file.path}: the certificate is not valid before {own.start} UTC")
         return prepared
 
     def run(self, watch_s: float = WATCH_S, stable_s: float = STABLE_S) -> None:
@@ -114,6 +122,8 @@ class TlsKeeper:
         try:
             prepared = self.prepare(options)
         except TlsError as error:
+            if isinstance(error, TooEarly):
+                self._stamps = ()  # looked at again until it is valid
             self._tell(f"TLS: {error.text}; new connections still get the previous certificate")
             return False
         self.swap(prepared)
@@ -125,6 +135,8 @@ class TlsKeeper:
         log.info("new connections get the certificate in %s", file, extra=event("tls.reloaded"))
 
     def _tell(self, notice: str) -> None:
+        if notice == self._notice:
+            return
         if self._notice:
             self._broker.withdraw_notice(self._notice)
         self._notice = notice

@@ -1,6 +1,7 @@
 """Files that change while the node runs: read when they are stable, and refused without harm."""
 
 import shutil
+import time
 from datetime import timedelta
 
 import gevent
@@ -90,6 +91,21 @@ def test_a_new_certificate_that_has_expired_is_refused(keeper, authority):
     authority.server(ends=-timedelta(hours=1))
     assert not keeper.check(STABLE_S)
     assert "the certificate has expired" in keeper._broker.notices[0]
+
+
+def test_a_new_certificate_is_used_as_soon_as_it_is_valid(keeper, authority, monkeypatch, caplog):
+    before = keeper.current
+    authority.server(begins=timedelta(hours=1))
+    assert not keeper.check(STABLE_S)
+    assert keeper.current is before
+    assert "the certificate is not valid before" in keeper._broker.notices[0]
+    caplog.clear()
+    assert not keeper.check(STABLE_S)
+    assert caplog.text == ""  # told once
+    monkeypatch.setattr(Clock, "timestamp_ms", property(lambda _: int((time.time() + 4_000) * 1_000)), raising=False)
+    assert keeper.check(STABLE_S)
+    assert keeper.current is not before
+    assert not keeper._broker.notices
 
 
 def test_files_that_change_all_the_time_are_not_waited_for(keeper, authority, monkeypatch):
