@@ -172,6 +172,7 @@ def _turn_away(session: "AmqpSession", name: str, answer_at_ms: int, verdict: Ve
 def connection_tune_ok(session: "AmqpSession", method: commands.Connection.TuneOk) -> None:
     """Take the limits the peer chose within ours [connection.tune-ok]. Raises NotAllowed (530)."""
     frame_max, channel_max = session.limits_offered
+    session.limits_offered = (0, 0)  # a constant, which takes no memory
     _check_negotiated("frame_max", method.frame_max, frame_max, FRAME_OCTETS_MIN)
     _check_negotiated("channel_max", method.channel_max, channel_max, 1)
     session.frame_octets_max = method.frame_max
