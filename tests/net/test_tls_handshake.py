@@ -100,11 +100,17 @@ def test_a_client_that_is_not_trusted_gets_an_alert_and_a_line(server, made, mut
     assert line.endswith(f": the TLS handshake failed: {reason}")
 
 
+def is_closed(client) -> bool:
+    try:
+        return client.sock.recv(1) == b""
+    except OSError:
+        return True
+
+
 def test_a_client_that_is_too_deep_is_not_let_in(server, made, mutual, caplog, tmp_path):
     deep = Authority(tmp_path, "between", made.authority).client("deep")
     client = mutual.connect(client_context(made.authority, deep))
-    with pytest.raises(OSError):
-        client.sock.sendall(client.sock.recv(1) or b"a" * 10_000_000)
+    assert is_closed(client)
     assert "ssl_options.depth" in caplog.text
     assert not server.broker.sessions
 
@@ -272,8 +278,7 @@ def test_a_bug_in_a_thread_leaves_its_trace(server, made, tls, monkeypatch, capl
 
     monkeypatch.setattr(tls.current, "admit", broken)
     client = tls.connect(client_context(made.authority))
-    with pytest.raises(OSError):
-        client.sock.sendall(client.sock.recv(1) or b"a" * 10_000_000)
+    assert is_closed(client)
     [record] = [each for each in caplog.records if each.getMessage() == "internal error in a TLS handshake"]
     assert str(record.exc_info[1]) == "a bug"
     assert not server.broker.sessions

@@ -16,6 +16,7 @@ from tests.net.conftest import Client
 def server_context(pair, authority=None, *, required=False) -> ssl.SSLContext:
     """Return a context with a certificate; with an authority clients are verified."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # builds of Python differ
     context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION
     context.num_tickets = 0
     context.load_cert_chain(*pair)

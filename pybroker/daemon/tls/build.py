@@ -15,6 +15,8 @@ TLS_VERSIONS: Final = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVers
 # TLS 1.3 names its ciphers so. Python before 3.15 cannot choose among them.
 _NEW: Final = "TLS_"
 KEY_BITS_MIN: Final = 128
+# Of TLS 1.2, without a configuration: keys that are not kept, and no SHA-1. Builds of Python differ in what they offer.
+_USUAL: Final = "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
 _NO_CERTIFICATE: Final = "there is no certificate (PEM) in it"
 # OpenSSL's reasons for a key that is another certificate's: of the same kind, and of another.
 _MISMATCHES: Final = frozenset({"KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED"})
@@ -64,6 +66,7 @@ def _choose_ciphers(context: ssl.SSLContext, options: TlsOptions) -> tuple[str, 
     new = [each for each in options.ciphers if each.startswith(_NEW)]
     old = [each for each in options.ciphers if not each.startswith(_NEW)]
     if not options.ciphers:
+        context.set_ciphers(_USUAL)
         return tuple(versions)
     usual = [each["name"] for each in context.get_ciphers() if each["name"].startswith(_NEW)]
     if new and set(usual) - set(new):
