@@ -14,6 +14,7 @@ import gevent
 from pybroker.core.events.cause import Cause
 from pybroker.core.transfer.document import Document
 from pybroker.core.transfer.transfer import Outcome, Work, bulleted
+from pybroker.daemon.config.plain_file import read_octets
 from pybroker.daemon.start_error import StartError, refused_by_system
 from pybroker.log_event import event
 
@@ -82,7 +83,7 @@ def _files(place: Path) -> list[Path]:
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        octets = path.read_bytes()
+        octets = read_octets(path)
     except OSError as error:
         raise refused_by_system(f"cannot read the definitions in {path}", error, os.EX_NOINPUT) from None
     try:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 
 import pytest
 
@@ -29,6 +30,12 @@ def config_of(*places, **options):
 def write(path, content):
     path.write_text(json.dumps(content))
     return path
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StartError, match=r"cannot read the definitions in .*pipe: not a regular file"):
+        loading.read((tmp_path / "pipe",))
 
 
 def test_a_fresh_node_that_loads_definitions_has_no_defaults(world, tmp_path):

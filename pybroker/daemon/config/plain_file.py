@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 
-def read_octets(path: Path, octets_max: int) -> bytes:
+def read_octets(path: Path, octets_max: int | None = None) -> bytes:
     """Return a file's octets, one more than `octets_max` if it has more. Raises OSError.
 
     Of a device (/dev/null) as much is read; a named pipe or a socket is refused.
@@ -21,4 +21,4 @@ def read_octets(path: Path, octets_max: int) -> bytes:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode) and not stat.S_ISCHR(mode):
             raise OSError("not a regular file")
-        return opened.read(octets_max + 1) or b""
+        return opened.read(-1 if octets_max is None else octets_max + 1) or b""

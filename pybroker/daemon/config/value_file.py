@@ -6,9 +6,10 @@ A name without a leading slash is relative to the configuration's folder; one th
 
 import os
 import re
-import stat
 from pathlib import Path
 from typing import Final
+
+from pybroker.daemon.config.plain_file import read_octets
 
 REFERENCE: Final = re.compile(r"\$\(<\s*(?P<name>[^()]*[^()\s])\s*\)")
 # systemd's variable, which names the folder of LoadCredential= (systemd.exec(5)).
@@ -26,18 +27,9 @@ def read(name: str, folder: Path) -> str:
     """Return what is in a file, without the line break at its end. Raises ValueFileError."""
     path = _find(name, folder)
     try:
-        # Not blocking: a named pipe would wait for somebody to write.
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        octets = read_octets(path, OCTETS_MAX)
     except OSError as error:
-        raise ValueFileError(f"cannot read {path}: {os.strerror(error.errno or 0)}") from None
-    try:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise ValueFileError(f"{path} is not a regular file")
-        octets = os.read(file, OCTETS_MAX + 1)
-    except OSError as error:
-        raise ValueFileError(f"cannot read {path}: {os.strerror(error.errno or 0)}") from None
-    finally:
-        os.close(file)
+        raise ValueFileError(f"cannot read {path}: {error.strerror or error}") from None
     if len(octets) > OCTETS_MAX:
         raise ValueFileError(f"{path} has more than {OCTETS_MAX} octets")
     return _text(octets, path)
@@ -45,7 +37,7 @@ def read(name: str, folder: Path) -> str:
 
 def _text(octets: bytes, path: Path) -> str:
     try:
-        text = octets.decode()
+        text = octets.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueFileError(f"{path} is not valid UTF-8") from None
     text = text.removesuffix("\n").removesuffix("\r")

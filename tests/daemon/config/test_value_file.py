@@ -61,9 +61,9 @@ def test_anything_but_one_line_is_refused_without_being_shown(tmp_path, octets, 
 
 def test_what_is_no_file_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueFileError, match="is not a regular file"):
+    with pytest.raises(ValueFileError, match="not a regular file"):
         read("pipe", tmp_path)
-    with pytest.raises(ValueFileError, match="is not a regular file"):
+    with pytest.raises(ValueFileError, match="has more than 65536 octets"):
         read("/dev/zero", tmp_path)
     with pytest.raises(ValueFileError, match=r"cannot read .*: No such file or directory"):
         read("none", tmp_path)
@@ -83,3 +83,8 @@ def test_a_file_that_cannot_be_read_is_named_with_the_line(tmp_path):
     path.write_text("heartbeat = 5\ndefault_pass = $(<none)\n")
     _, problems = read_conf_file(path)
     assert problems == [f"{path}:2: default_pass: cannot read {tmp_path}/none: No such file or directory"]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_value(tmp_path):
+    (tmp_path / "pass").write_bytes(b"\xef\xbb\xbfs3cret\n")
+    assert read("pass", tmp_path) == "s3cret"
