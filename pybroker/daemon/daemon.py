@@ -1,13 +1,12 @@
 """The running daemon: the broker with its protocols and sockets, from the first listener to the end.
 
-Control commands and signals act on it. `boot.py` has prepared its parts.
+Commands act on it through `controller.py`. `boot.py` has prepared its parts.
 """
 
 import itertools
 import logging
 import os
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
@@ -15,22 +14,19 @@ from gevent.event import Event
 
 from pybroker.clock import Clock
 from pybroker.control.server import ControlServer
-from pybroker.control.spec import Refused, Work
 from pybroker.core.broker import Broker
-from pybroker.core.events.cause import BROKER, Cause
-from pybroker.core.topology.exchange_declare import drop_transient
-from pybroker.daemon import loading, port_probe, reload_parts, snapshot_hold
-from pybroker.daemon.audit_log import AuditLog
+from pybroker.core.events.cause import BROKER
+from pybroker.daemon import loading, reload_parts
 from pybroker.daemon.banner import say_goodbye
 from pybroker.daemon.config.config import Config
-from pybroker.daemon.config.environment import Row, effective
-from pybroker.daemon.config.tls_options import VERSIONS
 from pybroker.daemon.configuration import Configuration
+from pybroker.daemon.controller import DaemonController
 from pybroker.daemon.data_folder import DataFolder
 from pybroker.daemon.definitions import DefinitionsStorage
 from pybroker.daemon.listeners import AMQP_TLS, Listeners, describe, kind
+from pybroker.daemon.log.audit_log import AuditLog
 from pybroker.daemon.log.log import Log
-from pybroker.daemon.resources import garbage, rss, total_memory
+from pybroker.daemon.resources import garbage
 from pybroker.daemon.resources.allocator import Allocator
 from pybroker.daemon.resources.disk_monitor import DiskMonitor
 from pybroker.daemon.resources.monitor import Monitor
@@ -42,8 +38,7 @@ from pybroker.daemon.telemetry.telemetry import Telemetry
 from pybroker.daemon.threads import ThreadWorker
 from pybroker.log_event import BUG, event
 from pybroker.net.loop_cycle import LoopCycle
-from pybroker.net.server import AMQP, Server, files_max
-from pybroker.store.journal.log_stats import figures
+from pybroker.net.server import AMQP, Server
 from pybroker.version import VERSION
 
 # RabbitMQ's text when its own supervisor stops it (rabbit_reader.erl); clients match on it.
@@ -51,16 +46,11 @@ STOP_TEXT: Final = "broker forced connection closure with reason 'shutdown'"
 # How long clients may take to answer connection.close before their sockets are cut.
 STOP_S_MAX: Final = 5.0
 TICK_S: Final = 1.0
-SUSPENDED: Final = "the listeners are suspended: no client can connect until 'pybrokerctl resume_listeners'"
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from pybroker.core.auth.expiry import CertificateFile
     from pybroker.daemon.tls.front import TlsFront
-    from pybroker.store.journal.journal import Journal
 
 log = logging.getLogger("pybroker")
 
@@ -94,10 +84,10 @@ class Daemon:
         self.storage = Storage(folder.path, self.broker, notifier, self._disk_failed, self.disk.full)
         self.telemetry: Telemetry | None = None
         self.audit: AuditLog | None = None
-        self.control = ControlServer(self.broker, config.control_socket, self)
+        self.controller = DaemonController(self)
+        self.control = ControlServer(self.broker, config.control_socket, self.controller)
         self.configuration = Configuration(self.broker, config, notifier, reload_parts.find_all(self))
         self.app_running = False
-        self._suspended = False
         self.tls: TlsFront | None = None
         self._listeners = Listeners(self.server, config)
         self._greenlets: list[Any] = []
@@ -112,7 +102,7 @@ class Daemon:
             StartError: one of them cannot be opened; nothing stays open then.
 
         """
-        self.signals.install(self._hang_up)
+        self.signals.install(self.controller.hang_up)
         try:
             self._prepare_tls()
             self._open_audit()
@@ -121,13 +111,13 @@ class Daemon:
             self.broker.events.begin()
             loading.load(self.config, self.broker)
             # Before anybody can publish.
-            self.check_alarms()
+            self.controller.check_alarms()
             if self.config.telemetry:
                 config, data = self.config, self.folder.path
                 self.telemetry = Telemetry(
                     self.broker, data, config.telemetry_interval_ms, config.telemetry_retention_days
                 )
-            self._open_listeners()
+            self.open_listeners()
             self._write_pid()
         except OSError as error:
             self._close()
@@ -170,159 +160,12 @@ class Daemon:
         """Ask `run` to end; returns at once."""
         self._wanted.set()
 
-    def start_app(self) -> None:
-        """Open the listeners, on the ports they had before. Raises Refused when one cannot be opened."""
-        try:
-            self._open_listeners()
-        except StartError as error:
-            raise Refused(error.text, error.code) from None
-
-    def stop_app(self) -> None:
-        """Stop serving, and delete the queues and exchanges that are not durable, as RabbitMQ does."""
-        self._stop_serving()
-        for vhost in self.broker.vhosts.values():
-            drop_transient(vhost)
-
-    def _stop_serving(self) -> None:
+    def stop_serving(self) -> None:
         """Close the listeners and say goodbye to the clients; returns when their sockets are closed."""
         self.app_running = False
         for listener in self.broker.listeners:
             log.info("stopped %s listener on %s", kind(listener), describe(listener), extra=event("listener.stopped"))
         self.server.stop(STOP_TEXT, STOP_S_MAX)
-
-    def reset(self, cause: Cause) -> int:
-        """Delete every definition and message; return the commit position. Only while the app is stopped.
-
-        Definitions to load at a start are loaded again. Raises Refused when that cannot be.
-        """
-        commit_position = self.broker.reset(cause)
-        try:
-            loading.load(self.config, self.broker)
-        except StartError as error:
-            raise Refused(error.text, error.code) from None
-        return commit_position
-
-    # -- what control commands ask of the machine around the broker ----------------------------------------------------
-
-    @property
-    def recovering(self) -> int | None:
-        """Return how much of the log was read, in percent; None when that is done."""
-        return self.storage.recovering
-
-    @property
-    def sockets_max(self) -> int:
-        """Return how many file descriptors may be in use before no client is let in."""
-        return files_max()
-
-    @property
-    def certificate_files(self) -> "tuple[CertificateFile, ...]":
-        """Return the certificates of the TLS listeners, by file."""
-        return () if self.tls is None else self.tls.keeper.expiry.files
-
-    @property
-    def tls_versions(self) -> tuple[str, ...]:
-        """Return the versions of TLS that are configured, or that could be."""
-        return VERSIONS if self.tls is None else self.tls.keeper.versions
-
-    def environment(self) -> list[Row]:
-        """Return every setting in force: key, value, source."""
-        return effective(self.config)
-
-    def log_tail(self, count: int) -> list[str]:
-        """Return the last lines of the log file. Raises Refused when there is none."""
-        lines = self.log.tail(count)
-        if lines is None:
-            raise Refused("the node does not write a log file", os.EX_UNAVAILABLE)
-        return lines
-
-    def set_log_level(self, level: str) -> None:
-        """Log lines of this level and above from now on."""
-        config = self.config
-        config.log_level = config.console_level = config.journald_level = level
-        self.log.set_level(level)
-
-    def measure_memory(self) -> None:
-        """Look again how much memory there is (B1)."""
-        self.config.settings.watermarks.set_total(total_memory.measure())
-
-    def check_alarms(self) -> None:
-        """Compare memory and disk with their limits now, and set or clear the alarms: a limit was changed."""
-        self.memory.check()
-        self.disk.check()
-
-    def watch_disk(self, *, on: bool) -> None:
-        """Watch the free disk space from now on, or no longer (D10)."""
-        if on:
-            self.disk.enable()
-        else:
-            self.disk.disable()
-
-    def resident_set(self) -> rss.ResidentSet:
-        """Return what of the process is in memory."""
-        return rss.measure(self.allocator)
-
-    def telemetry_figures(self) -> dict[str, Any] | None:
-        """Return what the telemetry has written since the start; None if there is none."""
-        return None if self.telemetry is None else self.telemetry.figures
-
-    def why_unreachable(self, host: str, port: int, timeout_s: float) -> str:
-        """Try to connect to a listener; return what stood against it."""
-        return port_probe.why_unreachable(host, port, timeout_s)
-
-    def log_status(self) -> dict[str, Any]:
-        """Return the figures of the durable log. Raises Refused while it is not read yet."""
-        return {"node": self.config.settings.node_name, "data_dir": str(self.folder.path), **figures(self._journal())}
-
-    def hold_log(self, pause: "Callable[[float], object]") -> Work:
-        """Hold what of the durable log is on disk. Raises Refused."""
-        return snapshot_hold.hold(self._journal(), self.config.settings.node_name, self.folder.path, pause)
-
-    def _journal(self) -> "Journal":
-        if self.storage.journal is None:
-            raise Refused("another command is still reading the log of the node", os.EX_TEMPFAIL)
-        return self.storage.journal
-
-    def reopen_log(self) -> None:
-        """Open the log file by its name again, after a rotation. Raises Refused when it cannot be opened."""
-        why = self.log.reopen()
-        if self.audit is not None:
-            self.audit.reopen()
-        if why:
-            raise Refused(f"{why}; continuing with the old file", os.EX_CANTCREAT)
-        log.info("log file reopened", extra=event("log.reopened"))
-
-    def _hang_up(self) -> None:
-        """Do what SIGHUP asks for: log files by their names, the configuration anew; the log says what went wrong."""
-        with suppress(Refused):
-            self.reopen_log()
-        with suppress(Refused):
-            self.configuration.reload(Cause("signal SIGHUP"))
-
-    def follow_log(self) -> "AbstractContextManager[Callable[[int], list[str]]]":
-        """Enter with a function that returns the lines logged since, so many at most at a call."""
-        return self.log.follow()
-
-    def suspend_listeners(self) -> None:
-        """Close the listeners; clients that are connected stay."""
-        if self._suspended:
-            return
-        self._suspended = True
-        count, extra = len(self.broker.listeners), event("listener.suspended")
-        log.info("Asked to suspend %d client connection listeners", count, extra=extra)
-        self.server.close_listeners()
-        self.broker.notice(SUSPENDED)
-
-    def resume_listeners(self) -> None:
-        """Open the listeners again that were suspended. Raises Refused when one cannot be opened."""
-        if self._suspended:
-            log.info("Asked to resume client connection listeners", extra=event("listener.resumed"))
-            self.start_app()
-
-    def audit_lines(self, pause: "Callable[[float], object]") -> "Iterator[bytes]":
-        """Yield the lines of the audit log from the last one back. Raises Refused when there is none."""
-        if self.audit is None:
-            raise Refused("the node does not write an audit log (log.audit = false)", os.EX_UNAVAILABLE)
-        return self.audit.lines(pause)
 
     def _open_audit(self) -> None:
         path, events = self.config.audit_file, self.broker.events
@@ -347,12 +190,10 @@ class Daemon:
             path.unlink(missing_ok=True)
         os._exit(128 + number)
 
-    def _open_listeners(self) -> None:
+    def open_listeners(self) -> None:
         """Open every listener, or none and raise StartError."""
         self._files += self._listeners.open()
         self.app_running = True
-        self._suspended = False
-        self.broker.withdraw_notice(SUSPENDED)
 
     def _shut_down(self) -> None:
         self.signals.expect_second()
@@ -368,7 +209,7 @@ class Daemon:
 
     def _close(self) -> None:
         if self.app_running:
-            self._stop_serving()
+            self.stop_serving()
         if self.telemetry is not None:
             self.telemetry.stop()
         self.definitions.close()

@@ -52,12 +52,12 @@ def values(daemon: "Daemon") -> "Prepare":
             if daemon.telemetry is not None:
                 daemon.telemetry.interval_ms = config.telemetry_interval_ms
                 daemon.telemetry.retain(config.telemetry_retention_days)
-            daemon.measure_memory()
+            daemon.controller.measure_memory()
             if marks.memory_limit_octets != before[0]:
                 marks.log_memory()
             if marks.disk_limit_octets != before[1]:
                 marks.log_disk()
-            daemon.check_alarms()
+            daemon.controller.check_alarms()
 
         return put_in_force
 

@@ -32,6 +32,7 @@ class Fake:
     """A daemon that remembers what it was asked for."""
 
     def __init__(self):
+        self.controller = self
         self.config = configure([])
         self.config.name_node("n@h")
         self.asked = []

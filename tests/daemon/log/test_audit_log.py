@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from pybroker.core.events.cause import Cause
-from pybroker.daemon import audit_log
-from pybroker.daemon.audit_log import AuditLog
+from pybroker.daemon.log import audit_log
+from pybroker.daemon.log.audit_log import AuditLog
 from pybroker.daemon.start_error import StartError
 from tests.clock import FakeClock
 
