@@ -94,12 +94,25 @@ def first_screen(config: Config, daemon: Daemon) -> Banner:
     ]
     ctl = _ctl_command(config)
     hints = [(f"{ctl} status", "show the status"), (f"{ctl} list_queues", "list queues and their depth")]
-    ports = [each.port for each in listeners if not each.path and each.protocol != AMQP_TLS]
-    if ports and daemon.broker.users.authenticate("guest", "guest") is not None:
-        hints.append((f"amqp://guest:guest@localhost:{ports[0]}/", "connect a client on this machine"))
+    if daemon.broker.users.authenticate("guest", "guest") is not None:
+        hints += _addresses(listeners)
     if sys.stdin is not None and sys.stdin.isatty():
         hints.append(("Ctrl-C", "stops it"))
     return Banner(places, hints)
+
+
+def _addresses(listeners: list[Any]) -> list[tuple[str, str]]:
+    """Return where a client on this machine connects, in plain and over TLS."""
+    kinds = (("amqp", False, ""), ("amqps", True, " over TLS"))
+    found = [
+        (scheme, [each.port for each in listeners if not each.path and (each.protocol == AMQP_TLS) == tls], how)
+        for scheme, tls, how in kinds
+    ]
+    return [
+        (f"{scheme}://guest:guest@localhost:{ports[0]}/", f"connect a client on this machine{how}")
+        for scheme, ports, how in found
+        if ports
+    ]
 
 
 def describe_codec() -> str:

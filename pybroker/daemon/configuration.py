@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pybroker.core.events.cause import Cause
 
 # Takes what is to be in force, and what would be after a restart; raises StartError where either cannot be, else
-# returns what puts the first in force.
-Prepare = Callable[[Config, Config], Callable[[], object]]
+# returns what puts the first in force, and says in a sentence what is new beside the values, if anything.
+Prepare = Callable[[Config, Config], Callable[[], str | None]]
 
 log = logging.getLogger("pybroker")
 
@@ -81,19 +81,22 @@ class Configuration:
             self._failed(error, cause)
             raise refused(error, "The configuration is not reloaded, nothing has changed") from None
         take_over(config, target)
+        renewed: list[str] = []
         for end in ends:
             try:
-                end()
+                renewed += filter(None, [end()])
             except Exception:
                 # A bug in one part must not leave the others as they were: the values are in force.
                 log.exception("internal error: a part of the node could not follow the reload", extra=event(BUG))
-        self._succeeded(wanted, changes, cause)
+        lines = describe(changes, renewed)
+        self._succeeded(wanted, changes, lines, cause)
         return {
             "changed": [each.key for each in changes if each.change == RELOAD],
             "restart": [each.key for each in changes if each.change == RESTART],
             "new_node": [each.key for each in changes if each.change == NEW_NODE],
             "kept": [each.key for each in changes if each.change == KEPT],
-            "message": "\n".join(describe(changes)),
+            "renewed": renewed,
+            "message": "\n".join(lines),
         }
 
     def _failed(self, error: StartError, cause: "Cause") -> None:
@@ -103,10 +106,9 @@ class Configuration:
         self._note(f"the configuration could not be reloaded; correct this and reload again: {first}")
         self._broker.events.note("config.refused", {"error": error.text}, cause)
 
-    def _succeeded(self, wanted: Config, changes: list[Change], cause: "Cause") -> None:
+    def _succeeded(self, wanted: Config, changes: list[Change], lines: list[str], cause: "Cause") -> None:
         for warning in wanted.warnings:
             log.warning(warning, extra=event("config.warning"))
-        lines = describe(changes)
         log.info("%s", lines[0], extra=event("config.reloaded", more=tuple(lines[1:])))
         self._note("")
         keys = [each.key for each in changes if each.change == RELOAD]
@@ -121,8 +123,8 @@ class Configuration:
             self._broker.notice(text)
 
 
-def describe(changes: list[Change]) -> list[str]:
-    """Return what a reload has changed: a sentence, and a line for each key."""
+def describe(changes: list[Change], renewed: list[str]) -> list[str]:
+    """Return what a reload has changed: a sentence, and a line for each key, and for what was `renewed` beside them."""
     applied = [each for each in changes if each.change == RELOAD]
     if not applied:
         lines = ["The configuration is reloaded; no value has changed"]
@@ -130,6 +132,7 @@ def describe(changes: list[Change]) -> list[str]:
         count = "1 value has changed" if len(applied) == 1 else f"{len(applied)} values have changed"
         lines = [f"The configuration is reloaded; {count}:"]
     lines += [f" * {each.key} = {_shown(each.files)} (before: {_shown(each.running)})" for each in applied]
+    lines += [f" * {each}" for each in renewed]
     reasons = (
         (RESTART, "Restart the node for"),
         (NEW_NODE, "Without effect, since only a new node reads them"),

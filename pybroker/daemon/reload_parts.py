@@ -19,7 +19,7 @@ def find_all(daemon: "Daemon") -> "list[Prepare]":
 def tls(daemon: "Daemon") -> "Prepare":
     """Return what prepares the contexts of TLS, from files that are read anew."""
 
-    def prepare(target: Config, wanted: Config) -> Callable[[], object]:
+    def prepare(target: Config, wanted: Config) -> Callable[[], str | None]:
         if target.tls is None and wanted.tls is None:
             return _nothing
         from pybroker.daemon.tls.build import build  # noqa: PLC0415 - OpenSSL, for those who use TLS

@@ -2,6 +2,7 @@ import os
 import resource
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,3 +94,15 @@ def test_the_codec_in_python_says_what_it_costs_and_how_to_have_the_other(monkey
     monkeypatch.setattr(boot, "CODEC", "pure Python")
     monkeypatch.setenv("PYBROKER_PURE", pure)
     assert describe_codec() == f"pure Python, several times slower with small messages; {advice}"
+
+
+def test_the_screen_says_where_clients_connect():
+    def listener(protocol, port, path=""):
+        return SimpleNamespace(protocol=protocol, port=port, path=path)
+
+    both = [listener("amqp", 0, "/run/amqp"), listener("amqp", 5672), listener("amqp/ssl", 5671), listener("amqp", 1)]
+    assert boot._addresses(both) == [
+        ("amqp://guest:guest@localhost:5672/", "connect a client on this machine"),
+        ("amqps://guest:guest@localhost:5671/", "connect a client on this machine over TLS"),
+    ]
+    assert boot._addresses(both[:1]) == []

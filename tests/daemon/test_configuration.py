@@ -64,6 +64,7 @@ def test_what_changed_is_told(node, caplog):
         "restart": ["data_dir", "pid_file"],
         "new_node": ["default_user"],
         "kept": [],
+        "renewed": [],
         "message": "The configuration is reloaded; 1 value has changed:\n"
         " * heartbeat = 20 (before: 60)\n"
         "Restart the node for: data_dir, pid_file\n"
@@ -111,6 +112,17 @@ def test_a_part_that_cannot_refuses_all(node):
         node.configuration.reload(BY_HAND)
     assert state(node.config) == before
     assert node.in_force == []
+
+
+def test_what_a_part_renews_is_told_beside_the_values(node):
+    node.other = lambda _target, _wanted: lambda: "new connections get the certificate in c.pem"
+    node.configuration = Configuration(node.world.broker, node.config, Notifier({}), [node.other, node.prepare])
+    told = node.configuration.reload(BY_HAND)
+    assert told["renewed"] == ["new connections get the certificate in c.pem"]
+    assert told["message"].splitlines() == [
+        "The configuration is reloaded; no value has changed",
+        " * new connections get the certificate in c.pem",
+    ]
 
 
 def test_a_bug_in_one_part_does_not_keep_the_others_from_following(node, caplog):

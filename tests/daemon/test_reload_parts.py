@@ -82,9 +82,10 @@ def test_certificates_are_swapped_when_all_is_prepared(tmp_path):
     target = SimpleNamespace(tls=other)
     put_in_force = reload_parts.tls(daemon)(target, target)
     assert keeper.current is before
-    put_in_force()
+    assert put_in_force() == f"new connections get the certificate in {other.files.certificate}"
     assert keeper.current is not before
     assert keeper.options is other
+    assert reload_parts.tls(daemon)(target, target)() is None
 
 
 def test_certificates_that_cannot_be_are_refused_now_or_for_after_a_restart(tmp_path):

@@ -70,12 +70,14 @@ class TlsKeeper:
         self._stamps = prepared.stamps
         self._tell("")
 
-    def reload(self, prepared: Prepared) -> None:
-        """Swap because the configuration is reloaded; log it if the files have changed or were refused."""
+    def reload(self, prepared: Prepared) -> str | None:
+        """Swap because the configuration is reloaded; log and tell it if the files have changed or were refused."""
         other = bool(self._notice) or prepared.stamps != self._stamps
         self.swap(prepared)
-        if other:
-            self._log_reloaded()
+        if not other:
+            return None
+        self._log_reloaded()
+        return f"new connections get the certificate in {self.options.files.certificate}"
 
     def prepare(self, options: "TlsOptions") -> Prepared:
         """Return contexts for `swap`. Raises TlsError: they cannot be built, or a new certificate has expired."""
