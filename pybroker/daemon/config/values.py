@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pybroker.control.arguments.durations import parse_duration_ms
+from pybroker.control.spec import BadArguments
 from pybroker.core.resources.resource_limits import ALLOCATED, RSS
 
 STRATEGIES: Final = (ALLOCATED, RSS)
@@ -31,17 +33,6 @@ _LIMIT_UNITS: Final = {
     "gib": 1 << 30,
     "gb": 10**9,
 }
-# RabbitMQ's suffixes for durations (cuttlefish's): one or more, each a number and a unit.
-_DURATIONS: Final = {
-    "ms": 1,
-    "s": 1_000,
-    "m": 60_000,
-    "h": 3_600_000,
-    "d": 86_400_000,
-    "w": 604_800_000,
-    "f": 1_209_600_000,
-}
-_DURATION: Final = re.compile(r"([0-9]{1,15})(ms|[smhdwf])")
 _LIMIT: Final = re.compile(r"([0-9]{1,18})\s*([a-z]*)", re.IGNORECASE | re.ASCII)
 _FRACTION: Final = re.compile(r"[0-9]{1,18}(\.[0-9]+)?(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
 # More than any machine has.
@@ -78,12 +69,10 @@ def duration_ms(least: int, most: int) -> Parser:
     """Return a parser of durations in milliseconds: `1d12h`, `90s`, `500ms`."""
 
     def parse(text: str) -> int:
-        duration = sum(int(number) * _DURATIONS[unit] for number, unit in _DURATION.findall(text))
-        if not text or _DURATION.sub("", text) or not least <= duration <= most:
-            raise ValueError(
-                f"expected a duration from {least}ms to {most // _DURATIONS['d']}d, such as 1d12h or 500ms"
-            )
-        return duration
+        try:
+            return parse_duration_ms(text, least, most)
+        except BadArguments as error:
+            raise ValueError(error.text) from None
 
     return parse
 
