@@ -6,8 +6,8 @@
     _state.json                           which journal files are in, when each date was made, how the last runs went
     .staging/                             what is not finished
 
-A date is replaced whole, by renaming: a reader meanwhile has the old files or the new ones. One process at a time has
-the warehouse (`lock`). Knows no Spark but `read`.
+A date is replaced whole (`replacement`): a reader meanwhile has the old files or the new ones. One process at a time
+has the warehouse (`lock`). Knows no Spark but `read`.
 """
 
 import contextlib
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.spark.pipeline.failure import RUNNING, FailureError
+from pybroker.spark.pipeline.replacement import PARTITION, Replacement, stage, sync_file, sync_folder
 from pybroker.spark.pipeline.schemas import TABLES, Table
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ LOGS: Final = "_log"
 REPORTS: Final = "_reports"
 BAD: Final = "_bad"
 STAGING: Final = ".staging"
-PARTITION: Final = "date="
 BAD_DAYS: Final = 30
 
 
@@ -75,6 +75,7 @@ class Warehouse:
         The frame may read the dates that it replaces. With `is_partitioned` its partitions are written as they are, a
         file for each date of each.
         """
+        self.finish()
         staging = self.folder / STAGING / f"{table.name}.{os.getpid()}"
         names = [column.name for column in table.columns]
         rows = frame.select(*names, "date")
@@ -83,25 +84,30 @@ class Warehouse:
             rows.write.mode("overwrite").partitionBy("date").parquet(str(staging))
             self._replace(table.name, staging, dates)
         finally:
-            shutil.rmtree(staging, ignore_errors=True)
+            # A replacement that was decided, and could not be placed, is placed later.
+            if self.state().get("replacing", {}).get("staged") != staging.name:
+                shutil.rmtree(staging, ignore_errors=True)
 
     def _replace(self, table: str, staging: Path, dates: Iterable[date]) -> None:
-        (self.folder / table).mkdir(parents=True, exist_ok=True)
-        made = self.state().setdefault("made", {}).get(table, {})
-        for day in sorted(set(dates)):
-            new, here = staging / f"{PARTITION}{day}", self._partition(table, day)
-            old = self.folder / STAGING / f"{table}.{day}.old"
-            shutil.rmtree(old, ignore_errors=True)
-            if here.exists():
-                here.rename(old)
-            if new.exists():
-                new.rename(here)
-            shutil.rmtree(old, ignore_errors=True)
-            made[str(day)] = int(self.now.timestamp() * 1000)
-        self.note("made", table, made)
+        days = [str(day) for day in sorted(set(dates))]
+        state = self.state()
+        state["replacing"] = stage(table, staging, days, _next_stamp(state, self.now))._asdict()
+        self.write_json(STATE, state)
+        self._place(state)
 
-    def made_ms(self, table: str, day: date) -> int:
-        """Return when a date of a table was made, 0 if there is none."""
+    def _place(self, state: dict[str, Any]) -> None:
+        """Do what was decided, and note that it is done."""
+        replacement = Replacement.of_state(state["replacing"])
+        table = self.folder / replacement.table
+        table.mkdir(parents=True, exist_ok=True)
+        replacement.place(table, self.folder / STAGING)
+        made = state.setdefault("made", {}).setdefault(replacement.table, {})
+        made |= dict.fromkeys(replacement.files, replacement.stamp)
+        del state["replacing"]
+        self.write_json(STATE, state)
+
+    def stamp(self, table: str, day: date) -> int:
+        """Return when a date of a table was made, 0 if there is none: milliseconds, see `_next_stamp`."""
         return int(self.state().get("made", {}).get(table, {}).get(str(day), 0))
 
     def _partition(self, table: str, day: date) -> Path:
@@ -138,7 +144,9 @@ class Warehouse:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(f".{path.name}.{os.getpid()}")
         new.write_text(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True), encoding="utf-8")
+        sync_file(new)
         new.replace(path)
+        sync_folder(path.parent)
 
     def add_bad(self, table: str, lines: Iterable[tuple[str, str]]) -> int:
         """Keep lines of journal files that are no rows, a file for each of these; return how many they are."""
@@ -179,7 +187,7 @@ class Warehouse:
         for table in TABLES.values():
             old = [day for day in self.dates(table.name) if day < today - timedelta(days=table.days_kept)]
             for day in old:
-                shutil.rmtree(self._partition(table.name, day))
+                self._discard(self._partition(table.name, day))
             if old:
                 made = self.state().get("made", {}).get(table.name, {})
                 self.note(
@@ -188,8 +196,28 @@ class Warehouse:
                 gone[table.name] = len(old)
         return gone
 
+    def _discard(self, folder: Path) -> None:
+        """Remove a folder that readers see: it is there whole, or not at all."""
+        gone = self.folder / STAGING / f"{folder.parent.name}.{folder.name}.gone"
+        gone.parent.mkdir(exist_ok=True)
+        shutil.rmtree(gone, ignore_errors=True)
+        folder.rename(gone)
+        shutil.rmtree(gone)
+
+    def finish(self) -> bool:
+        """Go on with what a run that was killed had decided; tell whether there was any."""
+        state = self.state()
+        if "replacing" not in state:
+            return False
+        self._place(state)
+        return True
+
     def sweep(self) -> dict[str, int]:
-        """Remove what a run that was killed left behind, and bad lines that nobody looked at; return how many."""
+        """Remove what a run that was killed left behind, and bad lines that nobody looked at; return how many.
+
+        Dates that had been decided are placed first.
+        """
+        self.finish()
         left = [*(self.folder / STAGING).glob("*")]
         for path in left:
             shutil.rmtree(path, ignore_errors=True)
@@ -198,3 +226,9 @@ class Warehouse:
         for path in bad:
             path.unlink()
         return {"unfinished": len(left), "bad files": len(bad)}
+
+
+def _next_stamp(state: dict[str, Any], now: datetime) -> int:
+    """Return a stamp above all others: if somebody sets the clock back, what is made later is newer still."""
+    newest = max((stamp for made in state.get("made", {}).values() for stamp in made.values()), default=0)
+    return max(int(now.timestamp() * 1000), newest + 1)

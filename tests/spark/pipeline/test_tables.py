@@ -27,7 +27,7 @@ def put(warehouse, table, *days):
 def test_there_is_nothing_at_first(warehouse):
     assert warehouse.dates("queue_sample") == []
     assert warehouse.state() == {}
-    assert warehouse.made_ms("queue_sample", date(2026, 1, 1)) == 0
+    assert warehouse.stamp("queue_sample", date(2026, 1, 1)) == 0
 
 
 def test_what_is_noted_stays(warehouse):
@@ -97,7 +97,7 @@ def test_a_date_is_replaced_whole_while_it_is_read(spark, warehouse):
     assert [row.fds for row in warehouse.read(spark, NODE_SAMPLE, [first, second]).orderBy("ts").collect()] == [1, 5, 2]
     assert warehouse.count("node_sample", [first]) == 2
     assert [*(warehouse.folder / ".staging").iterdir()] == []
-    assert warehouse.made_ms("node_sample", first) == NOW.timestamp() * 1000
+    assert warehouse.stamp("node_sample", first) == NOW.timestamp() * 1000 + 1
     warehouse.write(before.limit(0), NODE_SAMPLE, [second])
     assert warehouse.dates("node_sample") == [first]
     assert warehouse.read(spark, NODE_SAMPLE, [second]).collect() == []

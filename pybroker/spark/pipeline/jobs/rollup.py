@@ -177,5 +177,5 @@ def stale(run: "Run", source: str, table: str) -> list[date]:
     return [
         day
         for day in dates
-        if not warehouse.made_ms(table, day) or warehouse.made_ms(table, day) < warehouse.made_ms(source, day)
+        if not warehouse.stamp(table, day) or warehouse.stamp(table, day) < warehouse.stamp(source, day)
     ]
