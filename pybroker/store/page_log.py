@@ -47,6 +47,10 @@ class Page:
         self.octets = 0
         self.lost = False  # it could not be written
 
+    def retain(self, count: int) -> None:
+        """Keep the file until as many are released: somebody reads it."""
+        self.live += count
+
     def release(self, count: int) -> None:
         """Learn that so many messages are in memory again, or wanted by nobody."""
         self.live -= count

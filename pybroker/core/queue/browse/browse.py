@@ -1,0 +1,125 @@
+"""Browse: read a queue's messages in the order of their delivery, without touching anything.
+
+A window of them at a time is found and, if it is on disk, read; others go on between two windows, and the next window
+is found by the place of the last message. So messages that leave meanwhile may be shown or not, none is shown twice,
+and none that stays is missed. Messages that come later than the browse began are not shown. Memory holds one window.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+from pybroker.core.queue.browse import window
+from pybroker.core.queue.browse.browsed import READY, Browsed
+from pybroker.core.queue.browse.window import Found, Place
+from pybroker.seq_ranges import SeqRanges
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.queue.ready import Level
+    from pybroker.run import Run
+    from pybroker.store.log import Fetched
+    from pybroker.store.page_log import Page
+
+    # The begin: an end, or the message of this level and seq, or what follows it.
+    Start = Literal["head", "tail"] | tuple[int, int]
+    Answers = list[list[tuple[Run, range]]]
+
+# Between two looks whether the disk has answered.
+PAUSE_S: Final = 0.001
+# Looks until all messages that are on their way back to the queue are there.
+LOOKS_MAX: Final = 100
+
+
+def browse(
+    queue: "Queue",
+    *,
+    pause: "Callable[[float], object]",
+    start: "Start" = "head",
+    states: "Collection[str]" = (READY,),
+    backwards: bool = False,
+) -> "Iterator[Browsed | None]":
+    """Yield the queue's messages in these `states`, from `start` on: the levels by priority, each by seq.
+
+    From the tail, or `backwards`, the other way round. None tells that others went on, or that the disk has not
+    answered yet. `pause` lets others go on for so many seconds. Unreadable messages are left out; the log tells why.
+    """
+    before = queue.log.next_seq
+    backwards = backwards or start == "tail"
+    at = None if isinstance(start, str) else start
+    for _ in range(LOOKS_MAX):
+        if not queue.returns:
+            break
+        pause(PAUSE_S)
+        yield None
+    while not queue.deleted:
+        level, messages = _next(queue, at, before, states, backwards=backwards)
+        if level is None:
+            return
+        answers: Answers = []
+        asked = _read(queue, messages, answers.append)
+        while len(answers) < asked:
+            pause(PAUSE_S)
+            yield None
+        at = (level.priority, messages[-1].seq + (-1 if backwards else 1))
+        yield from _browsed(level, messages, answers)
+        del messages, answers
+        pause(0)
+        yield None
+
+
+def _next(
+    queue: "Queue", at: tuple[int, int] | None, before: int, states: "Collection[str]", *, backwards: bool
+) -> "tuple[Level | None, list[Found]]":
+    """Return the next messages, and the level that has them; None if there are no more."""
+    levels = queue.backlog.levels
+    for level in reversed(levels) if backwards else levels:
+        seq = before if backwards else 0
+        if at is not None:
+            if (level.priority < at[0]) if backwards else (level.priority > at[0]):
+                continue
+            if level.priority == at[0]:
+                seq = at[1]
+        messages = window.find(queue, level, Place(seq, before, backwards), states)
+        if messages:
+            return level, messages
+    return None, []
+
+
+def _read(queue: "Queue", messages: list[Found], done: "Fetched") -> int:
+    """Have those read that are on disk; return how often `done` will be called."""
+    logged = SeqRanges()
+    paged: dict[Page, SeqRanges] = {}
+    for message in sorted(message for message in messages if message.run is None):
+        part = logged if message.page is None else paged.setdefault(message.page, SeqRanges())
+        part.add(message.seq, 1, message.size)
+    if logged.count:
+        queue.log.fetch(queue.id, logged, done)
+    if paged:
+        pages = queue.vhost.broker.pages
+        assert pages is not None
+        for page in paged:
+            page.retain(1)
+        pages.fetch(list(paged.items()), partial(_release, list(paged), done))
+    return bool(logged.count) + bool(paged)
+
+
+def _release(
+    pages: "list[Page]",
+    done: "Fetched",
+    found: "list[tuple[Run, range]]",
+) -> None:
+    for page in pages:
+        page.release(1)
+    done(found)
+
+
+def _browsed(level: "Level", messages: list[Found], answers: "Answers") -> "Iterator[Browsed]":
+    """Yield the messages with what was read of them."""
+    read = {run.first_seq + index: (run, index) for found in answers for run, indexes in found for index in indexes}
+    for seq, deliveries, run, _, _, batch, channel in messages:
+        if run is not None:
+            yield Browsed(level.priority, run, seq - run.first_seq, deliveries, batch, channel)
+        elif seq in read:
+            yield Browsed(level.priority, *read[seq], deliveries)
