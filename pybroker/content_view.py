@@ -56,6 +56,18 @@ def body(content: bytes) -> bytes:
     return b"".join(parts)
 
 
+def body_start(content: bytes, octets_max: int) -> bytes:
+    """Return the first octets of the body, without looking at the others."""
+    at = _header_size(content)
+    parts, left = [], octets_max
+    while left > 0 and at < len(content):
+        size = int.from_bytes(content[at + 3 : at + 7])
+        parts.append(content[at + 7 : at + 7 + min(size, left)])
+        left -= size
+        at += size + _EMPTY_FRAME_OCTETS
+    return b"".join(parts)
+
+
 def _header_size(content: bytes) -> int:
     """Return the length of the header frame: the body's frames begin there."""
     return int.from_bytes(content[_SIZE : _SIZE + 4]) + _EMPTY_FRAME_OCTETS

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pybrokerctl import definitions, render, views
+from pybrokerctl import definitions, messages, render, views
 from pybrokerctl.render import cell
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ def texts(
     command, options = call.command, call.options
     formatter = render.load(options.formatter)
     columns, answer = connection.ask(command.name, given, progress=command.effect != "read" or bool(command.offline))
-    if command.streams:
+    if messages.has_format(command):
+        yield from messages.texts(args, answer, options)
+    elif command.streams:
         for batch in answer:
             yield "".join(_line(row[0], is_json=command.streams == "json") for row in batch)
     elif columns is not None:

@@ -5,7 +5,7 @@ import sys
 from typing import Any, cast
 
 from pybroker.control.spec import BadArguments, Command, Node, Refused
-from pybrokerctl import exit_codes
+from pybrokerctl import exit_codes, messages
 from pybrokerctl.call import Call, perform
 from pybrokerctl.command_line import COMPLETION_VARIABLE, LOCAL_NAMES, CommandLine, Parsed, UnknownCommand
 from pybrokerctl.options import Options
@@ -70,6 +70,8 @@ def make_call(parsed: Parsed) -> Call:
             given = {"vhost": general["vhost"], **given}
     else:
         idle_vhost = general.get("vhost")
+    if messages.has_format(command):
+        given, general = messages.read_format(given, general)
     return Call(command, given, Options.read(general), idle_vhost)
 
 

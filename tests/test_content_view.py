@@ -17,6 +17,12 @@ def test_a_body_and_its_size(body, frame_octets_max):
     assert [len(body)] * 2 == content_view.body_sizes([whole, whole])
 
 
+@given(body=BODIES, frame_octets_max=st.sampled_from([4_096, 131_072]), octets_max=st.integers(0, 9_100))
+def test_the_start_of_a_body(body, frame_octets_max, octets_max):
+    whole = content(body, frame_octets_max=frame_octets_max)
+    assert content_view.body_start(whole, octets_max) == body[:octets_max]
+
+
 @given(body=BODIES, message_id=st.text(max_size=80))
 def test_other_properties_leave_the_body(body, message_id):
     octets = encode_properties(Properties(message_id=message_id, priority=4))

@@ -167,10 +167,11 @@ class Command(NamedTuple):
     generator of Progress that returns the answer; it is abandoned when the caller goes away.
 
     `banner` is a template over the arguments, `{node}` and `{timeout}`, or a function of the arguments that returns
-    one. `warn` returns a warning about odd arguments for stderr, and refuses nothing. `check` looks at the arguments
-    together, in both programs, and raises BadArguments. `default` names the columns shown when none are asked for, or
-    is a function of the arguments that does. `app` is the state the node must be in. With `ends_daemon` pybrokerctl
-    waits until the process is gone, with `awaits_daemon` until there is one and it no longer refuses with EX_TEMPFAIL.
+    one. `examples` are command lines for the help. `warn` returns a warning about odd arguments for stderr, and refuses
+    nothing. `check` looks at the arguments together, in both programs, and raises BadArguments. `default` names the
+    columns shown when none are asked for, or is a function of the arguments that does. `app` is the state the node must
+    be in. With `ends_daemon` pybrokerctl waits until the process is gone, with `awaits_daemon` until there is one and
+    it no longer refuses with EX_TEMPFAIL.
 
     The document of a `composed` command holds `calls`: names and arguments of commands whose answers pybrokerctl shows
     one after another. An `offline` command runs in a process of its own, on files: "held" by the node unless its
@@ -200,6 +201,7 @@ class Command(NamedTuple):
     streams: Literal["", "text", "json"] = ""
     check: Callable[[Any], object] | None = None
     warn: Callable[[Any], str] | None = None
+    examples: tuple[str, ...] = ()
 
     @property
     def is_health_check(self) -> bool:

@@ -285,6 +285,8 @@ def section(command: Command) -> str:
         lines += [".PP", f"Columns; without any, {escape(default)}:"]
         for column in command.columns:
             lines += [".TP", f".B {escape(column.name)}", escape(column.help)]
+    if command.examples:
+        lines += [".PP", ".nf", *map(escape, command.examples), ".fi"]
     return "\n".join(line for line in lines if line) + "\n"
 
 

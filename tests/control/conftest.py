@@ -7,14 +7,17 @@ from typing import Any
 import pytest
 
 from pybroker.control import codec, commands
+from pybroker.control.access import ADMINISTRATOR, ActingUser
 from pybroker.control.humanize import size
 from pybroker.control.server import ControlServer
 from pybroker.control.spec import Changed, Command, Node, Progress
-from pybroker.core.events.cause import BROKER, Cause
+from pybroker.core.events.cause import BROKER, COMMAND_USER, Cause
 from pybroker.core.resources.alarm import DISK, MEMORY
 from pybroker.daemon.config.difference import Change
 from pybroker.net.listener import Listener
 from tests.fakes import World
+
+OPERATOR = ActingUser(COMMAND_USER, (ADMINISTRATOR,))
 
 
 class OpenListener(Listener):
@@ -187,9 +190,20 @@ class Operator:
             result = result.value
         return codec.decode(codec.encode(result))
 
+    def stream(self, name: str, user: ActingUser | None = None, /, **given: Any) -> Iterator[list[Any]]:
+        """Return what a command streams, batch by batch, on behalf of a user; without one, of an operator."""
+        command = commands.load(name)
+        args = command.parse(codec.decode(codec.encode(given)))
+        node = self._node()._replace(user=OPERATOR if user is None else user, pause=self._pause)
+        return (codec.decode(codec.encode(batch)) for batch in command.run(node, args))
+
+    def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.world.run()
+
     def _node(self) -> Node:
         lines = iter([codec.decode(codec.encode(line)) for line in self.lines])
-        return Node(self.world.broker, self.daemon, self.pauses.append, BROKER, self.tool, lines)
+        return Node(self.world.broker, self.daemon, self.pauses.append, BROKER, self.tool, lines, OPERATOR)
 
     def finish(self, work: Generator[Progress, None, Any]) -> Any:
         """Do long work to its end; return its answer, keep its steps."""

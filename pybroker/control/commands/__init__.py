@@ -145,6 +145,8 @@ PLACES: Final = (
     "queues.delete_queue",
     "queues.purge_queue",
     "queues.cancel_scheduled",
+    # Messages
+    "messages.peek_messages",
     # Data
     "data.log_status",
     "data.log_verify",

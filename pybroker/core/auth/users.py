@@ -14,7 +14,8 @@ from pybroker.core.auth.password import MD5, SHA256, check_hash, hash_of_nobody,
 from pybroker.core.auth.permissions import Permission, TopicPermission
 from pybroker.core.auth.quota import checked_user_limits
 from pybroker.core.events import admin as admin_events, topology as topology_events
-from pybroker.core.events.cause import BROKER, Cause
+from pybroker.core.events.cause import BROKER, COMMAND_USER, Cause
+from pybroker.errors import AccessRefused
 from pybroker.log_event import event
 from pybroker.store.memory import MemoryDefinitions
 
@@ -113,6 +114,16 @@ class Users:
     def get(self, name: str) -> User | None:
         """Return a user, or None."""
         return self._users.get(name)
+
+    def acting(self, name: str) -> User | None:
+        """Return the user who runs a command; None for an operator at the node's socket, who may do everything.
+
+        Raises AccessRefused (403): the user was deleted.
+        """
+        user = self._users.get(name)
+        if user is None and name != COMMAND_USER:
+            raise AccessRefused(f"user '{name}' does not exist")
+        return user
 
     def named(self, name: str) -> User:
         """Return a user. Raises NoSuchUserError."""

@@ -6,12 +6,12 @@ every message is in exactly one of: its backlog, a channel's unacked, the broker
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from pybroker.core.auth.permissions import READ, check
 from pybroker.core.policy.limits import DROP_HEAD
 from pybroker.core.policy.policy import UNRULED
 from pybroker.core.queue import basic_get, dispatch, expiry, overflow, recover
 from pybroker.core.queue.backlog import Backlog
-from pybroker.core.queue.browse.browse import browse
-from pybroker.core.queue.browse.filter import Filter
+from pybroker.core.queue.browse.peek import Wish, peek
 from pybroker.core.queue.dead_letter import route
 from pybroker.core.queue.destination import Destination
 from pybroker.core.queue.paging import eviction
@@ -24,14 +24,14 @@ from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
+    from pybroker.core.auth.users import User
     from pybroker.core.channel.receipt import Receipt
     from pybroker.core.channel.state import SessionState
     from pybroker.core.channel.unacked import Batch
     from pybroker.core.events.cause import Cause
     from pybroker.core.policy.limits import QueueLimits
-    from pybroker.core.queue.browse.browsed import Browsed
     from pybroker.core.queue.ready import Level
     from pybroker.core.topology.vhost import VHost
     from pybroker.wire.table import Table
@@ -207,16 +207,15 @@ class Queue(Destination):
 
     # -- reading without a trace --------------------------------------------------------------------------------------
 
-    def browse(self, pause: "Callable[[float], object]", **options: Any) -> "Iterator[Browsed | None]":
-        """Yield its messages, as `browse.browse` does with these options."""
-        return browse(self, pause=pause, **options)
+    def peek(
+        self, user: "User | None", pause: "Callable[[float], object]", **wish: Any
+    ) -> "Iterator[list[dict[str, Any]]]":
+        """Yield its messages as documents, as a `Wish` with these fields says; `pause` lets others go on.
 
-    def filter(
-        self, headers: "Iterable[tuple[str, str]]" = (), text: str = "", older_than_ms: int | None = None
-    ) -> Filter:
-        """Return a filter of messages that have these headers and this text, and came so long ago."""
-        now_ms = self.vhost.broker.clock.now_ms
-        return Filter(headers, text, None if older_than_ms is None else now_ms - older_than_ms)
+        Raises AccessRefused (403): `user` may not read it.
+        """
+        check(user, self.vhost.name, READ, "queue", self.name)
+        return peek(self, Wish(**wish), pause)
 
     # -- in -----------------------------------------------------------------------------------------------------------
 

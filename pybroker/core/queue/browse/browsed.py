@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from pybroker.content_view import body, body_size, property_octets
+from pybroker.content_view import body, body_size, body_start, property_octets
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 # The states of a message in a queue.
 READY: Final = "ready"
 UNACKNOWLEDGED: Final = "unacknowledged"
-DELAYED: Final = "delayed"
 
 
 class Browsed:
@@ -87,6 +86,10 @@ class Browsed:
     def body(self) -> bytes:
         """Return its body, as published."""
         return body(self.content)
+
+    def body_start(self, octets_max: int) -> bytes:
+        """Return the first octets of its body."""
+        return body_start(self.content, octets_max)
 
     def __repr__(self) -> str:
         return f"Browsed(seq {self.seq}, priority {self.priority}, {self.state}, deliveries {self.deliveries})"

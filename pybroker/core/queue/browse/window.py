@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from pybroker.store.page_log import Page
 
     Part = Entry | EvictedSegment
+    # Messages of one state, and whether there are more of them, which is so only behind the last.
+    Window = tuple[list["Found"], bool]
 
 # Of one window.
-WINDOW_MESSAGES: Final = 1_024
+WINDOW_MESSAGES: Final = 512
 WINDOW_OCTETS: Final = 1_048_576
 
 
@@ -58,17 +60,29 @@ class Found(NamedTuple):
 
 def find(queue: "Queue", level: "Level", place: Place, states: "Iterable[str]") -> list[Found]:
     """Return the first messages from `place` on, in its direction; none if there are no more."""
-    found = [SOURCES[state](queue, level, place) for state in states]
-    if len(found) == 1:
-        return found[0]
-    return list(islice(merge(*found, key=_seq, reverse=place.backwards), WINDOW_MESSAGES))
+    windows = [SOURCES[state](queue, level, place) for state in states]
+    if len(windows) == 1:
+        return windows[0][0]
+    found = list(islice(merge(*[each for each, _ in windows], key=_seq, reverse=place.backwards), WINDOW_MESSAGES))
+    ends = [each[-1].seq for each, is_cut in windows if is_cut]
+    if ends:
+        # Behind the end of one source the others would hide what follows in it.
+        if place.backwards:
+            del found[bisect_right(found, -max(ends), key=_descending) :]
+        else:
+            del found[bisect_right(found, min(ends), key=_seq) :]
+    return found
 
 
 _seq: Final = attrgetter("seq")
 
 
-def _ready(_queue: "Queue", level: "Level", place: Place) -> list[Found]:
-    """Return ready messages."""
+def _descending(message: Found) -> int:
+    return -message.seq
+
+
+def _ready(_queue: "Queue", level: "Level", place: Place) -> "Window":
+    """Return ready messages, and whether more follow."""
     window: list[Found] = []
     octets = 0
     for part in _parts(level, place):
@@ -84,12 +98,12 @@ def _ready(_queue: "Queue", level: "Level", place: Place) -> list[Found]:
             if message.seq >= place.before:
                 if place.backwards:
                     continue
-                return window
+                return window, False
             octets += message.size
             if window and (octets > WINDOW_OCTETS or len(window) >= WINDOW_MESSAGES):
-                return window
+                return window, True
             window.append(message)
-    return window
+    return window, False
 
 
 def _in(segment: EvictedSegment, place: Place) -> "Sequence[Entry]":
@@ -173,10 +187,10 @@ def _seqs_down(seq_ranges: "SeqRanges", seq: int) -> "Iterator[tuple[int, int]]"
             yield each, size
 
 
-def _unacknowledged(queue: "Queue", level: "Level", place: Place) -> list[Found]:
-    """Return messages that consumers have, and those that were fetched (basic.get)."""
+def _unacknowledged(queue: "Queue", level: "Level", place: Place) -> "Window":
+    """Return messages that consumers have, and those that were fetched (basic.get), and whether more follow."""
     if not queue.messages_unacknowledged:
-        return []
+        return [], False
     batches: list[tuple[int, int, Batch, Any, range]] = []
     priority, priority_max = level.priority, queue.backlog.priority_max
     for session in queue.vhost.sessions:
@@ -200,11 +214,11 @@ def _unacknowledged(queue: "Queue", level: "Level", place: Place) -> list[Found]
         seqs = [run.first_seq + index for index in indexes[:WINDOW_MESSAGES]]
         window += [Found(seq, batch.deliveries, run, 0, None, batch, channel) for seq in seqs if seq < place.before]
     window.sort(key=_seq, reverse=place.backwards)
-    return window[:WINDOW_MESSAGES]
+    return window[:WINDOW_MESSAGES], len(window) >= WINDOW_MESSAGES
 
 
 # The messages of each state; another state is another row.
-SOURCES: "Final[dict[str, Callable[[Queue, Level, Place], list[Found]]]]" = {
+SOURCES: "Final[dict[str, Callable[[Queue, Level, Place], Window]]]" = {
     READY: _ready,
     UNACKNOWLEDGED: _unacknowledged,
 }

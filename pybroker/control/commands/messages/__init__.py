@@ -1,0 +1,1 @@
+"""Messages looked at, got, published."""

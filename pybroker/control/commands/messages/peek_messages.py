@@ -1,0 +1,94 @@
+"""peek_messages: look at a queue's messages without touching anything."""
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pybroker.control.arguments.lookup import find_queue, find_vhost
+from pybroker.control.arguments.messages import (
+    BODY_SIZE,
+    BODY_SIZE_MAX,
+    BodySizeArg,
+    FormatArg,
+    MatchArg,
+    WhereArg,
+    check_body_size,
+    check_count,
+    conditions,
+    position,
+    start_in,
+)
+from pybroker.control.spec import Arg, Command, Node, VHostArg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COUNT_MAX = 1_000_000_000
+
+
+class Args(NamedTuple):
+    """The queue, the begin, a filter, and how messages are shown."""
+
+    queue: Annotated[str, Arg("name of the queue", names="queue")]
+    vhost: VHostArg = "/"
+    start: Annotated[
+        str,
+        Arg(
+            "where to begin: head (default), tail (the newest first), or a message's SEQ (PRIORITY:SEQ in a queue with "
+            "priorities)",
+            "--from",
+            "position",
+        ),
+    ] = "head"
+    newest_first: Annotated[bool, Arg("towards the head instead of the tail", "--newest-first")] = False
+    number: Annotated[int, Arg("number of messages at most (default: 10)", "-c --count", "number")] = 10
+    where: WhereArg = ()
+    match: MatchArg = ""
+    unacked: Annotated[bool, Arg("messages with consumers as well, with the consumer and since when", "--unacked")] = (
+        False
+    )
+    body_size: BodySizeArg = BODY_SIZE
+    format: FormatArg = None
+
+
+def check(args: Args) -> None:
+    """Refuse what cannot be. Raises BadArguments."""
+    position(args.start)
+    conditions(args.where)
+    check_count(args.number, COUNT_MAX)
+    check_body_size(args.body_size)
+
+
+def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
+    """Yield messages as documents, in the order in which they would be delivered. Raises Refused, AmqpError."""
+    queue = find_queue(find_vhost(node.broker, args.vhost), args.queue)
+    raw = args.format == "raw"
+    yield from queue.peek(
+        node.broker.users.acting(node.user.name),
+        node.pause,
+        start=start_in(queue, position(args.start)),
+        newest_first=args.newest_first,
+        messages_max=args.number,
+        headers=conditions(args.where),
+        text=args.match,
+        states=("ready", "unacknowledged") if args.unacked else ("ready",),
+        body_octets_max=BODY_SIZE_MAX if raw else args.body_size,
+        raw=raw,
+    )
+
+
+COMMAND = Command(
+    name="peek_messages",
+    section="Messages",
+    summary="Shows messages of a queue without touching anything",
+    args=Args,
+    effect="read",
+    access="management",
+    run=run,
+    check=check,
+    banner="Messages of queue '{queue}' in vhost '{vhost}' ...",
+    streams="json",
+    examples=(
+        "pybrokerctl peek_messages orders --count 3",
+        "pybrokerctl peek_messages orders --from tail --where type=invoice --format json",
+        "pybrokerctl peek_messages orders --unacked --match 4711",
+    ),
+)

@@ -1,0 +1,179 @@
+"""Messages as their reader wants them: text for people, JSON for programs, bodies as they are, or a table.
+
+A message is whatever its publisher likes: nothing of it reaches a terminal unescaped.
+"""
+
+import sys
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Mapping
+from json import dumps
+from typing import Any, Final
+
+from pybroker.control.spec import BadArguments, Command
+from pybrokerctl import render
+from pybrokerctl.options import Options
+from pybrokerctl.render import cell
+from pybrokerctl.terminal import terminal
+
+# Of a table.
+COLUMNS: Final = (
+    "seq",
+    "state",
+    "redelivered",
+    "exchange",
+    "routing_key",
+    "age_ms",
+    "content_type",
+    "size",
+    "body_format",
+    "body",
+)
+OPTION: Final = "--format"
+# How errors and banners are shown beside each format.
+_BESIDE: Final = {"json": "json", "ndjson": "json", "csv": "csv", "raw": "csv"}
+INDENT: Final = "  "
+
+
+def has_format(command: Command) -> bool:
+    """Tell whether a command shows messages, so that its --format is the general --formatter as well."""
+    return any(OPTION in field.arg.flags.split() for field in command.fields()) and bool(command.streams)
+
+
+def read_format(given: dict[str, Any], general: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return arguments and general options that agree. Raises BadArguments: octets as they are, on a terminal."""
+    chosen = given.get("format", general.get("formatter"))
+    if chosen == "raw" and sys.stdout.isatty():
+        raise BadArguments("Bad argument: --format raw writes octets as they are: redirect them to a file or a pipe")
+    others = {name: value for name, value in general.items() if name != "formatter"}
+    if chosen is None:
+        return given, others
+    beside = _BESIDE.get(chosen, "table")
+    return {**given, "format": chosen}, {**others, "formatter": beside}
+
+
+def texts(args: Any, batches: Iterable[list[list[dict[str, Any]]]], options: Options) -> Iterator[str]:
+    """Yield the text of messages, which come as documents, batch by batch."""
+    found = ([row[0] for row in batch] for batch in batches)
+    match args.format:
+        case "json":
+            yield from _array(found)
+        case "ndjson":
+            for batch in found:
+                yield "".join(_json(one) + "\n" for one in batch)
+        case "raw":
+            yield from _raw(found)
+        case "table" | "pretty_table" | "csv":
+            head = render.Head(COLUMNS, show=options.headers, pad=options.pad)
+            yield from render.load(args.format).rows(head, ([_row(one) for one in batch] for batch in found))
+        case _:
+            yield from _text(args, found, options)
+
+
+def _array(batches: Iterable[list[dict[str, Any]]]) -> Iterator[str]:
+    yield "[\n"
+    comma = ""
+    for batch in batches:
+        for one in batch:
+            yield f"{comma}{_json(one)}\n"
+            comma = ","
+    yield "]\n"
+
+
+def _json(one: dict[str, Any]) -> str:
+    return cell.json_escaped(dumps(one, separators=(",", ":"), ensure_ascii=False))
+
+
+def _row(one: dict[str, Any]) -> list[Any]:
+    body = one["body"] if isinstance(one["body"], str) else dumps(one["body"], separators=(",", ":"))
+    shown = {**one["properties"], **one, "body": body + "..." * one["body_cut"]}
+    values = (shown.get(name) for name in COLUMNS)
+    return [cell.lines(value) if isinstance(value, str) else value for value in values]
+
+
+def _raw(batches: Iterable[list[dict[str, Any]]]) -> Iterator[str]:
+    """Write bodies as they were published, a line end between two of them; yield nothing."""
+    between = b""
+    for batch in batches:
+        for one in batch:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(between + b64decode(one["body"]))
+            between = b"\n"
+            if one["body_cut"]:
+                sys.stderr.write(f"note: the body of message {one['seq']} is cut: it has {one['size']:,} octets\n")
+        sys.stdout.buffer.flush()
+    yield ""
+
+
+def _text(args: Any, batches: Iterable[list[dict[str, Any]]], options: Options) -> Iterator[str]:
+    """Yield messages for people, and how to go on."""
+    count = 0
+    last: dict[str, Any] = {}
+    for batch in batches:
+        for one in batch:
+            yield ("\n" if count else "") + _block(one)
+            last = one
+            count += 1
+    if not options.talks:
+        return
+    if not count:
+        yield "No messages.\n"
+    elif hasattr(args, "start") and count == args.number:
+        backwards = args.newest_first or args.start == "tail"
+        priority, colon, seq = last["position"].rpartition(":")
+        onwards = f"--from {priority}{colon}{int(seq) + (-1 if backwards else 1)}"
+        yield f"\nFor more: {onwards}{' --newest-first' * backwards}\n"
+
+
+def _block(one: dict[str, Any]) -> str:
+    """Return one message in lines: the place, the route, properties and headers, the body."""
+    shown = terminal.bold if terminal.has_colour(sys.stdout) else str
+    state = one["state"]
+    if one["redelivered"]:
+        state += f", delivered before ({one['deliveries']})" if one["deliveries"] > 1 else ", delivered before"
+    lines = [shown(f"message {one['position']}") + f"  {state}"]
+    lines.append(f"{INDENT}arrived {one['arrived_at']}, {_age(one['age_ms'])} ago" + _until(one))
+    if "consumer_tag" in one:
+        tag = one["consumer_tag"]
+        holder = f"consumer {_cell(tag)}" if tag is not None else "basic.get"
+        lines.append(
+            f"{INDENT}with {holder} on channel {one['channel']} of {one['connection_pid']} {_cell(one['connection'])}, "
+            f"user {_cell(one['user'])}, for {_age(one['unacknowledged_ms'])}"
+        )
+    lines.append(f"{INDENT}exchange {_cell(one['exchange']) or '(default)'}, routing key {_cell(one['routing_key'])}")
+    lines += [f"{INDENT}{name}: {_cell(value)}" for name, value in one["properties"].items()]
+    lines += [f"{INDENT}header {_cell(name)}: {_cell(value)}" for name, value in one["headers"].items()]
+    lines.append(f"{INDENT}body: {_described(one)}")
+    if one["body"] != "":
+        body = one["body"] if one["body_format"] != "json" else dumps(one["body"], ensure_ascii=False, indent=2)
+        lines += [f"{INDENT * 2}{line}" for line in cell.lines(body).splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    return cell.cell(value) if isinstance(value, str) else cell.cell(_json(value))
+
+
+def _described(one: dict[str, Any]) -> str:
+    size = f"{one['size']:,} octet{'s' * (one['size'] != 1)}"
+    if not one["size"]:
+        return "empty"
+    kind = {"hex": "in hexadecimal", "json": "JSON"}.get(one["body_format"], one["body_format"])
+    return f"{size}, {kind}" + (", cut here (--body-size shows more)" if one["body_cut"] else "")
+
+
+def _until(one: dict[str, Any]) -> str:
+    due = f", expires {one['expires_at']} at the head" if one["expires_at"] else ""
+    return due + (f", due {one['due_at']}" if "due_at" in one else "")
+
+
+def _age(ms: int) -> str:
+    """Return a time for people, in two units at most."""
+    seconds = ms // 1_000
+    if seconds < 1:
+        return f"{ms} ms"
+    parts = []
+    for name, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        if seconds >= size:
+            parts.append(f"{seconds // size} {name}")
+            seconds %= size
+    return " ".join(parts[:2])
