@@ -170,7 +170,7 @@ class Storage:
             ended = Event()
             self._broker.removals.finish()
             self._broker.purge_task.finish()
-            journal.close(recovery.redelivered(self._broker), lambda _: ended.set())
+            journal.close(recovery.delivered(self._broker), lambda _: ended.set())
             if not ended.wait(CLOSE_S_MAX) or journal.failed or journal.completed < journal.last_commit_position:
                 reason = (
                     journal.failed

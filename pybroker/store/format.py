@@ -19,6 +19,7 @@ Little-endian everywhere. Drawn for people in pybroker-store(5).
     SETTLE    groups: queue id u64 | n u32 | deliveries u32 (0: done with) | n * (first seq u64, last seq u64)
     PROVEN    ticket u64
     FOOTER    footer.py
+    DELAY     delay.py
 
 The highest bit of wants says that the messages are transient: there are such in the page log alone.
 
@@ -54,7 +55,9 @@ PUBLISH: Final = 3
 SETTLE: Final = 4
 PROVEN: Final = 5
 FOOTER: Final = 6
-TYPE_NAMES: Final = ("unknown", "BATCH", "TARGETS", "PUBLISH", "SETTLE", "PROVEN", "FOOTER")
+DELAY: Final = 7  # programs that do not know it pass over it: what waits is ready there
+TYPE_NAMES: Final = ("unknown", "BATCH", "TARGETS", "PUBLISH", "SETTLE", "PROVEN", "FOOTER", "DELAY")
+TYPE_MAX: Final = DELAY
 
 HEADER_OCTETS: Final = 64
 LOG_ID_AT: Final = 12  # in the header

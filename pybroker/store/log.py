@@ -112,8 +112,11 @@ class Log:
         """Record that a durable queue has done with messages of `run`."""
         raise NotImplementedError
 
-    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int) -> None:
-        """Record how often messages were delivered that came back to a durable queue which limits that."""
+    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int, due_ms: int = 0) -> None:
+        """Record how often messages were delivered that came back to a durable queue which counts that.
+
+        They wait there until `due_ms` on the clock's now_ms; 0: they do not.
+        """
 
     def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
         """Record that a durable queue has done with messages whose contents are not in memory."""

@@ -10,6 +10,7 @@ from pybroker.store.segments.log_id import find
 from pybroker.store.segments.segment import SegmentFile
 from tests.clock import FakeClock
 from tests.inline_worker import InlineWorker
+from tests.store.records import rows_from
 
 NAMES = Names("", "q", b"\x00\x01q\xce")
 PERSISTENT = RunAttributes(persistent=True)
@@ -89,7 +90,7 @@ class Node:
 
     def close(self, redelivered=()):
         done = []
-        self.log.close(list(redelivered), done.append)
+        self.log.close(rows_from(redelivered), done.append)
         self.work()
         assert [None] == done
 

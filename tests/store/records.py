@@ -6,6 +6,7 @@ from array import array
 from pybroker.core.routing.publish import names_of
 from pybroker.run import Run, RunAttributes
 from pybroker.store import format as fmt
+from pybroker.store.segments.returned import rows_of
 
 PERSISTENT = RunAttributes(persistent=True)
 LOG_ID = 0xE90C4
@@ -69,3 +70,18 @@ def random_run(rng: random.Random, first_seq: int, octets_max: int = 300) -> Run
     equal = rng.random() < 0.5
     size = rng.randint(0, octets_max)
     return run_of([rng.randbytes(size if equal else rng.randint(0, octets_max)) for _ in range(count)], first_seq)
+
+
+def listed(rows) -> list[tuple[int, ...]]:
+    """Return what came back as (queue, first seq, last seq, deliveries), and when it is due if it waits."""
+    return [
+        (queue_id, *row[:3], *([row[3]] if row[3] else [])) for queue_id, mine in rows.items() for row in rows_of(mine)
+    ]
+
+
+def rows_from(told) -> dict[int, "array[int]"]:
+    """Return the same as rows."""
+    rows: dict[int, array[int]] = {}
+    for queue_id, first, last, times, *due in told:
+        rows.setdefault(queue_id, array("Q")).extend((first, last, times, *(due or [0])))
+    return rows

@@ -8,9 +8,10 @@ import pytest
 from pybroker.store import format as fmt
 from pybroker.store.segments import checkpoint, footer
 from pybroker.store.segments.checkpoint import Checkpoint
+from pybroker.store.segments.delay import encode_delay
 from pybroker.store.segments.footer import Footer
 from tests.sources import ROOT
-from tests.store.records import SEED, run_of
+from tests.store.records import SEED, rows_from, run_of
 
 PAGE = (ROOT / "man/pybroker-store.5").read_text().replace(r"\-", "-")
 SIZES = {"u8": 1, "u16": 2, "u32": 4, "u64": 8}
@@ -97,9 +98,17 @@ def test_values_stand_where_they_are_drawn():
     assert [int.from_bytes(targets[at : at + 8], "little") for at in (12, 20)] == [9, 8]
     settle, drawn = fmt.settle([(5, 2, array("Q", [6, 7]))], SEED)[12:], fields(".B 4 SETTLE")
     assert [read(settle, drawn, each) for each in ("queue id", "how many", "deliveries", "first")] == [5, 1, 2, 6]
+    delay, drawn = encode_delay([(5, 2, 9, array("Q", [6, 7]))], SEED)[12:], fields(".B 7 DELAY")
+    assert [read(delay, drawn, each) for each in ("queue id", "how many", "deliveries", "due", "first")] == [
+        5,
+        1,
+        2,
+        9,
+        6,
+    ]
     octets, drawn = Footer(1, 2, 3).encode(), fields(".B 6 FOOTER")
     assert [read(octets, drawn, each) for each in ("ticket of the f", "ticket of the l", "newest")] == [1, 2, 3]
-    octets, drawn = Checkpoint(7, 8, 9, True, {}, [(1, 2, 3, 4)]).encode(), fields(".SH CHECKPOINT")
+    octets, drawn = Checkpoint(7, 8, 9, True, {}, rows_from([(1, 2, 3, 4)])).encode(), fields(".SH CHECKPOINT")
     words = ("log id", "ticket", "next", "1: written", "how many r")
     assert [read(octets, drawn, each) for each in words] == [7, 8, 9, 1, 1]
 

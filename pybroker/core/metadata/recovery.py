@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.queue.paging.segments import EvictedSegment
+from pybroker.store.segments.returned import append, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry
     from pybroker.store.recovery.recovery import Recovered
+    from pybroker.store.segments.returned import Rows
 
 # A message was delivered before, as far as anybody knows.
 ONCE: Final = 1
@@ -35,16 +37,13 @@ def durable_queues(broker: "Broker") -> "dict[int, Destination]":
 
 def restore(queues: "dict[int, Destination]", found: "Recovered") -> int:
     """Give each queue what the log has for it; return how many messages these are."""
-    deliveries: dict[int, list[tuple[int, int, int]]] = {}
-    for queue_id, first, last, times in found.redelivered:
-        deliveries.setdefault(queue_id, []).append((first, last, times))
     count = 0
     for queue_id, parts in found.queues.items():
         queue = queues[queue_id]
-        delivered = sorted(deliveries.get(queue_id, []))
-        if queue.counts_deliveries:
-            for first, last, times in delivered:
-                found.live_index.give_back(queue_id, times, array("Q", (first, last)))
+        rows = found.returned.get(queue_id, array("Q"))
+        if found.clean and queue.counts_deliveries:
+            found.live_index.returned.load({queue_id: rows})
+        delivered = sorted((first, last, times) for first, last, times, _ in rows_of(rows))
         if not found.clean:
             queue.restore(parts, _with_all_others(delivered) if delivered else ONCE)
         else:
@@ -72,18 +71,21 @@ def _with_all_others(delivered: list[tuple[int, int, int]]) -> list[tuple[int, i
     return [*full, (next_seq, SEQ_MAX, ONCE)]
 
 
-def redelivered(broker: "Broker") -> list[tuple[int, int, int, int]]:
-    """Return the persistent messages that were delivered before: (queue, first seq, last seq, deliveries).
+def delivered(broker: "Broker") -> "Rows":
+    """Return the persistent messages that were delivered before, as rows of the log.
 
     Messages on their way to a dead letter exchange are included: for the log they are in their queue until they arrive.
     """
-    return [
-        (queue.id, first, last, times)
-        for vhost in broker.vhosts.values()
-        for queue in vhost.queues.values()
-        if queue.durable
-        for first, last, times in _delivered(queue)
-    ]
+    made: Rows = {}
+    for vhost in broker.vhosts.values():
+        for queue in vhost.queues.values():
+            if queue.durable:
+                rows = array("Q")
+                for first, last, times in _delivered(queue):
+                    append(rows, (first, last, times, 0))
+                if rows:
+                    made[queue.id] = rows
+    return made
 
 
 def _delivered(queue: "Queue") -> "Iterator[tuple[int, int, int]]":

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pybroker.store import format as fmt
 from pybroker.store.segments.ack_ranges import normalized
+from pybroker.store.segments.delay import encode_delay
 from pybroker.store.segments.live_index import Target
 
 if TYPE_CHECKING:
     from pybroker.run import Run
+    from pybroker.store.segments.delay import Group
     from pybroker.store.segments.live_index import LiveIndex, Segment
 
 # Messages `start .. stop - 1` of a run, and the queues they reached.
@@ -30,7 +32,7 @@ class BatchBuilder:
     def __init__(self, grown: "tuple[Run | None, int, int]" = (None, 0, 0)) -> None:
         self.appends: list[Append] = []
         self.settles: dict[int, array[int]] = {}
-        self.returned: dict[tuple[int, int], array[int]] = {}  # by queue and deliveries
+        self.returned: dict[tuple[int, int, int], array[int]] = {}  # by queue, deliveries, and when it is due
         self.octets = 0
         # The last run appended, if from its beginning; up to which message, and how many octets these have.
         self._grown = grown
@@ -72,9 +74,9 @@ class BatchBuilder:
         else:
             _add(self.settles.setdefault(queue_id, array("Q")), run, indexes)
 
-    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int) -> None:
-        """Add what came back to a queue, delivered so often."""
-        _add(self.returned.setdefault((queue_id, deliveries), array("Q")), run, indexes)
+    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int, due_ms: int) -> None:
+        """Add what came back to a queue, delivered so often, and waits until then (0: it does not)."""
+        _add(self.returned.setdefault((queue_id, deliveries, due_ms), array("Q")), run, indexes)
 
     def settle_seqs(self, queue_id: int, first: int, last: int) -> None:
         """Add what a queue has done with, by seqs."""
@@ -101,14 +103,15 @@ class BatchBuilder:
         for pairs in self.settles.values():
             room += 16 + 8 * len(pairs)
         for pairs in self.returned.values():
-            room += 16 + 8 * len(pairs)
+            room += 24 + 8 * len(pairs)
         return room
 
     def encode(self, commit_position: int, segment: "Segment", live_index: "LiveIndex", steady_ms: int) -> bytes:
-        """Return the batch's octets, to be written at the segment's end. The live index  what is in them, last."""
+        """Return the batch's octets, to be written at the segment's end. The live index learns of them, last."""
         seed = segment.seed
         published: list[tuple[Target, Run, range]] = []
         groups: list[tuple[int, int, array[int]]] = []
+        delayed: list[Group] = []
         records: list[bytes] = []
         at = segment.used + fmt.BATCH_RECORD_OCTETS
         segment.name_again()
@@ -132,17 +135,26 @@ class BatchBuilder:
             published.append((target, run, indexes))
         if self.settles or self.returned:
             groups = [(queue_id, 0, normalized(pairs)) for queue_id, pairs in self.settles.items()]
-            groups += [(queue_id, times, normalized(pairs)) for (queue_id, times), pairs in self.returned.items()]
-            records.append(fmt.settle(groups, seed))
+            for (queue_id, times, due_ms), pairs in self.returned.items():
+                if due_ms:
+                    delayed.append((queue_id, times, due_ms + steady_ms, normalized(pairs)))
+                else:
+                    groups.append((queue_id, times, normalized(pairs)))
+            if groups:
+                records.append(fmt.settle(groups, seed))
+            if delayed:
+                records.append(encode_delay(delayed, seed))
         body = b"".join(records)
         octets = fmt.batch_header(commit_position, segment.newest_ms, len(records), len(body), seed) + body
         for target, run, indexes in published:
             segment.publish(target, run, indexes)
         for queue_id, deliveries, pairs in groups:
             if deliveries:
-                live_index.give_back(queue_id, deliveries, pairs)
+                live_index.returned.add(queue_id, deliveries, 0, pairs)
             else:
                 live_index.settle(queue_id, pairs)
+        for queue_id, deliveries, due_ms, pairs in delayed:
+            live_index.returned.add(queue_id, deliveries, due_ms, pairs)
         return octets
 
 

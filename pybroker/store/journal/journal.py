@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from pybroker.store.log import Fetched
     from pybroker.store.recovery.recovery import Recovered
     from pybroker.store.segments.live_index import LiveIndex
+    from pybroker.store.segments.returned import Rows
     from pybroker.store.worker import Worker
 
 # A batch is closed at this size also while the one before it is being written.
@@ -61,7 +62,8 @@ class Journal(Log):
 
     `on_completed` and `on_failed` tell the broker, `on_stalled` why a batch waits for a file descriptor; with no text
     that it was written. A commit position completes when its batch is on disk, which comes after the
-    definitions that were made before it: a message that is confirmed always has its queue.
+    definitions that were made before it: a message that is confirmed always has its queue. `steady_ms` is what the
+    log's time is ahead of the clock's now_ms: it goes on where it was, whatever the clock on the wall says.
     """
 
     __slots__ = (
@@ -75,7 +77,6 @@ class Journal(Log):
         "_quiet_ms",
         "_sealed",
         "_sealed_seq",
-        "_steady_ms",
         "_told",
         "_wanted",
         "_writer",
@@ -93,6 +94,7 @@ class Journal(Log):
         "on_stalled",
         "on_unreadable",
         "reader",
+        "steady_ms",
         "turn",
     )
 
@@ -127,7 +129,7 @@ class Journal(Log):
         self._sealed_seq = recovered.next_seq  # all below are in batches that were closed
         self.last_commit_position = self.completed = self._proven = recovered.commit_position
         # Time in the log never goes back, also if the system's clock does.
-        self._steady_ms = max(clock.timestamp_ms, recovered.newest_ms) - clock.now_ms
+        self.steady_ms = max(clock.timestamp_ms, recovered.newest_ms) - clock.now_ms
         self.full = ""
         self._full_since_ms = 0
         self._told = False  # that it failed
@@ -179,10 +181,10 @@ class Journal(Log):
             self.fail(error)
             raise
 
-    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int) -> None:
-        """Gather how often messages were delivered that came back."""
+    def give_back(self, queue_id: int, run: "Run", indexes: range, deliveries: int, due_ms: int = 0) -> None:
+        """Gather how often messages were delivered that came back, and until when they wait."""
         try:
-            self._builder.give_back(queue_id, run, indexes, deliveries)
+            self._builder.give_back(queue_id, run, indexes, deliveries, due_ms)
         except Exception as error:
             self.fail(error)
             raise
@@ -206,7 +208,7 @@ class Journal(Log):
 
     def fetch(self, queue_id: int, part: "SeqRanges", done: "Fetched") -> None:
         """Read messages back, in the files thread; messages settled before a read succeeds need not come."""
-        self.reader.fetch(partial(self._located, queue_id, part), self._steady_ms, done)
+        self.reader.fetch(partial(self._located, queue_id, part), self.steady_ms, done)
 
     def _located(self, queue_id: int, part: "SeqRanges", *, again: bool) -> "Wanted":
         wanted = []
@@ -240,8 +242,8 @@ class Journal(Log):
         self._wanted = False
         segment, creates = self.maintenance.segment_for(builder.room, self._sealed_seq)
         self.last_commit_position += 1
-        segment.newest_ms = self.clock.now_ms + self._steady_ms
-        octets = builder.encode(self.last_commit_position, segment, self.live_index, self._steady_ms)
+        segment.newest_ms = self.clock.now_ms + self.steady_ms
+        octets = builder.encode(self.last_commit_position, segment, self.live_index, self.steady_ms)
         batch = Batch(segment.number, segment.size if creates else 0, segment.used, octets)
         batch.promise(self.last_commit_position, self.next_seq, builder.octets, self.definitions.commit_position)
         segment.used += len(octets)
@@ -381,9 +383,7 @@ class Journal(Log):
             except MemoryError:
                 self._told = False
 
-    def close(
-        self, redelivered: list[tuple[int, int, int, int]], done: "Callable[[BaseException | None], None]"
-    ) -> None:
+    def close(self, delivered: "Rows", done: "Callable[[BaseException | None], None]") -> None:
         """Write all there is, and a last checkpoint; then call `done`. Nothing may be appended afterwards."""
         self.commit()
         if self.failed or self.full:
@@ -393,9 +393,9 @@ class Journal(Log):
         if self._sealed or self._writing:
             self._write_next()  # a batch that found no descriptor
             # The definitions' thread may be the one that is waited for.
-            self._journal.submit(lambda: None, lambda _: self.close(redelivered, done))
+            self._journal.submit(lambda: None, lambda _: self.close(delivered, done))
             return
-        self.maintenance.close(redelivered, lambda why: self._journal.submit(self._writer.close, lambda _: done(why)))
+        self.maintenance.close(delivered, lambda why: self._journal.submit(self._writer.close, lambda _: done(why)))
 
 
 def _nobody(_: object) -> None:

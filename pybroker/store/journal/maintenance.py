@@ -17,6 +17,7 @@ from pybroker.store.journal.reserve import OCTETS_MAX as RESERVE_MAX, Reserve, r
 from pybroker.store.segments.checkpoint import Checkpoint, write_checkpoint
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Segment
+from pybroker.store.segments.returned import tidy
 from pybroker.store.segments.segment import seal_segment
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pybroker.store.journal.journal import Journal
     from pybroker.store.journal.writer import Batch
     from pybroker.store.segments.live_index import Recovered
+    from pybroker.store.segments.returned import Rows
     from pybroker.store.worker import Worker
 
 # The first segment's size; each further one has twice its forerunner's, so that an idle node's folder stays small.
@@ -61,6 +63,7 @@ class Maintenance:
         "_settled",
         "_started",
         "_unlinking",
+        "_untidy",
         "_writing",
         "checkpoints",
         "compacted",
@@ -85,6 +88,7 @@ class Maintenance:
         # A commit position, and what to do when it is completed.
         self._settled: tuple[int, list[Callable[[], None]]] | None = None
         self._checkpoint_ms = journal.clock.now_ms
+        self._untidy: tuple[Rows, Rows, int] = {}, {}, 0  # what came back, for that one, and the time
         self._due = bool(recovered.missing)  # they are not to be missed again
         self._presence = Presence(journal, disk, self._jobs, self._trouble)
         self._unlinking = False
@@ -136,6 +140,8 @@ class Maintenance:
 
     def sealed(self, batch: "Batch") -> None:
         """Learn that a batch was closed: nothing is gathered, so the live index is exact as of its position."""
+        if self._journal.live_index.returned.many:
+            self._due = True
         if self._due and not self._closed and self._pending is None and not self._writing:
             self._take(batch.commit_position, batch.next_seq)
 
@@ -180,14 +186,13 @@ class Maintenance:
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def _take(self, commit_position: int, next_seq: int) -> None:
-        redelivered = self._journal.live_index.redelivered()
-        self._pending = self._checkpoint(commit_position, next_seq, redelivered, clean=False)
+        self._pending = self._checkpoint(commit_position, next_seq, {}, clean=False)
+        journal = self._journal
+        self._untidy = *journal.live_index.returned.freeze(), journal.clock.now_ms + journal.steady_ms
         self._due = False
         self._checkpoint_ms = self._journal.clock.now_ms
 
-    def _checkpoint(
-        self, commit_position: int, next_seq: int, redelivered: list[tuple[int, int, int, int]], *, clean: bool
-    ) -> Checkpoint:
+    def _checkpoint(self, commit_position: int, next_seq: int, returned: "Rows", *, clean: bool) -> Checkpoint:
         """Return what the live index says now."""
         live_index = self._journal.live_index
         return Checkpoint(
@@ -196,23 +201,27 @@ class Maintenance:
             next_seq,
             clean,
             live_index.settled(),
-            redelivered,
+            returned,
             self.next_number,
             live_index.listed(),
         )
 
     def _write(self, checkpoint: Checkpoint) -> None:
         keep = [*self.checkpoints[: CHECKPOINTS - 1], *self._held]
-        self._jobs.submit(partial(write_checkpoint, self._disk, checkpoint, keep), partial(self._written, checkpoint))
+        job = partial(_write_tidy, self._disk, checkpoint, self._untidy, keep)
+        self._jobs.submit(job, partial(self._written, checkpoint))
+        self._untidy = {}, {}, 0
         self._writing = True
         self._pending = None
 
-    def _written(self, checkpoint: Checkpoint, error: "BaseException | None") -> None:
+    def _written(self, checkpoint: Checkpoint, result: "Rows | BaseException") -> None:
         self._writing = False
+        failed = isinstance(result, BaseException)
+        self._journal.live_index.returned.replace(None if isinstance(result, BaseException) else result)
         if checkpoint.commit_position in self._held:
-            self._held[checkpoint.commit_position] = True if error is None else None
-        if error is not None:
-            self._trouble(error)
+            self._held[checkpoint.commit_position] = None if failed else True
+        if isinstance(result, BaseException):
+            self._trouble(result)
             return
         self.checkpoints = [checkpoint.commit_position, *self.checkpoints[: CHECKPOINTS - 1]]
         for segment in self._journal.live_index.segments:
@@ -220,17 +229,18 @@ class Maintenance:
             segment.dead = listed is not None and listed.sealed and not listed.live
         self.unlink()
 
-    def close(
-        self, redelivered: list[tuple[int, int, int, int]], done: "Callable[[BaseException | None], None]"
-    ) -> None:
-        """Write the footer of the open segment, and the checkpoint of a clean stop: nothing comes after it."""
+    def close(self, delivered: "Rows", done: "Callable[[BaseException | None], None]") -> None:
+        """Write the footer of the open segment, and the checkpoint of a clean stop: nothing comes after it.
+
+        `delivered` are all messages that were delivered before.
+        """
         self._closed = True
         journal = self._journal
         segments = journal.live_index.segments
         if segments and not segments[-1].sealed:
             self.rolled(segments[-1])
             self.completed(journal.completed)
-        checkpoint = self._checkpoint(journal.completed, journal.next_seq, redelivered, clean=True)
+        checkpoint = self._checkpoint(journal.completed, journal.next_seq, delivered, clean=True)
         keep = [
             commit_position for commit_position in self.checkpoints if commit_position != checkpoint.commit_position
         ][: CHECKPOINTS - 1]
@@ -380,3 +390,11 @@ class Maintenance:
             "compacted": self.compacted,
             "reserve": self._reserve.there,
         }
+
+
+def _write_tidy(disk: "Disk", checkpoint: Checkpoint, untidy: "tuple[Rows, Rows, int]", retained: list[int]) -> "Rows":
+    """Write a checkpoint with what came back, made tidy, and return that. Raises DiskError."""
+    old, new, now_ms = untidy
+    checkpoint.returned = tidy(old, new, checkpoint.settled, now_ms)
+    write_checkpoint(disk, checkpoint, retained)
+    return checkpoint.returned

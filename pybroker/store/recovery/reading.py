@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from array import array
 
     from pybroker.seq_ranges import SeqRanges
+    from pybroker.store.segments.delay import Group
     from pybroker.store.segments.scan import Damaged
     from pybroker.store.segments.segment import SegmentFile
 
@@ -19,7 +20,7 @@ UNKNOWN: Final = -1
 class BatchRead:
     """A batch as it is read: its records count when it is known to be complete."""
 
-    __slots__ = ("commit_position", "damaged", "guessed", "left", "offset", "publishes", "segment", "settles")
+    __slots__ = ("commit_position", "damaged", "delays", "guessed", "left", "offset", "publishes", "segment", "settles")
 
     def __init__(self, segment: "SegmentRead", commit_position: int, offset: int, records: int) -> None:
         self.segment = segment
@@ -30,6 +31,7 @@ class BatchRead:
         self.damaged: list[Damaged] = []
         self.publishes: list[tuple[int, int, list[tuple[int, int, int]]]] = []  # offset, set, messages
         self.settles: list[tuple[int, int, array[int]]] = []
+        self.delays: list[Group] = []
 
     @property
     def whole(self) -> bool:

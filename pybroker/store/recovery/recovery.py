@@ -6,28 +6,32 @@ counts only if all of it is sound; else the power failed while it was written, n
 cut off without an alarm. Neither ever keeps the broker from starting.
 """
 
-from array import array
 from typing import TYPE_CHECKING, Final
 
-from pybroker.seq_ranges import SeqRanges, merge
+from pybroker.seq_ranges import SeqRanges
 from pybroker.store import format as fmt
 from pybroker.store.disk import NEW_SUFFIX, DiskError
+from pybroker.store.recovery.count_live import count_live
 from pybroker.store.recovery.expected import Expected
 from pybroker.store.recovery.quarantine import quarantine, set_aside
 from pybroker.store.recovery.reading import UNKNOWN, BatchRead, SegmentRead
 from pybroker.store.segments import log_id as log_ids
 from pybroker.store.segments.ack_ranges import AckRanges, ranges
 from pybroker.store.segments.checkpoint import Checkpoint, checkpoint_name
+from pybroker.store.segments.delay import decode_delay
 from pybroker.store.segments.footer import Footer
 from pybroker.store.segments.live_index import Recovered, Segment, Target
 from pybroker.store.segments.newest import Newest
+from pybroker.store.segments.returned import of_queues
 from pybroker.store.segments.scan import Damaged
 from pybroker.store.segments.segment import SegmentFile, seal_segment, segment_number
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Collection
 
     from pybroker.store.disk import Disk
+    from pybroker.store.segments.delay import Group
     from pybroker.store.segments.scan import Record
 
 __all__ = ["Recovered", "Recovery"]
@@ -56,6 +60,7 @@ class Recovery:
         self._found = Recovered()
         self._segments: list[SegmentRead] = []
         self._settles: list[tuple[int, int, array[int]]] = []
+        self._delays: list[Group] = []
         self._pending: BatchRead | None = None
         self._proven = 0
         self._sure = -1
@@ -104,7 +109,10 @@ class Recovery:
         if not valid:
             self._begin_log()
         found.clean = base.clean and base.commit_position == found.commit_position
-        found.redelivered = base.redelivered if found.clean else found.live_index.redelivered()
+        if found.clean:
+            found.returned = of_queues(base.returned, self._known)
+        else:
+            found.returned = found.live_index.returned.tidy(found.live_index.settled(), 0)
         self._progress(len(names), len(names))
         return found
 
@@ -112,11 +120,8 @@ class Recovery:
         """Write a first checkpoint, so that not only segments know the log id, and a start that there were some."""
         found, live_index = self._found, self._found.live_index
         begun = Checkpoint(found.log_id, found.commit_position, found.next_seq, settled=live_index.settled())
-        begun.redelivered, begun.next_number, begun.listed = (
-            live_index.redelivered(),
-            found.next_number,
-            live_index.listed(),
-        )
+        begun.returned = live_index.returned.tidy(begun.settled, 0)
+        begun.next_number, begun.listed = found.next_number, live_index.listed()
         try:
             self._disk.write_file(checkpoint_name(begun.commit_position), begun.encode())
         except DiskError as error:
@@ -198,6 +203,8 @@ class Recovery:
             batch.publishes.append((record.offset, *fmt.publish_messages(payload)))
         elif kind == fmt.SETTLE and batch.commit_position > base.commit_position:
             batch.settles += fmt.decode_settle(payload)
+        elif kind == fmt.DELAY and batch.commit_position > base.commit_position:
+            batch.delays += decode_delay(payload)
 
     def _begin(self, segment: SegmentRead, commit_position: int, offset: int, records: int) -> BatchRead:
         if self._pending is not None:
@@ -257,6 +264,7 @@ class Recovery:
             for first, count, size in messages:
                 seq_ranges.add(first, count, size)
         self._settles += batch.settles
+        self._delays += batch.delays
         for damaged in batch.damaged:
             self._quarantine(segment, damaged)
         if batch.left > 0 and not batch.damaged:
@@ -356,40 +364,21 @@ class Recovery:
             next_seq = max([next_seq, *[seq_ranges.last_seq + 1 for seq_ranges in there if seq_ranges.count]])
         found.next_seq = max(found.next_seq, next_seq)
         if not (base.clean and base.commit_position == found.commit_position):
-            for queue_id, first, last, deliveries in base.redelivered:
-                live_index.give_back(queue_id, deliveries, array("Q", (first, last)))
+            live_index.returned.load(of_queues(base.returned, self._known))
+        for queue_id, deliveries, due_ms, pairs in self._delays:
+            found.next_seq = max(found.next_seq, max(pairs, default=0) + 1)
+            if queue_id in self._known:
+                live_index.returned.add(queue_id, deliveries, due_ms, pairs)
         for queue_id, deliveries, pairs in self._settles:
             # Also of messages whose own record is damaged: one that took such a seq anew would be settled already.
             found.next_seq = max(found.next_seq, max(pairs, default=0) + 1)
+            if queue_id not in self._known:
+                continue
             if deliveries:
-                live_index.give_back(queue_id, deliveries, pairs)
-            elif queue_id in self._known:
+                live_index.returned.add(queue_id, deliveries, 0, pairs)
+            else:
                 for first, last in ranges(pairs):
                     for segment, start, end in live_index.locate(first, last):
                         segment.settled.setdefault(queue_id, AckRanges()).add(start, end)
         for each, segment in zip(self._segments, live_index.segments, strict=True):
-            self._live(segment, each.by_target)
-
-    def _live(self, segment: Segment, by_target: dict[Target, SeqRanges]) -> None:
-        queues: dict[int, dict[int, list[tuple[bool, SeqRanges]]]] = {}
-        for target, seq_ranges in by_target.items():
-            for queue_id in target.queue_ids:
-                self._found.next_queue_id = max(self._found.next_queue_id, queue_id + 1)
-                if queue_id not in self._known:
-                    continue
-                segment.published += seq_ranges.count
-                settled = segment.settled.get(queue_id)
-                left = seq_ranges if settled is None else seq_ranges.without(ranges(settled.normalize()))
-                if left.count:
-                    queues.setdefault(queue_id, {}).setdefault(target.priority, []).append((target.timed, left))
-        for queue_id, by_priority in queues.items():
-            parts = self._found.queues.setdefault(queue_id, [])
-            count = 0
-            for priority, lefts in by_priority.items():
-                whole = merge([left for _, left in lefts])
-                count += whole.count
-                parts.append((priority, any(timed for timed, _ in lefts), whole))
-            segment.pairs[queue_id] = count
-            segment.live += count
-        for queue_id in segment.settled:
-            segment.pairs.setdefault(queue_id, 0)
+            count_live(segment, each.by_target, self._known, found)

@@ -9,13 +9,17 @@ One file for each, `ckpt.` and the commit position in 16 hexadecimal digits; the
     next number u64 | segments u32 | 0 u32 |                                                   (from version 2 on)
     segments * (number u64 | first ticket u64 | last ticket u64 | first seq u64 | sealed u8 | 0 * 3 | queues u32 |
                 queues * (queue id u64 | live u64)) |
+    queues u32 | 0 u32 | queues * (queue id u64 | n u32 | 0 u32 |                      (if any message waits)
+                                   n * (first seq u64 | last seq u64 | deliveries u64 | due, steady wall ms u64)) |
     crc u32, CRC-32C of all before it
 
 One that is missing or damaged costs time at a start, never data: more of the segments is read. Version 2 also says
 which segments there are, and how many messages live in each of them: by that a start knows what is missing. One whose
-number is `next_number` or above was begun later; one below that is not listed had been given up.
+number is `next_number` or above was begun later; one below that is not listed had been given up. Messages that wait
+until they are due stand at the end, and not among the redelivered: programs that do not know it read no further.
 """
 
+from array import array
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -24,11 +28,11 @@ from google_crc32c import value
 
 from pybroker.store.disk import DiskError
 from pybroker.store.format import FormatError, VersionError, check_version, column, little
+from pybroker.store.segments.returned import COLUMNS, rows_of
 
 if TYPE_CHECKING:
-    from array import array
-
     from pybroker.store.disk import Disk
+    from pybroker.store.segments.returned import Rows
 
 MAGIC: Final = b"pbckpt"
 VERSION: Final = 2
@@ -39,10 +43,10 @@ LOG_ID_AT: Final = 28
 _HEAD: Final = Struct("<6sHQQB3xIII")
 _SEGMENT: Final = Struct("<QI4x")
 _QUEUE: Final = Struct("<QI4x")
-_REDELIVERED: Final = Struct("<QQQQ")
 _LIST: Final = Struct("<QI4x")
 _LISTED: Final = Struct("<QQQQB3xI")
 _LIVE: Final = Struct("<QQ")
+_DELAYED: Final = Struct("<I4x")
 _CRC: Final = Struct("<I")
 
 
@@ -63,8 +67,8 @@ class Checkpoint:
 
     All seqs are below `next_seq`.
 
-    `clean`: written by a stop, nothing comes after it; then `redelivered` has the messages that had been delivered
-    before, as (queue id, first seq, last seq, deliveries).
+    `returned` has messages that had been delivered before. `clean`: written by a stop, nothing comes after it; then
+    these are all of them, else those of queues that count deliveries.
 
     `listed` has the segments that existed below `next_number`, by number. A checkpoint of version 1 has no list and a
     `next_number` of 0.
@@ -75,25 +79,44 @@ class Checkpoint:
     next_seq: int = 1
     clean: bool = False
     settled: "dict[int, dict[int, array[int]]]" = field(default_factory=dict)
-    redelivered: list[tuple[int, int, int, int]] = field(default_factory=list)
+    returned: "Rows" = field(default_factory=dict)
     next_number: int = 0
     listed: dict[int, Listed] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """Return the octets of the file."""
-        sizes = len(self.settled), len(self.redelivered)
+        ready, delayed = self._parted()
+        sizes = len(self.settled), len(ready) // COLUMNS
         parts = [_HEAD.pack(MAGIC, VERSION, self.commit_position, self.next_seq, self.clean, self.log_id, *sizes)]
         for number, queues in self.settled.items():
             parts.append(_SEGMENT.pack(number, len(queues)))
             for queue_id, pairs in queues.items():
                 parts += (_QUEUE.pack(queue_id, len(pairs) // 2), little(pairs))
-        parts += [_REDELIVERED.pack(*each) for each in self.redelivered]
+        parts.append(little(ready))
         parts.append(_LIST.pack(self.next_number, len(self.listed)))
         for *head, live in self.listed.values():
             parts.append(_LISTED.pack(*head, len(live)))
             parts += [_LIVE.pack(*each) for each in live.items()]
+        if delayed:
+            parts.append(_DELAYED.pack(len(delayed)))
+            for queue_id, rows in delayed.items():
+                parts += (_QUEUE.pack(queue_id, len(rows) // COLUMNS), little(rows))
         octets = b"".join(parts)
         return octets + _CRC.pack(value(octets))
+
+    def _parted(self) -> "tuple[array[int], Rows]":
+        """Return what does not wait, as queue id, first seq, last seq, deliveries; and what does."""
+        ready, delayed = array("Q"), {}
+        for queue_id, rows in self.returned.items():
+            waiting = array("Q")
+            for first, last, times, due_ms in rows_of(rows):
+                if due_ms:
+                    waiting.extend((first, last, times, due_ms))
+                else:
+                    ready.extend((queue_id, first, last, times))
+            if waiting:
+                delayed[queue_id] = waiting
+        return ready, delayed
 
     @classmethod
     def decode(cls, octets: bytes) -> "Checkpoint":
@@ -116,14 +139,26 @@ class Checkpoint:
                 at += _QUEUE.size
                 settled[queue_id] = column("Q", body, at, 2 * count)
                 at += 16 * count
-        for _ in range(redelivered):
-            made.redelivered.append(_REDELIVERED.unpack_from(body, at))
-            at += _REDELIVERED.size
+        for queue_id, first, last, times in rows_of(column("Q", body, at, COLUMNS * redelivered)):
+            made.returned.setdefault(queue_id, array("Q")).extend((first, last, times, 0))
+        at += 8 * COLUMNS * redelivered
         if version > 1:
-            made._decode_list(body, at)
+            at = made._decode_list(body, at)
+            made._decode_delayed(body, at)
         return made
 
-    def _decode_list(self, body: bytes, at: int) -> None:
+    def _decode_delayed(self, body: bytes, at: int) -> None:
+        if at == len(body):
+            return
+        (queues,) = _DELAYED.unpack_from(body, at)
+        at += _DELAYED.size
+        for _ in range(queues):
+            queue_id, count = _QUEUE.unpack_from(body, at)
+            at += _QUEUE.size
+            self.returned.setdefault(queue_id, array("Q")).extend(column("Q", body, at, COLUMNS * count))
+            at += 8 * COLUMNS * count
+
+    def _decode_list(self, body: bytes, at: int) -> int:
         self.next_number, segments = _LIST.unpack_from(body, at)
         at += _LIST.size
         for _ in range(segments):
@@ -137,6 +172,7 @@ class Checkpoint:
                 number, first_commit_position, last_commit_position, first_seq, bool(sealed), live
             )
             at = end
+        return at
 
 
 def checkpoint_name(commit_position: int) -> str:

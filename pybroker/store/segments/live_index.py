@@ -6,7 +6,7 @@ themselves have the published messages.
 """
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,7 +15,7 @@ from pybroker.content_view import body_sizes
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.segments.ack_ranges import AckRanges, ranges
 from pybroker.store.segments.checkpoint import Listed
-from pybroker.store.segments.delivery_counts import highest, joined
+from pybroker.store.segments.returned import Returned, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -177,20 +177,6 @@ class Segment:
         ranges.add(first, last)
         return True
 
-    def unsettled(self, queue_id: int, first: int, last: int) -> "Iterable[tuple[int, int]]":
-        """Give the parts of a seq range that a queue has not settled."""
-        settled = self.settled.get(queue_id)
-        for pairs in settled.within(first, last) if settled is not None else ():
-            at = bisect_left(pairs, first)
-            at -= at % 2  # amid a range, or on its last: that one is to be looked at as well
-            while at < len(pairs) and pairs[at] <= last:
-                if pairs[at] > first:
-                    yield first, pairs[at] - 1
-                first = max(first, pairs[at + 1] + 1)
-                at += 2
-        if first <= last:
-            yield first, last
-
 
 class LiveIndex:
     """Segments in the order of their seqs; the last one is being written, if there is any.
@@ -202,9 +188,7 @@ class LiveIndex:
 
     def __init__(self) -> None:
         self.segments: list[Segment] = []
-        # Returned messages of queues that count deliveries, by queue: (first seq, last seq) -> deliveries. The highest
-        # is right.
-        self.returned: dict[int, dict[tuple[int, int], int]] = {}
+        self.returned = Returned()  # of queues that count deliveries
         self._first_seqs: list[int] = []
         self._forgotten: set[int] = set()
         self._forgotten_first: deque[int] = deque()
@@ -255,34 +239,11 @@ class LiveIndex:
         for segment in self.segments:
             segment.live -= segment.pairs.pop(queue_id, 0)
             segment.settled.pop(queue_id, None)
-        self.returned.pop(queue_id, None)
+        self.returned.forget(queue_id)
         self._forgotten.add(queue_id)
         self._forgotten_first.append(queue_id)
         if len(self._forgotten_first) > FORGOTTEN_MAX:
             self._forgotten.discard(self._forgotten_first.popleft())
-
-    def give_back(self, queue_id: int, deliveries: int, pairs: "array[int]") -> None:
-        """Note how often messages were delivered that came back to a queue."""
-        returned = self.returned.setdefault(queue_id, {})
-        for each in ranges(pairs):
-            # A batch has them by number, in the order in which each number came first.
-            returned[each] = max(deliveries, returned.get(each, 0))
-
-    def redelivered(self) -> list[tuple[int, int, int, int]]:
-        """Return what came back and is live: (queue, first seq, last seq, deliveries), ascending in each queue."""
-        found: list[tuple[int, int, int, int]] = []
-        for queue_id, returned in list(self.returned.items()):
-            alive = joined(
-                (first, last, times)
-                for start, stop, times in highest(returned)
-                for segment, low, high in self.locate(start, stop)
-                for first, last in segment.unsettled(queue_id, low, high)
-            )
-            self.returned[queue_id] = {(first, last): times for first, last, times in alive}
-            if not alive:
-                del self.returned[queue_id]
-            found += [(queue_id, *each) for each in alive]
-        return found
 
     def settled(self) -> dict[int, dict[int, "array[int]"]]:
         """Return settled messages by segment number and queue, as a checkpoint stores them. The arrays are copies."""
@@ -321,9 +282,9 @@ class Recovered:
     Below `next_queue_id` are the ids of all queues that messages in the log reached, even if a queue does not exist: a
     kill may leave a message whose queue was not on disk yet, and the message must not become another queue's.
 
-    `redelivered` has messages that had been delivered before: (queue, first, last, deliveries); after a clean stop all
-    of them, else those of queues with a delivery limit. `next_number` is the number of the next segment. `missing` are
-    segments that should be there.
+    `returned` has messages that had been delivered before, as rows; after a clean stop all of them, else those of
+    queues that count deliveries. `next_number` is the number of the next segment. `missing` are segments that should be
+    there.
     """
 
     live_index: LiveIndex = field(default_factory=LiveIndex)
@@ -334,7 +295,7 @@ class Recovered:
     newest_ms: int = 0
     checkpoints: list[int] = field(default_factory=list)
     clean: bool = False
-    redelivered: list[tuple[int, int, int, int]] = field(default_factory=list)
+    returned: Rows = field(default_factory=dict)
     queues: dict[int, list[tuple[int, bool, SeqRanges]]] = field(default_factory=dict)
     reports: list[str] = field(default_factory=list)
     cut: str = ""

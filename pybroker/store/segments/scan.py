@@ -10,11 +10,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from google_crc32c import extend
 
-from pybroker.store.format import FOOTER, PAYLOAD_MAX, RECORD, RECORD_OCTETS, check
+from pybroker.store.format import FOOTER, PAYLOAD_MAX, RECORD, RECORD_OCTETS, TYPE_MAX, check
 
 _NOTHING: Final = bytes(RECORD_OCTETS)
 # Octets 7..9 of every record: a length below PAYLOAD_MAX, a type, no flags.
-_MAYBE: Final = re.compile(rb"(?<=[\x00-\x0f])[\x01-\x06]\x00")
+_MAYBE: Final = re.compile(rb"(?<=[\x00-\x0f])[\x01-\x07]\x00")
 _MAYBE_AT: Final = 8
 
 
@@ -158,7 +158,7 @@ class Scanner:
         """Return the length of the payload whose record seems to begin here; -1 if none does."""
         _, length, kind, flags, checked = RECORD.unpack_from(octets, at)
         fine = (
-            checked == check(length, kind, self._seed) and length <= PAYLOAD_MAX and 1 <= kind <= FOOTER and not flags
+            checked == check(length, kind, self._seed) and length <= PAYLOAD_MAX and 1 <= kind <= TYPE_MAX and not flags
         )
         return length if fine else -1
 

@@ -7,6 +7,7 @@ from pybroker.core.metadata import recovery
 from pybroker.seq_ranges import SeqRanges
 from pybroker.store.recovery.recovery import Recovered
 from tests.fakes import Basic, World
+from tests.store.records import listed, rows_from
 
 
 def seq_ranges_of(first, count):
@@ -31,23 +32,22 @@ def test_after_a_kill_all_were_delivered_once_but_for_those_that_are_counted():
     world = World()
     known = queues(world)
     ids = list(known)
-    found = Recovered(redelivered=[(ids[1], 4, 4, 2)])
+    found = Recovered(returned=rows_from([(ids[1], 4, 4, 2)]))
     found.queues = {ids[0]: [(0, False, seq_ranges_of(1, 2))], ids[1]: [(0, False, seq_ranges_of(3, 3))]}
     assert 5 == recovery.restore(known, found)
     assert (2, 3) == tuple(queue.messages_ready for queue in known.values())
     expected = [(ids[0], 1, 2, 1), (ids[1], 3, 3, 1), (ids[1], 4, 4, 2), (ids[1], 5, 5, 1)]
-    assert expected == recovery.redelivered(world.broker)
-    assert {ids[1]: {(4, 4): 2}} == found.live_index.returned
+    assert expected == listed(recovery.delivered(world.broker))
 
 
 def test_after_a_clean_stop_it_is_as_it_was():
     world = World()
     known = queues(world)
     first = next(iter(known))
-    found = Recovered(clean=True, redelivered=[(first, 2, 2, 5)])
+    found = Recovered(clean=True, returned=rows_from([(first, 2, 2, 5)]))
     found.queues = {first: [(0, False, seq_ranges_of(1, 3))]}
     recovery.restore(known, found)
-    assert [(first, 2, 2, 5)] == recovery.redelivered(world.broker)
+    assert [(first, 2, 2, 5)] == listed(recovery.delivered(world.broker))
 
 
 def test_messages_in_memory_are_told_of_too_if_they_are_persistent():
@@ -61,9 +61,9 @@ def test_messages_in_memory_are_told_of_too_if_they_are_persistent():
     tags = [each.method.delivery_tag for each in peer.take()]
     peer.send(Basic.Nack(tags[-1], multiple=True, requeue=True))
     first = next(iter(known))
-    seqs = array("Q", [seq for _, seq, _, _ in recovery.redelivered(world.broker)])
+    seqs = array("Q", [seq for _, seq, _, _ in listed(recovery.delivered(world.broker))])
     assert 2 == len(seqs)
-    assert {first} == {queue_id for queue_id, *_ in recovery.redelivered(world.broker)}
+    assert {first} == {queue_id for queue_id, *_ in listed(recovery.delivered(world.broker))}
 
 
 def test_seqs_that_follow_one_another_are_told_of_at_once_whatever_the_sizes_of_their_bodies():
@@ -76,7 +76,7 @@ def test_seqs_that_follow_one_another_are_told_of_at_once_whatever_the_sizes_of_
     found = Recovered()
     found.queues = {first: [(0, False, seq_ranges)]}
     recovery.restore(known, found)
-    assert [(first, 1, 99, 1)] == recovery.redelivered(world.broker)
+    assert [(first, 1, 99, 1)] == listed(recovery.delivered(world.broker))
 
 
 def test_what_was_rejected_and_waits_for_its_dead_letter_exchange_was_delivered_too():
@@ -87,6 +87,6 @@ def test_what_was_rejected_and_waits_for_its_dead_letter_exchange_was_delivered_
     queue = world.broker.vhosts["/"].queues["d"]
     entry = queue.get(no_ack=False)
     queue.reject([Batch(1, queue, None, entry.run, entry.indexes, 0, 0)])
-    assert [(queue.id, entry.first_seq, entry.first_seq, 1)] == recovery.redelivered(world.broker)
+    assert [(queue.id, entry.first_seq, entry.first_seq, 1)] == listed(recovery.delivered(world.broker))
     world.run()
-    assert [] == recovery.redelivered(world.broker)
+    assert [] == listed(recovery.delivered(world.broker))

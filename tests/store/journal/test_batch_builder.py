@@ -12,7 +12,7 @@ from pybroker.store import format as fmt
 from pybroker.store.journal.batch_builder import BatchBuilder
 from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, NAME_EVERY_OCTETS, LiveIndex, Segment, Target
 from pybroker.store.segments.scan import Record, scan
-from tests.store.records import PERSISTENT, SEED, content, run_of
+from tests.store.records import PERSISTENT, SEED, content, listed, run_of
 
 
 @pytest.fixture
@@ -138,15 +138,15 @@ def test_what_came_back_is_no_settle(live_index):
     run = run_of([b"x"] * 9, 1)
     made = BatchBuilder()
     made.append(run, range(9), (1,))
-    made.give_back(1, run, range(2, 4), 2)
-    made.give_back(1, run, range(4, 9, 2), 1)
+    made.give_back(1, run, range(2, 4), 2, 0)
+    made.give_back(1, run, range(4, 9, 2), 1, 0)
     records = encode(made, live_index)
     assert sorted(fmt.decode_settle(records[-1].payload)) == [
         (1, 1, array("Q", [5, 5, 7, 7, 9, 9])),
         (1, 2, array("Q", [3, 4])),
     ]
     assert live_index.segments[0].live == 9
-    assert live_index.redelivered() == [(1, 3, 4, 2), (1, 5, 5, 1), (1, 7, 7, 1), (1, 9, 9, 1)]
+    assert listed(live_index.returned.tidy({}, 0)) == [(1, 3, 4, 2), (1, 5, 5, 1), (1, 7, 7, 1), (1, 9, 9, 1)]
 
 
 def test_the_index_leads_to_a_record_every_few_octets(live_index):

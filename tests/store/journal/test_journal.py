@@ -12,6 +12,7 @@ from pybroker.store.format import segment_number
 from tests.clock import FakeClock
 from tests.store.faulty_disk import FaultyDisk
 from tests.store.journals import Node, content, open_segment
+from tests.store.records import listed
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def test_a_clean_stop_remembers_what_was_delivered(disk):
     node.close([(1, 2, 2, 3)])
     again = Node(disk)
     assert again.recovered.clean
-    assert [(1, 2, 2, 3)] == again.recovered.redelivered
+    assert [(1, 2, 2, 3)] == listed(again.recovered.returned)
     assert [1, 2] == again.live()
     again.log.commit_nothing()
     again.work()
@@ -270,7 +271,7 @@ def test_nothing_comes_after_the_checkpoint_of_a_clean_stop(disk):
     node.tick(60_000)
     again = Node(disk)
     assert again.recovered.clean
-    assert [(1, 2, 2, 3)] == again.recovered.redelivered
+    assert [(1, 2, 2, 3)] == listed(again.recovered.returned)
 
 
 def test_how_often_a_message_came_back_survives_a_kill_also_past_checkpoints(disk):
@@ -285,12 +286,12 @@ def test_how_often_a_message_came_back_survives_a_kill_also_past_checkpoints(dis
     node.settle(run, range(2, 3))
     node.commit()
     expected = [(1, 1, 1, 2), (1, 2, 2, 1)]
-    assert expected == Node(disk).recovered.redelivered
+    assert expected == listed(Node(disk).recovered.returned)
     node = Node(disk)
     node.publish([b"e"])
     node.tick(61_000)
     node.tick(61_000)
-    assert expected == Node(disk).recovered.redelivered
+    assert expected == listed(Node(disk).recovered.returned)
 
 
 def test_a_queue_that_goes_before_its_batch_is_closed_leaves_nothing_live(tmp_path):
@@ -355,4 +356,8 @@ def test_the_highest_count_of_a_batch_stays(disk):
     for index, deliveries in ((0, 2), (2, 1), (2, 2)):
         node.log.give_back(1, run, range(index, index + 1), deliveries)
     node.commit()
-    assert [(1, 1, 1, 2), (1, 3, 3, 2)] == node.log.live_index.redelivered() == Node(disk).recovered.redelivered
+    assert (
+        [(1, 1, 1, 2), (1, 3, 3, 2)]
+        == listed(node.log.live_index.returned.tidy({}, 0))
+        == listed(Node(disk).recovered.returned)
+    )

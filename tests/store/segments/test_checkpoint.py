@@ -16,17 +16,21 @@ from pybroker.store.segments.checkpoint import (
     write_checkpoint,
 )
 from tests.store.faulty_disk import FaultyDisk
-from tests.store.records import LOG_ID
+from tests.store.records import LOG_ID, rows_from
 
 U64 = st.integers(0, (1 << 64) - 1)
 PAIRS = st.lists(st.tuples(U64, U64), max_size=5).map(lambda pairs: array("Q", [seq for pair in pairs for seq in pair]))
+ROWS = st.tuples(
+    st.lists(st.tuples(U64, U64, U64, U64), max_size=5),
+    st.lists(st.tuples(U64, U64, U64, U64, st.integers(1, (1 << 64) - 1)), max_size=5),
+).map(lambda parts: rows_from([*parts[0], *parts[1]]))
 SAMPLE = Checkpoint(
     LOG_ID,
     9,
     1_000,
     True,
     {1: {5: array("Q", [1, 7]), 6: array("Q", [2, 2, 5, 9])}, 3: {}},
-    [(5, 8, 9, 2), (6, 20, 20, 1)],
+    rows_from([(5, 8, 9, 2), (6, 20, 20, 1), (6, 21, 22, 1, 99)]),
     4,
     {1: Listed(1, 1, 5, 1, sealed=True, live={5: 3, 6: 1}), 3: Listed(3, 6, 9, 20, sealed=False, live={})},
 )
@@ -38,15 +42,15 @@ SAMPLE = Checkpoint(
     U64,
     st.booleans(),
     st.dictionaries(U64, st.dictionaries(U64, PAIRS, max_size=3), max_size=3),
-    st.lists(st.tuples(U64, U64, U64, U64), max_size=5),
+    ROWS,
     U64,
     st.lists(st.builds(Listed, U64, U64, U64, U64, st.booleans(), st.dictionaries(U64, U64, max_size=3)), max_size=3),
 )
 def test_a_checkpoint_is_read_as_it_was_written(
-    log_id, commit_position, next_seq, clean, settled, redelivered, next_number, segments
+    log_id, commit_position, next_seq, clean, settled, returned, next_number, segments
 ):
     listed = {each.number: each for each in segments}
-    checkpoint = Checkpoint(log_id, commit_position, next_seq, clean, settled, redelivered, next_number, listed)
+    checkpoint = Checkpoint(log_id, commit_position, next_seq, clean, settled, returned, next_number, listed)
     assert Checkpoint.decode(checkpoint.encode()) == checkpoint
 
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from pybroker.store.segments import ack_ranges as settleds
-from pybroker.store.segments.ack_ranges import normalized, ranges
+from pybroker.store.segments.ack_ranges import normalized, ranges, whole
 from pybroker.store.segments.live_index import INDEX_EVERY_OCTETS, Index, LiveIndex, Segment, Target
-from tests.store.records import SEED, run_of
+from pybroker.store.segments.returned import unsettled
+from tests.store.records import SEED, listed, run_of
 
 TARGET = Target(0, False, (1, 2))
 
@@ -125,7 +126,8 @@ def test_what_is_not_settled_is_found_however_scattered_it_is(rng, count, first,
         gone = rng.sample(range(200), count)
         for seq in gone:
             segment.settle(1, seq, seq)
-        found = list(segment.unsettled(1, first, last))
+        gone_ranges = whole(segment.settled[1].within(first, last) if gone else ())
+        found = [part[:2] for part in unsettled([(first, last, 1, 0)] if first <= last else [], gone_ranges)]
     assert segment.live == 200 - count
     assert [seq for low, high in found for seq in range(low, high + 1)] == sorted(
         set(range(first, last + 1)) - set(gone)
@@ -148,13 +150,19 @@ def test_a_segment_that_goes_leaves_the_others():
 
 def test_what_came_back_is_told_while_it_is_live():
     live_index = segments(1, 11)
-    live_index.give_back(1, 1, pairs_of((3, 5), (12, 12)))
-    live_index.give_back(1, 2, pairs_of((4, 4)))
-    live_index.give_back(2, 1, pairs_of((4, 4)))
-    assert live_index.redelivered() == [(1, 3, 3, 1), (1, 4, 4, 2), (1, 5, 5, 1), (1, 12, 12, 1), (2, 4, 4, 1)]
+    live_index.returned.add(1, 1, 0, pairs_of((3, 5), (12, 12)))
+    live_index.returned.add(1, 2, 0, pairs_of((4, 4)))
+    live_index.returned.add(2, 1, 0, pairs_of((4, 4)))
+    assert listed(live_index.returned.tidy(live_index.settled(), 0)) == [
+        (1, 3, 3, 1),
+        (1, 4, 4, 2),
+        (1, 5, 5, 1),
+        (1, 12, 12, 1),
+        (2, 4, 4, 1),
+    ]
     live_index.settle(1, pairs_of((4, 5)))
-    assert live_index.redelivered() == [(1, 3, 3, 1), (1, 12, 12, 1), (2, 4, 4, 1)]
+    assert listed(live_index.returned.tidy(live_index.settled(), 0)) == [(1, 3, 3, 1), (1, 12, 12, 1), (2, 4, 4, 1)]
     live_index.settle(2, pairs_of((1, 20)))
     live_index.forget_queue(1)
-    assert live_index.redelivered() == []
-    assert live_index.returned == {}
+    assert listed(live_index.returned.tidy(live_index.settled(), 0)) == []
+    assert not live_index.returned

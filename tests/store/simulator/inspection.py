@@ -12,6 +12,7 @@ from pybroker.store.journal.journal import Journal
 from pybroker.store.log_path import open_log
 from pybroker.store.memory import MemoryDefinitions
 from pybroker.store.recovery.recovery import Recovery
+from pybroker.store.segments.returned import rows_of
 from tests.clock import FakeClock
 from tests.inline_worker import InlineWorker
 from tests.store.journals import body
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
 
 
 class Findings(NamedTuple):
-    """The findings of a start: `seqs` that live by queue, `told` how often which were delivered before."""
+    """The findings of a start: `seqs` that live by queue, `told` how often delivered, and until when they wait."""
 
     recovered: "Recovered"
     rows: dict[tuple[str, Any], Any]
     ids: dict[int, str]
     seqs: dict[int, list[int]]
-    told: dict[tuple[int, int], int]
+    told: dict[tuple[int, int], tuple[int, int]]
 
 
-def rows_of(rows: "Rows") -> dict[tuple[str, Any], Any]:
+def definitions_of(rows: "Rows") -> dict[tuple[str, Any], Any]:
     """Return definitions by kind and key."""
     return {key: row.value for key, row in rows.rows.items()}
 
@@ -70,7 +71,7 @@ def journal(
 
 def findings(rows: "Rows", recovered: "Recovered") -> Findings:
     """Return what a start found in plain words. Raises Violation for what does not fit together."""
-    found = rows_of(rows)
+    found = definitions_of(rows)
     seqs: dict[int, list[int]] = {}
     for queue_id, parts in recovered.queues.items():
         mine = seqs[queue_id] = []
@@ -82,9 +83,10 @@ def findings(rows: "Rows", recovered: "Recovered") -> Findings:
                 before = first + count - 1
                 mine.extend(range(first, first + count))
     told = {}
-    for queue_id, first, last, times in recovered.redelivered:
-        for seq in range(first, last + 1):
-            told[queue_id, seq] = times
+    for queue_id, returned in recovered.returned.items():
+        for first, last, times, due_ms in rows_of(returned):
+            for seq in range(first, last + 1):
+                told[queue_id, seq] = times, due_ms
     return Findings(recovered, found, ids_of(found), seqs, told)
 
 
@@ -161,7 +163,7 @@ def inspect(
     A report that begins with `told` is no violation.
     """
     check_definition_files(model, disk, rows, closely=closely)
-    found_rows = rows_of(rows)
+    found_rows = definitions_of(rows)
     model.check_rows(found_rows, rows.state.changes, defined)
     try:
         recovered = recovery(disk, ids_of(found_rows)).run()
@@ -182,5 +184,5 @@ def compare(model: "Model", found: Findings, completed: int, told: str = "") -> 
     known = set(found.ids)
     model.check(known, found.seqs, completed)
     if not found.recovered.clean:
-        model.check_returns(known, found.told, completed)
+        model.check_returns(known, found.told, completed, model.clock.timestamp_ms)
     check_ledger(found)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.clock import FakeClock
 from tests.store.simulator.violation import Violation
 
 NEVER = 1 << 62
@@ -43,7 +44,7 @@ class Message:
         self.body = body
         self.appended = appended
         self.settled: Call | None = None
-        self.returns: list[tuple[Call, int]] = []
+        self.returns: list[tuple[Call, int, int]] = []  # deliveries, and when it is due in the log's time
         self.run = run
         self.index = index
 
@@ -54,7 +55,12 @@ class Message:
 
     @property
     def deliveries(self) -> int:
-        return max((times for _, times in self.returns), default=0)
+        return max((times for _, times, _ in self.returns), default=0)
+
+    @property
+    def due_ms(self) -> int:
+        """Return until when it waits, 0: it does not."""
+        return max(self.returns, key=lambda each: each[1])[2] if self.returns else 0
 
 
 class Model:
@@ -71,6 +77,7 @@ class Model:
         self.base_commit_position = 0
         self.changes: list[tuple[int, Key, Any]] = []
         self.doubtful: set[Key] = set()
+        self.clock = FakeClock()
         self._rows: tuple[int, int, dict[Key, Any]] = (-1, -1, {})
 
     @contextmanager
@@ -86,6 +93,16 @@ class Model:
     def live(self, queue_id: int) -> list[int]:
         """Return the seqs in a queue, ascending."""
         return sorted(seq for seq, message in self.queues[queue_id].items() if message.there)
+
+    def delivered(self) -> list[tuple[int, int, int, int, int]]:
+        """Return what was delivered before: queue, seq twice, deliveries, and until when it waits."""
+        return [
+            (queue_id, seq, seq, messages[seq].deliveries, messages[seq].due_ms)
+            for queue_id, messages in self.queues.items()
+            if queue_id not in self.deleted
+            for seq in self.live(queue_id)
+            if messages[seq].deliveries
+        ]
 
     # -- definitions ---------------------------------------------------------------------------------------------------
 
@@ -176,19 +193,26 @@ class Model:
             if isinstance(call, Call) and len(both) > 1:
                 raise Violation("torn call", "a call that ended with an exception is there in part")
 
-    def check_returns(self, known: set[int], told: dict[tuple[int, int], int], completed: int) -> None:
-        """Compare how often messages had been delivered with what was promised."""
+    def check_returns(
+        self, known: set[int], told: dict[tuple[int, int], tuple[int, int]], completed: int, now_ms: int
+    ) -> None:
+        """Compare how often messages had been delivered, and until when they wait, with what was promised."""
         for queue_id in known & self.queues.keys():
             for seq, message in self.queues[queue_id].items():
                 if not message.returns or message.settled is not None:
                     continue
                 low = max(
-                    [n for call, n in message.returns if call.commit_position <= completed and not call.raised],
+                    [n for call, n, _ in message.returns if call.commit_position <= completed and not call.raised],
                     default=0,
                 )
-                if not low <= told.get((queue_id, seq), 0) <= message.deliveries:
-                    text = f"message {seq} of queue {queue_id}: {told.get((queue_id, seq), 0)}, not {low}"
+                times, due_ms = told.get((queue_id, seq), (0, 0))
+                if not low <= times <= message.deliveries:
+                    text = f"message {seq} of queue {queue_id}: {times}, not {low}"
                     raise Violation("deliveries", f"{text} to {message.deliveries}")
+                (expected,) = {due for _, n, due in message.returns if n == times} or {0}
+                if due_ms != expected and (due_ms or expected > now_ms):
+                    text = f"message {seq} of queue {queue_id}, delivered {times} times, waits until {due_ms}"
+                    raise Violation("due", f"{text}, not {expected}; it is {now_ms}")
 
     def begin(
         self,
@@ -196,7 +220,7 @@ class Model:
         commit_position: int,
         ids: dict[int, str],
         found: dict[int, list[int]],
-        told: dict[tuple[int, int], int],
+        told: dict[tuple[int, int], tuple[int, int]],
     ) -> None:
         """Go on with what a start has found."""
         before = self.queues
@@ -208,4 +232,4 @@ class Model:
             for seq in seqs:
                 made = self.queues[queue_id][seq] = Message(before[queue_id][seq].body, BEFORE)
                 if limited(queue_id) and told.get((queue_id, seq)):
-                    made.returns.append((BEFORE, told[queue_id, seq]))
+                    made.returns.append((BEFORE, *told[queue_id, seq]))

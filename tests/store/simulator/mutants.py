@@ -153,10 +153,22 @@ MUTANTS = {
     "counts_forgotten": Mutant(
         "journal.batch_builder",
         "            if deliveries:\n"
-        "                live_index.give_back(queue_id, deliveries, pairs)\n"
+        "                live_index.returned.add(queue_id, deliveries, 0, pairs)\n"
         "            else:",
         "            if not deliveries:",
         "a checkpoint does not know how often messages were delivered",
+    ),
+    "dues_forgotten": Mutant(
+        "journal.batch_builder",
+        "            live_index.returned.add(queue_id, deliveries, due_ms, pairs)",
+        "            live_index.returned.add(queue_id, deliveries, 0, pairs)",
+        "a checkpoint does not know until when messages wait",
+    ),
+    "dues_unread": Mutant(
+        "recovery.recovery",
+        "            batch.delays += decode_delay(payload)",
+        "            decode_delay(payload)",
+        "what came back since the checkpoint does not wait after a start",
     ),
 }
 

@@ -1,6 +1,5 @@
 """Node: one life of the store, put together as the daemon does it (daemon/storage.py, daemon/definitions.py)."""
 
-from array import array
 from typing import TYPE_CHECKING, Any
 
 from pybroker.session import Turn
@@ -12,7 +11,7 @@ from pybroker.store.definitions.snapshot import read_snapshots
 from pybroker.store.disk import DiskError
 from pybroker.store.page_log import PageLog
 from tests.store.simulator.fault import Fault
-from tests.store.simulator.inspection import Findings, findings, ids_of, journal, recovery, rows_of
+from tests.store.simulator.inspection import Findings, definitions_of, findings, ids_of, journal, recovery
 from tests.store.simulator.model import limited
 from tests.store.simulator.rows import Rows, SimulatedRowFile
 from tests.store.simulator.threads import SimulatedThread, pause
@@ -81,7 +80,7 @@ class Node:
     def _open(self) -> None:
         pages = self.disk.below(page_log.FOLDER)
         rows = self.rows.durable
-        ids = ids_of(rows_of(rows))
+        ids = ids_of(definitions_of(rows))
 
         def recover() -> Any:
             page_log.empty(pages)
@@ -106,9 +105,9 @@ class Node:
         log.on_failed = self.failures.append
         log.on_unreadable = self.unreadable.append
         self.pages = PageLog(pages, self.files_thread, self.unreadable.append)
-        for queue_id, first, last, times in recovered.redelivered:
-            if limited(queue_id):
-                recovered.live_index.give_back(queue_id, times, array("Q", (first, last)))
+        if recovered.clean:
+            counted = {queue_id: mine for queue_id, mine in recovered.returned.items() if limited(queue_id)}
+            recovered.live_index.returned.load(counted)
         self.journal_thread.on_error = log.fail
         self.files_thread.on_error = self._files_failed
         self.log = log

@@ -197,8 +197,11 @@ class Traffic:
                 if message.run is None:
                     continue
                 times = message.deliveries + 1
-                message.returns.append((call, times))
-                self.log.give_back(queue_id, message.run, range(message.index, message.index + 1), times)
+                delay_ms = self.rng.choice((0, 0, 1, 1_000, 60_000, 10_000_000))
+                due_ms = self.node.clock.now_ms + delay_ms if delay_ms else 0
+                message.returns.append((call, times, due_ms + self.log.steady_ms if due_ms else 0))
+                indexes = range(message.index, message.index + 1)
+                self.log.give_back(queue_id, message.run, indexes, times, due_ms)
             call.commit_position = self.log.commit_position or self.log.last_commit_position
 
     def purge(self) -> None:

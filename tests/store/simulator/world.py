@@ -9,10 +9,11 @@ from pybroker.store.format import segment_number
 from pybroker.store.log_path import open_log
 from pybroker.store.segments.checkpoint import checkpoint_commit_position
 from tests.clock import FakeClock
+from tests.store.records import rows_from
 from tests.store.simulator.copies import Copy
 from tests.store.simulator.disk import SimulatedDisk, SimulatedPower
 from tests.store.simulator.fault import Fault
-from tests.store.simulator.inspection import Findings, findings, ids_of, inspect, recovery, rows_of
+from tests.store.simulator.inspection import Findings, definitions_of, findings, ids_of, inspect, recovery
 from tests.store.simulator.invariants import check_running
 from tests.store.simulator.model import Model
 from tests.store.simulator.node import Node
@@ -43,6 +44,7 @@ class World:
         self.points: Counter[str] = Counter()
         self.clock = FakeClock()
         self.model = Model()
+        self.model.clock = self.clock
         self.numbers = Numbers()
         self.disk = SimulatedDisk(SimulatedPower())
         self.rows = Rows()
@@ -324,15 +326,9 @@ class World:
         node, model = self.node, self.model
         log = node.log
         assert log is not None
-        told = []
-        for queue_id in model.queues:
-            if queue_id in model.deleted:
-                continue
-            for seq in model.live(queue_id):
-                if model.queues[queue_id][seq].deliveries:
-                    told.append((queue_id, seq, seq, model.queues[queue_id][seq].deliveries))
+        told = model.delivered()
         self._fault.armed = False
-        if not self._wait_for(lambda done: log.close(told, done)) or log.failed:
+        if not self._wait_for(lambda done: log.close(rows_from(told), done)) or log.failed:
             return
         if not self._wait_for(lambda done: node.store.stop(lambda: done(None))):
             return
@@ -342,7 +338,7 @@ class World:
             return
         if not found.recovered.clean and (log.completed or found.recovered.checkpoints[0]):
             raise Violation("stop", "a clean stop is not found to be one")
-        told_seqs = {(queue_id, first): times for queue_id, first, _, times in told}
+        told_seqs = {(queue_id, first): (times, due_ms) for queue_id, first, _, times, due_ms in told}
         if found.told != told_seqs:
             raise Violation("deliveries", f"after a clean stop {found.told}, not {told_seqs}")
 
@@ -375,7 +371,7 @@ class World:
         completed, _ = self._promised()
         self.points["missing"] += 1
         try:
-            recovered = recovery(disk, ids_of(rows_of(self.node.rows.durable))).run()
+            recovered = recovery(disk, ids_of(definitions_of(self.node.rows.durable))).run()
         except DiskError:
             return
         if recovered.reports and not spare:
