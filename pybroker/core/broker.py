@@ -6,7 +6,7 @@ It does no I/O: the daemon calls `tick` and runs `timers`, sessions call everyth
 import logging
 from functools import partial
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.clock import Clock
 from pybroker.core.auth.login import Logins
@@ -24,6 +24,7 @@ from pybroker.core.metadata.store import Commit
 from pybroker.core.policy.parameters import Parameters
 from pybroker.core.queue.dead_letter.route import DeadLetterQueue
 from pybroker.core.queue.limit_reapply import LimitReapply
+from pybroker.core.queue.move.moves import Moves
 from pybroker.core.queue.paging.eviction import EvictionTask
 from pybroker.core.queue.purge_task import PurgeTask
 from pybroker.core.queue.timers import Timers
@@ -71,6 +72,8 @@ log = logging.getLogger("pybroker")
 
 class Broker:
     """`epoch` tells this start from others in connection ids; `next_queue` is the next queue's id, never reused."""
+
+    moves: ClassVar = Moves()
 
     def __init__(
         self, settings: "Settings", clock: Clock, turn: Turn, definitions: "Definitions | None" = None

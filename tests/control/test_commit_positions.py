@@ -70,6 +70,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "enable_feature_flag": {"feature_flag": "all"},
     "eval": {"expression": "application:set_env(rabbit, loopback_users, [])."},
     "cancel_scheduled": {"exchange": "late", "everything": True},
+    "move_messages": {"source": "q", "to_exchange": "amq.fanout"},
     "purge_queue": {"queue": "q"},
     "reset_node_auth_attempt_metrics": {},
     "resume_listeners": {},

@@ -133,6 +133,7 @@ LINES = """
     why_blocked "$PID"
     top
     eval 'application:get_env(rabbit, channel_max).'
+    move_messages 'a, b' --to-exchange amq.fanout
     purge_queue 'a, b'
     delete_queue 'a, b'
     why_deleted 'a, b'

@@ -21,6 +21,7 @@ from tests.ctl.live_node import CTL, LiveNode, run
 WORDS = {
     "queue_name": "q",
     "queue": "q",
+    "source": "q",
     "username": "guest",
     "user": "guest",
     "exchange": "e",
@@ -30,7 +31,7 @@ WORDS = {
     "limit_type": "all",
 }
 # Words that a command asks for although its parser does not.
-MORE_WORDS = {"cancel_scheduled": ["--all"]}
+MORE_WORDS = {"cancel_scheduled": ["--all"], "move_messages": ["--to", "b"]}
 # The audit log tells of what is no more; an export reads from any broker.
 OF_OTHERS = ("audit", "why_deleted", "pipeline_export")
 # A stand-in for standard input.

@@ -147,6 +147,7 @@ PLACES: Final = (
     "queues.cancel_scheduled",
     # Messages
     "messages.peek_messages",
+    "messages.move_messages",
     # Data
     "data.log_status",
     "data.log_verify",

@@ -32,6 +32,7 @@ SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "queue.created": _QUEUE,
     "queue.deleted": _QUEUE,
     "queue.purged": _QUEUE,
+    "queue.moved": ("target", "messages"),
     "exchange.created": _EXCHANGE,
     "exchange.deleted": (),
     "binding.created": _BINDING,

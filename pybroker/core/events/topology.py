@@ -75,6 +75,14 @@ def queue_purged(queue: "Queue", cause: Cause, messages: int) -> None:
         events.note("queue.purged", facts, cause)
 
 
+def queue_moved(queue: "Queue", target: str, messages: int, cause: Cause) -> None:
+    """Tell that somebody moved messages of a queue to a target, named for people; RabbitMQ has no event of it."""
+    events = queue.vhost.broker.events
+    if events.wanted:
+        facts = {"name": queue.name, "vhost": queue.vhost.name, "target": target, "messages": messages}
+        events.emit("queue.moved", facts, cause)
+
+
 def exchange_created(exchange: "Exchange", cause: Cause) -> None:
     """Tell of an exchange that was declared."""
     events = exchange.vhost.broker.events

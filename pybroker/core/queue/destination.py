@@ -4,7 +4,7 @@ The base knows where its messages are logged and whose turn it is. Each kind dec
 them and when. This is the interface that publishers, timers and a start use for all kinds.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from pybroker.core.channel.receipt import Receipt
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pybroker.core.topology.vhost import VHost
     from pybroker.run import Run
     from pybroker.store.log import Log
+
+# Messages and octets: more than there will ever be.
+UNLIMITED: Final = (1 << 62, 1 << 62)
 
 
 class Destination:
@@ -61,6 +64,10 @@ class Destination:
     def has_room(self, octets: int) -> bool:  # noqa: ARG002 - most have
         """Tell whether it would take a message whose body has so many octets."""
         return True
+
+    def room(self) -> tuple[int, int]:
+        """Return how many messages more it may have, and how many octets of bodies, whatever it does with others."""
+        return UNLIMITED
 
     # -- what anybody asks --------------------------------------------------------------------------------------------
 

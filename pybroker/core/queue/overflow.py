@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from pybroker.core.policy.limits import DROP_HEAD, REJECT_PUBLISH_DLX
 from pybroker.core.queue import expiry
 from pybroker.core.queue.dead_letter import route
+from pybroker.core.queue.destination import UNLIMITED
 from pybroker.core.queue.paging import eviction
 from pybroker.run import Entry
 
@@ -34,6 +35,20 @@ def has_room(queue: "Queue", octets: int) -> bool:
     if queue.backlog.messages_ready:
         queue.deliver(queue.vhost.broker.clock.now_ms)  # as before any other publish
     return not _is_full(queue, octets)
+
+
+def room(queue: "Queue") -> tuple[int, int]:
+    """Return how many messages more it may have, and how many octets of bodies; either is negative above the limit."""
+    limits, backlog = queue.limits, queue.backlog
+    if backlog.messages_ready:
+        queue.deliver(queue.vhost.broker.clock.now_ms)  # as before any publish
+    waiting, octets_waiting = route.held(queue)
+    messages, octets = UNLIMITED
+    if limits.length_max is not None:
+        messages = limits.length_max - backlog.messages_ready - waiting
+    if limits.octets_max is not None:
+        octets = limits.octets_max - backlog.octets_ready - octets_waiting
+    return messages, octets
 
 
 def _is_full(queue: "Queue", octets: int) -> bool:

@@ -13,7 +13,7 @@ from pybroker.core.queue import basic_get, dispatch, expiry, overflow, recover
 from pybroker.core.queue.backlog import Backlog
 from pybroker.core.queue.browse.peek import Wish, peek
 from pybroker.core.queue.dead_letter import route
-from pybroker.core.queue.destination import Destination
+from pybroker.core.queue.destination import UNLIMITED, Destination
 from pybroker.core.queue.paging import eviction
 from pybroker.core.queue.paging.eviction import PACK_BEHIND_MESSAGES, RESIDENT_OCTETS
 from pybroker.core.queue.ring import Consumers
@@ -171,6 +171,10 @@ class Queue(Destination):
     def has_room(self, octets: int) -> bool:
         """Tell whether it would take a message whose body has so many octets, and not refuse it as too much."""
         return not self.rejecting or overflow.has_room(self, octets)
+
+    def room(self) -> tuple[int, int]:
+        """Return how many messages more it may have, and how many octets of bodies, whatever it does with others."""
+        return overflow.room(self) if self.bounded else UNLIMITED
 
     @property
     def head_timestamp(self) -> int | None:

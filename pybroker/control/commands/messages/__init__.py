@@ -1,1 +1,1 @@
-"""Messages looked at, got, published."""
+"""Messages looked at, got, published, moved."""

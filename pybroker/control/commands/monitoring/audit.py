@@ -63,7 +63,7 @@ COLUMNS = (
     Column(
         "event",
         _text("event"),
-        "event: RabbitMQ's names, and command, queue.purged, node.started, node.stopped",
+        "event: RabbitMQ's names, and command, queue.moved, queue.purged, node.started, node.stopped",
     ),
     Column("vhost", _text("vhost"), "virtual host"),
     Column("name", _text("name"), "name of the queue, exchange, user, command ..."),

@@ -1,0 +1,93 @@
+"""move_messages: messages of a queue go to another queue, or to an exchange."""
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pybroker.control.arguments.lookup import find_exchange, find_queue, find_vhost
+from pybroker.control.arguments.moving import carry_out, check_limits
+from pybroker.control.arguments.rates import parse_rate
+from pybroker.control.humanize import counted
+from pybroker.control.spec import EX_DATAERR, EX_USAGE, Arg, BadArguments, Command, Node, Progress, Refused, VHostArg
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pybroker.core.queue.move.move import Move
+
+
+class Args(NamedTuple):
+    """From where to where, which ones, and how fast."""
+
+    source: Annotated[str, Arg("queue that has the messages", names="queue")]
+    to: Annotated[str | None, Arg("queue to put them into", "--to", "queue", names="queue")] = None
+    to_exchange: Annotated[
+        str | None, Arg("exchange to publish them to", "--to-exchange", "exchange", names="exchange")
+    ] = None
+    routing_key: Annotated[
+        str | None, Arg("routing key to publish them with; default: each one's own", "--routing-key", "key")
+    ] = None
+    number: Annotated[int | None, Arg("number of messages at most; default: all", "-c --count", "number")] = None
+    rate: Annotated[str | None, Arg("messages per second, such as 500/s; default: unlimited", "--rate", "rate")] = None
+    dry_run: Annotated[bool, Arg("only print the number of messages", "--dry-run")] = False
+    vhost: VHostArg = "/"
+
+
+def check(args: Args) -> None:
+    """Refuse what does not say where to. Raises BadArguments."""
+    if (args.to is None) == (args.to_exchange is None):
+        raise BadArguments("Bad argument: specify --to or --to-exchange", EX_DATAERR)
+    if args.routing_key is not None and args.to_exchange is None:
+        raise BadArguments("Bad argument: --routing-key needs --to-exchange", EX_DATAERR)
+    if args.routing_key is not None and len(args.routing_key.encode()) > 255:
+        raise BadArguments("Bad argument: --routing-key is longer than 255 octets", EX_DATAERR)
+    check_limits(args.number, args.rate)
+
+
+def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
+    """Move them; what was moved is on disk when this returns. Raises Refused."""
+    move = _prepared(node, args)
+    facts = {"source": args.source, "vhost": args.vhost, "target": move.target.name}
+    obstacle = move.obstacle()
+    if obstacle is not None:
+        raise Refused(obstacle.text)
+    if args.dry_run:
+        count = move.total
+        return node.result(f"{counted(count, 'message')} would be moved", **facts, messages=count, dry_run=True)
+    return (yield from carry_out(node, move, **facts))
+
+
+def _prepared(node: Node, args: Args) -> "Move":
+    """Return the move, which has not begun. Raises Refused."""
+    vhost = find_vhost(node.broker, args.vhost)
+    source = find_queue(vhost, args.source)
+    limits: dict[str, Any] = {
+        "messages_max": args.number,
+        "rate": None if args.rate is None else parse_rate(args.rate),
+    }
+    if args.to is not None:
+        if args.to == args.source:
+            raise Refused(f"queue '{args.to}' is the source itself", EX_USAGE)
+        return node.broker.moves.to_queue(source, find_queue(vhost, args.to), **limits)
+    assert args.to_exchange is not None
+    exchange = find_exchange(vhost, args.to_exchange)
+    if exchange.internal:
+        name = f"exchange '{exchange.name}' in virtual host '{vhost.name}'"
+        raise Refused(f"{name} is internal: nothing can be published there")
+    return node.broker.moves.to_exchange(source, exchange, args.routing_key, **limits)
+
+
+COMMAND = Command(
+    name="move_messages",
+    section="Messages",
+    summary="Moves messages of a queue to another queue, or to an exchange",
+    args=Args,
+    effect="write",
+    access="administrator",
+    run=run,
+    check=check,
+    banner="Moving messages of queue '{source}' in vhost '{vhost}' ...",
+    examples=(
+        "pybrokerctl move_messages old-orders --to orders --dry-run",
+        "pybrokerctl move_messages old-orders --to orders --count 1000 --rate 100/s",
+        "pybrokerctl move_messages old-orders --to-exchange shop --routing-key order.again",
+    ),
+)

@@ -1,0 +1,161 @@
+"""Transfer: one step of a move. Messages of the source are put into their targets, and settled, in one batch.
+
+Messages that follow one another to the same targets become one new run: with new seqs and a new time of arrival, their
+contents as they are. No more go to a target than it has room for, whatever it does with messages that are too many.
+"""
+
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pybroker.content_view import body_sizes
+from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
+from pybroker.core.routing.publish import by_log, enqueue
+from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.destination import Destination
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Names, RunAttributes
+
+# A step: some milliseconds.
+STEP_MESSAGES: Final = 1_024
+STEP_OCTETS: Final = 1_048_576
+
+
+class Way(NamedTuple):
+    """The names under which messages are put into their targets, which are not empty."""
+
+    names: "Names"
+    targets: "tuple[Destination, ...]"
+
+
+class _Kind(NamedTuple):
+    """The attributes of messages that become one run."""
+
+    way: Way
+    attributes: "RunAttributes"
+    channel: int
+    frame_octets_max: int
+
+
+class _Group:
+    """Messages that become one run."""
+
+    __slots__ = ("body_octets", "body_size", "contents", "kind", "octets")
+
+    def __init__(self, kind: _Kind, body_size: int) -> None:
+        self.kind = kind
+        self.contents: list[bytes] = []
+        self.octets = self.body_octets = 0
+        self.body_size = body_size
+
+    def has_room(self, count: int, octets: int) -> bool:
+        """Tell whether so many messages and octets more are a run still."""
+        return len(self.contents) + count <= RUN_MESSAGES_MAX and self.octets + octets <= RUN_OCTETS_MAX
+
+    def add(self, run: Run, indexes: range, octets: int) -> None:
+        """Append messages that have so many octets."""
+        self.contents += run.contents_at(indexes)
+        self.octets += octets
+        self.body_octets += run.body_octets_of(indexes)
+        if self.body_size != run.body_size:
+            self.body_size = -1
+
+
+class Transfer:
+    """Ask how many of a run's messages `fit`, remove those from the source, `add` them, and `end`: all in one call."""
+
+    __slots__ = ("_groups", "_room", "_settled", "_source", "messages", "messages_max", "octets")
+
+    def __init__(self, source: "Queue", messages_max: int = STEP_MESSAGES) -> None:
+        self._source = source
+        self._groups: list[_Group] = []
+        self._settled: list[tuple[Run, range]] = []
+        self._room: dict[Destination, tuple[int, int]] = {}
+        self.messages = self.octets = 0
+        self.messages_max = messages_max
+
+    @property
+    def full(self) -> bool:
+        """Tell whether it is enough for a step."""
+        return self.messages >= self.messages_max or self.octets >= STEP_OCTETS
+
+    def fit(self, run: Run, indexes: range, targets: "tuple[Destination, ...]") -> int:
+        """Return how many of these messages this step takes, in their order; 0: a target has no room for the first."""
+        each = run.octets // run.count
+        share = max(1, (STEP_OCTETS - self.octets) // each) if each else len(indexes)
+        count = min(len(indexes), self.messages_max - self.messages, share)
+        for target in targets:
+            messages, octets = self._room_of(target)
+            count = min(count, messages)
+            if octets < run.octets and count > 0:
+                count = _leading(run, indexes[:count], octets)
+        return max(0, count)
+
+    def full_target(self, run: Run, index: int, targets: "tuple[Destination, ...]") -> "Destination":
+        """Return the target that has no room for a message: there is one."""
+        return next(target for target in targets if not self.fit(run, range(index, index + 1), (target,)))
+
+    def add(self, run: Run, indexes: range, way: Way) -> None:
+        """Take messages that fit, and that the source does not have any more."""
+        n, octets = len(indexes), sum(map(len, run.contents_at(indexes)))
+        kind = _Kind(way, run.attributes, run.channel, run.frame_octets_max)
+        group = self._groups[-1] if self._groups else None
+        if group is None or group.kind != kind or not group.has_room(n, octets):
+            group = _Group(kind, run.body_size)
+            self._groups.append(group)
+        group.add(run, indexes, octets)
+        self._settled.append((run, indexes))
+        self.messages += n
+        self.octets += octets
+        body_octets = run.body_octets_of(indexes)
+        for target in way.targets:
+            messages, room = self._room_of(target)
+            self._room[target] = messages - n, room - body_octets
+
+    def end(self) -> None:
+        """Put the messages into their targets, and settle them in the source."""
+        source = self._source
+        elsewhere: Receipt | None = None
+        for group in self._groups:
+            for log, targets in by_log(group.kind.way.targets):
+                receipt: Receipt = NO_RECEIPT
+                if log is not source.log:
+                    receipt = elsewhere = elsewhere or Receipt()
+                run = self._run(group, log.take(len(group.contents)))
+                enqueue(log, run, range(run.count), targets, receipt)
+        for run, indexes in self._settled:
+            if elsewhere is None:
+                source.forget(run, indexes)
+            else:
+                source.vhost.broker.handovers.add(elsewhere, partial(source.forget, run, indexes))
+
+    def _run(self, group: _Group, first_seq: int) -> Run:
+        kind = group.kind
+        # The broker publishes them, so that a queue which refuses what its own consumer published takes them.
+        return Run(
+            kind.way.names,
+            kind.attributes,
+            first_seq,
+            group.contents,
+            group.octets,
+            group.body_octets,
+            group.body_size,
+            self._source.vhost.broker.clock.now_ms,
+            kind.channel,
+            kind.frame_octets_max,
+        )
+
+    def _room_of(self, target: "Destination") -> tuple[int, int]:
+        room = self._room.get(target)
+        if room is None:
+            room = self._room[target] = target.room()
+        return room
+
+
+def _leading(run: Run, indexes: range, octets: int) -> int:
+    """Return how many of these messages, in their order, have bodies of so many octets at most."""
+    if run.body_size >= 0:
+        return min(len(indexes), octets // run.body_size) if run.body_size else len(indexes)
+    return sum(1 for total in accumulate(body_sizes(run.contents_at(indexes))) if total <= octets)
