@@ -23,6 +23,9 @@ def texts(
     columns, answer = connection.ask(command.name, given, progress=command.effect != "read" or bool(command.offline))
     if messages.has_format(command):
         yield from messages.texts(args, answer, options)
+    elif command.name in views.STREAMS and options.formatter in render.FOR_PEOPLE:
+        events = ([row[0] for row in batch] for batch in answer)
+        yield from views.lines(command.name, events, drawn=options.formatter == render.TERMINAL)
     elif command.streams:
         for batch in answer:
             yield "".join(_line(row[0], is_json=command.streams == "json") for row in batch)

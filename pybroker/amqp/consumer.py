@@ -56,7 +56,8 @@ class AmqpConsumer(Consumer):
         else:
             contents = run.contents_at(indexes)
         if self.queue.vhost.tracing:
-            session.broker.traces.add(self.queue, run, indexes, deliveries, channel.party)
+            traces = session.broker.traces
+            traces.delivered(self.queue, run, indexes, deliveries, channel, self, no_ack=self.no_ack)
         tail = b"\x01" + tail if deliveries else b"\x00" + tail
         return encode(session.outbox, head, first_tag, tail, contents, run.octets * len(indexes) // run.count)
 

@@ -80,6 +80,7 @@ class Get:
             message_count=queue.messages_ready,
         )
         if queue.vhost.tracing:
-            session.broker.traces.add(queue, run, entry.indexes, entry.deliveries, channel.party)
+            traces, no_ack = session.broker.traces, self._no_ack
+            traces.delivered(queue, run, entry.indexes, entry.deliveries, channel, None, no_ack=no_ack)
         content = adapt(run, entry.indexes, entry.deliveries, channel)[0]
         return [encode_method(channel.number, method), content]

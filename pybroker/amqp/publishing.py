@@ -13,7 +13,6 @@ from pybroker.amqp.returns import return_or_drop, unroutable
 from pybroker.content_view import property_octets
 from pybroker.core.auth.permissions import check, check_topic
 from pybroker.core.channel.receipt import Receipt
-from pybroker.core.exchange.trace import Frames, publish_trace
 from pybroker.core.routing.publish import Contents, Route, names_of
 from pybroker.core.topology.exchange_declare import find_exchange
 from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
@@ -277,7 +276,7 @@ def _publish_each(
             set_reply_to(channel, single)
         if route.to_reply is not None:
             if vhost.tracing:
-                _trace(channel, route, single.contents[0], [route.names.routing_key])
+                _trace_reply(channel, route, single)
             if not deliver_reply(session, route, single.contents[0]):
                 unroutable(channel, route, single, 312, "NO_ROUTE")
             continue
@@ -292,10 +291,11 @@ def _publish_each(
                     single.body_octets,
                     single.body_size,
                 )
+        # A message that is delayed leaves the exchange later.
+        copies = 0 if exchange.SCHEDULES and queues and queues[0].republishes else len(queues)
+        out += copies
         if vhost.tracing:
-            _trace(channel, route, original, [queue.name for queue in queues if not queue.republishes])
-        if not (exchange.SCHEDULES and queues and queues[0].republishes):
-            out += len(queues)  # what is delayed leaves the exchange later
+            queues = session.broker.traces.published(channel, route, single, original, queues)
         receipt.begin(index)
         if not queues:
             unroutable(channel, route, single, 312, "NO_ROUTE")
@@ -304,16 +304,16 @@ def _publish_each(
         elif not route.immediate:
             publisher.publish(route, single, queues, receipt)
         elif not _immediate(channel, route, single, queues, receipt):
-            out -= len(queues)
+            out -= copies
             unroutable(channel, route, single, 313, "NO_CONSUMERS")
     receipt.begin(0)
     return len(contents.contents), out
 
 
-def _trace(channel: "AmqpChannel", route: Route, content: bytes, queues: list[str]) -> None:
-    """Tell the firehose what becomes of a message that was published."""
-    frames = Frames(route.channel, channel.session.frame_octets_max)
-    publish_trace(channel.publisher.vhost, route.names, content, frames, channel.party, queues)
+def _trace_reply(channel: "AmqpChannel", route: Route, single: Contents) -> None:
+    """Tell what becomes of an answer to a request."""
+    broker = channel.session.broker
+    broker.traces.replied(channel, route, single, there=route.to_reply in broker.reply_consumers)
 
 
 def _immediate(

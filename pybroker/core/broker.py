@@ -18,7 +18,7 @@ from pybroker.core.channel.session_sweeper import SessionSweeper
 from pybroker.core.events import topology as topology_events
 from pybroker.core.events.cause import BROKER, Cause
 from pybroker.core.exchange.event_exchange import Events
-from pybroker.core.exchange.trace import Traces
+from pybroker.core.message_trace.hub import Traces
 from pybroker.core.metadata import store
 from pybroker.core.metadata.store import Commit
 from pybroker.core.policy.parameters import Parameters
@@ -108,7 +108,7 @@ class Broker:
         self.heeds = SessionSweeper(turn, methodcaller("heed_alarms"))  # of alarms that changed
         self.beating: dict[SessionState, None] = {}  # sessions with heartbeats that cannot wait for the tick
         self.beats = SessionSweeper(turn, methodcaller("beat"))
-        self.traces = Traces(turn)
+        self.traces = Traces(self)
         self.transfer = Transfer(self)
         self.events = Events(self)
         self.parameters.observers.add(self.events.emit)
@@ -278,6 +278,7 @@ class Broker:
         self.definitions.tick()
         self.logins.tick()
         self.dead_letters.tick(self.clock.now_ms)
+        self.traces.tick()
         self.ticks.start(self.sessions.values())
 
     def beat(self) -> None:

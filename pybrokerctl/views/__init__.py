@@ -1,6 +1,6 @@
 """How single commands' documents are shown to people; others are shown as `key: value`, or by their `message`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any, Final, Protocol
 
@@ -18,6 +18,9 @@ NAMES: Final = frozenset({"cluster_status", "environment", "log_status", "memory
 # Of these the formatters that know nothing but tables show rows, which their views make.
 TABLES: Final = frozenset({"why_blocked"})
 
+# Commands that stream: the views of these show people what comes, by `lines`.
+STREAMS: Final = frozenset({"trace_message"})
+
 # Commands that a terminal shows live instead of once.
 LIVE: Final = frozenset({"top"})
 
@@ -28,6 +31,13 @@ def find(command: str) -> View | None:
         return None
     view: View = import_module(f"{__name__}.{command}").view
     return view
+
+
+def lines(command: str, batches: Iterable[Any], *, drawn: bool) -> Iterator[str]:
+    """Yield what a command of STREAMS streams as text."""
+    module = import_module(f"{__name__}.{command}")
+    text: Iterator[str] = module.lines(batches, drawn=drawn)
+    return text
 
 
 def table(command: str, document: dict[str, Any]) -> tuple[tuple[str, ...], list[list[Any]]]:

@@ -134,6 +134,8 @@ LINES = """
     top
     eval 'application:get_env(rabbit, channel_max).'
     move_messages 'a, b' --to-exchange amq.fanout
+    peek_messages 'a, b'
+    trace_message --exchange '' --duration 1s
     purge_queue 'a, b'
     delete_queue 'a, b'
     why_deleted 'a, b'

@@ -31,7 +31,7 @@ WORDS = {
     "limit_type": "all",
 }
 # Words that a command asks for although its parser does not.
-MORE_WORDS = {"cancel_scheduled": ["--all"], "move_messages": ["--to", "b"]}
+MORE_WORDS = {"cancel_scheduled": ["--all"], "move_messages": ["--to", "b"], "trace_message": ["--queue", "q"]}
 # The audit log tells of what is no more; an export reads from any broker.
 OF_OTHERS = ("audit", "why_deleted", "pipeline_export")
 # A stand-in for standard input.

@@ -127,7 +127,7 @@ def test_what_the_firehose_delivered_is_not_traced_when_it_is_settled(peer, worl
     watcher.get("traces", no_ack=False)
     watcher.send(Basic.Ack(1))
     assert [] == told(watcher)
-    assert 0 == len(world.broker.traces)
+    assert 0 == len(world.broker.traces.firehose)
 
 
 def test_without_tracing_nobody_looks(peer, world, watcher):
@@ -135,7 +135,7 @@ def test_without_tracing_nobody_looks(peer, world, watcher):
     deliver(peer, "q", b"1")
     peer.send(Basic.Ack(1))
     assert [] == told(watcher)
-    assert 0 == len(world.broker.traces)
+    assert 0 == len(world.broker.traces.firehose)
 
 
 def test_a_queue_that_is_deleted_settles_nothing(peer, watcher):

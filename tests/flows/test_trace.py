@@ -168,7 +168,7 @@ def test_it_can_be_switched_off_and_costs_nothing_then(world, peer):
     peer.publish("", "q", b"")
     peer.get("q")
     assert keys(peer) == []
-    assert len(world.broker.traces) == 0
+    assert len(world.broker.traces.firehose) == 0
 
 
 def test_other_vhosts_are_not_traced(world, peer):

@@ -148,6 +148,7 @@ PLACES: Final = (
     # Messages
     "messages.peek_messages",
     "messages.move_messages",
+    "messages.trace_message",
     # Data
     "data.log_status",
     "data.log_verify",

@@ -32,6 +32,10 @@ class Handovers:
         receipt.want()
         self._place(receipt, settle)
 
+    def when_stored(self, receipt: "Receipt", call_back: "Callable[[], None]") -> None:
+        """Call back when something is on disk, whenever that is; never, if its log fails."""
+        self._place(receipt, call_back)
+
     def log_moved(self, log: "Log") -> None:
         """Settle the originals that this log was the last to keep waiting; those of a log that failed stay."""
         if log.failed:

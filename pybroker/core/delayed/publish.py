@@ -40,7 +40,7 @@ class _Letter(NamedTuple):
     keys: "Sequence[str]"
 
 
-class _Group(NamedTuple):
+class Group(NamedTuple):
     """The attributes of messages that become one run."""
 
     names: "Names"
@@ -64,6 +64,7 @@ class DelayedPublisher:
         "_octets",
         "_same",
         "_schedule",
+        "_seqs",
         "_ways",
     )
 
@@ -73,35 +74,40 @@ class DelayedPublisher:
         self._letter: _Letter | None = None
         self._generation = -1
         self._ways: dict[tuple[str, ...], tuple[Destination, ...]] = {}
-        self._group: _Group | None = None
+        self._group: Group | None = None
         self._leaves = False  # the group has a queue of another log
         self._elsewhere = Receipt()  # of the copies in other logs
         self._contents: list[bytes] = []
+        self._seqs: list[int] = []  # that they had in the schedule
         self._octets = 0
 
-    def add(self, run: "Run | Kind", content: bytes) -> bool:
+    def add(self, seq: int, run: "Run | Kind", content: bytes) -> bool:
         """Publish a message on, which the cache has forgotten; return whether a copy goes to another log."""
         letter = self._letter_for(property_octets(content), run.attributes, run.arrived_ms)
         content = with_properties(content, letter.octets)
         queues = self._queues(run, content, letter)
-        group = _Group(run.names, letter.attributes, queues, run.channel, run.frame_octets_max, run.origin)
+        group = Group(run.names, letter.attributes, queues, run.channel, run.frame_octets_max, run.origin)
         if group != self._group or self._octets + len(content) > RUN_OCTETS_MAX:
             self.end()
             self._group = group
             own = self._schedule.log
             self._leaves = any(queue.log is not own for queue in queues)
         self._contents.append(content)
+        self._seqs.append(seq)
         self._octets += len(content)
         return self._leaves
 
     def end(self) -> None:
         """Put what was gathered into its queues."""
-        group, contents = self._group, self._contents
-        self._group, self._contents, self._octets = None, [], 0
+        group, contents, seqs = self._group, self._contents, self._seqs
+        self._group, self._contents, self._seqs, self._octets = None, [], [], 0
         if group is None:
             return
         vhost = self._schedule.vhost
         broker = vhost.broker
+        watched: Sequence[Destination] = group.queues
+        if vhost.tracing:
+            watched = broker.traces.released(self._schedule, group, seqs, contents)
         if not group.queues:
             if broker.losses is not None:
                 broker.losses.unroutable(vhost, group.names, contents, "NO_ROUTE", returned=False)
@@ -109,7 +115,7 @@ class DelayedPublisher:
             return
         self._schedule.exchange.publish_out += len(contents) * len(group.queues)
         sizes = body_sizes(contents)
-        for log, queues in by_log(group.queues):
+        for log, queues in by_log(watched):
             run = Run(
                 group.names,
                 group.attributes,

@@ -154,7 +154,7 @@ class Schedule(Destination):
                 cached = cache.pop(each.seq, each.size)
                 if cached is None:
                     break
-                if self._publisher.add(*cached):
+                if self._publisher.add(each.seq, *cached):
                     copied.append((each, cached))
                 else:
                     self._settle(each, cached)
@@ -256,6 +256,8 @@ class Schedule(Destination):
             return False
         self._settle(each, self.cache.forget(each.seq, each.size))
         self.dropped += 1
+        if self.vhost.tracing:
+            self.vhost.broker.traces.cancelled(self, each.seq)
         return True
 
     def find(self, seq: int) -> Waiting | None:
@@ -291,6 +293,8 @@ class Schedule(Destination):
         self.deleted = True
         broker = self.vhost.broker
         self.vhost.schedules.pop(self, None)
+        if self.vhost.tracing:
+            broker.traces.emptied(self)
         broker.timers.forget(self)
         if self.messages:
             name = describe("exchange", self.exchange.name, self.vhost.name)

@@ -162,7 +162,7 @@ def _of_vhost(vhost: "VHost") -> dict[str, Any]:
         "name": vhost.name,
         "default_queue_type": vhost.default_queue_type or "undefined",
         "metadata": f"#{{description => {description},tags => {printed_binary(tags.encode())}}}",
-        "tracing": vhost.tracing,
+        "tracing": vhost.firehose,
         "cluster_state": {vhost.broker.settings.node_name: "running"},
         "description": vhost.description,
         "tags": tags,

@@ -7,9 +7,9 @@ into the same bucket as in RabbitMQ.
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pybroker.core.reply_text import field_type, printed
@@ -39,6 +39,7 @@ class ConsistentHashExchange(Exchange):
     """
 
     TYPE: ClassVar[str] = "x-consistent-hash"
+    EXPLAINS: ClassVar[bool] = True
 
     __slots__ = ("_ends", "_header", "_last_place", "_order", "_property", "_ring")
 
@@ -80,6 +81,12 @@ class ConsistentHashExchange(Exchange):
             hashed = hash_of_key(routing_keys[0])
         bucket = jump(hashed, self._ends[-1])
         out[self._order[bisect_right(self._ends, bucket)]] = 1
+
+    def candidates(
+        self, routing_keys: "Sequence[str]", headers: Mapping[str, Any] | None, inbound: "InboundMessage | None"
+    ) -> "Iterator[Binding]":
+        """Iterate over the first binding of the bucket's destination, which has given it its weight."""
+        return islice(super().candidates(routing_keys, headers, inbound), 1)
 
     def _open_index(self) -> None:
         self._header: str | None = self.arguments.get(HEADER)

@@ -3,7 +3,7 @@
 These bindings are implicit, never stored, and no other can be made: `exchange_declare.py` refuses it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pybroker.core.routing.binding import Binding
@@ -13,12 +13,14 @@ from pybroker.wire.table import Table
 
 if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.routing.inbound_message import InboundMessage
 
 
 class DefaultExchange(Exchange):
     """Shown as type direct, as in RabbitMQ."""
 
     TYPE: ClassVar[str] = "direct"
+    EXPLAINS: ClassVar[bool] = True
 
     __slots__ = ()
 
@@ -32,6 +34,16 @@ class DefaultExchange(Exchange):
         queue: Queue | None = self.vhost.queues.get(routing_key)
         if queue is not None:
             out[queue] = 1
+
+    def candidates(
+        self,
+        routing_keys: "Sequence[str]",
+        headers: Mapping[str, Any] | None,  # noqa: ARG002 - one signature for all types
+        inbound: "InboundMessage | None",  # noqa: ARG002 - likewise
+    ) -> Iterator[Binding]:
+        """Iterate over the implicit bindings that match."""
+        queues = self.vhost.queues
+        return (Binding(self, queues[key], key, Table()) for key in routing_keys if key in queues)
 
     def bindings(self) -> Iterator[Binding]:
         """Iterate over the implicit bindings: one for each queue that the vhost has now, whatever becomes of it."""

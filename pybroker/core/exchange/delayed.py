@@ -76,6 +76,11 @@ class DelayedExchange(Exchange):
             return
         self.inner.find(routing_keys, headers, inbound, out)
 
+    @property
+    def inner_type(self) -> Exchange:
+        """Return the exchange of the inner type, which has the same bindings."""
+        return self.inner
+
     def welcome(self, binding: "Binding") -> None:
         """Have the inner type learn it."""
         self.inner.welcome(binding)

@@ -1,8 +1,8 @@
 """Picking: the base of exchange types that send each message over one of their bindings, whatever its keys."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pybroker.core.routing.exchange import Destinations, Exchange
 
@@ -16,6 +16,8 @@ class PickingExchange(Exchange):
 
     A destination that is bound twice has two chances.
     """
+
+    EXPLAINS: ClassVar[bool] = True
 
     __slots__ = ("_lines",)
 
@@ -34,6 +36,21 @@ class PickingExchange(Exchange):
         lines = self._lines
         if lines:
             out[lines[self.pick(routing_keys, len(lines))][1]] = 1
+
+    def picked(self, routing_keys: "Sequence[str]", count: int) -> int:
+        """Return what `pick` has just returned for these keys."""
+        return self.pick(routing_keys, count)
+
+    def candidates(
+        self,
+        routing_keys: "Sequence[str]",
+        headers: Mapping[str, Any] | None,  # noqa: ARG002 - one signature for all types
+        inbound: "InboundMessage | None",  # noqa: ARG002 - likewise
+    ) -> "Iterator[Binding]":
+        """Iterate over the one that was picked."""
+        lines = self._lines
+        place = lines[self.picked(routing_keys, len(lines))][0] if lines else ()
+        return (binding for binding in self._bindings.values() if _place(binding) == place)
 
     def _open_index(self) -> None:
         self._lines: list[tuple[tuple[Any, ...], Target]] = []

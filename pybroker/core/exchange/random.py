@@ -15,8 +15,17 @@ class RandomExchange(PickingExchange):
     TYPE: ClassVar[str] = "x-random"
     NEEDS_HEADERS: ClassVar[bool] = True
 
-    __slots__ = ()
+    __slots__ = ("_picked",)
 
     def pick(self, routing_keys: "Sequence[str]", count: int) -> int:  # noqa: ARG002 - as the base
         """Return any of them."""
-        return randrange(count)  # noqa: S311 - nobody gains anything by guessing it
+        self._picked = picked = randrange(count)  # noqa: S311 - nobody gains anything by guessing it
+        return picked
+
+    def picked(self, routing_keys: "Sequence[str]", count: int) -> int:  # noqa: ARG002 - as the base
+        """Return the last one."""
+        return min(self._picked, count - 1)
+
+    def _open_index(self) -> None:
+        super()._open_index()
+        self._picked = 0

@@ -4,9 +4,9 @@ It goes to `amq.rabbitmq.trace` as `publish.EXCHANGE` or `deliver.QUEUE`, with R
 The fate of a message follows as `settle.QUEUE`: its `outcome` is ack, requeue, reject, expired, maxlen or
 delivery_limit, and `dead_letter_exchange` says where it goes if it does.
 
-Protocols call `publish_trace` when a message has been routed, and `Traces.add` when messages are handed to a consumer;
-`Traces.settled` and `left` are called when messages are settled. These traces wait for the end of the turn, because a
-queue cannot take messages while it is dispatching. Messages published to the trace exchange itself are not traced.
+`core/message_trace/hub` calls it where something happens to a message. Copies of deliveries and of what became of them
+wait for the end of the turn, because a queue cannot take messages while it is dispatching. Messages published to the
+trace exchange itself are not traced.
 """
 
 from collections import deque
@@ -66,7 +66,7 @@ class Party(NamedTuple):
 NOBODY: Final = Party("", 0, "")
 
 
-class Traces(BackgroundTask):
+class Firehose(BackgroundTask):
     """Deliveries to be told, and what became of them: with more headers."""
 
     __slots__ = ("_waiting",)
@@ -77,6 +77,19 @@ class Traces(BackgroundTask):
 
     def __len__(self) -> int:
         return sum(len(indexes) for _, _, indexes, _, _, _ in self._waiting)
+
+    def publish(
+        self,
+        vhost: "VHost",
+        names: Names,
+        content: bytes,
+        frames: "Frames",
+        party: Party,
+        queues: "Iterable[str]",
+    ) -> None:
+        """Tell that a message was published, and to which queues it goes."""
+        facts = {**_of_party(vhost, party), "routed_queues": list(queues)}
+        _publish(vhost, f"publish.{names.exchange}", names, content, frames, facts)
 
     def add(self, queue: "Queue", run: Run, indexes: range, deliveries: int, party: Party) -> None:
         """Take messages that `queue` hands to a consumer or to basic.get."""
@@ -130,14 +143,6 @@ class Frames(NamedTuple):
 
     channel: int
     frame_octets_max: int
-
-
-def publish_trace(
-    vhost: "VHost", names: Names, content: bytes, frames: Frames, party: Party, queues: "Iterable[str]"
-) -> None:
-    """Tell that a message was published, and to which queues it goes."""
-    facts = {**_of_party(vhost, party), "routed_queues": list(queues)}
-    _publish(vhost, f"publish.{names.exchange}", names, content, frames, facts)
 
 
 def _of_party(vhost: "VHost", party: Party) -> dict[str, Any]:

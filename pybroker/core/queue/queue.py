@@ -350,6 +350,8 @@ class Queue(Destination):
         """Drop what is ready; return how many messages that were."""
         count = self.backlog.messages_ready
         self.vhost.broker.purge_task.add(self, self.backlog.clear())
+        if self.vhost.tracing:
+            self.vhost.broker.traces.emptied(self)
         if self.waiting:
             basic_get.answer(self)
         return count

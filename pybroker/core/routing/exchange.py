@@ -33,6 +33,7 @@ class Exchange:
     TYPE: ClassVar[str] = ""
     NEEDS_HEADERS: ClassVar[bool] = False
     SCHEDULES: ClassVar[bool] = False
+    EXPLAINS: ClassVar[bool] = False  # all its `candidates` match
     kind: ClassVar[str] = "exchange"
 
     __slots__ = (
@@ -163,6 +164,32 @@ class Exchange:
     def match(self, routing_key: str, headers: Mapping[str, Any] | None, out: Destinations) -> None:
         """Add every destination of a message to `out`. Called per message where routes are not cached."""
         raise NotImplementedError
+
+    # -- why a message went where it went (message_trace) -------------------------------------------------------------
+
+    @property
+    def inner_type(self) -> "Exchange":
+        """Return the exchange that finds destinations in its place; most do so themselves."""
+        return self
+
+    def candidates(
+        self, routing_keys: "Sequence[str]", headers: Mapping[str, Any] | None, inbound: "InboundMessage | None"
+    ) -> "Iterator[Binding]":
+        """Iterate over the bindings to where a message goes that was routed in the same call. Slow."""
+        found: Destinations = {}
+        self.find(routing_keys, headers, inbound, found)
+        return (binding for binding in self._bindings.values() if binding.destination in found)
+
+    def matches(self, binding: "Binding", routing_keys: "Sequence[str]", headers: Mapping[str, Any] | None) -> bool:
+        """Tell whether one binding alone would match: an exchange that has no other one is asked. Slow."""
+        alone = type(self)(
+            self.vhost, "", durable=False, auto_delete=False, internal=False, arguments=self.arguments, user=""
+        )
+        alone._attach(binding)
+        found: Destinations = {}
+        for routing_key in routing_keys:
+            alone.match(routing_key, headers, found)
+        return bool(found)
 
     def _open_index(self) -> None:
         """Make the type's own, empty index. Called once, when the exchange is made."""

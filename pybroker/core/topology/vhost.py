@@ -28,15 +28,18 @@ log = logging.getLogger("pybroker")
 class VHost:
     """`generation` counts every change that can alter routing or a verdict; cached routes of another one are void.
 
-    While it is `tracing` its messages are copied to amq.rabbitmq.trace (trace.py).
+    With the `firehose` on its messages are copied to amq.rabbitmq.trace (exchange/trace). It is `tracing` while that is
+    so, or while somebody follows messages of it (message_trace).
     """
 
     __slots__ = (
+        "_watchers",
         "bound",
         "broker",
         "default_queue_type",
         "description",
         "exchanges",
+        "firehose",
         "generation",
         "leaving",
         "name",
@@ -71,7 +74,8 @@ class VHost:
         self.protected = False  # from delete_vhost
         self.generation = 0
         self.unroutable_ae_missing = 0
-        self.tracing = False
+        self.firehose = self.tracing = False
+        self._watchers = 0
 
     @property
     def queue_type(self) -> str:
@@ -105,15 +109,27 @@ class VHost:
         return commit_position
 
     def trace(self, *, on: bool) -> None:
-        """Switch tracing on or off. Routes are found anew, because those of a tracing vhost go message by message."""
-        if on == self.tracing:
+        """Switch the firehose on or off."""
+        if on == self.firehose:
             extra = event("vhost.tracing.unchanged", vhost=self.name)
             log.info("Tracing is already %s for vhost '%s'", "enabled" if on else "disabled", self.name, extra=extra)
             return
         extra = event("vhost.tracing.enabled" if on else "vhost.tracing.disabled", vhost=self.name)
         log.info("%s tracing for vhost '%s'", "Enabling" if on else "Disabling", self.name, extra=extra)
-        self.tracing = on
-        self.bump()
+        self.firehose = on
+        self._set_tracing()
+
+    def watch(self, more: int) -> None:
+        """Count the message traces of it: there is one more, or (below zero) one less."""
+        self._watchers += more
+        self._set_tracing()
+
+    def _set_tracing(self) -> None:
+        """Have hook points look. Routes are found anew, because those of a tracing vhost go message by message."""
+        tracing = self.firehose or self._watchers > 0
+        if tracing != self.tracing:
+            self.tracing = tracing
+            self.bump()
 
     def delete_queue(
         self, queue: "Queue", cause: "Cause" = BROKER, call_back: "Callable[[int], None] | None" = None

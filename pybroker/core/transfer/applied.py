@@ -72,7 +72,7 @@ def _vhost(broker: "Broker", change: Change, cause: "Cause") -> None:
     protected = value["protected_from_deletion"]
     if protected is not None and protected != vhost.protected:
         vhost.describe(protected=protected, cause=cause)
-    if value["tracing"] is not None and value["tracing"] != vhost.tracing:
+    if value["tracing"] is not None and value["tracing"] != vhost.firehose:
         vhost.trace(on=value["tracing"])
 
 

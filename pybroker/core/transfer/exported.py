@@ -250,7 +250,7 @@ class Present:
                 return None if user is None else user_item(user)
             case "vhosts":
                 vhost = broker.vhosts.get(key[0])
-                return None if vhost is None else {**vhost_item(vhost)["metadata"], "tracing": vhost.tracing}
+                return None if vhost is None else {**vhost_item(vhost)["metadata"], "tracing": vhost.firehose}
             case "permissions" | "topic_permissions":
                 return self._permission(key)
             case "global_parameters":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pybroker.core.exchange.trace import EXCHANGE, TURN_TRACES_MAX, Frames, Party, publish_trace
+from pybroker.core.exchange.trace import EXCHANGE, TURN_TRACES_MAX, Frames, Party
 from pybroker.core.routing.binding import Binding
 from pybroker.core.routing.publish import names_of
 from pybroker.run import PLAIN_ATTRIBUTES, Run
@@ -46,7 +46,9 @@ def test_headers_have_the_types_of_rabbitmqs(world):
     properties = Properties(
         content_type="t", timestamp=1_700_000_000, delivery_mode=2, headers=Table({"n": 1}, {"n": "l"})
     )
-    publish_trace(world.vhost, names_of("x", "k"), content_of(properties, b"b"), Frames(1, 131_072), PARTY, ["q"])
+    world.broker.traces.firehose.publish(
+        world.vhost, names_of("x", "k"), content_of(properties, b"b"), Frames(1, 131_072), PARTY, ["q"]
+    )
     headers = headers_of_next(world)
     types = {key: headers.type_of(key) for key in headers}
     assert types == {
@@ -71,7 +73,7 @@ def test_headers_have_the_types_of_rabbitmqs(world):
 
 
 def test_more_than_a_turns_share_waits_for_the_next_turn(world):
-    traces, queue = world.broker.traces, world.vhost.queues["q"]
+    traces, queue = world.broker.traces.firehose, world.vhost.queues["q"]
     run = run_of("", [content_of(Properties(), b"x")] * (TURN_TRACES_MAX + 10))
     traces.add(queue, run, range(run.count), 0, PARTY)
     world.broker.pump()
@@ -83,7 +85,7 @@ def test_more_than_a_turns_share_waits_for_the_next_turn(world):
 
 
 def test_deliveries_are_told_in_their_order(world):
-    traces, queue = world.broker.traces, world.vhost.queues["q"]
+    traces, queue = world.broker.traces.firehose, world.vhost.queues["q"]
     run = run_of("", [content_of(Properties(message_id=str(i)), b"x") for i in range(6)])
     traces.add(queue, run, range(0, 6, 2), 0, PARTY)
     traces.add(queue, run, range(1, 6, 2), 1, PARTY)
@@ -94,13 +96,13 @@ def test_deliveries_are_told_in_their_order(world):
 
 
 def test_what_comes_from_the_trace_exchange_is_not_even_kept(world):
-    traces = world.broker.traces
+    traces = world.broker.traces.firehose
     traces.add(world.vhost.queues["q"], run_of(EXCHANGE, [content_of(Properties(), b"x")]), range(1), 0, PARTY)
     assert len(traces) == 0
 
 
 def test_a_vhost_that_is_gone_ends_its_traces(world):
-    traces, queue = world.broker.traces, world.vhost.queues["q"]
+    traces, queue = world.broker.traces.firehose, world.vhost.queues["q"]
     traces.add(queue, run_of("", [content_of(Properties(), b"x")]), range(1), 0, PARTY)
     world.broker.delete_vhost("/")
     world.broker.pump()

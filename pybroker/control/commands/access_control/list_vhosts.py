@@ -41,7 +41,7 @@ COLUMNS = (
         "type of a durable queue declared without x-queue-type",
     ),
     Column("protected_from_deletion", lambda v: v.protected, "whether delete_vhost is refused"),
-    Column("tracing", lambda v: v.tracing, "whether its messages are copied to amq.rabbitmq.trace"),
+    Column("tracing", lambda v: v.firehose, "whether its messages are copied to amq.rabbitmq.trace"),
     Column("metadata", _metadata, "description, tags and default queue type together"),
     Column("cluster_state", lambda v: {v.broker.settings.node_name: "running"}, "its state on each node"),
 )

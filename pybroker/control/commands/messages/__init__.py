@@ -1,1 +1,1 @@
-"""Messages looked at, got, published, moved."""
+"""Messages looked at, got, published, moved, traced."""

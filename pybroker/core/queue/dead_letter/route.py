@@ -26,7 +26,7 @@ from pybroker.wire.table import Table
 from pybroker.wire.validate import GROWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pybroker.core.queue.dead_letter.retry import Departing
     from pybroker.core.queue.destination import Destination
@@ -175,11 +175,15 @@ class DeadLetterQueue(BackgroundTask):
                 text, vhost = f"Dead letters stay in {queue!r}: {fault}", queue.vhost.name
                 broker.warn("dead_letter.waiting", f"stays {queue.id}", text, vhost=vhost, queue=queue.name)
                 retry.add(message, reason, broker.clock.now_ms)
+                if queue.vhost.tracing:
+                    broker.traces.letter_stays(queue, message, fault)
                 return cost
             retry.gone(message)
         if letter is not None and letter.targets:
-            _forward(queue, message, letter)
+            _forward(queue, message, letter, reason)
         else:
+            if queue.vhost.tracing:
+                broker.traces.letter_ends(queue, message, letter)
             queue.forget(message.run, range(message.index, message.index + 1))
         return cost
 
@@ -203,7 +207,7 @@ def depart(queue: "Queue", entries: "list[Entry]", reason: str) -> None:
         queue.forget(entry.run, entry.indexes)
 
 
-def _forward(queue: "Queue", message: Message, letter: "Letter") -> None:
+def _forward(queue: "Queue", message: Message, letter: "Letter", reason: str) -> None:
     """Give each target its copy, and settle the original.
 
     Copy and original in one call, so in one batch of the log: after a crash there is the one or the other. The original
@@ -212,8 +216,11 @@ def _forward(queue: "Queue", message: Message, letter: "Letter") -> None:
     broker, own = queue.vhost.broker, queue.log
     forget = partial(queue.forget, message.run, range(message.index, message.index + 1))
     elsewhere: Receipt | None = None
+    all_targets: Sequence[Destination] = letter.targets
+    if queue.vhost.tracing:
+        all_targets = broker.traces.forwarded(queue, message, letter, reason)
     with own.together():
-        for log, targets in by_log(letter.targets):
+        for log, targets in by_log(all_targets):
             run = single_run(log, letter.names, message, letter.octets, letter.attributes, broker.clock.now_ms)
             if log is own:
                 enqueue(log, run, range(1), targets, NO_RECEIPT)

@@ -284,6 +284,8 @@ def _came(
             octets -= sum([run.body_octets_of(indexes) for run, indexes in found])
             queue.backlog.count_lost(level, missing, octets, transient=paged)
             _miss(queue, missing)
+            if queue.vhost.tracing:
+                queue.vhost.broker.traces.unreadable(queue, group)
         level.advance()
     queue.head_came()
 
@@ -326,6 +328,8 @@ def drop_front(queue: "Queue", level: "Level", count: int) -> int:
     gone = EvictedSegment(segment.seq_ranges.pop_front(count))
     if not segment.seq_ranges.count:
         segments.parts.popleft()
+    if queue.vhost.tracing:
+        queue.vhost.broker.traces.dropped_unseen(queue, gone)
     if segment.page is not None:
         segment.page.release(gone.seq_ranges.count)
     else:

@@ -1,0 +1,39 @@
+"""Criteria: which messages a trace follows."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from pybroker.content_view import property_octets
+from pybroker.core.queue.browse.filter import as_text
+from pybroker.core.routing.publish import headers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pybroker.core.queue.destination import Destination
+
+
+class Criteria(NamedTuple):
+    """All that are given must hold; empty: any. `queue`: it reaches that one. `exchange`: it was published to it.
+
+    `header` and `value`: a header whose value reads like that, as people write it.
+    """
+
+    queue: str = ""
+    exchange: str | None = None
+    header: str = ""
+    value: str = ""
+
+    def want(self, exchange: str, content: bytes, queues: "Iterable[Destination]") -> bool:
+        """Tell whether a message that was published to `exchange` and goes to `queues` is to be followed."""
+        if self.exchange is not None and exchange != self.exchange:
+            return False
+        if self.queue and not any(queue.name == self.queue for queue in queues if not queue.republishes):
+            return False
+        return not self.header or self._has_header(content)
+
+    def _has_header(self, content: bytes) -> bool:
+        # To decode the headers of each message would cost more than to route it.
+        if self.header.encode() not in property_octets(content):
+            return False
+        headers = headers_of(content)
+        return headers is not None and self.header in headers and as_text(headers[self.header]) == self.value

@@ -1,0 +1,380 @@
+"""Traces: the hook points of messages' lives, for the firehose and for message traces.
+
+Callers test `VHost.tracing` before, which is true while either is on; so nothing costs anything while both are off. The
+firehose publishes copies, a message trace keeps events for its reader; neither knows of the other.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.content_view import property_octets, with_properties
+from pybroker.core.delayed.due import due_in
+from pybroker.core.exchange.trace import Firehose, Frames
+from pybroker.core.message_trace.criteria import Criteria
+from pybroker.core.message_trace.followed import READY
+from pybroker.core.message_trace.path import Paths, find_paths
+from pybroker.core.message_trace.trace import MessageTrace, who
+from pybroker.core.message_trace.watch import Watch
+from pybroker.core.routing.inbound_message import InboundMessage
+from pybroker.core.routing.publish import headers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pybroker.core.broker import Broker
+    from pybroker.core.channel.consumer import Consumer
+    from pybroker.core.channel.state import ChannelState
+    from pybroker.core.channel.unacked import Batch
+    from pybroker.core.delayed.publish import Group
+    from pybroker.core.delayed.schedule import Schedule
+    from pybroker.core.message_trace.followed import Followed
+    from pybroker.core.queue.dead_letter.route import Letter
+    from pybroker.core.queue.destination import Destination
+    from pybroker.core.queue.paging.segments import EvictedSegment
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.routing.exchange import Exchange
+    from pybroker.core.routing.publish import Contents, Route
+    from pybroker.core.topology.vhost import VHost
+    from pybroker.message import Message
+    from pybroker.run import Entry, Run
+
+    Spans = list[tuple[int, int]]
+    # A door's own: it has confirms and transactions.
+    Channel = Any
+
+# Traces of the node at one time.
+TRACES_MAX: Final = 8
+
+
+class Traces:
+    """The firehose of every virtual host that has it on, and the message traces that are running."""
+
+    __slots__ = ("_broker", "_running", "firehose")
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self.firehose = Firehose(broker.turn)
+        self._running: list[MessageTrace] = []
+
+    # -- traces ---------------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> "Sequence[MessageTrace]":
+        """Return the message traces that have not ended."""
+        return tuple(self._running)
+
+    def follow(
+        self,
+        vhost: "VHost",
+        count: int,
+        duration_ms: int,
+        queue: str = "",
+        exchange: str | None = None,
+        header: tuple[str, str] = ("", ""),
+    ) -> MessageTrace | None:
+        """Start a trace of messages by plain values, as `start` and Criteria take them."""
+        return self.start(vhost, Criteria(queue, exchange, *header), count, duration_ms)
+
+    def start(self, vhost: "VHost", criteria: "Criteria", count: int, duration_ms: int) -> MessageTrace | None:
+        """Follow so many messages for so long at most; None: TRACES_MAX traces are running already.
+
+        Its reader polls it, and stops it when it leaves.
+        """
+        if len(self._running) >= TRACES_MAX:
+            return None
+        trace = MessageTrace(vhost, criteria, count, duration_ms, self._stopped)
+        self._running.append(trace)
+        vhost.watch(1)
+        return trace
+
+    def _stopped(self, trace: MessageTrace) -> None:
+        self._running.remove(trace)
+        trace.vhost.watch(-1)
+
+    def tick(self) -> None:
+        """End traces whose time is up, whether or not anybody reads them."""
+        for trace in self.running:
+            trace.check()
+
+    def _of(self, vhost: "VHost") -> list[MessageTrace]:
+        return [trace for trace in self._running if trace.vhost is vhost]
+
+    # -- publishers -----------------------------------------------------------------------------------------------
+
+    def published(
+        self,
+        channel: "Channel",
+        route: "Route",
+        contents: "Contents",
+        original: bytes,
+        queues: "tuple[Destination, ...]",
+    ) -> "tuple[Destination, ...]":
+        """Tell that one message was published; return its queues, and before them what else is to learn of it.
+
+        `original` is its content with BCC.
+        """
+        vhost: VHost = channel.publisher.vhost
+        if vhost.firehose:
+            frames = Frames(route.channel, channel.publisher.frame_octets_max)
+            names = [queue.name for queue in queues if not queue.republishes]
+            self.firehose.publish(vhost, route.names, original, frames, channel.party, names)
+        watched = queues
+        for trace in self._of(vhost):
+            if trace.wants(route.names.exchange, original, queues):
+                followed = self._follow(trace, channel, route, contents, original)
+                if self._tell_route(trace, followed, channel, route, contents, original, queues):
+                    watched = (Watch(trace, [(followed, 0)], queues), *watched)
+        return watched
+
+    def replied(self, channel: "Channel", route: "Route", contents: "Contents", *, there: bool) -> None:
+        """Tell that an answer goes straight to the channel that waits for it (direct reply-to), if one is there."""
+        vhost: VHost = channel.publisher.vhost
+        content = contents.contents[0]
+        if vhost.firehose:
+            frames = Frames(route.channel, channel.publisher.frame_octets_max)
+            key = route.names.routing_key
+            self.firehose.publish(vhost, route.names, content, frames, channel.party, [key])
+        for trace in self._of(vhost):
+            if trace.wants(route.names.exchange, content, ()):
+                followed = self._follow(trace, channel, route, contents, content)
+                if there:
+                    trace.record(followed, "replied")
+                else:
+                    why = "nobody waits for this reply"
+                    trace.record(followed, "unroutable", exchange="", why=why, returned=route.mandatory)
+
+    def _follow(
+        self, trace: MessageTrace, channel: "Channel", route: "Route", contents: "Contents", content: bytes
+    ) -> "Followed":
+        facts = {
+            **who(channel),
+            "persistent": contents.attributes.persistent,
+            "mandatory": route.mandatory,
+            "confirms": channel.confirms is not None,
+            "transaction": channel.transaction is not None,
+        }
+        transaction = None if channel.transaction is None or route.to_reply else (channel, channel.transaction)
+        return trace.published(route.names, content, facts, transaction)
+
+    def _tell_route(
+        self,
+        trace: MessageTrace,
+        followed: "Followed",
+        channel: "Channel",
+        route: "Route",
+        contents: "Contents",
+        original: bytes,
+        queues: "tuple[Destination, ...]",
+    ) -> bool:
+        """Tell where a message goes; return whether it goes anywhere."""
+        exchange = route.exchange
+        assert exchange is not None
+        if queues and queues[0].republishes:
+            trace.delayed(followed, exchange.name, *self._due(original))
+            return True
+        frame_octets_max = channel.publisher.frame_octets_max
+        inbound = InboundMessage(route.names, contents.attributes, original, route.channel, frame_octets_max)
+        paths = _paths(exchange, inbound)
+        if queues:
+            trace.routed(followed, queues, paths, persistent=contents.attributes.persistent)
+            return True
+        followed.entered()  # a transaction returns it at its commit
+        trace.record(followed, "unroutable", **_end(paths, exchange), returned=route.mandatory)
+        return False
+
+    def _due(self, content: bytes) -> tuple[int, int]:
+        """Return in how many milliseconds a message is due, and when, on the clock on the wall."""
+        due, now_ms = due_in(property_octets(content)), self._broker.clock.timestamp_ms
+        if due is None:
+            return 0, now_ms
+        return (due.ms - now_ms, due.ms) if due.time else (due.ms, now_ms + due.ms)
+
+    # -- queues ---------------------------------------------------------------------------------------------------
+
+    def delivered(
+        self,
+        queue: "Queue",
+        run: "Run",
+        indexes: range,
+        deliveries: int,
+        channel: "ChannelState",
+        consumer: "Consumer | None",
+        *,
+        no_ack: bool,
+    ) -> None:
+        """Tell that `queue` hands messages to a consumer, or to basic.get."""
+        vhost = queue.vhost
+        if vhost.firehose:
+            self.firehose.add(queue, run, indexes, deliveries, channel.party)
+        for trace in self._of(vhost):
+            tag = None if consumer is None else consumer.tag
+            facts = {**who(channel), "consumer_tag": tag, "auto_ack": no_ack}
+            trace.delivered(queue, run, indexes, deliveries, facts)
+
+    def settled(self, batches: "Sequence[Batch]", outcome: str, channel: "ChannelState | None") -> None:
+        """Tell that deliveries were answered, or come back; without a `channel` theirs is closed, or was too slow."""
+        if not batches:
+            return
+        vhost = batches[0].queue.vhost
+        if vhost.firehose:
+            self.firehose.settled(batches, outcome, channel)
+        for trace in self._of(vhost):
+            for batch in batches:
+                facts = who(channel) if channel is not None else _left_behind(batch)
+                trace.answered(batch.queue, batch.run, batch.indexes, batch.deliveries, outcome, facts)
+
+    def left(self, queue: "Queue", entries: "Sequence[Entry]", reason: str) -> None:
+        """Tell that messages leave `queue` by themselves."""
+        if queue.vhost.firehose:
+            self.firehose.left(queue, entries, reason)
+        for trace in self._of(queue.vhost):
+            for entry in entries:
+                trace.left(queue, entry.run, entry.indexes, entry.deliveries, reason)
+
+    def refused(self, queue: "Queue", entries: "Iterable[Entry]", *, dies: bool) -> None:
+        """Tell that `queue` is full and refuses messages; they may die for that."""
+        for trace in self._of(queue.vhost):
+            for entry in entries:
+                trace.refused(queue, entry.run, entry.indexes, dies=dies)
+
+    def emptied(self, queue: "Destination") -> None:
+        """Tell that `queue` was purged; deleted, its unacknowledged messages are gone as well."""
+        name = "deleted" if queue.deleted else "purged"
+        self._gone(queue, name, lambda _, state: queue.deleted or state == READY)
+
+    def cancelled(self, schedule: "Schedule", seq: int) -> None:
+        """Tell that an operator cancelled a delayed message."""
+        self._gone(schedule, "cancelled", lambda one, _: one == seq)
+
+    def dropped_unseen(self, queue: "Queue", segment: "EvictedSegment") -> None:
+        """Tell that messages whose contents are on disk were dropped, because the queue is too long."""
+        spans = list(segment.spans())
+        self._gone(queue, "maxlen", lambda seq, state: state == READY and _is_within(seq, spans))
+
+    def unreadable(self, queue: "Queue", group: "Iterable[EvictedSegment]") -> None:
+        """Tell that messages could not be read back from disk: those of these segments that were not found."""
+        for segment in group:
+            spans, found = list(segment.spans()), segment.found or []
+
+            def is_lost(seq: int, state: str, spans: "Spans" = spans, found: "list[Entry]" = found) -> bool:
+                there = any(seq - entry.run.first_seq in entry.indexes for entry in found)
+                return state == READY and _is_within(seq, spans) and not there
+
+            self._gone(queue, "unreadable", is_lost)
+
+    def _gone(self, queue: "Destination", name: str, has: "Callable[[int, str], bool]") -> None:
+        for trace in self._of(queue.vhost):
+            trace.gone(queue, name, has)
+
+    # -- from one queue to others ---------------------------------------------------------------------------------
+
+    def forwarded(self, queue: "Queue", message: "Message", letter: "Letter", reason: str) -> "tuple[Destination, ...]":
+        """Tell that a dead letter goes to its targets; return them, and before them what is to learn of it."""
+        run, targets = message.run, letter.targets
+        watched = targets
+        seq = run.first_seq + message.index
+        for trace in self._of(queue.vhost):
+            followed = trace.known(queue, run, message.index, message.deliveries)
+            if followed is None and trace.wants(letter.names.exchange, message.content, targets):
+                followed = trace.found(queue.name, run, message.content, message.deliveries)
+            if followed is not None:
+                facts = {"reason": reason, "exchange": letter.names.exchange, "routing_key": letter.names.routing_key}
+                trace.moves_on(followed, queue, seq, "dead_lettered", **facts)
+                paths = self._paths_of_letter(queue, message, letter)
+                trace.routed(followed, targets, paths, persistent=letter.attributes.persistent)
+                watched = (Watch(trace, [(followed, 0)], targets), *watched)
+        return watched
+
+    def letter_ends(self, queue: "Queue", message: "Message", letter: "Letter | None") -> None:
+        """Tell that a dead letter goes nowhere."""
+        seq = message.run.first_seq + message.index
+        for trace in self._of(queue.vhost):
+            followed = trace.known(queue, message.run, message.index, message.deliveries)
+            if followed is not None:
+                facts = self._why_letter_ends(queue, message, letter)
+                trace.ends(followed, queue, seq, "dead_letter_dropped", **facts)
+
+    def letter_stays(self, queue: "Queue", message: "Message", why: str) -> None:
+        """Tell that a dead letter has to stay with its queue, which must forward it."""
+        for trace in self._of(queue.vhost):
+            followed = trace.known(queue, message.run, message.index, message.deliveries)
+            if followed is not None:
+                trace.stays(followed, queue, message.run.first_seq + message.index, why)
+
+    def _paths_of_letter(self, queue: "Queue", message: "Message", letter: "Letter") -> Paths:
+        exchange = queue.vhost.exchanges.get(letter.names.exchange)
+        if exchange is None:
+            return Paths({}, [])
+        content = with_properties(message.content, letter.octets)
+        run = message.run
+        return _paths(
+            exchange, InboundMessage(letter.names, letter.attributes, content, run.channel, run.frame_octets_max)
+        )
+
+    def _why_letter_ends(self, queue: "Queue", message: "Message", letter: "Letter | None") -> dict[str, Any]:
+        name = queue.limits.dead_letter_exchange
+        exchange = None if name is None else queue.vhost.exchanges.get(name)
+        if name is None:
+            return {"exchange": None, "why": "the queue has no dead letter exchange any more"}
+        if exchange is None:
+            return {"exchange": name, "why": "the exchange does not exist"}
+        if letter is None:
+            return {"exchange": name, "why": "its headers grew too large"}
+        paths = self._paths_of_letter(queue, message, letter)
+        if paths.to:
+            return {"exchange": name, "why": "it would go round in a circle"}
+        return _end(paths, exchange)
+
+    def released(
+        self, schedule: "Schedule", group: "Group", seqs: "Sequence[int]", contents: "Sequence[bytes]"
+    ) -> "Sequence[Destination]":
+        """Tell that delayed messages are due; return their queues, and before them what is to learn of it."""
+        exchange, queues = schedule.exchange, group.queues
+        watched = queues
+        for trace in self._of(schedule.vhost):
+            mine: list[tuple[Followed, int]] = []
+            for offset, (seq, content) in enumerate(zip(seqs, contents, strict=True)):
+                followed = trace.of_seq(schedule, seq)
+                if followed is None and trace.wants(group.names.exchange, content, queues):
+                    followed = trace.found_delayed(group.names, group.attributes, content)
+                if followed is None:
+                    continue
+                inbound = InboundMessage(group.names, group.attributes, content, group.channel, group.frame_octets_max)
+                paths = _paths(exchange, inbound)
+                trace.moves_on(followed, schedule, seq, "due", exchange=exchange.name)
+                if queues:
+                    trace.routed(followed, queues, paths, persistent=group.attributes.persistent)
+                    mine.append((followed, offset))
+                else:
+                    trace.record(followed, "unroutable", **_end(paths, exchange), returned=False)
+            if mine:
+                watched = (Watch(trace, mine, queues), *watched)
+        return watched
+
+
+def _paths(exchange: "Exchange", inbound: InboundMessage) -> Paths:
+    headers = headers_of(inbound.content)
+    keys = [inbound.names.routing_key]
+    for name in ("CC", "BCC"):
+        more: Any = None if headers is None else headers.get(name)
+        keys += [key for key in more if isinstance(key, str)] if isinstance(more, list) else []
+    return find_paths(exchange.vhost, exchange, keys, headers, inbound)
+
+
+def _end(paths: Paths, exchange: "Exchange") -> dict[str, Any]:
+    """Return the exchange that had no way on, the last of them if there are several."""
+    name, why = paths.ends[-1] if paths.ends else (exchange.name, "its queues are being deleted")
+    return {"exchange": name, "why": why}
+
+
+def _is_within(seq: int, spans: "Spans") -> bool:
+    return any(first <= seq <= last for first, last in spans)
+
+
+def _left_behind(batch: "Batch") -> dict[str, Any]:
+    """Return whose deliveries come back without an answer, as far as the broker knows it still."""
+    if batch.consumer is None:
+        return {}
+    channel = batch.consumer.channel
+    closing: bool = getattr(channel, "closing", True)
+    why = "its channel or connection was closed" if closing else "its acknowledgement timed out"
+    return {**who(channel), "consumer_tag": batch.consumer.tag, "why": why}

@@ -1,0 +1,133 @@
+"""Paths: by which bindings a message reaches its queues, through bound and alternate exchanges.
+
+The router has found the queues already; this looks a second time, slowly, and remembers the bindings. It follows the
+same rules (`routing/router`), and changes nothing.
+"""
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pybroker.core.routing.exchange import Exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pybroker.core.queue.destination import Destination
+    from pybroker.core.routing.binding import Binding, Target
+    from pybroker.core.routing.inbound_message import InboundMessage
+    from pybroker.core.topology.vhost import VHost
+
+# Bindings that are looked at alone for one message; each costs some ten microseconds.
+BINDINGS_MAX: Final = 512
+
+BINDING: Final = "binding"
+DEFAULT: Final = "default"
+ALTERNATE: Final = "alternate"
+UNKNOWN: Final = "unknown"
+
+
+class Step(NamedTuple):
+    """One arrow of a path: from `exchange` to `to`, an exchange or a queue.
+
+    `by` is a binding with its `key` and `arguments`; the default exchange's own rule; that `to` is the alternate of an
+    exchange which found nothing; or unknown, because there were too many bindings to look at.
+    """
+
+    exchange: str
+    kind: str
+    to: str
+    by: str
+    key: str
+    arguments: dict[str, Any]
+
+    def facts(self) -> dict[str, Any]:
+        """Return it as a plain object."""
+        return self._asdict()
+
+
+Path = tuple[Step, ...]
+
+
+class Paths(NamedTuple):
+    """The path to each queue that was found, and exchanges where the message got no further, with the reason."""
+
+    to: "dict[Destination, Path]"
+    ends: list[tuple[str, str]]
+
+
+def find_paths(
+    vhost: "VHost",
+    exchange: Exchange,
+    routing_keys: "Sequence[str]",
+    headers: "Mapping[str, Any] | None",
+    inbound: "InboundMessage",
+) -> Paths:
+    """Return the paths of one message, which the router has routed in the same call."""
+    paths = Paths({}, [])
+    seen = {exchange}
+    waiting: list[tuple[Exchange, Path]] = [(exchange, ())]
+    left = BINDINGS_MAX
+    while waiting:
+        source, path = waiting.pop()
+        found, left = _found(source, routing_keys, headers, inbound, left)
+        if not found:
+            _go_alternate(vhost, source, path, seen, waiting, paths)
+        for to, step in found.items():
+            if not isinstance(to, Exchange):
+                paths.to.setdefault(to, (*path, step))
+            elif to not in seen:
+                seen.add(to)
+                waiting.append((to, (*path, step)))
+    return paths
+
+
+def _go_alternate(
+    vhost: "VHost",
+    source: Exchange,
+    path: Path,
+    seen: set[Exchange],
+    waiting: list[tuple[Exchange, Path]],
+    paths: Paths,
+) -> None:
+    """Go on with the alternate of an exchange that found nothing, or note that the message got no further."""
+    name = source.alternate
+    alternate = None if name is None else vhost.exchanges.get(name)
+    if name is None:
+        why = "no queue has this name" if not source.name else "no binding matches"
+        paths.ends.append((source.name, why))
+    elif alternate is None:
+        paths.ends.append((source.name, f"no binding matches, and its alternate exchange '{name}' does not exist"))
+    elif alternate not in seen:
+        seen.add(alternate)
+        waiting.append((alternate, (*path, Step(source.name, "exchange", name, ALTERNATE, "", {}))))
+
+
+def _found(
+    source: Exchange,
+    routing_keys: "Sequence[str]",
+    headers: "Mapping[str, Any] | None",
+    inbound: "InboundMessage",
+    left: int,
+) -> "tuple[dict[Target, Step], int]":
+    """Return what an exchange finds, each with the first binding that leads there, and how many may be looked at."""
+    found: dict[Target, Step] = {}
+    inner = source.inner_type
+    for binding in inner.candidates(routing_keys, headers, inbound):
+        to = binding.destination
+        if to in found and found[to].by != UNKNOWN:
+            continue
+        if inner.EXPLAINS:
+            found[to] = _step(source, binding, BINDING if source.name else DEFAULT)
+        elif left <= 0:
+            found[to] = _step(source, binding, UNKNOWN)
+        else:
+            left -= 1
+            if inner.matches(binding, routing_keys, headers):
+                found[to] = _step(source, binding, BINDING)
+    return found, left
+
+
+def _step(source: Exchange, binding: "Binding", by: str) -> Step:
+    to = binding.destination
+    if by == UNKNOWN:
+        return Step(source.name, to.kind, to.name, by, "", {})
+    return Step(source.name, to.kind, to.name, by, binding.routing_key, dict(binding.arguments))

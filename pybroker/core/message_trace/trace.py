@@ -1,0 +1,431 @@
+"""MessageTrace: the messages that one operator follows, and the events that tell what becomes of them.
+
+Events are plain objects: `event`, `message` (its number in the trace), `timestamp_in_ms`, `after_ms` since its publish,
+and facts. They wait for a reader, EVENTS_MAX at most; how many more there were is an event, too. A trace ends when so
+many messages as were asked for have been followed to their ends, when its time is up, or when somebody stops it.
+"""
+
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.content_view import body_size, property_octets
+from pybroker.core.channel.receipt import Receipt
+from pybroker.core.message_trace.followed import DELAYED, DYING, READY, REFUSED, UNACKNOWLEDGED, Copy, Followed
+from pybroker.core.message_trace.waiting import why_waiting
+from pybroker.core.policy.limits import OVERFLOWS
+from pybroker.wire.properties import decode_properties
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pybroker.core.channel.state import ChannelState
+    from pybroker.core.message_trace.criteria import Criteria
+    from pybroker.core.message_trace.path import Paths
+    from pybroker.core.queue.destination import Destination
+    from pybroker.core.queue.queue import Queue
+    from pybroker.core.topology.vhost import VHost
+    from pybroker.run import Names, Run, RunAttributes
+
+Facts = dict[str, Any]
+
+_OVERFLOW: Final = {number: name for name, number in OVERFLOWS.items()}
+
+# Messages that one trace follows.
+MESSAGES_MAX: Final = 1_000
+# Copies of them at one time; further ones are told of, and not followed.
+COPIES_MAX: Final = 10_000
+# Events that wait for a reader.
+EVENTS_MAX: Final = 10_000
+# Queues of one message that are told one by one.
+ROUTED_MAX: Final = 100
+# A message that is ready for so long, or unacknowledged, is told why, or with whom.
+WAITING_MS: Final = 1_000
+
+
+class MessageTrace:
+    """A trace of one virtual host. `over` says why it has ended; empty: it goes on."""
+
+    __slots__ = (
+        "_by_seq",
+        "_copies",
+        "_count",
+        "_criteria",
+        "_deadline_ms",
+        "_dropped",
+        "_events",
+        "_followed",
+        "_stop",
+        "over",
+        "seen",
+        "vhost",
+    )
+
+    def __init__(
+        self, vhost: "VHost", criteria: "Criteria", count: int, duration_ms: int, stop: "Callable[[MessageTrace], None]"
+    ) -> None:
+        self.vhost = vhost
+        self._criteria = criteria
+        self._count = min(count, MESSAGES_MAX)
+        self._deadline_ms = vhost.broker.clock.now_ms + duration_ms
+        self._stop = stop
+        self._by_seq: dict[int, Followed] = {}
+        self._followed: dict[Followed, None] = {}  # that are not settled
+        self._copies = 0
+        self._events: deque[Facts] = deque()
+        self._dropped = 0
+        self.seen = 0
+        self.over = ""
+
+    # -- for its reader -----------------------------------------------------------------------------------------------
+
+    def poll(self, most: int) -> list[Facts]:
+        """Return the oldest events, and forget them."""
+        self.check()
+        found = [self._events.popleft() for _ in range(min(most, len(self._events)))]
+        if self._dropped and not self._events:
+            found.append({"event": "events_dropped", "count": self._dropped})
+            self._dropped = 0
+        return found
+
+    def stop(self, why: str) -> None:
+        """End; tell where the messages are that are not settled. Idempotent."""
+        if self.over:
+            return
+        now_ms = self.vhost.broker.clock.now_ms
+        for followed in list(self._followed):
+            for copy in followed.copies.values():
+                self._tell(followed, "unsettled", **_state_of(copy, now_ms))
+            if followed.transaction is not None:
+                self._tell(followed, "unsettled", state="transaction")
+            elif followed.storing and not followed.copies:
+                self._tell(followed, "unsettled", state="storing")
+        self.over = why
+        facts = {"event": "ended", "why": why, "messages": self.seen, "unsettled": len(self._followed)}
+        self._keep({**facts, "timestamp_in_ms": self.vhost.broker.clock.timestamp_ms})
+        self._followed.clear()
+        self._by_seq.clear()
+        self._stop(self)
+
+    def check(self) -> None:
+        """Notice what nobody tells: that time is up, a transaction was rolled back, the log failed, a message waits."""
+        broker = self.vhost.broker
+        if self.over:
+            return
+        now_ms = broker.clock.now_ms
+        for followed in list(self._followed):
+            self._look_at(followed, now_ms)
+        if broker.vhosts.get(self.vhost.name) is not self.vhost:
+            self.stop("vhost_deleted")
+        elif now_ms >= self._deadline_ms:
+            self.stop("duration")
+
+    def _look_at(self, followed: Followed, now_ms: int) -> None:
+        if followed.transaction is not None:
+            channel, transaction = followed.transaction
+            if channel.transaction is not transaction:
+                followed.entered()
+                self._tell(followed, "rolled_back")
+        elif not followed.has_entered:
+            followed.entered()
+            self._tell(followed, "not_taken")  # immediate, and no consumer could have it
+        for receipt in list(followed.storing):
+            if receipt.failed:
+                followed.storing.remove(receipt)
+                self._tell(followed, "not_stored", why=receipt.failed)
+        for copy in followed.copies.values():
+            if now_ms - copy.since_ms >= WAITING_MS:
+                self._tell_waiting(followed, copy, now_ms)
+        self._settle_if_done(followed)
+
+    def _tell_waiting(self, followed: Followed, copy: Copy, now_ms: int) -> None:
+        facts = why_waiting(copy.queue) if copy.state == READY else {}
+        if copy.state == UNACKNOWLEDGED:
+            facts = {"why": UNACKNOWLEDGED, **copy.holder}
+        if facts and copy.waits_anew(facts["why"]):
+            self._tell(followed, "waiting", queue=copy.queue.name, for_ms=now_ms - copy.since_ms, **facts)
+
+    # -- in -----------------------------------------------------------------------------------------------------------
+
+    def wants(self, exchange: str, content: bytes, queues: "Iterable[Destination]") -> bool:
+        """Tell whether one more message is to be followed, and this is one of those."""
+        return self.seen < self._count and not self.over and self._criteria.want(exchange, content, queues)
+
+    def _follow(self, start_ms: int) -> Followed:
+        """Follow one more message."""
+        self.seen += 1
+        followed = Followed(self.seen, start_ms)
+        self._followed[followed] = None
+        return followed
+
+    def published(
+        self, names: "Names", content: bytes, facts: Facts, transaction: "tuple[Any, Any] | None"
+    ) -> Followed:
+        """Follow a message from its publish on; `facts` say by whom. The caller tells where it goes."""
+        followed = self._follow(self.vhost.broker.clock.now_ms)
+        followed.waits_for(transaction)
+        self._tell(followed, "published", **_of_names(names), **facts, **_of_content(content))
+        return followed
+
+    def found(self, queue: str, run: "Run", content: bytes, deliveries: int) -> Followed:
+        """Follow a message that is in a queue already."""
+        followed = self._follow(run.arrived_ms)
+        facts = {"persistent": run.attributes.persistent, "deliveries": deliveries, **_of_content(content)}
+        self._tell(followed, "found", queue=queue, **_of_names(run.names), **facts)
+        followed.entered()
+        return followed
+
+    def found_delayed(self, names: "Names", attributes: "RunAttributes", content: bytes) -> Followed:
+        """Follow a message that was delayed until now."""
+        followed = self._follow(self.vhost.broker.clock.now_ms)
+        facts = {"persistent": attributes.persistent, "deliveries": 0, **_of_content(content)}
+        self._tell(followed, "found", queue="", **_of_names(names), **facts)
+        followed.entered()
+        return followed
+
+    def routed(self, followed: Followed, queues: "Sequence[Destination]", paths: "Paths", *, persistent: bool) -> None:
+        """Tell to which queues it goes, and why to these."""
+        for queue in queues[:ROUTED_MAX]:
+            path = [step.facts() for step in paths.to.get(queue, ())]
+            self._tell(followed, "routed", queue=queue.name, path=path, durable=queue.durable and persistent)
+        if len(queues) > ROUTED_MAX:
+            self._tell(followed, "routed", queue="", more=len(queues) - ROUTED_MAX)
+
+    def delayed(self, followed: Followed, exchange: str, due_in_ms: int, due_ms: int) -> None:
+        """Tell that a message waits in an exchange until it is due."""
+        self._tell(followed, "delayed", exchange=exchange, due_in_ms=due_in_ms, due_timestamp_in_ms=due_ms)
+
+    def record(self, followed: Followed, name: str, **facts: Any) -> None:
+        """Tell what happened to a message, and whether that was its end."""
+        self._tell(followed, name, **facts)
+        self._settle_if_done(followed)
+
+    def entered(
+        self, followed: Followed, run: "Run", index: int, queues: "Sequence[Destination]", receipt: Receipt
+    ) -> None:
+        """Learn which seq a message has, and that it is being put into queues now."""
+        if self.over:
+            return
+        followed.entered()
+        seq, now_ms = run.first_seq + index, self.vhost.broker.clock.now_ms
+        for queue in queues:
+            self._add(followed, queue, seq, DELAYED if queue.republishes else READY, now_ms)
+        if run.attributes.persistent and any(queue.durable for queue in queues):
+            if receipt.log is None:
+                # Of what the broker publishes itself; it was appended a moment ago.
+                receipt = Receipt()
+                receipt.wait(queues[0].log, queues[0].log.commit_position)
+            followed.storing.append(receipt)
+            self.vhost.broker.handovers.when_stored(receipt, partial(self._stored, followed, receipt))
+
+    def _add(self, followed: Followed, queue: "Destination", seq: int, state: str, now_ms: int) -> Copy | None:
+        if self._copies >= COPIES_MAX:
+            self._tell(followed, "not_followed", queue=queue.name)
+            return None
+        self._copies += 1
+        self._by_seq[seq] = followed
+        copy = Copy(queue, seq, state, now_ms)
+        followed.add(copy)
+        return copy
+
+    def _stored(self, followed: Followed, receipt: Receipt) -> None:
+        if not self.over and receipt in followed.storing:
+            followed.storing.remove(receipt)
+            self.record(followed, "stored", position=receipt.position)
+
+    # -- what happens in queues ---------------------------------------------------------------------------------------
+
+    def delivered(self, queue: "Queue", run: "Run", indexes: range, deliveries: int, facts: Facts) -> None:
+        """Learn that messages are handed to a consumer; `facts` say to whom, and whether that settles them."""
+        now_ms = self.vhost.broker.clock.now_ms
+        for followed, copy in self._copies_of(queue, run, indexes, deliveries):
+            copy.become(UNACKNOWLEDGED, now_ms, facts)
+            if facts["auto_ack"]:
+                self._drop(followed, copy)
+            self.record(
+                followed, "delivered", queue=queue.name, redelivered=deliveries > 0, deliveries=deliveries, **facts
+            )
+
+    def answered(self, queue: "Queue", run: "Run", indexes: range, deliveries: int, outcome: str, facts: Facts) -> None:
+        """Learn that a consumer acknowledged or rejected messages, or that they came back; `facts` say by whom."""
+        now_ms = self.vhost.broker.clock.now_ms
+        for followed, copy in self._copies_of(queue, run, indexes, deliveries):
+            who = facts or {key: value for key, value in copy.holder.items() if key != "auto_ack"}
+            if outcome == "ack":
+                self._drop(followed, copy)
+                self.record(followed, "acknowledged", queue=queue.name, **who)
+            elif outcome == "requeue":
+                copy.become(READY, now_ms)
+                self.record(followed, "requeued", queue=queue.name, **who)
+            else:
+                self._dies(followed, copy, queue, "rejected", who)
+
+    def left(self, queue: "Queue", run: "Run", indexes: range, deliveries: int, reason: str) -> None:
+        """Learn that messages leave their queue by themselves."""
+        for followed, copy in self._copies_of(queue, run, indexes, deliveries):
+            if copy.state == REFUSED:
+                copy.become(DYING, copy.since_ms)
+            else:
+                self._dies(followed, copy, queue, reason, {})
+
+    def _dies(self, followed: Followed, copy: Copy, queue: "Queue", reason: str, facts: Facts) -> None:
+        exchange = queue.limits.dead_letter_exchange
+        if exchange is None:
+            self._drop(followed, copy)
+        else:
+            copy.become(DYING, self.vhost.broker.clock.now_ms)
+        self.record(followed, reason, queue=queue.name, dead_letter_exchange=exchange, **facts)
+
+    def refused(self, queue: "Queue", run: "Run", indexes: range, *, dies: bool) -> None:
+        """Learn that a queue refused messages because it is full."""
+        for followed, copy in self._copies_of(queue, run, indexes, 0):
+            if dies:
+                copy.become(REFUSED, self.vhost.broker.clock.now_ms)
+            else:
+                self._drop(followed, copy)
+                if not followed.copies:
+                    followed.storing.clear()  # the log has it, and has it settled
+            limits = queue.limits
+            facts = {
+                "max_length": limits.length_max,
+                "max_length_bytes": limits.octets_max,
+                "overflow": _OVERFLOW[limits.overflow],
+            }
+            self.record(followed, "refused", queue=queue.name, messages_ready=queue.messages_ready, **facts)
+
+    def gone(self, queue: "Destination", name: str, has: "Callable[[int, str], bool]") -> None:
+        """Learn that copies went unseen: those for whose seq and state `has` is true."""
+        for followed in list(self._followed):
+            for copy in list(followed.copies.values()):
+                if copy.queue is queue and has(copy.seq, copy.state):
+                    self._drop(followed, copy)
+                    self.record(followed, name, queue=queue.name, state=copy.state)
+
+    # -- from one queue to others -------------------------------------------------------------------------------------
+
+    def known(self, queue: "Destination", run: "Run", index: int, deliveries: int = 0) -> "Followed | None":
+        """Return the message, if it is followed; adopt it, if it is one of those."""
+        for followed, _ in self._copies_of(queue, run, range(index, index + 1), deliveries):
+            return followed
+        return None
+
+    def of_seq(self, queue: "Destination", seq: int) -> "Followed | None":
+        """Return the message of a seq in a queue, if it is followed."""
+        followed = self._by_seq.get(seq)
+        return followed if followed is not None and (queue, seq) in followed.copies else None
+
+    def moves_on(self, followed: Followed, queue: "Destination", seq: int, name: str, **facts: Any) -> None:
+        """Learn that a copy ends and others follow, which `entered` will tell."""
+        copy = followed.copies.get((queue, seq))
+        if copy is not None:
+            self._drop(followed, copy)
+        self._tell(followed, name, queue=queue.name, **facts)
+
+    def ends(self, followed: Followed, queue: "Destination", seq: int, name: str, **facts: Any) -> None:
+        """Learn that a copy ends."""
+        self.moves_on(followed, queue, seq, name, **facts)
+        self._settle_if_done(followed)
+
+    def stays(self, followed: Followed, queue: "Destination", seq: int, why: str) -> None:
+        """Learn that a dead letter cannot go now; tell it once."""
+        copy = followed.copies.get((queue, seq))
+        if copy is not None and copy.waits_anew(why):
+            self._tell(followed, "waiting", queue=queue.name, why="dead_letter", text=why)
+
+    # -- within -------------------------------------------------------------------------------------------------------
+
+    def _copies_of(
+        self, queue: "Destination", run: "Run", indexes: range, deliveries: int
+    ) -> "Iterator[tuple[Followed, Copy]]":
+        """Yield those of these messages that are followed, and adopt others that are wanted."""
+        if self.over:
+            return
+        first, by_seq = run.first_seq, self._by_seq
+        if len(indexes) <= len(by_seq):
+            mine = [first + index for index in indexes if first + index in by_seq]
+        else:
+            mine = [seq for seq in by_seq if seq - first in indexes]
+        if self.seen < self._count and self._criteria.queue in {"", queue.name}:
+            mine += self._adopt(queue, run, indexes, deliveries)
+        now_ms = self.vhost.broker.clock.now_ms
+        for seq in mine:
+            followed = by_seq.get(seq)
+            if followed is None:
+                continue  # it ended with another one of these
+            copy = followed.copies.get((queue, seq)) or self._add(followed, queue, seq, READY, now_ms)
+            if copy is not None:
+                yield followed, copy
+
+    def _adopt(self, queue: "Destination", run: "Run", indexes: range, deliveries: int) -> list[int]:
+        """Follow messages that were published before the trace began, or reached the queue another way."""
+        if self._criteria.exchange not in {None, run.names.exchange}:
+            return []
+        found = []
+        for index in indexes:
+            seq = run.first_seq + index
+            if seq in self._by_seq:
+                continue
+            content = run.content(index)
+            if not self.wants(run.names.exchange, content, (queue,)):
+                if self.seen >= self._count:
+                    break
+                continue
+            followed = self.found(queue.name, run, content, deliveries)
+            self._add(followed, queue, seq, READY, self.vhost.broker.clock.now_ms)
+            found.append(seq)
+        return found
+
+    def _drop(self, followed: Followed, copy: Copy) -> None:
+        self._copies -= 1
+        if followed.remove(copy):
+            del self._by_seq[copy.seq]
+
+    def _settle_if_done(self, followed: Followed) -> None:
+        if followed.is_over or not followed.is_settled:
+            return
+        followed.end()
+        self._tell(followed, "settled")
+        self._followed.pop(followed, None)
+        if self.seen >= self._count and not self._followed:
+            self.stop("count")
+
+    def _tell(self, followed: Followed, name: str, **facts: Any) -> None:
+        clock = self.vhost.broker.clock
+        after_ms = clock.now_ms - followed.start_ms
+        head = {"event": name, "message": followed.number, "timestamp_in_ms": clock.timestamp_ms, "after_ms": after_ms}
+        self._keep({**head, **facts})
+
+    def _keep(self, event: Facts) -> None:
+        if self.over and event["event"] != "ended":
+            return
+        if len(self._events) >= EVENTS_MAX and event["event"] != "ended":
+            self._dropped += 1
+            return
+        self._events.append(event)
+
+
+def who(channel: "ChannelState") -> Facts:
+    """Return the publisher or consumer on a channel."""
+    party = channel.party
+    name = channel.session.log_fields().get("client_name", "")
+    return {"user": party.user, "connection": party.connection, "client_name": name, "channel": party.channel}
+
+
+def _of_names(names: "Names") -> Facts:
+    return {"exchange": names.exchange, "routing_key": names.routing_key}
+
+
+def _of_content(content: bytes) -> Facts:
+    """Return what tells one message from others. The body is nobody's business here."""
+    known = decode_properties(property_octets(content))
+    facts: Facts = {"body_bytes": body_size(content)}
+    for name in ("message_id", "correlation_id", "expiration"):
+        value = getattr(known, name)
+        if value is not None:
+            facts[name] = value
+    return facts
+
+
+def _state_of(copy: Copy, now_ms: int) -> Facts:
+    facts = {"queue": copy.queue.name, "state": copy.state, "for_ms": now_ms - copy.since_ms, **copy.holder}
+    return {**facts, **why_waiting(copy.queue)} if copy.state == READY else facts

@@ -1,0 +1,49 @@
+"""Why a message that is ready is not delivered: what holds its queue, or its consumers."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.core.queue.queue import Queue
+
+if TYPE_CHECKING:
+    from pybroker.core.channel.consumer import Consumer
+    from pybroker.core.queue.destination import Destination
+
+# Consumers of a queue that are looked at.
+CONSUMERS_MAX: Final = 64
+
+NO_CONSUMER: Final = "no_consumer"
+PREFETCH: Final = "prefetch"
+UNREAD: Final = "not_read"
+FLOW: Final = "channel_flow"
+RETURNS: Final = "returns"
+REPLIES: Final = "replies"
+BEHIND: Final = "behind"
+
+
+def why_waiting(destination: "Destination") -> dict[str, Any]:
+    """Return `why`, one of these words, with what explains it; empty if it is none of a queue's."""
+    if not isinstance(destination, Queue) or destination.deleted:
+        return {}
+    consumers = list(destination.consumers)
+    facts = {"messages_ready": destination.messages_ready, "consumers": len(consumers)}
+    if not consumers:
+        return {"why": NO_CONSUMER, **facts}
+    if destination.returns:
+        return {"why": RETURNS, **facts}
+    reasons = [_of_consumer(consumer) for consumer in consumers[:CONSUMERS_MAX] if consumer.active]
+    if not reasons or "" in reasons:
+        return {"why": BEHIND, **facts}
+    unacknowledged = sum(consumer.unacked for consumer in consumers)
+    return {"why": max(set(reasons), key=reasons.count), "messages_unacknowledged": unacknowledged, **facts}
+
+
+def _of_consumer(consumer: "Consumer") -> str:
+    """Return why it gets nothing now; empty: it would get something."""
+    if consumer.credit() > 0:
+        return ""
+    channel: Any = consumer.channel
+    if channel.session.outbox_full:
+        return UNREAD
+    if not channel.may_deliver:
+        return REPLIES if channel.flow_active else FLOW
+    return PREFETCH

@@ -1,0 +1,68 @@
+"""A destination among a message's own that keeps nothing: it learns which seq the message has, and where it went."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+from pybroker.core.queue.destination import Destination
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pybroker.core.channel.receipt import Receipt
+    from pybroker.core.message_trace.followed import Followed
+    from pybroker.core.message_trace.trace import MessageTrace
+    from pybroker.run import Run
+
+
+class Watch(Destination):
+    """Stands before the `queues` of messages: of those with these offsets in what is enqueued, its trace is told.
+
+    It is deleted when all of them are, so that a message without any other destination is unroutable.
+    """
+
+    kind: ClassVar[str] = "watch"
+
+    __slots__ = ("_messages", "_queues", "_trace")
+
+    def __init__(
+        self, trace: "MessageTrace", messages: "Sequence[tuple[Followed, int]]", queues: "Sequence[Destination]"
+    ) -> None:
+        # It has no id: nothing of it is ever logged.
+        first = queues[0]
+        self.vhost, self.log = first.vhost, first.log
+        self.name, self.id = "", 0
+        self.durable = self.awake = self.bounded = self.one_by_one = False
+        self._trace = trace
+        self._messages = messages
+        self._queues = queues
+
+    @property
+    def deleted(self) -> bool:  # type: ignore[override]  # it has none of its own
+        """Tell whether all the others are."""
+        return all(queue.deleted for queue in self._queues)
+
+    @property
+    def delivers_at_once(self) -> bool:
+        """Tell whether one of the others has a consumer for it now (`immediate`)."""
+        return any(queue.delivers_at_once for queue in self._queues)
+
+    @property
+    def messages(self) -> int:
+        """Return that it keeps none."""
+        return 0
+
+    @property
+    def messages_resident(self) -> int:
+        """Return that it keeps none."""
+        return 0
+
+    def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:
+        """Tell the trace which messages these are."""
+        queues = [queue for queue in self._queues if not queue.deleted and not isinstance(queue, Watch)]
+        for followed, offset in self._messages:
+            self._trace.entered(followed, run, indexes[offset], queues, receipt)
+
+    def wake(self) -> None:
+        """Have nothing to deliver."""
+
+    def deliver(self, now_ms: int, *, expire: bool = True) -> None:
+        """Have nothing to deliver."""
