@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.codec import DOCUMENT_OCTETS_MAX, REQUEST_OCTETS_MAX
 from pybroker.control.spec import EX_DATAERR, BadArguments, Refused
-from pybrokerctl import exit_codes, render
+from pybrokerctl import exit_codes, messages, render
 from pybrokerctl.render import cell
 from pybrokerctl.terminal import terminal
 
@@ -42,6 +42,8 @@ FIRST: Final = ("rabbit_version", "rabbitmq_version")
 
 def prepare(command: "Command", args: Any) -> list[bytes]:
     """Look at the file before a node is asked; return the lines that are sent of it. Raises Refused, BadArguments."""
+    if command.name in messages.BODIES:
+        return messages.body_lines(args)
     if command.takes_lines:
         return _lines(args.file)
     if command.name == EXPORT and args.file != STANDARD:

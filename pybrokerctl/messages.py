@@ -4,12 +4,14 @@ A message is whatever its publisher likes: nothing of it reaches a terminal unes
 """
 
 import sys
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from json import dumps
+from pathlib import Path
 from typing import Any, Final
 
-from pybroker.control.spec import BadArguments, Command
+from pybroker.control.codec import DOCUMENT_OCTETS_MAX
+from pybroker.control.spec import BadArguments, Command, Refused
 from pybrokerctl import render
 from pybrokerctl.options import Options
 from pybrokerctl.render import cell
@@ -29,6 +31,12 @@ COLUMNS: Final = (
     "body",
 )
 OPTION: Final = "--format"
+# Commands that send a body behind the request.
+BODIES: Final = frozenset({"publish"})
+STANDARD: Final = "-"
+# In base64 it is a third longer, and must fit into what may follow a request.
+BODY_OCTETS_MAX: Final = DOCUMENT_OCTETS_MAX * 3 // 4 - 1_048_576
+LINE_OCTETS: Final = 196_608
 # How errors and banners are shown beside each format.
 _BESIDE: Final = {"json": "json", "ndjson": "json", "csv": "csv", "raw": "csv"}
 INDENT: Final = "  "
@@ -49,6 +57,24 @@ def read_format(given: dict[str, Any], general: Mapping[str, Any]) -> tuple[dict
         return given, others
     beside = _BESIDE.get(chosen, "table")
     return {**given, "format": chosen}, {**others, "formatter": beside}
+
+
+def body_lines(args: Any) -> list[bytes]:
+    """Return the lines that are sent of a body in a file, none for another one. Raises Refused."""
+    if args.file is None:
+        return [b'{"end":0}\n']
+    try:
+        if args.file == STANDARD:
+            body = sys.stdin.buffer.read(BODY_OCTETS_MAX + 1)
+        else:
+            with Path(args.file).open("rb") as stream:
+                body = stream.read(BODY_OCTETS_MAX + 1)
+    except OSError as error:
+        raise Refused(f"Could not read from file {args.file}: {error.strerror}") from None
+    if len(body) > BODY_OCTETS_MAX:
+        raise Refused(f"the body is too large: {BODY_OCTETS_MAX} octets are the maximum; use an AMQP client")
+    parts = [body[at : at + LINE_OCTETS] for at in range(0, len(body), LINE_OCTETS)]
+    return [*[b'"%b"\n' % b64encode(part) for part in parts], b'{"end":%d}\n' % len(parts)]
 
 
 def texts(args: Any, batches: Iterable[list[list[dict[str, Any]]]], options: Options) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import io
 import json
 import sys
-from base64 import b64encode
+from base64 import b64decode, b64encode
 
 import pytest
 
@@ -158,3 +158,23 @@ def test_raw_octets_are_kept_off_terminals(monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     with pytest.raises(BadArguments, match="redirect"):
         call("peek_messages", "q", "--format", "raw")
+
+
+def test_a_body_in_a_file_follows_the_request(ctl, daemon, folder, monkeypatch):
+    body = bytes(range(256)) * 1_000
+    (folder / "body").write_bytes(body)
+    arguments = make_call(CommandLine(["publish", "--queue", "q", "--file", str(folder / "body")]).parse())
+    lines = messages.body_lines(arguments.command.parse(arguments.given))
+    assert [json.loads(line) for line in lines[-1:]] == [{"end": 2}]
+    assert body == b"".join(b64decode(json.loads(line)) for line in lines[:-1])
+    monkeypatch.setattr(messages, "BODY_OCTETS_MAX", 100)
+    outcome = ctl("publish", "--queue", "q", "--file", str(folder / "body"))
+    assert (outcome.code, "the body is too large" in outcome.err) == (65, True)
+    assert "Could not read" in ctl("publish", "--queue", "q", "--file", str(folder / "missing")).err
+
+
+def test_a_body_may_come_from_standard_input_or_the_command_line(monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\xff")))
+    command = make_call(CommandLine(["publish", "x", "--queue", "q"]).parse()).command
+    assert [b'"/w=="\n', b'{"end":1}\n'] == messages.body_lines(command.parse({"file": "-", "queue": "q"}))
+    assert [b'{"end":0}\n'] == messages.body_lines(command.parse({"body": "x", "queue": "q"}))

@@ -147,6 +147,8 @@ PLACES: Final = (
     "queues.cancel_scheduled",
     # Messages
     "messages.peek_messages",
+    "messages.get_messages",
+    "messages.publish",
     "messages.move_messages",
     "messages.trace_message",
     # Data

@@ -2,17 +2,20 @@
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pybroker.core.events import topology as topology_events
 from pybroker.core.events.cause import BROKER
 from pybroker.core.metadata import store
+from pybroker.core.operator.get import get
+from pybroker.core.operator.publish import Outgoing
 from pybroker.core.topology.removal_steps import remove_queue
 from pybroker.log_event import event
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from pybroker.core.auth.users import User
     from pybroker.core.broker import Broker
     from pybroker.core.channel.state import SessionState
     from pybroker.core.delayed.schedule import Schedule
@@ -130,6 +133,14 @@ class VHost:
         if tracing != self.tracing:
             self.tracing = tracing
             self.bump()
+
+    def compose(self, user: "User | None", cause: "Cause", **message: Any) -> Outgoing:
+        """Return a message that is checked and can be published, as an `Outgoing` of these fields says."""
+        return Outgoing(self, user, cause, **message)
+
+    def get_messages(self, queue: "Queue", user: "User | None", **options: Any) -> "Iterator[list[dict[str, Any]]]":
+        """Yield messages that are taken from a queue and acknowledged or put back, as `get` does with these options."""
+        return get(queue, user, **options)
 
     def delete_queue(
         self, queue: "Queue", cause: "Cause" = BROKER, call_back: "Callable[[int], None] | None" = None

@@ -1,0 +1,128 @@
+"""Get: take messages from a queue's head as basic.get does, show them, then acknowledge them or put them back.
+
+A message is acknowledged when the caller comes back for more: if it leaves, the message goes back.
+"""
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.core.auth.access import check_exclusive_access
+from pybroker.core.auth.permissions import READ, check
+from pybroker.core.channel.unacked import Batch
+from pybroker.core.operator.stand_in import StandIn
+from pybroker.core.queue.browse.browsed import Browsed
+from pybroker.core.queue.browse.document import document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pybroker.core.auth.users import User
+    from pybroker.core.events.cause import Cause
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Entry
+
+# Held while the others are taken: those that go back do so together.
+HELD_OCTETS_MAX: Final = 67_108_864
+# Handed over together.
+BATCH_MESSAGES: Final = 32
+BATCH_OCTETS: Final = 131_072
+# Between two looks whether the head is back from disk.
+PAUSE_S: Final = 0.001
+
+
+class _Got:
+    """The answer of a queue whose head had to be read; a caller that left wants none."""
+
+    __slots__ = ("entry", "has_left", "is_there", "queue")
+
+    def __init__(self, queue: "Queue") -> None:
+        self.queue = queue
+        self.entry: Entry | None = None
+        self.is_there = self.has_left = False
+
+    def take_head(self) -> None:
+        """Take the head now, for the next one in line may come at once."""
+        self.is_there = True
+        if not self.has_left and not self.queue.deleted:
+            self.entry = self.queue.get(no_ack=False)
+
+
+def get(
+    queue: "Queue",
+    user: "User | None",
+    cause: "Cause",
+    pause: "Callable[[float], object]",
+    *,
+    messages_max: int,
+    ack: bool,
+    body_octets_max: int,
+    raw: bool,
+) -> "Iterator[list[dict[str, Any]]]":
+    """Yield up to so many messages as documents, some at a time, or none while the disk is read.
+
+    With `ack` those of a batch are gone when the next one is asked for. Else all go back to their places in the end, as
+    redelivered ones, and no more are taken than memory may hold meanwhile.
+
+    Raises AccessRefused (403), ResourceLocked (405) for an exclusive queue.
+    """
+    check(user, queue.vhost.name, READ, "queue", queue.name)
+    check_exclusive_access(queue, None)
+    queue.catch_up()
+    broker = queue.vhost.broker
+    operator: Any = StandIn(cause)
+    held: list[Batch] = []
+    shown: list[dict[str, Any]] = []
+    count = octets = of_batch = 0
+    try:
+        while count < messages_max and (ack or octets < HELD_OCTETS_MAX):
+            got = _Got(queue)
+            try:
+                if queue.wait_for_head(got.take_head):
+                    got.take_head()
+                while not got.is_there:
+                    pause(PAUSE_S)
+                    yield []
+            finally:
+                got.has_left = True
+            entry = got.entry
+            if entry is None:
+                break
+            run, indexes = entry.run, entry.indexes
+            count += 1
+            broker.delivered += 1
+            held.append(Batch(count, queue, None, run, indexes, entry.deliveries, broker.clock.now_ms))
+            if queue.vhost.tracing:
+                broker.traces.delivered(queue, run, indexes, entry.deliveries, operator, None, no_ack=False)
+            message = Browsed(0, run, indexes[0], entry.deliveries)
+            shown.append(document(queue, message, body_octets_max, raw=raw))
+            size = message.body_octets
+            octets += size
+            of_batch += min(size, body_octets_max)
+            if len(shown) >= BATCH_MESSAGES or of_batch >= BATCH_OCTETS:
+                yield shown
+                shown, of_batch = [], 0
+                if ack:
+                    _acknowledge(queue, held, operator)
+        yield shown
+        if ack:
+            _acknowledge(queue, held, operator)
+    finally:
+        if held:
+            _put_back(queue, held, operator)
+
+
+def _acknowledge(queue: "Queue", held: list[Batch], operator: Any) -> None:
+    """Settle what was shown, unless the queue is gone with it."""
+    if queue.vhost.tracing:
+        queue.vhost.broker.traces.settled(held, "ack", operator)
+    for batch in held:
+        if not queue.deleted:
+            queue.settled(batch.run, batch.indexes)
+            queue.acked += 1
+    queue.vhost.broker.acked += len(held)
+    held.clear()
+
+
+def _put_back(queue: "Queue", held: list[Batch], operator: Any) -> None:
+    if queue.vhost.tracing and not queue.deleted:
+        queue.vhost.broker.traces.settled(held, "requeue", operator)
+    queue.give_back(held)

@@ -1,0 +1,52 @@
+import pytest
+
+from pybroker.control.access import ActingUser
+from pybroker.control.spec import BadArguments, Refused
+from pybroker.errors import AccessRefused
+
+
+@pytest.fixture
+def get(operator, peer):
+    peer.declare("q")
+    for text in (b"one", b"two", b"three"):
+        peer.publish("", "q", text)
+    return lambda **given: [
+        one["body"] for batch in operator.stream("get_messages", **{"queue": "q", **given}) for one in batch
+    ]
+
+
+def test_one_is_taken_and_put_back(get, peer, operator):
+    assert ["one"] == get()
+    assert ["one", "two"] == get(number=2, requeue=True)
+    assert [3] == operator.list("list_queues", "messages_ready")
+    reply = peer.get("q")
+    assert (reply.body, reply.method.redelivered) == (b"one", True)
+
+
+def test_acknowledged_ones_are_gone(get, operator):
+    assert ["one", "two"] == get(number=2, ack=True)
+    assert ["three"] == get(number=9)
+    assert [[1, 0]] == operator.list("list_queues", "messages_ready", "messages_unacknowledged")
+
+
+def test_raw_bodies_are_whole(get):
+    assert ["b25l"] == get(format="raw")
+
+
+@pytest.mark.parametrize(
+    "given", [{"ack": True, "requeue": True}, {"number": 0}, {"number": 10_001}, {"body_size": -1}]
+)
+def test_wrong_arguments_are_refused(operator, given):
+    with pytest.raises(BadArguments):
+        operator.stream("get_messages", queue="q", **given)
+
+
+def test_a_user_needs_permission_to_read(get, operator):
+    operator.ask("add_user", username="u", password="p")
+    with pytest.raises(AccessRefused, match="read access"):
+        list(operator.stream("get_messages", ActingUser("u"), queue="q"))
+
+
+def test_an_unknown_queue_is_refused(operator):
+    with pytest.raises(Refused):
+        list(operator.stream("get_messages", queue="q"))

@@ -1,0 +1,112 @@
+"""Messages that an operator gets: what happens to the queue, whoever leaves when."""
+
+import pytest
+
+from pybroker.core.events.cause import BROKER
+from pybroker.core.operator import get as module
+from pybroker.errors import ResourceLocked
+from tests.core.disk_log import DiskBench, shrink
+from tests.fakes import World
+from tests.readers import Bench
+
+
+def got(bench, **options):
+    """Return what is to be had, a list of seqs for each batch."""
+    how = {"messages_max": 10, "ack": False, "body_octets_max": 100, "raw": False, **options}
+    rest = getattr(bench, "settle_down", bench.turn)
+    found = bench.vhost.get_messages(bench.queue, None, cause=BROKER, pause=lambda _: rest(), **how)
+    return ([one["seq"] for one in batch] for batch in found)
+
+
+def counts(queue):
+    return queue.messages_ready, queue.messages_unacknowledged
+
+
+def test_they_go_back_to_their_places_as_redelivered_ones():
+    bench = Bench()
+    bench.flood(3)
+    assert [[1, 2]] == list(got(bench, messages_max=2))
+    assert (3, 0) == counts(bench.queue)
+    reader = bench.reader()
+    bench.turn()
+    assert ([1, 2, 3], [1, 2]) == (reader.seqs, reader.redelivered)
+
+
+def test_acknowledged_ones_are_gone_when_the_next_are_asked_for(monkeypatch):
+    monkeypatch.setattr(module, "BATCH_MESSAGES", 2)
+    bench = Bench()
+    bench.flood(5)
+    batches = got(bench, ack=True)
+    assert [1, 2] == next(batches)
+    assert (3, 2) == counts(bench.queue)
+    assert [3, 4] == next(batches)
+    assert (1, 2) == counts(bench.queue)
+    batches.close()
+    assert (3, 0) == counts(bench.queue), "what was not asked for beyond goes back"
+    assert [[3, 4], [5]] == list(got(bench, ack=True))
+    assert (0, 0, 5) == (*counts(bench.queue), bench.queue.acked)
+    assert [[]] == list(got(bench))
+
+
+def test_no_more_is_held_than_memory_may():
+    bench = Bench()
+    bench.flood(3)
+    assert [[1, 2, 3]] == list(got(bench))
+    module_max, module.HELD_OCTETS_MAX = module.HELD_OCTETS_MAX, 2
+    try:
+        assert [[1, 2]] == list(got(bench))
+        assert [[1, 2, 3]] == list(got(bench, ack=True))
+    finally:
+        module.HELD_OCTETS_MAX = module_max
+
+
+def test_what_is_on_disk_is_waited_for(monkeypatch):
+    shrink(monkeypatch)
+    bench = DiskBench()
+    bench.fill(12)
+    assert list(range(1, 13)) == [seq for batch in got(bench, messages_max=20) for seq in batch]
+    assert (12, 0) == counts(bench.queue)
+
+
+def test_a_caller_that_leaves_while_it_waits_takes_nothing(monkeypatch):
+    shrink(monkeypatch)
+    bench = DiskBench()
+    bench.fill(12)
+    head = bench.queue.messages_resident
+    how = {"messages_max": 12, "ack": False, "body_octets_max": 100, "raw": False}
+    found = bench.vhost.get_messages(bench.queue, None, cause=BROKER, pause=lambda _: None, **how)
+    assert [] == next(found)
+    assert 0 < head <= bench.queue.messages_unacknowledged
+    found.close()
+    bench.settle_down()
+    assert (12, 0) == counts(bench.queue)
+    assert not bench.queue.waiting
+
+
+def test_a_delivery_limit_counts():
+    bench = Bench(x_queue_type="quorum", x_delivery_limit=1)
+    bench.flood(1)
+    assert [[1]] == list(got(bench))
+    assert (1, 0) == counts(bench.queue)
+    assert [[1]] == list(got(bench))
+    assert (0, 0) == counts(bench.queue)
+
+
+def test_an_exclusive_queue_is_its_owners():
+    world = World()
+    world.connect().declare("q", exclusive=True)
+    bench = Bench(world.vhost, "other")
+    bench.queue = world.vhost.queues["q"]
+    with pytest.raises(ResourceLocked):
+        list(got(bench))
+
+
+def test_a_queue_that_is_deleted_meanwhile_gives_no_more(monkeypatch):
+    monkeypatch.setattr(module, "BATCH_MESSAGES", 1)
+    bench = Bench()
+    bench.flood(3)
+    batches = got(bench, ack=True)
+    assert [1] == next(batches)
+    bench.vhost.delete_queue(bench.queue)
+    assert [[]] == [batch for batch in batches if not batch]
+    assert (0, 0) == counts(bench.queue)
