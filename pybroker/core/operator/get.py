@@ -13,7 +13,7 @@ from pybroker.core.queue.browse.browsed import Browsed
 from pybroker.core.queue.browse.document import document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from pybroker.core.auth.users import User
     from pybroker.core.events.cause import Cause
@@ -74,16 +74,7 @@ def get(
     count = octets = of_batch = 0
     try:
         while count < messages_max and (ack or octets < HELD_OCTETS_MAX):
-            got = _Got(queue)
-            try:
-                if queue.wait_for_head(got.take_head):
-                    got.take_head()
-                while not got.is_there:
-                    pause(PAUSE_S)
-                    yield []
-            finally:
-                got.has_left = True
-            entry = got.entry
+            entry = yield from _head(queue, pause)
             if entry is None:
                 break
             run, indexes = entry.run, entry.indexes
@@ -108,6 +99,20 @@ def get(
     finally:
         if held:
             _put_back(queue, held, operator)
+
+
+def _head(queue: "Queue", pause: "Callable[[float], object]") -> "Generator[list[dict[str, Any]], None, Entry | None]":
+    """Take the queue's head, and yield nothing until it is there; None: there is no more."""
+    got = _Got(queue)
+    try:
+        if queue.wait_for_head(got.take_head):
+            got.take_head()
+        while not got.is_there:
+            pause(PAUSE_S)
+            yield []
+    finally:
+        got.has_left = True
+    return got.entry
 
 
 def _acknowledge(queue: "Queue", held: list[Batch], operator: Any) -> None:
