@@ -1,4 +1,4 @@
-"""Who an operator is to traces."""
+"""An operator as traces know them."""
 
 from pybroker.core.events.cause import Cause
 from pybroker.core.message_trace.trace import who
