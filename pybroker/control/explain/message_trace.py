@@ -133,6 +133,11 @@ def _dead_letter_dropped(event: Event) -> str:
     return f"dropped: as a dead letter of queue '{event['queue']}' it has no way on: {where}{event['why']}"
 
 
+def _moved(event: Event) -> str:
+    to = ", ".join(f"'{name}'" for name in event["to"])
+    return f"moved by an operator from queue '{event['queue']}' to {to}"
+
+
 def _waiting(event: Event) -> str:
     why = event["why"]
     if why == "dead_letter":
@@ -194,6 +199,7 @@ _SENTENCES: Final[dict[str, Any]] = {
     "delivery_limit": _leaves("delivered too often (delivery limit)"),
     "dead_lettered": _dead_lettered,
     "dead_letter_dropped": _dead_letter_dropped,
+    "moved": _moved,
     "purged": _gone("dropped: queue '{queue}' was purged"),
     "deleted": _gone("gone with what held it, which was deleted: '{queue}'"),
     "unreadable": _gone("lost: it could not be read back from disk for queue '{queue}'"),

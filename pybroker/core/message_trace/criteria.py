@@ -25,11 +25,13 @@ class Criteria(NamedTuple):
 
     def want(self, exchange: str, content: bytes, queues: "Iterable[Destination]") -> bool:
         """Tell whether a message that was published to `exchange` and goes to `queues` is to be followed."""
+        return self.may_want(exchange, queues) and (not self.header or self._has_header(content))
+
+    def may_want(self, exchange: str, queues: "Iterable[Destination]") -> bool:
+        """Tell whether this is so of some messages that were published there and go there."""
         if self.exchange is not None and exchange != self.exchange:
             return False
-        if self.queue and not any(queue.name == self.queue for queue in queues if not queue.republishes):
-            return False
-        return not self.header or self._has_header(content)
+        return not self.queue or any(queue.name == self.queue for queue in queues if not queue.republishes)
 
     def _has_header(self, content: bytes) -> bool:
         # To decode the headers of each message would cost more than to route it.

@@ -12,7 +12,7 @@ from pybroker.core.exchange.trace import Firehose, Frames
 from pybroker.core.message_trace.criteria import Criteria
 from pybroker.core.message_trace.followed import READY
 from pybroker.core.message_trace.path import Paths, find_paths
-from pybroker.core.message_trace.trace import MessageTrace, who
+from pybroker.core.message_trace.trace import ROUTED_MAX, MessageTrace, who
 from pybroker.core.message_trace.watch import Watch
 from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import headers_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pybroker.core.routing.publish import Contents, Route
     from pybroker.core.topology.vhost import VHost
     from pybroker.message import Message
-    from pybroker.run import Entry, Run
+    from pybroker.run import Entry, Names, Run
 
     Spans = list[tuple[int, int]]
     # A door's own: it has confirms and transactions.
@@ -269,36 +269,53 @@ class Traces:
 
     def forwarded(self, queue: "Queue", message: "Message", letter: "Letter", reason: str) -> "tuple[Destination, ...]":
         """Tell that a dead letter goes to its targets; return them, and before them what is to learn of it."""
-        run, targets = message.run, letter.targets
+        targets = letter.targets
         watched = targets
-        seq = run.first_seq + message.index
+        names = letter.names
         for trace in self._of(queue.vhost):
-            followed = trace.known(queue, run, message.index, message.deliveries)
-            if followed is None and trace.wants(letter.names.exchange, message.content, targets):
-                followed = trace.found(queue.name, run, message.content, message.deliveries)
-            if followed is not None:
-                facts = {"reason": reason, "exchange": letter.names.exchange, "routing_key": letter.names.routing_key}
+            for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries, targets):
+                facts = {"reason": reason, "exchange": names.exchange, "routing_key": names.routing_key}
                 trace.moves_on(followed, queue, seq, "dead_lettered", **facts)
                 paths = self._paths_of_letter(queue, message, letter)
                 trace.routed(followed, targets, paths, persistent=letter.attributes.persistent)
                 watched = (Watch(trace, [(followed, 0)], targets), *watched)
         return watched
 
+    def moved(
+        self,
+        source: "Queue",
+        names: "Names",
+        parts: "Iterable[tuple[Run, range]]",
+        targets: "Sequence[Destination]",
+    ) -> "Sequence[Destination]":
+        """Tell that an operator moves messages to `targets`; return these, and before them what is to learn of it."""
+        watched = targets
+        to = [target.name for target in targets[:ROUTED_MAX]]
+        facts = {"exchange": names.exchange, "routing_key": names.routing_key, "to": to}
+        for trace in self._of(source.vhost):
+            mine: list[tuple[Followed, int]] = []
+            offset = 0
+            for run, indexes in parts:
+                for followed, seq in trace.leaving(source, run, indexes, 0, targets):
+                    trace.moves_on(followed, source, seq, "moved", **facts)
+                    mine.append((followed, offset + indexes.index(seq - run.first_seq)))
+                offset += len(indexes)
+            if mine:
+                watched = (Watch(trace, mine, targets), *watched)
+        return watched
+
     def letter_ends(self, queue: "Queue", message: "Message", letter: "Letter | None") -> None:
         """Tell that a dead letter goes nowhere."""
-        seq = message.run.first_seq + message.index
         for trace in self._of(queue.vhost):
-            followed = trace.known(queue, message.run, message.index, message.deliveries)
-            if followed is not None:
+            for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
                 facts = self._why_letter_ends(queue, message, letter)
                 trace.ends(followed, queue, seq, "dead_letter_dropped", **facts)
 
     def letter_stays(self, queue: "Queue", message: "Message", why: str) -> None:
         """Tell that a dead letter has to stay with its queue, which must forward it."""
         for trace in self._of(queue.vhost):
-            followed = trace.known(queue, message.run, message.index, message.deliveries)
-            if followed is not None:
-                trace.stays(followed, queue, message.run.first_seq + message.index, why)
+            for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
+                trace.stays(followed, queue, seq, why)
 
     def _paths_of_letter(self, queue: "Queue", message: "Message", letter: "Letter") -> Paths:
         exchange = queue.vhost.exchanges.get(letter.names.exchange)
@@ -349,6 +366,10 @@ class Traces:
             if mine:
                 watched = (Watch(trace, mine, queues), *watched)
         return watched
+
+
+def _place_of(message: "Message") -> range:
+    return range(message.index, message.index + 1)
 
 
 def _paths(exchange: "Exchange", inbound: InboundMessage) -> Paths:

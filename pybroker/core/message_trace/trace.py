@@ -303,11 +303,12 @@ class MessageTrace:
 
     # -- from one queue to others -------------------------------------------------------------------------------------
 
-    def known(self, queue: "Destination", run: "Run", index: int, deliveries: int = 0) -> "Followed | None":
-        """Return the message, if it is followed; adopt it, if it is one of those."""
-        for followed, _ in self._copies_of(queue, run, range(index, index + 1), deliveries):
-            return followed
-        return None
+    def leaving(
+        self, queue: "Destination", run: "Run", indexes: range, deliveries: int, targets: "Sequence[Destination]" = ()
+    ) -> "Iterator[tuple[Followed, int]]":
+        """Yield those of these messages that are followed, with their seqs; adopt others that are wanted."""
+        for followed, copy in self._copies_of(queue, run, indexes, deliveries, targets):
+            yield followed, copy.seq
 
     def of_seq(self, queue: "Destination", seq: int) -> "Followed | None":
         """Return the message of a seq in a queue, if it is followed."""
@@ -335,7 +336,7 @@ class MessageTrace:
     # -- within -------------------------------------------------------------------------------------------------------
 
     def _copies_of(
-        self, queue: "Destination", run: "Run", indexes: range, deliveries: int
+        self, queue: "Destination", run: "Run", indexes: range, deliveries: int, targets: "Sequence[Destination]" = ()
     ) -> "Iterator[tuple[Followed, Copy]]":
         """Yield those of these messages that are followed, and adopt others that are wanted."""
         if self.over:
@@ -345,8 +346,8 @@ class MessageTrace:
             mine = [first + index for index in indexes if first + index in by_seq]
         else:
             mine = [seq for seq in by_seq if seq - first in indexes]
-        if self.seen < self._count and self._criteria.queue in {"", queue.name}:
-            mine += self._adopt(queue, run, indexes, deliveries)
+        if self.seen < self._count:
+            mine += self._adopt(queue, run, indexes, deliveries, (queue, *targets))
         now_ms = self.vhost.broker.clock.now_ms
         for seq in mine:
             followed = by_seq.get(seq)
@@ -356,9 +357,11 @@ class MessageTrace:
             if copy is not None:
                 yield followed, copy
 
-    def _adopt(self, queue: "Destination", run: "Run", indexes: range, deliveries: int) -> list[int]:
-        """Follow messages that were published before the trace began, or reached the queue another way."""
-        if self._criteria.exchange not in {None, run.names.exchange}:
+    def _adopt(
+        self, queue: "Destination", run: "Run", indexes: range, deliveries: int, queues: "Sequence[Destination]"
+    ) -> list[int]:
+        """Follow messages that were published before the trace began, or reached one of the queues another way."""
+        if not self._criteria.may_want(run.names.exchange, queues):
             return []
         found = []
         for index in indexes:
@@ -366,7 +369,7 @@ class MessageTrace:
             if seq in self._by_seq:
                 continue
             content = run.content(index)
-            if not self.wants(run.names.exchange, content, (queue,)):
+            if not self.wants(run.names.exchange, content, queues):
                 if self.seen >= self._count:
                     break
                 continue

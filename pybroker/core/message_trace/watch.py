@@ -26,19 +26,20 @@ class Watch(Destination):
     def __init__(
         self, trace: "MessageTrace", messages: "Sequence[tuple[Followed, int]]", queues: "Sequence[Destination]"
     ) -> None:
-        # It has no id: nothing of it is ever logged.
-        first = queues[0]
-        self.vhost, self.log = first.vhost, first.log
-        self.name, self.id = "", 0
-        self.durable = self.awake = self.bounded = self.one_by_one = False
+        self._queues = queues  # `deleted` asks them, and is set below
+        super().__init__(queues[0].vhost, "", durable=False)
+        self.use_log(queues[0].log)
         self._trace = trace
         self._messages = messages
-        self._queues = queues
 
     @property
-    def deleted(self) -> bool:  # type: ignore[override]  # it has none of its own
+    def deleted(self) -> bool:
         """Tell whether all the others are."""
         return all(queue.deleted for queue in self._queues)
+
+    @deleted.setter
+    def deleted(self, value: bool) -> None:
+        """Ignore it: only the base's start sets it."""
 
     @property
     def delivers_at_once(self) -> bool:

@@ -2,6 +2,7 @@
 
 from pamqp import commands
 
+from pybroker.core.events.cause import BROKER
 from pybroker.core.message_trace.hub import TRACES_MAX
 from tests.core.message_trace.conftest import names, told
 from tests.slow import GatheringLog
@@ -359,3 +360,19 @@ def test_there_are_so_many_traces_and_no_more(world, peer, follow):
     assert [names(trace) for trace in traces] == [["published", "routed"]] * TRACES_MAX
     traces[0].stop("stopped")
     assert world.broker.traces.follow(world.vhost, 1, 1_000, "q") is not None
+
+
+def test_a_moved_message_is_followed_into_its_new_queue(world, peer, follow):
+    peer.declare("elsewhere")
+    for _ in range(3):
+        peer.publish("", "q")
+    trace = follow(queue="elsewhere", count=2)
+    peer.publish("", "q", b"seen")
+    move = world.broker.moves.to_queue(world.vhost.queues["q"], world.vhost.queues["elsewhere"])
+    for _ in move.run(lambda _: world.run(), BROKER):
+        world.run()
+    events = trace.poll(100)
+    assert [event["event"] for event in events] == ["found", "found", "moved", "moved"]
+    assert events[-1]["to"] == ["elsewhere"]
+    assert len(peer.drain("elsewhere")) == 4
+    assert names(trace) == ["delivered", "settled", "delivered", "settled", "ended"]

@@ -14,6 +14,8 @@ from pybroker.core.routing.publish import by_log, enqueue
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Names, RunAttributes
@@ -42,11 +44,12 @@ class _Kind(NamedTuple):
 class _Group:
     """Messages that become one run."""
 
-    __slots__ = ("body_octets", "body_size", "contents", "kind", "octets")
+    __slots__ = ("body_octets", "body_size", "contents", "kind", "octets", "parts")
 
     def __init__(self, kind: _Kind, body_size: int) -> None:
         self.kind = kind
         self.contents: list[bytes] = []
+        self.parts: list[tuple[Run, range]] = []  # of the source
         self.octets = self.body_octets = 0
         self.body_size = body_size
 
@@ -57,6 +60,7 @@ class _Group:
     def add(self, run: Run, indexes: range, octets: int) -> None:
         """Append messages that have so many octets."""
         self.contents += run.contents_at(indexes)
+        self.parts.append((run, indexes))
         self.octets += octets
         self.body_octets += run.body_octets_of(indexes)
         if self.body_size != run.body_size:
@@ -66,12 +70,11 @@ class _Group:
 class Transfer:
     """Ask how many of a run's messages `fit`, remove those from the source, `add` them, and `end`: all in one call."""
 
-    __slots__ = ("_groups", "_room", "_settled", "_source", "messages", "messages_max", "octets")
+    __slots__ = ("_groups", "_room", "_source", "messages", "messages_max", "octets")
 
     def __init__(self, source: "Queue", messages_max: int = STEP_MESSAGES) -> None:
         self._source = source
         self._groups: list[_Group] = []
-        self._settled: list[tuple[Run, range]] = []
         self._room: dict[Destination, tuple[int, int]] = {}
         self.messages = self.octets = 0
         self.messages_max = messages_max
@@ -106,7 +109,6 @@ class Transfer:
             group = _Group(kind, run.body_size)
             self._groups.append(group)
         group.add(run, indexes, octets)
-        self._settled.append((run, indexes))
         self.messages += n
         self.octets += octets
         body_octets = run.body_octets_of(indexes)
@@ -119,13 +121,17 @@ class Transfer:
         source = self._source
         elsewhere: Receipt | None = None
         for group in self._groups:
-            for log, targets in by_log(group.kind.way.targets):
+            way = group.kind.way
+            all_targets: Sequence[Destination] = way.targets
+            if source.vhost.tracing:
+                all_targets = source.vhost.broker.traces.moved(source, way.names, group.parts, all_targets)
+            for log, targets in by_log(all_targets):
                 receipt: Receipt = NO_RECEIPT
                 if log is not source.log:
                     receipt = elsewhere = elsewhere or Receipt()
                 run = self._run(group, log.take(len(group.contents)))
                 enqueue(log, run, range(run.count), targets, receipt)
-        for run, indexes in self._settled:
+        for run, indexes in [part for group in self._groups for part in group.parts]:
             if elsewhere is None:
                 source.forget(run, indexes)
             else:
