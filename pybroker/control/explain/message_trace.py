@@ -39,7 +39,7 @@ def sentence(event: Event) -> str:
 
 
 def _published(event: Event) -> str:
-    how = ["persistent" if event["persistent"] else "transient", f"{event['body_bytes']:,} bytes"]
+    how = ["persistent" if event["persistent"] else "transient", counted(event["body_bytes"], "byte")]
     how += ["mandatory"] * event["mandatory"] + ["in a transaction"] * event["transaction"]
     how += [f"{name}={event[name]}" for name in ("message_id", "correlation_id", "expiration") if name in event]
     return f"published to {_target(event)} by {_who(event)}: {', '.join(how)}"

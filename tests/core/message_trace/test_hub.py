@@ -376,3 +376,33 @@ def test_a_moved_message_is_followed_into_its_new_queue(world, peer, follow):
     assert events[-1]["to"] == ["elsewhere"]
     assert len(peer.drain("elsewhere")) == 4
     assert names(trace) == ["delivered", "settled", "delivered", "settled", "ended"]
+
+
+def test_a_dead_letter_that_must_stay_says_why_once(world, peer, follow):
+    arguments = {**LETTERS, "x-overflow": "reject-publish", "x-dead-letter-strategy": "at-least-once"}
+    peer.declare("kept", {**arguments, "x-queue-type": "quorum"}, durable=True)
+    trace = follow(queue="kept")
+    peer.publish("", "kept", expiration="5")
+    world.advance(10)
+    waiting = told(trace, "waiting")
+    assert ("dead_letter", "exchange 'dlx' is missing or routes to no queue") == (waiting["why"], waiting["text"])
+    world.advance(5_000)
+    assert "waiting" not in names(trace)
+    declare_exchange(peer, "dlx", "fanout")
+    peer.call(Queue.Bind(queue="q", exchange="dlx"))
+    world.advance(1_000)
+    assert names(trace)[:2] == ["dead_lettered", "routed"]
+
+
+def test_a_delivery_that_timed_out_says_so(world, peer, follow):
+    world.broker.settings.consumer_timeout_ms = 60_000
+    world.broker.settings.close_timed_out = False
+    trace = follow(queue="q", duration_ms=10_000_000)
+    peer.publish("", "q")
+    worker = world.connect()
+    worker.consume("q")
+    names(trace)
+    for _ in range(8):
+        world.advance(60_000)
+    back = [event["why"] for event in trace.poll(100) if event["event"] == "requeued"]
+    assert set(back) == {"its acknowledgement timed out"}
