@@ -10,9 +10,10 @@ from pybroker.content_view import property_octets, with_properties
 from pybroker.core.delayed.due import due_in
 from pybroker.core.exchange.trace import Firehose, Frames
 from pybroker.core.message_trace.criteria import Criteria
+from pybroker.core.message_trace.facts import who
 from pybroker.core.message_trace.followed import READY
 from pybroker.core.message_trace.path import Paths, find_paths
-from pybroker.core.message_trace.trace import ROUTED_MAX, MessageTrace, who
+from pybroker.core.message_trace.trace import ROUTED_MAX, MessageTrace
 from pybroker.core.message_trace.watch import Watch
 from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import headers_of

@@ -9,17 +9,15 @@ from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.content_view import body_size, property_octets
 from pybroker.core.channel.receipt import Receipt
+from pybroker.core.message_trace.facts import of_content, of_names, state_of
 from pybroker.core.message_trace.followed import DELAYED, DYING, READY, REFUSED, UNACKNOWLEDGED, Copy, Followed
 from pybroker.core.message_trace.waiting import why_waiting
 from pybroker.core.policy.limits import OVERFLOWS
-from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pybroker.core.channel.state import ChannelState
     from pybroker.core.message_trace.criteria import Criteria
     from pybroker.core.message_trace.path import Paths
     from pybroker.core.queue.destination import Destination
@@ -95,7 +93,7 @@ class MessageTrace:
         now_ms = self.vhost.broker.clock.now_ms
         for followed in list(self._followed):
             for copy in followed.copies.values():
-                self._tell(followed, "unsettled", **_state_of(copy, now_ms))
+                self._tell(followed, "unsettled", **state_of(copy, now_ms))
             if followed.transaction is not None:
                 self._tell(followed, "unsettled", state="transaction")
             elif followed.storing and not followed.copies:
@@ -164,22 +162,22 @@ class MessageTrace:
         """Follow a message from its publish on; `facts` say by whom. The caller tells where it goes."""
         followed = self._follow(self.vhost.broker.clock.now_ms)
         followed.waits_for(transaction)
-        self._tell(followed, "published", **_of_names(names), **facts, **_of_content(content))
+        self._tell(followed, "published", **of_names(names), **facts, **of_content(content))
         return followed
 
     def found(self, queue: str, run: "Run", content: bytes, deliveries: int) -> Followed:
         """Follow a message that is in a queue already."""
         followed = self._follow(run.arrived_ms)
-        facts = {"persistent": run.attributes.persistent, "deliveries": deliveries, **_of_content(content)}
-        self._tell(followed, "found", queue=queue, **_of_names(run.names), **facts)
+        facts = {"persistent": run.attributes.persistent, "deliveries": deliveries, **of_content(content)}
+        self._tell(followed, "found", queue=queue, **of_names(run.names), **facts)
         followed.entered()
         return followed
 
     def found_delayed(self, names: "Names", attributes: "RunAttributes", content: bytes) -> Followed:
         """Follow a message that was delayed until now."""
         followed = self._follow(self.vhost.broker.clock.now_ms)
-        facts = {"persistent": attributes.persistent, "deliveries": 0, **_of_content(content)}
-        self._tell(followed, "found", queue="", **_of_names(names), **facts)
+        facts = {"persistent": attributes.persistent, "deliveries": 0, **of_content(content)}
+        self._tell(followed, "found", queue="", **of_names(names), **facts)
         followed.entered()
         return followed
 
@@ -405,30 +403,3 @@ class MessageTrace:
             self._dropped += 1
             return
         self._events.append(event)
-
-
-def who(channel: "ChannelState") -> Facts:
-    """Return the publisher or consumer on a channel."""
-    party = channel.party
-    name = channel.session.log_fields().get("client_name", "")
-    return {"user": party.user, "connection": party.connection, "client_name": name, "channel": party.channel}
-
-
-def _of_names(names: "Names") -> Facts:
-    return {"exchange": names.exchange, "routing_key": names.routing_key}
-
-
-def _of_content(content: bytes) -> Facts:
-    """Return what tells one message from others. The body is nobody's business here."""
-    known = decode_properties(property_octets(content))
-    facts: Facts = {"body_bytes": body_size(content)}
-    for name in ("message_id", "correlation_id", "expiration"):
-        value = getattr(known, name)
-        if value is not None:
-            facts[name] = value
-    return facts
-
-
-def _state_of(copy: Copy, now_ms: int) -> Facts:
-    facts = {"queue": copy.queue.name, "state": copy.state, "for_ms": now_ms - copy.since_ms, **copy.holder}
-    return {**facts, **why_waiting(copy.queue)} if copy.state == READY else facts

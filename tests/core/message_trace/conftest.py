@@ -1,4 +1,5 @@
 import pytest
+from pamqp import commands
 
 from tests.fakes import World
 
@@ -36,3 +37,8 @@ def told(trace, name: str) -> dict:
     """Return the one event of this name since the last call."""
     [event] = [event for event in trace.poll(10_000) if event["event"] == name]
     return event
+
+
+def declare_exchange(peer, name, kind="direct", **arguments):
+    """Declare an exchange."""
+    peer.call(commands.Exchange.Declare(exchange=name, exchange_type=kind, arguments=arguments))

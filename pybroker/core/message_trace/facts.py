@@ -1,0 +1,44 @@
+"""Facts of events: about a client, a message, a copy of one; as plain objects."""
+
+from typing import TYPE_CHECKING, Any
+
+from pybroker.content_view import body_size, property_octets
+from pybroker.core.message_trace.followed import READY
+from pybroker.core.message_trace.waiting import why_waiting
+from pybroker.wire.properties import decode_properties
+
+if TYPE_CHECKING:
+    from pybroker.core.channel.state import ChannelState
+    from pybroker.core.message_trace.followed import Copy
+    from pybroker.run import Names
+
+Facts = dict[str, Any]
+
+
+def who(channel: "ChannelState") -> Facts:
+    """Return the publisher or consumer on a channel."""
+    party = channel.party
+    name = channel.session.log_fields().get("client_name", "")
+    return {"user": party.user, "connection": party.connection, "client_name": name, "channel": party.channel}
+
+
+def of_names(names: "Names") -> Facts:
+    """Return under which names a message was published."""
+    return {"exchange": names.exchange, "routing_key": names.routing_key}
+
+
+def of_content(content: bytes) -> Facts:
+    """Return what tells one message from others. The body is nobody's business here."""
+    known = decode_properties(property_octets(content))
+    facts: Facts = {"body_bytes": body_size(content)}
+    for name in ("message_id", "correlation_id", "expiration"):
+        value = getattr(known, name)
+        if value is not None:
+            facts[name] = value
+    return facts
+
+
+def state_of(copy: "Copy", now_ms: int) -> Facts:
+    """Return where a copy is and how long it has been there."""
+    facts = {"queue": copy.queue.name, "state": copy.state, "for_ms": now_ms - copy.since_ms, **copy.holder}
+    return {**facts, **why_waiting(copy.queue)} if copy.state == READY else facts
