@@ -19,8 +19,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 # They name entry points, and what the C codec looks up.
 ASIDE = ("setup.py", "pyproject.toml", "pybroker/wire/_codec.c")
-# The client's interface as its manual has it. No caller of it is in this tree but the connector.
-CLIENT, CLIENT_MANUAL = "pybroker.client", "man/pybroker-client.7"
+# Interfaces of libraries as their manuals have them: most of their callers are not in this tree.
+MANUALS = {"pybroker.client": "man/pybroker-client.7", "pybroker.testing": "man/pybroker-testing.7"}
 # Their classes and decorators say what something is; they call nothing.
 DESCRIBING = {"abc", "builtins", "collections", "contextlib", "dataclasses", "enum", "functools", "types", "typing"}
 
@@ -84,9 +84,8 @@ def reads(node: ast.AST) -> Counter[tuple[str, str]]:
 
 def surface(source: Source) -> frozenset[str]:
     """Return the names that are there for others to use."""
-    if not source.name.startswith(CLIENT):
-        return frozenset()
-    return frozenset(IDENTIFIER.findall((ROOT / CLIENT_MANUAL).read_text().replace(r"\-", "-")))
+    texts = [(ROOT / page).read_text() for library, page in MANUALS.items() if source.name.startswith(library)]
+    return frozenset(IDENTIFIER.findall("".join(texts).replace(r"\-", "-")))
 
 
 def test_no_definition_is_used_by_tests_alone():

@@ -123,7 +123,7 @@ def literals(node: ast.expr, tree: ast.Module) -> list[str] | None:
 
 
 def logs_in_the_daemon() -> Iterator[Source]:
-    apart = ("pybroker.client", "pybroker.spark")
+    apart = ("pybroker.client", "pybroker.spark", "pybroker.testing")
     return (s for s in sources() if s.name.startswith("pybroker.") and not s.name.startswith(apart))
 
 

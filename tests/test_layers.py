@@ -43,6 +43,7 @@ HEIGHT = {name: height for height, row in enumerate(ROWS) for name in row}
 APART = {
     "pybroker.client": ("nouns", "pybroker.wire"),
     "pybroker.spark": ("nouns", "pybroker.wire", "pybroker.client"),
+    "pybroker.testing": ("nouns", "pybroker.control.codec"),
     "pybrokerctl": ("pybroker.control.spec", "pybroker.control.codec", "pybroker.control.commands"),
 }
 # Facts all programs must agree on: where the sockets lie, which version this is, which figures there are. None imports
@@ -60,6 +61,7 @@ CLOCK_READERS = (
     "pybroker.net",
     "pybroker.client",
     "pybroker.spark",
+    "pybroker.testing",
     "pybrokerctl",
 )
 OSERROR_CATCHERS = (
@@ -69,6 +71,7 @@ OSERROR_CATCHERS = (
     "pybroker.descriptors",
     "pybroker.client",
     "pybroker.spark",
+    "pybroker.testing",
     "pybrokerctl",
 )
 OSERRORS = ("OSError", "IOError", "BlockingIOError", "BrokenPipeError", "ConnectionError", "ConnectionResetError")
@@ -266,6 +269,17 @@ def test_the_table_of_metrics_loads_nothing():
 
 def test_importing_pybroker_has_no_effect():
     assert loaded_by("import pybroker") == {"pybroker"}
+
+
+def test_the_plugin_of_pytest_loads_nothing_of_ours():
+    ours = {name for name in loaded_by("import pytest; import pybroker.testing.plugin") if name.startswith("pybroker")}
+    assert ours == {"pybroker", "pybroker.testing", "pybroker.testing.plugin"}
+
+
+def test_a_test_loads_neither_gevent_nor_the_broker():
+    heavy = ("gevent", "greenlet", "ssl", "asyncio", "re2", "pamqp", "psutil", "pybroker.core", "pybroker.wire")
+    loaded = loaded_by("import pybroker.testing.broker, pybroker.testing.strict")
+    assert [name for name in sorted(loaded) if is_inside(name, heavy)] == []
 
 
 @pytest.mark.parametrize("module", ["pybrokerctl.main", "pybrokerctl.__main__"])

@@ -17,7 +17,7 @@ from tests.sources import PACKAGES, ROOT, report, sources, sources_of_tests
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 README = (ROOT / "README.md").read_text()
-PROGRAMS = {"pybroker": "pybroker.daemon", "pybrokerctl": "pybrokerctl"}
+PROGRAMS = {"pybroker": "pybroker.daemon", "pybrokerctl": "pybrokerctl", "pybroker-testing": "pybroker.testing"}
 
 
 def readme_commands(heading: str) -> list[str]:
@@ -108,6 +108,8 @@ def test_imports_are_declared_as_dependencies():
             for source in sources()
             for item in source.imports()
             if item.target.split(".")[0] not in (with_spark if source.name.startswith("pybroker.spark") else known)
+            # Its plugin is loaded by pytest alone.
+            and (source.name, item.target) != ("pybroker.testing.plugin", "pytest")
         ]
     )
 

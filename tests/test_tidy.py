@@ -23,6 +23,7 @@ BANNED_NAMES = {"utils", "util", "common", "helpers", "helper", "manager", "misc
 
 # Tested by running the program (tests/test_packaging.py), or by whoever uses the constant.
 NO_MIRROR = {"pybroker.daemon.__main__", "pybroker.spark.pipeline.__main__", "pybrokerctl.__main__", "pybroker.version"}
+NO_MIRROR.add("pybroker.testing.__main__")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -285,8 +286,9 @@ def is_string(node: ast.AST) -> bool:
 
 
 def test_no_module_is_dead():
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-    used = {entry.partition(":")[0] for entry in scripts.values()}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    used = {entry.partition(":")[0] for entry in project["scripts"].values()}
+    used |= set(project["entry-points"]["pytest11"].values())
     # setup.py installs it under the name by which Spark looks for it.
     used.add("pybroker.spark.discovery")
     for source in sources():
