@@ -99,6 +99,10 @@ class Traces:
     def _of(self, vhost: "VHost") -> list[MessageTrace]:
         return [trace for trace in self._running if trace.vhost is vhost]
 
+    def sees(self, vhost: "VHost", exchange: str, queues: "Iterable[Destination]") -> bool:
+        """Tell whether messages that are published to an exchange and go to these queues are to be looked at."""
+        return vhost.firehose or any(trace.may_want(exchange, queues) for trace in self._of(vhost))
+
     # -- publishers -----------------------------------------------------------------------------------------------
 
     def published(

@@ -149,9 +149,15 @@ class MessageTrace:
         """Tell whether one more message is to be followed, and this is one of those."""
         return self.seen < self._count and not self.over and self._criteria.want(exchange, content, queues)
 
+    def may_want(self, exchange: str, queues: "Iterable[Destination]") -> bool:
+        """Tell whether messages that are published there, and go there, may be among those."""
+        return self.seen < self._count and self._criteria.may_want(exchange, queues)
+
     def _follow(self, start_ms: int) -> Followed:
         """Follow one more message."""
         self.seen += 1
+        if self.seen == self._count:
+            self.vhost.bump()  # routes need not be looked at any more
         followed = Followed(self.seen, start_ms)
         self._followed[followed] = None
         return followed

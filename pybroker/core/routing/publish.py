@@ -44,7 +44,7 @@ class Route:
     """One distinct basic.publish of a channel. `queues` and `exchange` are valid while `generation` is the vhost's.
 
     `run` is the last run of this route while it may still grow; `channel` is the number its frames carry. `dynamic`
-    says that headers decide, or that the vhost traces, so each message is routed by itself. Messages of one run share
+    says that headers decide, or that somebody traces, so each message is routed by itself. Messages of one run share
     their time of arrival, so a run grows for `slack_ms` at most: not beyond its tick where a TTL may apply.
     """
 
@@ -88,8 +88,9 @@ class Route:
         self.exchange = exchange
         routed = find_queues(vhost, exchange, (self.names.routing_key,), None, probe=True)
         self.queues = routed.queues
-        # A tracing vhost looks at each message as well; a flag of its own would be one test more for every publish.
-        self.dynamic = routed.dynamic or vhost.tracing
+        # A trace looks at each message as well; a flag of its own would be one test more for every publish.
+        traced = vhost.tracing and vhost.broker.traces.sees(vhost, self.names.exchange, routed.queues)
+        self.dynamic = routed.dynamic or traced
         # A delay counts from the time of arrival, to the millisecond.
         exact = (routed.dynamic and vhost.schedules) or any(queue.bounded for queue in routed.queues)
         self.slack_ms = 0 if exact else RUN_AGE_MS_MAX
