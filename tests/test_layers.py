@@ -25,6 +25,7 @@ NOUNS = (
     "peer",
     "tls_facts",
     "log_event",
+    "line_limit",
     "listing",
 )
 

@@ -8,7 +8,7 @@ accept. Knows neither octets nor protocols.
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from pybroker.core.auth.login import LINES_MAX
+from pybroker.line_limit import LineLimit
 from pybroker.log_event import BUG, event
 from pybroker.peer import connection_name
 
@@ -133,8 +133,8 @@ class Preambles:
         self._timer: Any = loop.timer(TICK_S, TICK_S)
         self._enter = enter
         self._left = left
-        self._lines = 0  # in the log, since `_second_ms`
-        self._second_ms = 0
+        self._log_lines = LineLimit()
+        self._second_ms = 0  # when it began to count
         self.timeout_ms = timeout_ms
         self.drain = drain
 
@@ -170,17 +170,14 @@ class Preambles:
         if self._clock.now_ms - self._second_ms >= SECOND_MS:
             self._tell_of_more()
             self._second_ms = self._clock.now_ms
-        self._lines += 1
-        if self._lines <= LINES_MAX:
+        if self._log_lines.allows():
             extra = event("connection.refused", connection=preamble.name)
             log.error("closing %s connection %s: %s", preamble.door.protocol, preamble.name, reason, extra=extra)
 
     def _tell_of_more(self) -> None:
-        if self._lines > LINES_MAX:
-            more = self._lines - LINES_MAX
+        if more := self._log_lines.end_second():
             text = "%d more connections were closed within a second before they were open"
             log.error(text, more, extra=event("connection.flood", connections=more))
-        self._lines = 0
 
     def _tick(self) -> None:
         self._clock.refresh()

@@ -5,7 +5,7 @@ import logging
 import pytest
 from gevent import sleep, socket
 
-from pybroker.core.auth.login import LINES_MAX
+from pybroker.line_limit import LINES_MAX
 from pybroker.net.preamble import Step
 from pybroker.net.server import AMQP
 from tests.loop import until

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pybroker.core.auth.certificate import CertificateError, read_certificate
 from pybroker.core.auth.password import hash_password, is_slow, octets_of, password_fits
 from pybroker.core.events import connections as connection_events
+from pybroker.line_limit import LineLimit
 from pybroker.log_event import event
 
 if TYPE_CHECKING:
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 WAITING_MAX: Final = 64
 # For so long a password that was right is not hashed again.
 KNOWN_MS: Final = 300_000
-
-# Refused logins that have a line each, a second.
-LINES_MAX: Final = 50
 
 INVALID: Final = "invalid credentials"
 BLANK: Final = "attempted to log in with a blank password, which is prohibited"
@@ -66,14 +64,14 @@ class _Task(NamedTuple):
 class Logins:
     """`worker` is the thread; without one (tests) everything is done at once. Used on the loop alone."""
 
-    __slots__ = ("_broker", "_busy", "_key", "_lines", "_refused", "failed", "succeeded", "waiting", "worker")
+    __slots__ = ("_broker", "_busy", "_key", "_lines", "_log_lines", "failed", "succeeded", "waiting", "worker")
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._key = secrets.token_bytes(32)  # nobody outside this life can compare with what is remembered
         self._lines: dict[tuple[str, str], deque[_Task]] = {}  # the next one to be served is first
         self._busy = False
-        self._refused = 0  # in this second
+        self._log_lines = LineLimit()
         self.failed = self.succeeded = 0  # by a peer, since the start or the last reset
         self.waiting = 0
         self.worker: Worker | None = None
@@ -175,19 +173,16 @@ class Logins:
         Return whether it was one of these: the audit log has the same ones.
         """
         self.failed += 1
-        self._refused += 1
-        if self._refused > LINES_MAX:
+        if not self._log_lines.allows():
             return False
         log.error("%s (connection %s)", text, session.name, extra=event("login.refused", session, user=user_name))
         return True
 
     def tick(self) -> None:
         """Report refusals that were not logged. Called about once a second."""
-        if self._refused > LINES_MAX:
-            more = self._refused - LINES_MAX
+        if more := self._log_lines.end_second():
             log.error("%d more logins were refused within a second", more, extra=event("login.flood", logins=more))
             connection_events.more_refused(self._broker.events, more)
-        self._refused = 0
 
     # -- the lines ----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ import pytest
 from pybroker.core.auth import login as module
 from pybroker.core.auth.login import BLANK, BUSY, INVALID, KNOWN_MS, WAITING_MAX, Verdict
 from pybroker.core.auth.password import ARGON2ID, SHA256, SHA512
+from pybroker.line_limit import LINES_MAX
 from tests.fakes import World
 from tests.inline_worker import InlineWorker
 
@@ -255,13 +256,13 @@ def test_without_a_thread_all_is_done_at_once(world):
 
 def test_a_flood_has_so_many_lines_a_second_and_then_a_sum(world, caplog):
     logins, session = world.broker.logins, world.peer().session
-    for n in range(module.LINES_MAX + 7):
+    for n in range(LINES_MAX + 7):
         logins.refused(f"refused {n}", session, "eve")
     world.advance(1_000)
     logins.refused("another second", session, "eve")
     lines = [record.message for record in caplog.records]
-    assert lines[module.LINES_MAX - 1 :] == [
-        f"refused {module.LINES_MAX - 1} (connection {session.name})",
+    assert lines[LINES_MAX - 1 :] == [
+        f"refused {LINES_MAX - 1} (connection {session.name})",
         "7 more logins were refused within a second",
         f"another second (connection {session.name})",
     ]

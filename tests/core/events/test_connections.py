@@ -1,9 +1,9 @@
 import pytest
 from pamqp import commands
 
-from pybroker.core.auth.login import LINES_MAX
 from pybroker.core.events import connections as connection_events
 from pybroker.core.events.audit import Entry, document
+from pybroker.line_limit import LINES_MAX
 from pybroker.tls_facts import TlsFacts
 from tests.certificates import Authority
 from tests.fakes import PROTOCOL_HEADER, World
