@@ -5,12 +5,13 @@ output; the rest stays until it can be written. Knows octets, neither sockets no
 """
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pybroker.net.server import Server
     from pybroker.net.transport import Transport
@@ -41,10 +42,26 @@ class Connection:
             return
         if not self.session.readable:
             transport.stop_reading()
+        elif self.newcomer:
+            self._wait(self._read_newcomer)
         elif self._read(transport):
             turn = self._server.turn
+            turn.served_ms = turn.clock.now_ms
             turn.after_reading()
             turn.busy_poll.after_event()
+
+    def _wait(self, step: "Callable[[], object]") -> None:
+        """Take a step of a newcomer when there is time for it."""
+        assert self._transport is not None
+        self.held = True
+        self._transport.stop_reading()
+        self._server.turn.spare.do_later(step)
+
+    def _read_newcomer(self) -> None:
+        self.held = False
+        if self._transport is not None and self.session.readable:
+            self._read(self._transport)
+            self._listen()
 
     def _read(self, transport: "Transport") -> bool:
         """Have the session do what the peer sent, this turn's share at most; tell whether there was anything."""
@@ -72,8 +89,7 @@ class Connection:
 
     def _peer_left(self, reason: str) -> None:
         assert self._transport is not None
-        self._transport.stop_reading()
-        self._server.turn.peer_left(self, reason)
+        self._wait(partial(self.close, reason))
 
     def _receive(self, data: bytes) -> None:
         session, turn = self.session, self._server.turn
@@ -137,6 +153,9 @@ class Connection:
         if transport is None or self.held or not self.session.readable:
             return
         if self.session.input_pending or transport.buffered:
+            if self.newcomer:
+                self._wait(self.resume)
+                return
             self.held = True
             transport.stop_reading()
             self._server.turn.later(self)

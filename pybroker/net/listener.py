@@ -6,14 +6,15 @@ import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.log_event import BUG, event
 from pybroker.net.transport import READ
 
+if TYPE_CHECKING:
+    from pybroker.net.spare_time import SpareTime
+
 BACKLOG: Final = 1_024
-# Accepted in one go: more would let a storm of connections starve the ones that stand.
-ACCEPT_MAX: Final = 32
 # When the process has no file descriptor left, the listener rests this long instead of spinning.
 REST_S: Final = 0.5
 # The kernel's buffer for a peer that does not read is part of what a stuck one costs.
@@ -28,15 +29,31 @@ log = logging.getLogger("pybroker")
 class Listener:
     """`interface` and `port` as bound; a Unix socket has `path` and port 0. `accepted(sock)` gets each new socket.
 
-    `protocol` is what is spoken there, as operators know it; newcomers of one `kind` share so many places.
+    It accepts in the loop's `spare` time, so that a storm of newcomers starves nobody. `protocol` is what is spoken
+    there, as operators know it; newcomers of one `kind` share so many places.
     """
 
-    __slots__ = ("_accepted", "_loop", "_sock", "_timer", "_watcher", "interface", "kind", "path", "port", "protocol")
+    __slots__ = (
+        "_accepted",
+        "_in_line",
+        "_loop",
+        "_open",
+        "_sock",
+        "_spare",
+        "_timer",
+        "_watcher",
+        "interface",
+        "kind",
+        "path",
+        "port",
+        "protocol",
+    )
 
     def __init__(
         self,
         sock: socket.socket,
         loop: Any,
+        spare: "SpareTime",
         accepted: Callable[[socket.socket], None],
         path: str = "",
         protocol: str = "amqp",
@@ -50,23 +67,29 @@ class Listener:
         self.port = 0 if path else name[1]
         self._sock = sock
         self._loop = loop
+        self._spare = spare
         self._accepted = accepted
+        self._open = False
+        self._in_line = False  # for spare time
         self._watcher: Any = loop.io(sock.fileno(), READ)
         self._timer: Any = None
 
     def start(self) -> None:
         """Accept connections (again)."""
-        if not self._watcher.active:
+        self._open = True
+        if not self._watcher.active and not self._in_line:
             self._watcher.start(self._on_readable)
 
     def pause(self) -> None:
         """Leave newcomers in the kernel's backlog."""
+        self._open = False
         self._watcher.stop()
         if self._timer is not None:
             self._timer.stop()
 
     def close(self) -> None:
         """Stop listening; a Unix socket's file goes."""
+        self._open = False
         self._watcher.stop()
         self._watcher.close()
         if self._timer is not None:
@@ -80,30 +103,42 @@ class Listener:
                 log.warning("the socket file %s was already removed", self.path, extra=event("listener.file_missing"))
 
     def _on_readable(self) -> None:
-        for _ in range(ACCEPT_MAX):
-            if not self._watcher.active:
-                return
-            try:
-                sock, _ = self._sock.accept()
-            except BlockingIOError:
-                return
-            except ConnectionAbortedError:
-                continue
-            except OSError as error:
-                # Try again later, whatever the error: an exception that leaves a watcher's call back stops that
-                # watcher.
-                extra = event("listener.accept_failed")
-                log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S, extra=extra)  # noqa: TRY400
-                self._rest()
-                return
-            try:
-                self._prepare(sock)
-                self._accepted(sock)
-            except OSError:
-                sock.close()  # gone before it was looked at
-            except Exception:
-                log.exception("internal error: a connection was refused", extra=event(BUG))
-                sock.close()
+        self._watcher.stop()
+        self._line_up()
+
+    def _line_up(self) -> None:
+        self._in_line = True
+        self._spare.let_in(self._accept)
+
+    def _accept(self) -> None:
+        """Accept one; as long as there may be more, line up again."""
+        self._in_line = False
+        if not self._open:
+            return
+        try:
+            sock, _ = self._sock.accept()
+        except BlockingIOError:
+            self._watcher.start(self._on_readable)
+            return
+        except ConnectionAbortedError:
+            self._line_up()
+            return
+        except OSError as error:
+            # Try again later, for any reason: a watcher that is never started again hears nobody.
+            extra = event("listener.accept_failed")
+            log.error("cannot accept a connection: %s; trying again in %s s", error.strerror, REST_S, extra=extra)  # noqa: TRY400
+            self._rest()
+            return
+        try:
+            self._prepare(sock)
+            self._accepted(sock)
+        except OSError:
+            sock.close()  # gone before it was looked at
+        except Exception:
+            log.exception("internal error: a connection was refused", extra=event(BUG))
+            sock.close()
+        if self._open:
+            self._line_up()
 
     def _prepare(self, sock: socket.socket) -> None:
         sock.setblocking(False)

@@ -5,8 +5,7 @@ wait for the next event.
 """
 
 import logging
-from collections import deque
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import gevent
@@ -14,9 +13,12 @@ import gevent
 from pybroker.core.broker import PUMP_MS
 from pybroker.log_event import BUG, event
 from pybroker.net.busy_poll import BusyPoll
+from pybroker.net.spare_time import SpareTime
 from pybroker.session import LARGE_READ_OCTETS, RECEIVE_MS, Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pybroker.clock import Clock
     from pybroker.core.broker import Broker
     from pybroker.net.connection import Connection
@@ -28,8 +30,8 @@ READ_OCTETS_MIN: Final = 4_096
 
 # A held publisher is read a little this often: enough to go on, too little to take the consumers' time.
 HOLD_S: Final = 0.001
-# Peers that vanish at the same moment: to close a connection costs a hundred microseconds, the kernel's part included.
-ENDS_MAX: Final = 32
+# Connections that were read so lately are likely to be read again.
+LATELY_MS: Final = 20
 # A consumer whose outbox was full and is empty again gets more in the same turn, this often: bodies of 128 KiB fill it
 # in pairs.
 ROUNDS_MAX: Final = 4
@@ -54,8 +56,6 @@ class LoopCycle(Turn):
         "_again",
         "_behind",
         "_due_ms",
-        "_ended",
-        "_ending",
         "_held",
         "_loop",
         "_pause",
@@ -68,7 +68,9 @@ class LoopCycle(Turn):
         "read_octets",
         "readers",
         "reading",
+        "served_ms",
         "sharers",
+        "spare",
     )
 
     def __init__(self, clock: "Clock") -> None:
@@ -85,9 +87,9 @@ class LoopCycle(Turn):
         self._pause: Any = None
         self._again: list[Any] = []  # tasks that go on in the next turn
         self._behind: list[Connection] = []
-        self._ended = 0  # connections that were closed in this turn because their peers had gone
-        self._ending: deque[tuple[Connection, str]] = deque()  # those that are closed in the next ones
         self.busy_poll = BusyPoll(self._loop)
+        self.served_ms = 0  # when a connection that is open was read last
+        self.spare = SpareTime(self._loop, self._in_turn, self._serves)
         self._soon: Any = self._loop.timer(0)
         self._scheduled = False
         self.reading = False  # a connection's event is being handled: the turn does not end before
@@ -129,7 +131,6 @@ class LoopCycle(Turn):
         clock.refresh()
         started_ms = clock.now_ms
         readers = self.readers
-        self._ended = 0
         if readers:
             if readers != self.sharers:
                 self.share(readers)
@@ -177,7 +178,6 @@ class LoopCycle(Turn):
         self.reading = True
         self.queues += self._again
         self._again.clear()
-        self._close_some()
         behind, self._behind = self._behind, []
         if len(behind) > self.sharers:
             self.share(len(behind))
@@ -195,26 +195,17 @@ class LoopCycle(Turn):
         self._again.append(task)
         self._come_back()
 
-    def peer_left(self, connection: "Connection", reason: str) -> None:
-        """Close a connection whose peer has closed it; of very many at once some in each turn."""
-        if self._ended < ENDS_MAX and not self._ending:
-            self._ended += 1
-            connection.close(reason)
-        else:
-            self._ending.append((connection, reason))
-            self._come_back()
+    def _serves(self) -> bool:
+        """Tell whether there are connections that must not wait for newcomers."""
+        self.clock.refresh()
+        return self.clock.now_ms - self.served_ms < LATELY_MS
 
-    def _close_some(self) -> None:
-        ending = self._ending
-        for _ in range(min(ENDS_MAX, len(ending))):
-            connection, reason = ending.popleft()
-            try:
-                connection.close(reason)
-            except Exception:
-                # A bug in the end of one; the others are gone as well.
-                log.exception("closing failed", extra=event(BUG))
-        if ending:
-            self._come_back()
+    def _in_turn(self, work: "Callable[[], None]") -> None:
+        """Do work that does not begin with a connection's event, as if it did."""
+        self.clock.refresh()
+        self.reading = True
+        work()
+        self.after_reading()
 
     def later(self, connection: "Connection") -> None:
         """Let this connection go on in the next turn with what it has received."""
@@ -233,8 +224,7 @@ class LoopCycle(Turn):
                     except Exception:
                         # A bug of ours. Part of its output is lost, so it is over; the others have something to say.
                         log.exception("internal error in sending", extra=event(BUG))
-                        self._ending.append((link, "internal error"))
-                        self._come_back()
+                        self.spare.do_later(partial(link.close, "internal error"))
         except BaseException:
             self.sessions += [each for each in sessions if each.dirty and each not in self.sessions]
             raise

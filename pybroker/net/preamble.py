@@ -6,6 +6,7 @@ accept. Knows neither octets nor protocols.
 """
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.line_limit import LineLimit
@@ -15,13 +16,14 @@ from pybroker.peer import connection_name
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pybroker.clock import Clock
+    from pybroker.net.loop_cycle import LoopCycle
     from pybroker.net.server import Door
     from pybroker.net.transport import Transport
     from pybroker.peer import Peer
 
 TICK_S: Final = 0.25
 SECOND_MS: Final = 1_000
+NEVER_MS: Final = 1 << 62
 
 log = logging.getLogger("pybroker.connection")
 
@@ -37,7 +39,19 @@ class Step:
         self.preamble = preamble
 
     def begin(self) -> None:
-        """Read from `preamble.transport`, and call one of the preamble's `passed`, `refuse` and `peer_left`, once."""
+        """Mostly listen. Call one of the preamble's `passed`, `refuse` and `peer_left`, once."""
+        raise NotImplementedError
+
+    def listen(self) -> None:
+        """Have `heard` called when the peer has sent something, or is gone, and there is time for it."""
+        self.preamble.transport.start_reading(self._on_readable)
+
+    def _on_readable(self) -> None:
+        self.preamble.transport.stop_reading()
+        self.preamble.do_later(self.heard)
+
+    def heard(self) -> None:
+        """Read from `preamble.transport`, and listen again if that was not all."""
         raise NotImplementedError
 
     def stop(self) -> None:
@@ -84,6 +98,14 @@ class Preamble:
             self._preambles.forget(self)
             self.transport.close()
 
+    def do_later(self, call: "Callable[[], object]") -> None:
+        """Have the step in which we are called when there is time for it, if it is not over then."""
+        self._preambles.spare.do_later(partial(self._do, self._step, call))
+
+    def _do(self, step: Step | None, call: "Callable[[], object]") -> None:
+        if step is not None and self._step is step:
+            call()
+
     def refuse(self, reason: str) -> None:
         """End it for what the peer did; the octets that tell it why were sent, and it may read them."""
         self._end(reason)
@@ -122,13 +144,14 @@ class Preambles:
     def __init__(
         self,
         loop: Any,
-        clock: "Clock",
+        turn: "LoopCycle",
         timeout_ms: "Callable[[], int]",
         enter: "Callable[[Door, Transport, Peer], object]",
         left: "Callable[[str], None]",
         drain: "Callable[[Transport], None]",
     ) -> None:
-        self._clock = clock
+        self._clock = turn.clock
+        self.spare = turn.spare
         self._under_way: dict[Preamble, None] = {}
         self._timer: Any = loop.timer(TICK_S, TICK_S)
         self._enter = enter
@@ -182,12 +205,18 @@ class Preambles:
     def _tick(self) -> None:
         self._clock.refresh()
         now_ms = self._clock.now_ms
-        for preamble in [each for each in self._under_way if each.deadline_ms <= now_ms]:
-            preamble.time_out()
+        for preamble in self._under_way:
+            if preamble.deadline_ms <= now_ms:
+                preamble.deadline_ms = NEVER_MS  # once
+                self.spare.do_later(partial(self._time_out, preamble))
         if now_ms - self._second_ms >= SECOND_MS:
             self._tell_of_more()
             if not self._under_way:
                 self._timer.stop()
+
+    def _time_out(self, preamble: Preamble) -> None:
+        if preamble in self._under_way:
+            preamble.time_out()
 
     def close(self) -> None:
         """Close all of them."""

@@ -34,22 +34,25 @@ class ProxyStep(Step):
         preamble = self.preamble
         address = ipaddress.ip_address(preamble.peer.address[0])
         if any(address in network for network in self._trusted):
-            preamble.transport.start_reading(self._on_readable)
+            self.listen()
         else:
             preamble.refuse(f"{address} is not one of the trusted proxies (proxy_protocol.trusted)")
 
-    def _on_readable(self) -> None:
+    def heard(self) -> None:
+        """Go on with the header."""
         preamble = self.preamble
         try:
             header = self._read()
         except BlockingIOError:
-            return
+            self.listen()
         except ProxyHeaderError as error:
             preamble.refuse(f"malformed PROXY header: {error}")
         except OSError as error:
             preamble.peer_left(f"{error.strerror or error}")
         else:
-            if header is not None:
+            if header is None:
+                self.listen()
+            else:
                 preamble.peer = introduce(preamble.peer, header)
                 preamble.passed()
 

@@ -66,7 +66,7 @@ class Server:
         self.draining = Draining(self._loop, self.turn.clock)
         self.preambles = Preambles(
             self._loop,
-            self.turn.clock,
+            self.turn,
             lambda: broker.settings.handshake_timeout_ms,
             self._enter,
             self.handshake_ended,
@@ -88,7 +88,8 @@ class Server:
 
     def _listen(self, sock: socket.socket, path: str, door: Door) -> Listener:
         door = door._replace(kind="unix" if path else door.protocol)
-        listener = Listener(sock, self._loop, partial(self._accepted, door), path, door.protocol, door.kind)
+        accepted = partial(self._accepted, door)
+        listener = Listener(sock, self._loop, self.turn.spare, accepted, path, door.protocol, door.kind)
         self._handshakes.setdefault(door.kind, 0)
         self.broker.listeners.append(listener)
         if self._files_short:

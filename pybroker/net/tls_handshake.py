@@ -65,7 +65,7 @@ class TlsHandshake(Step):
 
     def begin(self) -> None:
         """Wait for the ClientHello."""
-        self.preamble.transport.start_reading(self._on_readable)
+        self.listen()
 
     def stop(self) -> None:
         """Ignore what the threads still find."""
@@ -81,11 +81,13 @@ class TlsHandshake(Step):
         """End in favour of others: too many have begun, and this one waits for its client."""
         self.preamble.refuse("the TLS handshake took long, and made room for others")
 
-    def _on_readable(self) -> None:
+    def heard(self) -> None:
+        """Have the threads go on if there is a whole record."""
         preamble = self.preamble
         try:
             octets = preamble.transport.receive(READ_OCTETS)
         except BlockingIOError:
+            self.listen()
             return
         except OSError as error:
             preamble.peer_left(f"{error.strerror or error}")
@@ -101,8 +103,9 @@ class TlsHandshake(Step):
         whole = whole_records(octets)
         self._unread = octets[whole:]
         if whole:
-            preamble.transport.stop_reading()
             self._line.submit(self, partial(self._work, octets[:whole]), self._worked)
+        else:
+            self.listen()
 
     def _work(self, octets: bytes) -> TlsFacts | None:
         """Go on with the handshake, in a thread; return what was agreed on once it is over."""
@@ -116,8 +119,11 @@ class TlsHandshake(Step):
         return self._contexts.admit(self._tls)
 
     def _worked(self, result: Any) -> None:
-        if self.stopped:
-            return
+        if not self.stopped:
+            self.preamble.do_later(partial(self._go_on, result))
+
+    def _go_on(self, result: Any) -> None:
+        """Send what OpenSSL answers, and do what follows."""
         preamble = self.preamble
         if isinstance(result, Untrusted):
             # Nothing of the answer leaves: OpenSSL then forgets the session, so nobody resumes it.
@@ -136,7 +142,7 @@ class TlsHandshake(Step):
             # It fits into every socket's buffer, but for a peer that made that tiny.
             preamble.refuse("the client does not read the TLS handshake")
         elif result is None:
-            preamble.transport.start_reading(self._on_readable)
+            self.listen()
         else:
             assert self._tls is not None
             self._line.leave(self)

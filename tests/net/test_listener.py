@@ -11,6 +11,7 @@ from gevent import get_hub
 from pamqp import commands
 
 from pybroker.net.listener import Listener, tcp_socket, unix_socket
+from pybroker.net.spare_time import SpareTime
 from tests.loop import until
 
 
@@ -23,11 +24,16 @@ def accepted():
 
 
 @pytest.fixture
-def listen(accepted):
+def spare():
+    return SpareTime(get_hub().loop, lambda work: work(), lambda: False)
+
+
+@pytest.fixture
+def listen(accepted, spare):
     listeners = []
 
     def listen(sock, path=""):
-        listeners.append(Listener(sock, get_hub().loop, accepted.append, path))
+        listeners.append(Listener(sock, get_hub().loop, spare, accepted.append, path))
         listeners[-1].start()
         return listeners[-1]
 
@@ -55,9 +61,9 @@ def test_a_port_taken_is_an_oserror(listen):
         tcp_socket("127.0.0.1", listener.port)
 
 
-def test_a_unix_socket_has_a_path_and_takes_it_with_it(listen, accepted, tmp_path):
+def test_a_unix_socket_has_a_path_and_takes_it_with_it(spare, accepted, tmp_path):
     path = str(tmp_path / "amqp.sock")
-    listener = Listener(unix_socket(path), get_hub().loop, accepted.append, path)
+    listener = Listener(unix_socket(path), get_hub().loop, spare, accepted.append, path)
     listener.start()
     assert (listener.interface, listener.port, listener.path) == (path, 0, path)
     with socket.socket(socket.AF_UNIX) as client:
@@ -174,7 +180,7 @@ def test_whatever_accept_says_the_listener_goes_on(listen, accepted, caplog, mon
 
 
 @pytest.mark.parametrize("fault", [OSError("gone"), RuntimeError("a bug")])
-def test_a_newcomer_that_cannot_be_taken_costs_nobody_else(accepted, fault):
+def test_a_newcomer_that_cannot_be_taken_costs_nobody_else(spare, accepted, fault):
     taken = []
 
     def accept(sock):
@@ -183,7 +189,7 @@ def test_a_newcomer_that_cannot_be_taken_costs_nobody_else(accepted, fault):
             raise fault
         accepted.append(sock)
 
-    listener = Listener(tcp_socket("127.0.0.1", 0), get_hub().loop, accept)
+    listener = Listener(tcp_socket("127.0.0.1", 0), get_hub().loop, spare, accept)
     listener.start()
     try:
         with socket.create_connection(("127.0.0.1", listener.port), timeout=60) as first:
@@ -195,9 +201,9 @@ def test_a_newcomer_that_cannot_be_taken_costs_nobody_else(accepted, fault):
         listener.close()
 
 
-def test_closing_says_so_when_the_socket_file_had_gone_already(tmp_path, caplog):
+def test_closing_says_so_when_the_socket_file_had_gone_already(spare, tmp_path, caplog):
     path = tmp_path / "amqp.sock"
-    listener = Listener(unix_socket(str(path)), get_hub().loop, lambda _sock: None, str(path))
+    listener = Listener(unix_socket(str(path)), get_hub().loop, spare, lambda _sock: None, str(path))
     path.unlink()
     with caplog.at_level(logging.WARNING):
         listener.close()

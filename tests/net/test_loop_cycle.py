@@ -8,7 +8,7 @@ import pytest
 from pamqp import body, commands, header
 
 from pybroker.core.background_task import BackgroundTask
-from pybroker.net.loop_cycle import ENDS_MAX, READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
+from pybroker.net.loop_cycle import READ_OCTETS_MAX, READ_OCTETS_MIN, TURN_READ_OCTETS
 from pybroker.session import RECEIVE_MS
 from tests.loop import until
 
@@ -174,20 +174,26 @@ def test_a_chore_goes_on_when_the_sockets_have_had_their_turn(server):
     until(lambda: task.times == 1_000)
 
 
-def test_connections_that_vanish_at_once_are_closed_some_in_each_turn(connect, server, monkeypatch):
-    clients = [connect().open() for _ in range(ENDS_MAX + 40)]
+def test_connections_that_vanish_at_once_are_closed_when_there_is_time(connect, server):
+    clients = [connect().open() for _ in range(40)]
     assert len(server.connections) == len(clients)
-    closed = []
-    close_some = type(server.turn)._close_some
-    monkeypatch.setattr(
-        type(server.turn), "_close_some", lambda turn: (close_some(turn), closed.append(len(server.connections)))
-    )
     for connection in list(server.connections):
         connection._peer_left("gone")
     assert len(server.connections) == 40
     until(lambda: not server.connections)
-    assert closed[:2] == [40 - ENDS_MAX, 0]
     assert not server.broker.sessions
+
+
+def test_newcomers_are_read_when_there_is_time(connect, server, monkeypatch):
+    steps = []
+    monkeypatch.setattr(type(server.turn.spare), "do_later", lambda _, step: steps.append(step))
+    client = connect()
+    client.sock.sendall(b"AMQP\0\0\x09\x01")
+    until(lambda: steps)
+    gevent.sleep(0.02)
+    [step] = steps  # and its event comes no more
+    server.turn._in_turn(step)
+    assert isinstance(client.receive(), commands.Connection.Start)
 
 
 def test_a_chunk_of_very_many_methods_leaves_the_others_their_share(connect, server):

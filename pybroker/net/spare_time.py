@@ -1,0 +1,133 @@
+"""Spare time: what newcomers and connections that end need from the loop, in small steps, behind everybody else's work.
+
+A thousand clients that come back at once are a second of the loop's work, another one of the threads', and one of their
+own. Connections that stand must not wait for it. So each step (a socket to accept, a flight of a handshake, a login,
+the end of a connection) stands in a line. If nobody else is served, one follows the other. Else the line gets a part of
+what the others leave, so that a storm is spread over some seconds, and a tenth of the time in any case. Does not know
+what the steps are.
+"""
+
+import logging
+from collections import deque
+from time import perf_counter_ns, thread_time_ns
+from typing import TYPE_CHECKING, Any, Final
+
+from pybroker.log_event import BUG, event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Taken at a time: an event that comes meanwhile waits no longer, but for a long step.
+CHUNK_NS: Final = 100_000
+# The budget is made anew so often, beside others, and is this part of the time that they leave.
+PERIOD_S: Final = 0.001
+PART: Final = 4
+# It is at least so much of a period: a hundred newcomers a second or more.
+LEAST_NS: Final = 100_000
+UNBOUNDED_NS: Final = 1 << 62
+# Steps of those that are in, for one that lets another one in. A newcomer needs about as many.
+STEPS_PER_ENTRY: Final = 6
+
+log = logging.getLogger("pybroker")
+
+
+class SpareTime:
+    """Two lines: of steps, and of entries, which let newcomers in and make more steps.
+
+    `around` is called with a function that takes some steps, and ends a turn behind it; `serves` tells whether others
+    are served.
+    """
+
+    __slots__ = (
+        "_around",
+        "_began_ns",
+        "_budget_ns",
+        "_cpu_ns",
+        "_entries",
+        "_idle",
+        "_serves",
+        "_since_entry",
+        "_steps",
+        "_timer",
+        "_used_ns",
+    )
+
+    def __init__(self, loop: Any, around: "Callable[[Callable[[], None]], None]", serves: "Callable[[], bool]") -> None:
+        self._around = around
+        self._serves = serves
+        self._steps: deque[Callable[[], object]] = deque()
+        self._entries: deque[Callable[[], object]] = deque()
+        self._since_entry = 0  # steps
+        self._began_ns = self._cpu_ns = 0  # the period, and what this thread had had of a CPU then
+        self._budget_ns = self._used_ns = 0  # of the period
+        self._idle: Any = loop.idle(ref=False)
+        self._timer: Any = loop.timer(PERIOD_S, PERIOD_S)
+
+    def __len__(self) -> int:
+        return len(self._steps) + len(self._entries)
+
+    def do_later(self, step: "Callable[[], object]") -> None:
+        """Take a step when there is time for it; in the order of the calls."""
+        self._steps.append(step)
+        self._watch()
+
+    def let_in(self, entry: "Callable[[], object]") -> None:
+        """Let a newcomer in when there is time for it; those that are in go first, but not for ever."""
+        self._entries.append(entry)
+        self._watch()
+
+    def _watch(self) -> None:
+        if self._timer.active:
+            return
+        now_ns = perf_counter_ns()
+        if now_ns - self._began_ns >= PERIOD_S * 1e9:
+            self._begin(now_ns, LEAST_NS)
+        self._timer.start(self._on_timer)
+        if self._used_ns < self._budget_ns:
+            self._idle.start(self._on_idle)
+
+    def _begin(self, now_ns: int, budget_ns: int) -> None:
+        """Begin a period."""
+        self._began_ns, self._cpu_ns = now_ns, thread_time_ns()
+        self._budget_ns, self._used_ns = budget_ns if self._serves() else UNBOUNDED_NS, 0
+
+    def _on_idle(self) -> None:
+        """Go on: the loop found no event."""
+        self._around(self._take_some)
+
+    def _on_timer(self) -> None:
+        """Go on even if the loop is never idle, and begin another period."""
+        now_ns = perf_counter_ns()
+        others_ns = thread_time_ns() - self._cpu_ns - self._used_ns
+        left_ns = now_ns - self._began_ns - others_ns
+        self._begin(now_ns, max(LEAST_NS, left_ns // PART))
+        if not self._idle.active:
+            self._idle.start(self._on_idle)
+        self._around(self._take_some)
+
+    def _take_some(self) -> None:
+        began_ns, took_ns = perf_counter_ns(), 0
+        while self:
+            self._next()
+            took_ns = perf_counter_ns() - began_ns
+            if took_ns >= CHUNK_NS:
+                break
+        self._used_ns += took_ns
+        if not self:
+            self._timer.stop()
+            self._idle.stop()
+        elif self._used_ns >= self._budget_ns:
+            self._idle.stop()
+
+    def _next(self) -> None:
+        if self._entries and (not self._steps or self._since_entry >= STEPS_PER_ENTRY):
+            step = self._entries.popleft()
+            self._since_entry = 0
+        else:
+            step = self._steps.popleft()
+            self._since_entry += 1
+        try:
+            step()
+        except Exception:
+            # A bug in one of them; the others are somebody else's.
+            log.exception("internal error in spare time", extra=event(BUG))
