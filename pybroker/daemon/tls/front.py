@@ -1,8 +1,9 @@
-"""TlsFront: all that TLS needs while the node runs: the keeper of the contexts, two threads, a step of preambles.
+"""TlsFront: all that TLS needs while the node runs: the keeper of the contexts, threads, a step of preambles.
 
 Every door with TLS has the same step, and with it the same certificates and the same threads.
 """
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from pybroker.net.preamble import Preamble
 
 # More would take more from the loop, and not be faster: the interpreter runs one thread at a time, OpenSSL beside it.
-THREADS: Final = 2
+# One core is the loop's. The threads have its priority: each needs the interpreter some times in a handshake, and while
+# a lesser one has it, or is about to, and waits for a core, the loop waits as well.
+THREADS_MAX: Final = 2
 
 
 class TlsFront:
@@ -28,9 +31,8 @@ class TlsFront:
         """Build the contexts and start the threads. Raises TlsError."""
         self._settings = broker.settings
         self.keeper = TlsKeeper(broker, options)
-        self._threads = [ThreadWorker(f"handshake-{n}", turn) for n in range(1, THREADS + 1)]
-        for each in self._threads:
-            each.step_back()
+        count = thread_count(len(os.sched_getaffinity(0)))
+        self._threads = [ThreadWorker(f"handshake-{n}", turn) for n in range(1, count + 1)]
         self.line = HandshakeLine(self._threads)
         sys.unraisablehook = hush
 
@@ -42,6 +44,11 @@ class TlsFront:
         """End the threads."""
         for each in self._threads:
             each.stop()
+
+
+def thread_count(cores: int) -> int:
+    """Return how many threads do handshakes on so many cores."""
+    return max(1, min(THREADS_MAX, cores - 1))
 
 
 def hush(unraisable: Any) -> None:

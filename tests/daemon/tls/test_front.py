@@ -10,7 +10,7 @@ import pytest
 
 from pybroker.daemon.config.tls_options import Files, TlsOptions
 from pybroker.daemon.tls.build import build
-from pybroker.daemon.tls.front import hush
+from pybroker.daemon.tls.front import hush, thread_count
 from pybroker.net.tls_handshake import explain
 from tests.certificates import make_certificates
 from tests.daemon.running import Running
@@ -51,6 +51,10 @@ def running(made, tmp_path_factory):
     found = Running(folder, "--log-level", "info", config=config)
     yield found
     found.stop()
+
+
+def test_a_core_is_left_to_the_loop():
+    assert [thread_count(cores) for cores in (1, 2, 3, 64)] == [1, 1, 2, 2]
 
 
 def port_of(running) -> int:
