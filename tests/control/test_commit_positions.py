@@ -71,6 +71,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "eval": {"expression": "application:set_env(rabbit, loopback_users, [])."},
     "cancel_scheduled": {"exchange": "late", "everything": True},
     "move_messages": {"source": "q", "to_exchange": "amq.fanout"},
+    "redrive": {"queue": "q"},
     "purge_queue": {"queue": "q"},
     "reset_node_auth_attempt_metrics": {},
     "resume_listeners": {},

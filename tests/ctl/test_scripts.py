@@ -136,6 +136,7 @@ LINES = """
     move_messages 'a, b' --to-exchange amq.fanout
     peek_messages 'a, b'
     trace_message --exchange '' --duration 1s
+    redrive 'a, b' --dry-run
     purge_queue 'a, b'
     delete_queue 'a, b'
     why_deleted 'a, b'

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.control.arguments.messages import check_count
 from pybroker.control.arguments.rates import parse_rate
 from pybroker.control.humanize import counted
-from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, EX_UNAVAILABLE, Node, Progress, Refused
+from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, EX_UNAVAILABLE, Node, Progress, Refused, progress_of
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections import Counter
+    from collections.abc import Callable, Generator
 
-    from pybroker.core.queue.move.move import Move
+    from pybroker.core.queue.move.move import Move, Stop
 
 COUNT_MAX: Final = 1_000_000_000_000
 
@@ -25,21 +26,39 @@ def check_limits(number: int | None, rate: str | None) -> None:
 
 def carry_out(node: Node, move: "Move", **facts: Any) -> "Generator[Progress, None, dict[str, Any]]":
     """Move the messages; return the answer. Raises Refused with what was moved, where it ended early."""
+    yield from progress_of(move.run(_pause(node, move), node.cause))
+    facts["messages"] = move.messages
+    if move.stop is not None:
+        text = f"{moved(move.messages)}, then it stopped: {move.stop.text}" if move.messages else move.stop.text
+        raise Refused(text, _exit_code(move.stop), facts)
+    return node.result(moved(move.messages), **facts, dry_run=False)
+
+
+def refuse_obstacle(move: "Move") -> None:
+    """Refuse a move that cannot begin. Raises Refused."""
+    stop = move.obstacle()
+    if stop is not None:
+        raise Refused(stop.text, _exit_code(stop))
+
+
+def survey(node: Node, move: "Move") -> "Generator[Progress, None, Counter[tuple[str, ...]]]":
+    """Count the messages that would go, by label. Raises Refused: the node stops."""
+    return (yield from progress_of(move.survey(_pause(node, move))))
+
+
+def _exit_code(stop: "Stop") -> int:
+    return EX_TEMPFAIL if stop.temporary else EX_DATAERR
+
+
+def _pause(node: Node, move: "Move") -> "Callable[[float], None]":
+    """Return a pause that ends the move if the node stops meanwhile: its log is closed then."""
 
     def pause(seconds: float) -> None:
         node.pause(seconds)
         if not node.daemon.app_running:
-            raise Refused(f"{moved(move.messages)}, then the node stopped", EX_UNAVAILABLE, facts_now())
+            raise Refused(f"{moved(move.messages)}, then the node stopped", EX_UNAVAILABLE, {"messages": move.messages})
 
-    def facts_now() -> dict[str, Any]:
-        return {**facts, "messages": move.messages}
-
-    for done, total in move.run(pause, node.cause):
-        yield Progress(done, total)
-    if move.stop is not None:
-        text = f"{moved(move.messages)}, then it stopped: {move.stop.text}" if move.messages else move.stop.text
-        raise Refused(text, EX_TEMPFAIL if move.stop.temporary else EX_DATAERR, facts_now())
-    return node.result(moved(move.messages), **facts_now(), dry_run=False)
+    return pause
 
 
 def moved(messages: int) -> str:

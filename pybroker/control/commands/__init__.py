@@ -150,6 +150,7 @@ PLACES: Final = (
     "messages.get_messages",
     "messages.publish",
     "messages.move_messages",
+    "messages.redrive",
     "messages.trace_message",
     # Data
     "data.log_status",

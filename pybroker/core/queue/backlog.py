@@ -240,6 +240,11 @@ class Backlog:
         self._remove(entries)
         return entries
 
+    def count_removed(self, level: Level, entries: list[Entry]) -> None:
+        """Count messages that somebody took out of a level."""
+        level.count_paged(-sum([len(entry.indexes) for entry in entries]))
+        self._remove(entries)
+
     def clear(self) -> "list[Removed]":
         """Remove everything that is ready and return it."""
         self.messages_ready = self.octets_ready = 0

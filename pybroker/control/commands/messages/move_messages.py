@@ -2,8 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from pybroker.control.arguments.durations import parse_duration_ms
 from pybroker.control.arguments.lookup import find_exchange, find_queue, find_vhost
-from pybroker.control.arguments.moving import carry_out, check_limits
+from pybroker.control.arguments.messages import WhereArg, conditions
+from pybroker.control.arguments.moving import carry_out, check_limits, refuse_obstacle, survey
 from pybroker.control.arguments.rates import parse_rate
 from pybroker.control.humanize import counted
 from pybroker.control.spec import EX_DATAERR, EX_USAGE, Arg, BadArguments, Command, Node, Progress, Refused, VHostArg
@@ -12,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pybroker.core.queue.move.move import Move
+
+# A year.
+AGE_MS_MAX = 31_536_000_000
 
 
 class Args(NamedTuple):
@@ -27,6 +32,10 @@ class Args(NamedTuple):
     ] = None
     number: Annotated[int | None, Arg("number of messages at most; default: all", "-c --count", "number")] = None
     rate: Annotated[str | None, Arg("messages per second, such as 500/s; default: unlimited", "--rate", "rate")] = None
+    where: WhereArg = ()
+    older_than: Annotated[
+        str | None, Arg("only messages that have been in the queue for longer, such as 5m", "--older-than", "duration")
+    ] = None
     dry_run: Annotated[bool, Arg("only print the number of messages", "--dry-run")] = False
     vhost: VHostArg = "/"
 
@@ -39,6 +48,9 @@ def check(args: Args) -> None:
         raise BadArguments("Bad argument: --routing-key needs --to-exchange", EX_DATAERR)
     if args.routing_key is not None and len(args.routing_key.encode()) > 255:
         raise BadArguments("Bad argument: --routing-key is longer than 255 octets", EX_DATAERR)
+    conditions(args.where)
+    if args.older_than is not None:
+        parse_duration_ms(args.older_than, 0, AGE_MS_MAX, "--older-than")
     check_limits(args.number, args.rate)
 
 
@@ -46,13 +58,17 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     """Move them; what was moved is on disk when this returns. Raises Refused."""
     move = _prepared(node, args)
     facts = {"source": args.source, "vhost": args.vhost, "target": move.target.name}
-    obstacle = move.obstacle()
-    if obstacle is not None:
-        raise Refused(obstacle.text)
-    if args.dry_run:
-        count = move.total
-        return node.result(f"{counted(count, 'message')} would be moved", **facts, messages=count, dry_run=True)
-    return (yield from carry_out(node, move, **facts))
+    refuse_obstacle(move)
+    if not args.dry_run:
+        return (yield from carry_out(node, move, **facts))
+    count = move.total
+    if _chooses(args):
+        count = (yield from survey(node, move)).total()
+    return node.result(f"{counted(count, 'message')} would be moved", **facts, messages=count, dry_run=True)
+
+
+def _chooses(args: Args) -> bool:
+    return bool(args.where) or args.older_than is not None
 
 
 def _prepared(node: Node, args: Args) -> "Move":
@@ -60,6 +76,7 @@ def _prepared(node: Node, args: Args) -> "Move":
     vhost = find_vhost(node.broker, args.vhost)
     source = find_queue(vhost, args.source)
     limits: dict[str, Any] = {
+        "where": _where(node, args) if _chooses(args) else None,
         "messages_max": args.number,
         "rate": None if args.rate is None else parse_rate(args.rate),
     }
@@ -75,6 +92,13 @@ def _prepared(node: Node, args: Args) -> "Move":
     return node.broker.moves.to_exchange(source, exchange, args.routing_key, **limits)
 
 
+def _where(node: Node, args: Args) -> dict[str, Any]:
+    """Return what messages must have, as `Filter` takes it."""
+    older_ms = None if args.older_than is None else parse_duration_ms(args.older_than, 0, AGE_MS_MAX)
+    before_ms = None if older_ms is None else node.broker.clock.now_ms - older_ms
+    return {"headers": conditions(args.where), "arrived_before_ms": before_ms}
+
+
 COMMAND = Command(
     name="move_messages",
     section="Messages",
@@ -88,6 +112,7 @@ COMMAND = Command(
     examples=(
         "pybrokerctl move_messages old-orders --to orders --dry-run",
         "pybrokerctl move_messages old-orders --to orders --count 1000 --rate 100/s",
+        "pybrokerctl move_messages old-orders --to orders --where country=fr --older-than 1h",
         "pybrokerctl move_messages old-orders --to-exchange shop --routing-key order.again",
     ),
 )

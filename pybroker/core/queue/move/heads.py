@@ -1,5 +1,6 @@
 """Heads: the messages of a queue from its head on, in the order in which consumers would get them."""
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pybroker.core.queue import expiry
@@ -7,50 +8,54 @@ from pybroker.core.queue.move.source import Source
 from pybroker.core.queue.paging import eviction
 
 if TYPE_CHECKING:
-    from pybroker.core.queue.move.source import Part
+    from collections.abc import Iterator
+
+    from pybroker.core.queue.move.source import Part, Planned
     from pybroker.core.queue.queue import Queue
-    from pybroker.core.queue.ready import Level
 
 
 class Heads(Source):
     """Takes heads as a consumer does; they are read back before they are needed."""
 
-    __slots__ = ("_level", "_next_seq")
+    __slots__ = ("_next_seq",)
 
     def __init__(self, queue: "Queue") -> None:
         super().__init__(queue)
         self._next_seq = queue.log.next_seq
-        self._level: Level | None = None
 
-    def first(self) -> "Part | None":
-        """Return the messages that leave next. None: none is left of those that were there, or it `waits`."""
+    def parts(self) -> "Iterator[Part]":
+        """Yield messages from the head on. None comes if none is left of those that were there, or while it `waits`."""
         queue = self.queue
         if queue.timed and not queue.returns:
             expiry.expire(queue, queue.vhost.broker.clock.now_ms)
-        self.waits = bool(queue.returns) or queue.overdue
+        self.more = self.waits = bool(queue.returns) or queue.overdue
         for level in () if self.waits else queue.backlog.levels:
-            if not level.count:
-                continue
-            head = level.head()
-            if head is None:
+            if level.count and level.head() is None:
                 eviction.refill(queue, level)
-                self.waits = True
-                return None
-            left = self._next_seq - head.first_seq
-            if left > 0:
-                self._level = level
-                return head.run, head.indexes[: -(-left // head.indexes.step)]
-        return None
+                self.more = self.waits = True
+                return
+            for entry in chain(reversed(level.returned), level.ready):
+                left = self._next_seq - entry.first_seq
+                if left <= 0:
+                    break
+                yield entry.run, entry.indexes[: -(-left // entry.indexes.step)]
+            else:
+                if level.segments is not None:
+                    return  # messages that follow come with the next step
 
-    def remove(self, count: int) -> "list[Part]":
-        """Remove so many of the first messages from the queue."""
-        assert self._level is not None
-        entry = self.queue.backlog.remove_head(self._level, count)
-        self.done += len(entry.indexes)
-        return [(entry.run, entry.indexes)]
+    def remove(self, planned: "list[Planned]") -> "list[Planned]":
+        """Remove so many heads from the queue."""
+        backlog = self.queue.backlog
+        for run, indexes, _ in planned:
+            entry = backlog.remove_head(backlog.level_of(run.attributes.priority), len(indexes))
+            assert entry.run is run
+            assert entry.indexes == indexes
+            self.done += len(indexes)
+        return planned
 
     def end_step(self) -> None:
         """Have the queue do what other heads than before mean, and the next ones read before they are needed."""
         super().end_step()
-        if self._level is not None and not self.queue.deleted:
-            eviction.refill(self.queue, self._level)
+        level = self.queue.backlog.first_level()
+        if level is not None and not self.queue.deleted:
+            eviction.refill(self.queue, level)

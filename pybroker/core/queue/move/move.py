@@ -4,20 +4,21 @@ Between two steps others go on. A move ends at the first message that cannot go,
 before it is on disk when the move ends.
 """
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.core.events.topology import queue_moved
 from pybroker.core.queue.move.transfer import STEP_MESSAGES, Transfer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
 
     from pybroker.core.events.cause import Cause
-    from pybroker.core.queue.move.source import Source
+    from pybroker.core.queue.move.source import Pause, Source
     from pybroker.core.queue.move.target import Target
+    from pybroker.run import Run
     from pybroker.store.log import Log
 
-    Pause = Callable[[float], object]
     # How far it is: messages looked at, of how many.
     Steps = Generator[tuple[int, int], None, None]
 
@@ -43,7 +44,17 @@ class Stop(NamedTuple):
 class Move:
     """`messages` have gone so far. `stop` says why it ended early; None: all that there was has gone."""
 
-    __slots__ = ("_messages_max", "_rate", "_source", "_tokens", "_tokens_ms", "messages", "stop", "target")
+    __slots__ = (
+        "_messages_max",
+        "_position",
+        "_rate",
+        "_source",
+        "_tokens",
+        "_tokens_ms",
+        "messages",
+        "stop",
+        "target",
+    )
 
     def __init__(
         self, source: "Source", target: "Target", *, messages_max: int | None = None, rate: float | None = None
@@ -54,6 +65,7 @@ class Move:
         self._rate = rate
         self._tokens = 0.0
         self._tokens_ms = source.queue.vhost.broker.clock.now_ms
+        self._position = 0  # of the log, when the last step was made
         self.messages = 0
         self.stop: Stop | None = None
 
@@ -70,47 +82,56 @@ class Move:
 
     def _run(self, pause: "Pause") -> "Steps":
         source, log = self._source, self._source.queue.log
-        broker = source.queue.vhost.broker
-        moved_ms = broker.clock.now_ms
-        position = 0
-        while True:
+        clock = source.queue.vhost.broker.clock
+        since_ms, reached = clock.now_ms, (0, 0)
+        more = True
+        while more:
             yield self._progress()
-            broker.clock.refresh()
-            now_ms = broker.clock.now_ms
+            source.gather(pause)
+            clock.refresh()
             self.stop = self.obstacle()
-            count = self._step_max(now_ms)
+            count = self._step_max(clock.now_ms)
             if self.stop is not None or count == 0:
                 break
-            wait_s = 0.0 if count > 0 else self._rate_pause_s()
             if log.uncommitted_octets > UNCOMMITTED_OCTETS_MAX:
                 log.want(log.commit_position)
                 wait_s = WAIT_S
-            elif count > 0:
-                before = source.done
+            elif count < 0:
+                wait_s = self._rate_pause_s()
+                since_ms = clock.now_ms
+            else:
                 more = self._step(log, count)
-                position = log.commit_position or position
-                if self.stop is not None or not more:
+                self._position = log.commit_position or self._position
+                if self.stop is not None:
                     break
                 wait_s = WAIT_S if source.waits else STEP_PAUSE_S
-                if source.done > before:
-                    moved_ms = now_ms
-            else:
-                moved_ms = now_ms
-            if now_ms - moved_ms > STALL_MS:
+            if reached != (source.done, self.messages):
+                reached, since_ms = (source.done, self.messages), clock.now_ms
+            elif clock.now_ms - since_ms > STALL_MS:
                 self.stop = Stop(_stalled(log), temporary=True)
                 break
             pause(wait_s)
         yield self._progress()
-        self._on_disk(log, position, pause)
+        self._on_disk(log, pause)
 
-    @property
-    def total(self) -> int:
-        """Return how many messages there were to look at when it was made, at most."""
-        total = self._source.total
-        return total if self._messages_max is None else min(total, self._messages_max)
-
-    def _progress(self) -> tuple[int, int]:
-        return min(self._source.done, self.total), self.total
+    def survey(self, pause: "Pause") -> "Generator[tuple[int, int], None, Counter[tuple[str, ...]]]":
+        """Count by label what would go if nothing stopped it; yield how far it is. The messages stay."""
+        source = self._source
+        found: Counter[tuple[str, ...]] = Counter()
+        left = self._messages_max
+        more = True
+        while more and left != 0:
+            yield self._progress()
+            source.gather(pause)
+            more = source.more
+            for run, indexes in source.parts():
+                mine = indexes if left is None else indexes[:left]
+                found[self.target.label(run, indexes.start)] += len(mine)
+                left = None if left is None else left - len(mine)
+                if left == 0:
+                    break
+            source.pass_over()
+        return found
 
     def obstacle(self) -> Stop | None:
         """Return why no step can be made now."""
@@ -146,36 +167,50 @@ class Move:
         """Move some messages; return whether there may be more."""
         source, target = self._source, self.target
         transfer = Transfer(source.queue, messages_max)
-        more = True
+        seen = False
         with log.together():
-            while not transfer.full:
-                part = source.first()
-                if part is None:
-                    more = source.waits
+            for part in source.parts():
+                seen = True
+                if not self._plan(transfer, *part):
                     break
-                indexes, way = target.way(*part)
-                if isinstance(way, str):
-                    self.stop = Stop(way)
-                    break
-                run = part[0]
-                count = transfer.fit(run, indexes, way.targets)
-                if not count and transfer.messages:
-                    break  # consumers of the target may take what it has got so far
-                if not count:
-                    full = transfer.full_target(run, indexes.start, way.targets)
-                    self.stop = Stop(f"{full!r} is full", temporary=True)
-                    break
-                for run_, indexes_ in source.remove(count):
-                    transfer.add(run_, indexes_, way)
-                    target.count(way, len(indexes_))
-            transfer.end()
-        self.messages += transfer.messages
-        self._tokens -= transfer.messages
+            removed = source.remove(transfer.planned)
+            transfer.end(removed)
+        for _, indexes, way in removed:
+            self.messages += len(indexes)
+            self._tokens -= len(indexes)
+            target.count(way, len(indexes))
         source.end_step()
-        return more
+        return seen or source.more
 
-    def _on_disk(self, log: "Log", position: int, pause: "Pause") -> None:
+    def _plan(self, transfer: Transfer, run: "Run", indexes: range) -> bool:
+        """Plan what fits of some messages; return whether more may follow in this step."""
+        while indexes and not transfer.full:
+            alike, way = self.target.way(run, indexes)
+            if isinstance(way, str):
+                self.stop = Stop(way)
+                return False
+            count = transfer.plan(run, alike, way)
+            if not count:
+                # Consumers of the target may take what it gets in this step.
+                if not transfer.messages:
+                    full = transfer.full_target(run, indexes.start, way)
+                    self.stop = Stop(f"{full!r} is full", temporary=True)
+                return False
+            indexes = indexes[count:]
+        return not transfer.full
+
+    @property
+    def total(self) -> int:
+        """Return how many messages there were to look at when it was made, at most."""
+        total = self._source.total
+        return total if self._messages_max is None else min(total, self._messages_max)
+
+    def _progress(self) -> tuple[int, int]:
+        return min(self._source.done, self.total), self.total
+
+    def _on_disk(self, log: "Log", pause: "Pause") -> None:
         """Wait until what has gone is on disk."""
+        position = self._position
         if not position:
             return
         clock = self._source.queue.vhost.broker.clock

@@ -1,12 +1,19 @@
 """Moves: what operators ask for, put together of a source and a target."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pybroker.core.queue.browse.filter import Filter
+from pybroker.core.queue.move.chosen import Chosen
+from pybroker.core.queue.move.deaths import Deaths
 from pybroker.core.queue.move.heads import Heads
 from pybroker.core.queue.move.move import Move
+from pybroker.core.queue.move.redrive import RedriveTarget
 from pybroker.core.queue.move.target import ExchangeTarget, QueueTarget
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pybroker.core.queue.move.source import Source
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.exchange import Exchange
 
@@ -14,16 +21,23 @@ if TYPE_CHECKING:
 class Moves:
     """Each method returns a move that has not begun; its callers see to it that the source is no target.
 
-    `messages_max` None is all that were ready when it began; `rate` is messages a second, None as fast as it goes.
+    `messages_max` None is all that were ready when it began; `rate` is messages a second, None as fast as it goes. With
+    `where`, the fields of a Filter, messages are looked at from the head on, and those that match go.
     """
 
     __slots__ = ()
 
     def to_queue(
-        self, source: "Queue", target: "Queue", *, messages_max: int | None = None, rate: float | None = None
+        self,
+        source: "Queue",
+        target: "Queue",
+        *,
+        where: "Mapping[str, Any] | None" = None,
+        messages_max: int | None = None,
+        rate: float | None = None,
     ) -> Move:
         """Move messages to another queue; they keep the names under which they were published."""
-        return Move(Heads(source), QueueTarget(target), messages_max=messages_max, rate=rate)
+        return Move(_source(source, where), QueueTarget(target), messages_max=messages_max, rate=rate)
 
     def to_exchange(
         self,
@@ -31,9 +45,36 @@ class Moves:
         exchange: "Exchange",
         routing_key: str | None = None,
         *,
+        where: "Mapping[str, Any] | None" = None,
         messages_max: int | None = None,
         rate: float | None = None,
     ) -> Move:
         """Publish messages to an exchange, with their own routing keys if none is given."""
         target = ExchangeTarget(source, exchange, routing_key)
-        return Move(Heads(source), target, messages_max=messages_max, rate=rate)
+        return Move(_source(source, where), target, messages_max=messages_max, rate=rate)
+
+    def redrive(
+        self,
+        source: "Queue",
+        *,
+        origin: str | None = None,
+        reason: str | None = None,
+        through_exchange: bool = False,
+        messages_max: int | None = None,
+        rate: float | None = None,
+    ) -> Move:
+        """Move dead letters back to the queue in which they died, or `through_exchange` as they had been published.
+
+        Only those that died last in the queue `origin`, or for this `reason`, if these are given. Others stay.
+        """
+        deaths = Deaths(source.name, origin, reason)
+        target = RedriveTarget(source, deaths, through_exchange=through_exchange)
+        chosen = Chosen(source, lambda message: deaths.of(message.run, message.index))
+        return Move(chosen, target, messages_max=messages_max, rate=rate)
+
+
+def _source(queue: "Queue", where: "Mapping[str, Any] | None") -> "Source":
+    if where is None:
+        return Heads(queue)
+    wanted = Filter(**where)
+    return Chosen(queue, lambda message: wanted.matches(message) or None)

@@ -6,7 +6,7 @@ comes from: each further move would put it into the others once more.
 
 from typing import TYPE_CHECKING
 
-from pybroker.core.queue.move.transfer import Way
+from pybroker.core.queue.move.source import Way
 from pybroker.core.reply_text import describe
 from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import headers_of, names_of
@@ -32,6 +32,10 @@ class Target:
     def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
         """Return the first of these messages that go the same way, and that way, or why they cannot go."""
         raise NotImplementedError
+
+    def label(self, run: "Run", index: int) -> tuple[str, ...]:  # noqa: ARG002 - one for all
+        """Return what a message is counted by before it goes."""
+        return ()
 
     def count(self, way: Way, messages: int) -> None:
         """Learn that messages go that way."""

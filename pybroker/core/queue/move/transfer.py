@@ -10,32 +10,27 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.content_view import body_sizes
 from pybroker.core.channel.receipt import NO_RECEIPT, Receipt
+from pybroker.core.queue.move.source import Planned
 from pybroker.core.routing.publish import by_log, enqueue
 from pybroker.run import RUN_MESSAGES_MAX, RUN_OCTETS_MAX, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pybroker.core.queue.destination import Destination
+    from pybroker.core.queue.move.source import Way
     from pybroker.core.queue.queue import Queue
-    from pybroker.run import Names, RunAttributes
+    from pybroker.run import RunAttributes
 
 # A step: some milliseconds.
 STEP_MESSAGES: Final = 1_024
 STEP_OCTETS: Final = 1_048_576
 
 
-class Way(NamedTuple):
-    """The names under which messages are put into their targets, which are not empty."""
-
-    names: "Names"
-    targets: "tuple[Destination, ...]"
-
-
 class _Kind(NamedTuple):
     """The attributes of messages that become one run."""
 
-    way: Way
+    way: "Way"
     attributes: "RunAttributes"
     channel: int
     frame_octets_max: int
@@ -68,14 +63,17 @@ class _Group:
 
 
 class Transfer:
-    """Ask how many of a run's messages `fit`, remove those from the source, `add` them, and `end`: all in one call."""
+    """`plan` what goes, have that removed from the source, and `end` with what it had still: all in one call.
 
-    __slots__ = ("_groups", "_room", "_source", "messages", "messages_max", "octets")
+    `messages` and `octets` are planned; no more than `messages_max` are.
+    """
+
+    __slots__ = ("_room", "_source", "messages", "messages_max", "octets", "planned")
 
     def __init__(self, source: "Queue", messages_max: int = STEP_MESSAGES) -> None:
         self._source = source
-        self._groups: list[_Group] = []
         self._room: dict[Destination, tuple[int, int]] = {}
+        self.planned: list[Planned] = []
         self.messages = self.octets = 0
         self.messages_max = messages_max
 
@@ -84,43 +82,29 @@ class Transfer:
         """Tell whether it is enough for a step."""
         return self.messages >= self.messages_max or self.octets >= STEP_OCTETS
 
-    def fit(self, run: Run, indexes: range, targets: "tuple[Destination, ...]") -> int:
-        """Return how many of these messages this step takes, in their order; 0: a target has no room for the first."""
-        each = run.octets // run.count
-        share = max(1, (STEP_OCTETS - self.octets) // each) if each else len(indexes)
-        count = min(len(indexes), self.messages_max - self.messages, share)
-        for target in targets:
-            messages, octets = self._room_of(target)
-            count = min(count, messages)
-            if octets < run.octets and count > 0:
-                count = _leading(run, indexes[:count], octets)
-        return max(0, count)
+    def plan(self, run: Run, indexes: range, way: "Way") -> int:
+        """Plan as many of these messages as fit, in their order; return how many. 0: a target has no room for one."""
+        count = self._fit(run, indexes, way.targets)
+        if count:
+            indexes = indexes[:count]
+            body_octets = run.body_octets_of(indexes)
+            for target in way.targets:
+                messages, octets = self._room_of(target)
+                self._room[target] = messages - count, octets - body_octets
+            self.planned.append(Planned(run, indexes, way))
+            self.messages += count
+            self.octets += run.octets * count // run.count
+        return count
 
-    def full_target(self, run: Run, index: int, targets: "tuple[Destination, ...]") -> "Destination":
+    def full_target(self, run: Run, index: int, way: "Way") -> "Destination":
         """Return the target that has no room for a message: there is one."""
-        return next(target for target in targets if not self.fit(run, range(index, index + 1), (target,)))
+        return next(target for target in way.targets if not self._fit(run, range(index, index + 1), (target,)))
 
-    def add(self, run: Run, indexes: range, way: Way) -> None:
-        """Take messages that fit, and that the source does not have any more."""
-        n, octets = len(indexes), sum(map(len, run.contents_at(indexes)))
-        kind = _Kind(way, run.attributes, run.channel, run.frame_octets_max)
-        group = self._groups[-1] if self._groups else None
-        if group is None or group.kind != kind or not group.has_room(n, octets):
-            group = _Group(kind, run.body_size)
-            self._groups.append(group)
-        group.add(run, indexes, octets)
-        self.messages += n
-        self.octets += octets
-        body_octets = run.body_octets_of(indexes)
-        for target in way.targets:
-            messages, room = self._room_of(target)
-            self._room[target] = messages - n, room - body_octets
-
-    def end(self) -> None:
-        """Put the messages into their targets, and settle them in the source."""
+    def end(self, removed: "list[Planned]") -> None:
+        """Put messages, which the source does not have any more, into their targets, and settle them there."""
         source = self._source
         elsewhere: Receipt | None = None
-        for group in self._groups:
+        for group in _grouped(removed):
             way = group.kind.way
             all_targets: Sequence[Destination] = way.targets
             if source.vhost.tracing:
@@ -131,11 +115,22 @@ class Transfer:
                     receipt = elsewhere = elsewhere or Receipt()
                 run = self._run(group, log.take(len(group.contents)))
                 enqueue(log, run, range(run.count), targets, receipt)
-        for run, indexes in [part for group in self._groups for part in group.parts]:
+        for run, indexes, _ in removed:
             if elsewhere is None:
                 source.forget(run, indexes)
             else:
                 source.vhost.broker.handovers.add(elsewhere, partial(source.forget, run, indexes))
+
+    def _fit(self, run: Run, indexes: range, targets: "tuple[Destination, ...]") -> int:
+        each = run.octets // run.count
+        share = max(1, (STEP_OCTETS - self.octets) // each) if each else len(indexes)
+        count = min(len(indexes), self.messages_max - self.messages, share)
+        for target in targets:
+            messages, octets = self._room_of(target)
+            count = min(count, messages)
+            if octets < run.octets and count > 0:
+                count = _leading(run, indexes[:count], octets)
+        return max(0, count)
 
     def _run(self, group: _Group, first_seq: int) -> Run:
         kind = group.kind
@@ -158,6 +153,21 @@ class Transfer:
         if room is None:
             room = self._room[target] = target.room()
         return room
+
+
+def _grouped(planned: "list[Planned]") -> "Iterator[_Group]":
+    """Yield messages that follow one another as those that become one run."""
+    group: _Group | None = None
+    for run, indexes, way in planned:
+        octets = sum(map(len, run.contents_at(indexes)))
+        kind = _Kind(way, run.attributes, run.channel, run.frame_octets_max)
+        if group is None or group.kind != kind or not group.has_room(len(indexes), octets):
+            if group is not None:
+                yield group
+            group = _Group(kind, run.body_size)
+        group.add(run, indexes, octets)
+    if group is not None:
+        yield group
 
 
 def _leading(run: Run, indexes: range, octets: int) -> int:

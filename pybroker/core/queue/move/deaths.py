@@ -1,0 +1,86 @@
+"""Deaths: the history of a dead letter, as its `x-death` header tells it, the last one first.
+
+A client may have written anything there: entries that make no sense are passed over.
+"""
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pybroker.content_view import property_octets
+from pybroker.wire.properties import decode_properties, find_headers
+
+if TYPE_CHECKING:
+    from pybroker.run import Run
+
+# Of headers tables whose deaths are remembered, and of each.
+KEPT: Final = 1_024
+KEPT_OCTETS: Final = 4_096
+SHORTSTR_OCTETS_MAX: Final = 255
+
+
+class Death(NamedTuple):
+    """The place and the reason of a death, and how the message had been published.
+
+    The first of `routing_keys` is its own, then those of CC and BCC.
+    """
+
+    queue: str
+    reason: str
+    exchange: str
+    routing_keys: tuple[str, ...]
+
+
+class Deaths:
+    """Finds, of each message, the last death that is asked for: in any queue but `source`, or in `origin` alone.
+
+    With a `reason` that death must have been for it. Messages with equal headers get the same object.
+    """
+
+    __slots__ = ("_known", "_origin", "_reason", "_source")
+
+    def __init__(self, source: str, origin: str | None = None, reason: str | None = None) -> None:
+        self._source = source
+        self._origin = origin
+        self._reason = reason
+        self._known: dict[bytes, Death | None] = {}
+
+    def of(self, run: "Run", index: int) -> Death | None:
+        """Return a message's death, None if there is none that fits."""
+        octets = property_octets(run.content(index))
+        table = find_headers(octets)
+        if table is None:
+            return None
+        try:
+            return self._known[table]
+        except KeyError:
+            pass
+        death = self._find(octets) if b"x-death" in table else None
+        if len(table) <= KEPT_OCTETS:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            self._known[table] = death
+        return death
+
+    def _find(self, octets: bytes) -> Death | None:
+        headers = decode_properties(octets).headers
+        entries = None if headers is None else headers.get("x-death")
+        for entry in entries if isinstance(entries, list) else ():
+            death = _death(entry)
+            if death is None or death.queue == self._source or self._origin not in (None, death.queue):
+                continue
+            return death if self._reason in (None, death.reason) else None
+        return None
+
+
+def _death(entry: Any) -> Death | None:
+    """Return an entry of x-death; None if it is none."""
+    if not isinstance(entry, dict):
+        return None
+    queue, reason, exchange, keys = (entry.get(name) for name in ("queue", "reason", "exchange", "routing-keys"))
+    if not (isinstance(queue, str) and isinstance(reason, str)):
+        return None
+    own = tuple([key for key in keys if isinstance(key, str)]) if isinstance(keys, list) else ()
+    exchange = exchange if isinstance(exchange, str) else ""
+    names = (exchange, *own)
+    if any(len(name.encode(errors="surrogateescape")) > SHORTSTR_OCTETS_MAX for name in names):
+        return None
+    return Death(queue, reason, exchange, own or (queue,))

@@ -1,0 +1,88 @@
+"""Redrive: dead letters go back to where they came from, with the names under which they were published first.
+
+A dead letter goes to the queue in which it died, and to no other: what was published to many queues died in one of
+them, and the others had it. If that queue is gone nobody knows who is to have it, and the operator decides: published
+again to its exchange, it goes to all queues that are bound there now.
+
+Headers stay: who reads the message sees its history, and `x-death` counts on if it dies again. An expiration that dead
+lettering has removed stays removed.
+"""
+
+from typing import TYPE_CHECKING
+
+from pybroker.core.queue.move.source import Way
+from pybroker.core.queue.move.target import Target, checked, obstacle
+from pybroker.core.reply_text import describe
+from pybroker.core.routing.inbound_message import InboundMessage
+from pybroker.core.routing.publish import headers_of, names_of
+from pybroker.core.routing.router import route
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.move.deaths import Death, Deaths
+    from pybroker.core.queue.queue import Queue
+    from pybroker.run import Names, Run
+
+
+class RedriveTarget(Target):
+    """The queue in which each message died, or, `through_exchange`, the exchange it had been published to.
+
+    All messages of a part that is asked about have the same death.
+    """
+
+    __slots__ = ("_deaths", "_generation", "_source", "_through_exchange", "_ways")
+
+    def __init__(self, source: "Queue", deaths: "Deaths", *, through_exchange: bool) -> None:
+        self.name = "where they came from"
+        self._source = source
+        self._deaths = deaths
+        self._through_exchange = through_exchange
+        self._generation = -1
+        self._ways: dict[Death, Way | str] = {}
+
+    def obstacle(self) -> str:
+        """Return nothing: each message has its own target."""
+        return ""
+
+    def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
+        """Return all of them, or one if it takes each message to tell, and the way back."""
+        vhost = self._source.vhost
+        if vhost.generation != self._generation:
+            self._generation = vhost.generation
+            self._ways.clear()
+        death = self._deaths.of(run, indexes.start)
+        assert death is not None
+        known = self._ways.get(death)
+        if known is not None:
+            return indexes, known
+        names = names_of(death.exchange, death.routing_keys[0])
+        if not self._through_exchange:
+            way = self._ways[death] = self._to_queue(death, names)
+            return indexes, way
+        way, dynamic = self._to_exchange(death, names, run, indexes.start)
+        if not dynamic:
+            self._ways[death] = way
+        return (indexes[:1] if dynamic else indexes), way
+
+    def label(self, run: "Run", index: int) -> tuple[str, ...]:
+        """Return the queue in which a message died, and why."""
+        death = self._deaths.of(run, index)
+        assert death is not None
+        return death.queue, death.reason
+
+    def _to_queue(self, death: "Death", names: "Names") -> Way | str:
+        vhost = self._source.vhost
+        queue = vhost.queues.get(death.queue)
+        if queue is None:
+            return f"{describe('queue', death.queue, vhost.name)}, in which messages died, does not exist any more"
+        return obstacle(queue) or Way(names, (queue,))
+
+    def _to_exchange(self, death: "Death", names: "Names", run: "Run", index: int) -> tuple[Way | str, bool]:
+        vhost = self._source.vhost
+        exchange = vhost.exchanges.get(death.exchange)
+        if exchange is None:
+            name = describe("exchange", death.exchange, vhost.name)
+            return f"{name}, to which messages were published, does not exist any more", False
+        content = run.content(index)
+        inbound = InboundMessage(names, run.attributes, content, run.channel, run.frame_octets_max)
+        routed = route(vhost, exchange, death.routing_keys, headers_of(content), inbound=inbound)
+        return checked(self._source, exchange, names, routed), routed.dynamic
