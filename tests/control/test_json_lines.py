@@ -11,10 +11,22 @@ def node(operator, *lines):
     return Node(operator.world.broker, operator.daemon, operator.pauses.append, BROKER, lines=iter(lines))
 
 
-def test_a_document_is_read_line_by_line_with_pauses(operator):
-    document = json_lines.read(node(operator, ["rabbit_version", "3.5.0"], ["queues", [QUEUE]], ["queues", []]), None)
+def test_a_document_is_read_line_by_line_with_a_pause_after_each_share_of_work(operator):
+    clock = operator.world.broker.clock
+
+    def lines():
+        for line in (["rabbit_version", "3.5.0"], ["queues", [QUEUE]], ["queues", []], ["queues", []]):
+            clock.advance(json_lines.SHARE_MS // 2)
+            yield line
+
+    document = json_lines.read(node(operator)._replace(lines=lines()), None)
     assert ("3.5.0", 1) == (document.version, len(document))
-    assert [json_lines.PAUSE_S] * 3 == operator.pauses
+    assert [json_lines.PAUSE_S] * 2 == operator.pauses
+
+
+def test_a_short_document_is_read_without_a_pause(operator):
+    json_lines.read(node(operator, ["rabbit_version", "3.5.0"], *[["queues", []]] * 20), None)
+    assert operator.pauses == []
 
 
 @pytest.mark.parametrize("line", [{}, ["queues"], [1, []], "queues"])
