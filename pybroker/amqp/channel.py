@@ -321,8 +321,11 @@ class AmqpChannel(ChannelState):
         else:
             self.ack_all(batches)
 
-    def nack(self, tag: int, *, multiple: bool, requeue: bool) -> None:
-        """Reject one tag, or all up to it. Raises PreconditionFailed (406) for an unknown tag."""
+    def nack(self, tag: int, *, multiple: bool, requeue: bool, failed: bool = False) -> None:
+        """Reject one tag, or all up to it. Raises PreconditionFailed (406) for an unknown tag.
+
+        For a delayed retry, basic.reject says that the consumer `failed`, and basic.nack does not.
+        """
         if multiple:
             taken = self.unacked.pop_up_to(tag) if self.timed_out is None else self._pop_up_to(self.timed_out, tag)
         else:
@@ -331,9 +334,10 @@ class AmqpChannel(ChannelState):
         if taken is None:
             raise PreconditionFailed(f"unknown delivery tag {tag}")
         if self.transaction is not None:
-            self.transaction.acks.append(("requeue" if requeue else "reject", taken))
+            what = "fail" if failed and requeue else "requeue" if requeue else "reject"
+            self.transaction.acks.append((what, taken))
         else:
-            self.give_back(taken, requeue=requeue)
+            self.give_back(taken, requeue=requeue, failed=failed)
 
     # -- ends ---------------------------------------------------------------------------------------------------------
 
@@ -354,7 +358,7 @@ class AmqpChannel(ChannelState):
     def end(self) -> "Removal | None":
         """Let go of everything; return what is to be waited for until messages are back, if any. Idempotent."""
         queues, batches = self.leave()
-        removal = give_back(batches, requeue=True)
+        removal = give_back(batches, requeue=True, failed=True)
         cause = because("auto-delete: the channel of its last consumer was closed", self.session)
         self.session.broker.removals.start(partial(remove_unused, list(queues), cause), cause)
         return removal

@@ -276,7 +276,7 @@ class AmqpSession(SessionState):
         self.routes.clear()
         self.events.clear()
         self.confirming.clear()
-        requeue = give_back(batches, requeue=True)
+        requeue = give_back(batches, requeue=True, failed=True)
         exclusive, self.exclusive_queues = list(self.exclusive_queues), {}
         unused_cause = because(f"auto-delete: the connection of its last consumer ended: {why}", self)
         cause = because(f"exclusive: its connection ended: {why}", self)

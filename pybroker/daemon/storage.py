@@ -102,7 +102,7 @@ class Storage:
         self._files.on_error = self._files_failed
         self.journal = broker.log = journal
         broker.pages = PageLog(pages, self._files, self._unreadable)
-        count = recovery.restore(known, found)
+        count = recovery.restore(known, found, journal.steady_ms, broker.clock.now_ms)
         if found.cut:
             log.info("%s", found.cut, extra=event("store.log.cut"))
         for report in (*aside, *found.reports, *recovery.losses(known, found)):
@@ -170,7 +170,7 @@ class Storage:
             ended = Event()
             self._broker.removals.finish()
             self._broker.purge_task.finish()
-            journal.close(recovery.delivered(self._broker), lambda _: ended.set())
+            journal.close(recovery.delivered(self._broker, journal.steady_ms), lambda _: ended.set())
             if not ended.wait(CLOSE_S_MAX) or journal.failed or journal.completed < journal.last_commit_position:
                 reason = (
                     journal.failed

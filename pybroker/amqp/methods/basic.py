@@ -159,7 +159,7 @@ def basic_nack(channel: "AmqpChannel", method: Any) -> None:
 
 def basic_reject(channel: "AmqpChannel", method: Any) -> None:
     """Reject one [basic.reject]."""
-    channel.nack(method.delivery_tag, multiple=False, requeue=method.requeue)
+    channel.nack(method.delivery_tag, multiple=False, requeue=method.requeue, failed=True)
 
 
 def basic_recover_async(channel: "AmqpChannel", method: Any) -> None:

@@ -123,7 +123,7 @@ def queue_delete(channel: "AmqpChannel", method: Any) -> None:
     if queue is not None:
         check_exclusive_access(queue, session)
         queue.catch_up()
-        if method.if_empty and queue.messages_ready:
+        if method.if_empty and (queue.messages_ready or queue.messages_delayed):
             raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' not empty")
         if method.if_unused and queue.in_use:
             raise PreconditionFailed(f"queue '{name}' in vhost '{vhost.name}' in use")

@@ -37,8 +37,9 @@ def tx_commit(channel: "AmqpChannel", _method: commands.Tx.Commit) -> None:
             if what == "ack":
                 channel.settle(batches)
             else:
-                channel.give_back(batches, requeue=what == "requeue", at_once=True)
-            if what != "requeue" and any(batch.queue.durable and batch.run.attributes.persistent for batch in batches):
+                channel.give_back(batches, requeue=what != "reject", at_once=True, failed=what == "fail")
+            settles = what in {"ack", "reject"}
+            if settles and any(batch.queue.durable and batch.run.attributes.persistent for batch in batches):
                 receipt.wait(log, log.commit_position)
     receipt.want()
     channel.send_when(make_method(commands.Tx.CommitOk), receipt, 1)

@@ -30,19 +30,25 @@ log = logging.getLogger("pybroker")
 
 
 def give_back(
-    batches: "list[Batch]", *, requeue: bool, channel: "ChannelState | None" = None, at_once: bool = False
+    batches: "list[Batch]",
+    *,
+    requeue: bool,
+    channel: "ChannelState | None" = None,
+    at_once: bool = False,
+    failed: bool = False,
 ) -> "Removal | None":
     """Reject or requeue what one channel had, or all channels of a session; return what is to be waited for, if any.
 
+    `failed`: a consumer did, or its channel ended, so that a delayed retry of that type counts.
     With a `channel` its consumers get credit for it. Unless all is done `at_once`, a long list is emptied on the way.
     """
     if at_once or is_little(batches):
-        _give_back(requeue, channel, batches)
+        _give_back(requeue, channel, failed, batches)
         if channel is not None:
             channel.credited()
         return None
     held = list(dict.fromkeys([batch.queue for batch in batches])) if requeue else []
-    return _start(batches, partial(_give_back, requeue, channel), held, channel)
+    return _start(batches, partial(_give_back, requeue, channel, failed), held, channel)
 
 
 def settle(batches: "list[Batch]", channel: "ChannelState") -> "Removal | None":
@@ -105,7 +111,7 @@ def _steps(
             queue.release()
 
 
-def _give_back(requeue: bool, channel: "ChannelState | None", batches: "list[Batch]") -> None:
+def _give_back(requeue: bool, channel: "ChannelState | None", failed: bool, batches: "list[Batch]") -> None:
     """Do it now: each queue sorts in what is its own once."""
     if channel is not None:
         channel.credit_back(batches)
@@ -117,6 +123,6 @@ def _give_back(requeue: bool, channel: "ChannelState | None", batches: "list[Bat
             queue.vhost.broker.traces.settled(mine, "requeue" if requeue else "reject", channel)
     for queue, mine in by_queue.items():
         if requeue:
-            queue.give_back(mine)
+            queue.give_back(mine, failed=failed)
         else:
             queue.reject(mine)

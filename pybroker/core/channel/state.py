@@ -205,13 +205,17 @@ class ChannelState:
         if removal is not None:
             self.session.wait_for(removal, RequeueCause())
 
-    def give_back(self, batches: list[Batch], *, requeue: bool, at_once: bool = False) -> "Removal | None":
+    def give_back(
+        self, batches: list[Batch], *, requeue: bool, at_once: bool = False, failed: bool = False
+    ) -> "Removal | None":
         """Reject or requeue: to the original place (F15), or to the dead letter exchange.
+
+        A consumer may have `failed`, which counts for a delayed retry.
 
         While very many go in shares, unless all go `at_once`, the peer is not read: its next method finds them done.
         Return what an answer has to wait for, if any.
         """
-        removal = give_back(batches, requeue=requeue, channel=self, at_once=at_once)
+        removal = give_back(batches, requeue=requeue, channel=self, at_once=at_once, failed=failed)
         if removal is not None:
             self.session.wait_for(removal, RequeueCause())
         return removal

@@ -35,19 +35,26 @@ def durable_queues(broker: "Broker") -> "dict[int, Destination]":
     return {queue.id: queue for queue in every if queue.durable}
 
 
-def restore(queues: "dict[int, Destination]", found: "Recovered") -> int:
-    """Give each queue what the log has for it; return how many messages these are."""
+def restore(queues: "dict[int, Destination]", found: "Recovered", steady_ms: int = 0, now_ms: int = 0) -> int:
+    """Give each queue what the log has for it; return how many messages these are.
+
+    `steady_ms` is what the log's time is ahead of the clock's `now_ms`: messages that are not due then wait on.
+    """
     count = 0
     for queue_id, parts in found.queues.items():
         queue = queues[queue_id]
         rows = found.returned.get(queue_id, array("Q"))
-        if found.clean and queue.counts_deliveries:
+        later_ms = now_ms + steady_ms
+        delayed = sorted(
+            [(first, last, times, due - steady_ms) for first, last, times, due in rows_of(rows) if due > later_ms]
+        )
+        if found.clean and (queue.counts_deliveries or delayed):
             found.live_index.returned.load({queue_id: rows})
-        delivered = sorted((first, last, times) for first, last, times, _ in rows_of(rows))
+        delivered = sorted([(first, last, times) for first, last, times, due in rows_of(rows) if due <= later_ms])
         if not found.clean:
-            queue.restore(parts, _with_all_others(delivered) if delivered else ONCE)
+            queue.restore(parts, _with_all_others(delivered) if delivered else ONCE, delayed)
         else:
-            queue.restore(parts, delivered)
+            queue.restore(parts, delivered, delayed)
         count += queue.messages
     return count
 
@@ -71,8 +78,8 @@ def _with_all_others(delivered: list[tuple[int, int, int]]) -> list[tuple[int, i
     return [*full, (next_seq, SEQ_MAX, ONCE)]
 
 
-def delivered(broker: "Broker") -> "Rows":
-    """Return the persistent messages that were delivered before, as rows of the log.
+def delivered(broker: "Broker", steady_ms: int = 0) -> "Rows":
+    """Return the persistent messages that were delivered before, as rows of the log, whose time is so far ahead.
 
     Messages on their way to a dead letter exchange are included: for the log they are in their queue until they arrive.
     """
@@ -83,9 +90,18 @@ def delivered(broker: "Broker") -> "Rows":
                 rows = array("Q")
                 for first, last, times in _delivered(queue):
                     append(rows, (first, last, times, 0))
+                for row in _delayed(queue, steady_ms):
+                    append(rows, row)
                 if rows:
                     made[queue.id] = rows
     return made
+
+
+def _delayed(queue: "Queue", steady_ms: int) -> "Iterator[tuple[int, int, int, int]]":
+    for row, entries in queue.delayed.rows() if queue.delayed is not None else ():
+        # In memory it may be one that the log never had.
+        if entries is None or all(entry.run.attributes.persistent for entry in entries):
+            yield row.seq, row.seq + row.messages - 1, row.deliveries, row.due_ms + steady_ms
 
 
 def _delivered(queue: "Queue") -> "Iterator[tuple[int, int, int]]":

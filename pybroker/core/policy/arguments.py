@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.policy.limits import DROP_HEAD, OVERFLOWS, REJECT_PUBLISH, QueueLimits
+from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, parse_steps, retry_of
 from pybroker.core.reply_text import describe, field_type, printed_text, quoted
 from pybroker.errors import PreconditionFailed
 
@@ -102,6 +103,18 @@ def _one_of(names: tuple[str, ...], fault: str) -> Check:
     return check
 
 
+def _retry_delay(kind: str, value: Any, arguments: "Table") -> str | None:
+    fault = _positive(kind, value, arguments)
+    if fault is None and value > DELAY_MS_MAX:
+        return f"{{value_too_large,{value}}}"
+    return fault
+
+
+def _retry_delays(kind: str, value: Any, arguments: "Table") -> str | None:
+    fault = _string(kind, value, arguments)
+    return fault or (None if parse_steps(value) else printed_text(f"invalid retry delays {quoted(value)}"))
+
+
 def _queue_version(kind: str, value: Any, arguments: "Table") -> str | None:
     fault = _non_negative(kind, value, arguments)
     if fault is None and value not in (1, 2):
@@ -136,9 +149,17 @@ DECLARE_CHECKS: Final[dict[str, Check]] = {
         ("client-local", "balanced", "random", "least-leaders"), "invalid_queue_locator_arg"
     ),
     "x-consumer-timeout": _message_ttl,
+    # Differs from RabbitMQ: it takes any value of these, and delays nothing if one is wrong.
+    "x-delayed-retry-type": _one_of(RETRY_TYPES, "invalid delayed retry type {}"),
+    "x-delayed-retry-min": _retry_delay,
+    "x-delayed-retry-max": _retry_delay,
+    "x-retry-delays": _retry_delays,
 }
 
 CONSUME_CHECKS: Final[dict[str, Check]] = {"x-priority": _integer, "x-cancel-on-ha-failover": _boolean}
+
+# Differs from RabbitMQ: it knows no steps of one's own, x-retry-delays.
+RETRY_ARGUMENTS: Final = ("x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max", "x-retry-delays")
 
 # Which arguments a type takes, in the order in which a redeclaration compares them (each type's capabilities/0).
 DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
@@ -156,9 +177,10 @@ DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
         "x-single-active-consumer",
         QUEUE_TYPE,
         "x-queue-master-locator",
-        # Differs from RabbitMQ: only its quorum queues take these two.
+        # Differs from RabbitMQ: only its quorum queues take these.
         "x-delivery-limit",
         "x-dead-letter-strategy",
+        *RETRY_ARGUMENTS,
     ),
     "quorum": (
         DEAD_LETTER_EXCHANGE,
@@ -176,6 +198,7 @@ DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
         "x-delivery-limit",
         "x-message-ttl",
         "x-queue-leader-locator",
+        *RETRY_ARGUMENTS,
     ),
 }
 # Arguments that any type takes and no redeclaration compares. RabbitMQ reads them without checking them.
@@ -264,6 +287,9 @@ def queue_limits(arguments: Mapping[str, Any], queue_type: str) -> QueueLimits:
     delivery_limit = arguments.get("x-delivery-limit")
     if delivery_limit is not None and delivery_limit < 0:
         delivery_limit = None
+    retry = retry_of(arguments)
+    if retry is not None and retry.steps:
+        delivery_limit = len(retry.steps) if delivery_limit is None else min(delivery_limit, len(retry.steps))
     overflow = OVERFLOWS.get(arguments.get("x-overflow", ""), DROP_HEAD)
     return QueueLimits(
         message_ttl_ms=arguments.get("x-message-ttl"),
@@ -283,6 +309,7 @@ def queue_limits(arguments: Mapping[str, Any], queue_type: str) -> QueueLimits:
             and DEAD_LETTER_EXCHANGE in arguments
             and overflow == REJECT_PUBLISH
         ),
+        retry=retry,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pybroker.core.policy.arguments import EXPIRY_MS_MAX, KEY_OCTETS_MAX
 from pybroker.core.policy.limits import OVERFLOWS
+from pybroker.core.policy.retry import DELAY_MS_MAX, RETRY_TYPES, parse_steps
 from pybroker.core.reply_text import printed_json
 
 # rabbit_stream_queue.
@@ -83,6 +84,22 @@ KEYS: Final[dict[str, Key]] = {
     "max-length-bytes": Key(_whole(), "{} is not a valid maximum length in bytes", min),
     "message-ttl": Key(_time, "{} is not a valid message TTL", min),
     "overflow": Key(_one_of(*OVERFLOWS), "{} is not a valid overflow value", _operators),
+    "delayed-retry-type": Key(
+        _one_of(*RETRY_TYPES),
+        "{} is not a valid delayed retry type. Must be one of: all, failed, returned, disabled",
+        _operators,
+    ),
+    "delayed-retry-min": Key(
+        _whole(1, DELAY_MS_MAX), "{} is not a valid delayed retry minimum delay. Must be a positive integer", max
+    ),
+    "delayed-retry-max": Key(
+        _whole(1, DELAY_MS_MAX), "{} is not a valid delayed retry maximum delay. Must be a positive integer", min
+    ),
+    "retry-delays": Key(
+        lambda value: parse_steps(value) is not None,
+        "{} are not valid retry delays. Must be durations such as 1s,10s,1m",
+        _operators,
+    ),
     # Without effect, of queues here.
     "max-in-memory-bytes": Key(_whole(), "{} is not a valid maximum memory in bytes", min, effect=False),
     "max-in-memory-length": Key(_whole(), "{} is not a valid maximum memory in bytes", min, effect=False),
@@ -171,6 +188,9 @@ def fault_of(definition: Any, *, operator: bool) -> str | None:
         fault = _fault(name, known[name], definition)
         if fault is not None:
             return fault
+    fault = _retry_fault(definition)
+    if fault is not None:
+        return fault
     unknown = {name: definition[name] for name in sorted(definition) if name not in known}
     if unknown:
         return f"{printed_json(list(unknown.items()))} are not recognised policy settings"
@@ -198,6 +218,15 @@ def _fault(name: str, key: Key, definition: Definition) -> str | None:
         if fault is not None:
             return fault
     return None if key.check(value) else key.fault.format(printed_json(value))
+
+
+def _retry_fault(definition: Definition) -> str | None:
+    kind, least, most = [definition.get(f"delayed-retry-{name}") for name in ("type", "min", "max")]
+    if kind not in (None, "disabled") and least is None and "retry-delays" not in definition:
+        return f"delayed-retry-min is required when delayed-retry-type is {kind}"
+    if least is not None and most is not None and most < least:
+        return f"delayed-retry-max ({most}) must not be smaller than delayed-retry-min ({least})"
+    return None
 
 
 def _mirroring_fault(name: str, value: Any, definition: Definition) -> str | None:

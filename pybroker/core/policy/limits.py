@@ -4,7 +4,10 @@ Made by `arguments.queue_limits`; frozen, replaced as a whole when something cha
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pybroker.core.policy.retry import Retry
 
 DROP_HEAD: Final = 0
 REJECT_PUBLISH: Final = 1
@@ -18,7 +21,7 @@ class QueueLimits:
     """None is unlimited. `overflow` is one of the three constants above; `priority_max` 0 means no priorities.
 
     `consumer_timeout_ms` None is the node's, 0 is none at all. `at_least_once`: a dead letter leaves the queue when
-    its targets have it, not before.
+    its targets have it, not before. `retry` None: what comes back is ready at once.
     """
 
     message_ttl_ms: int | None = None
@@ -34,3 +37,4 @@ class QueueLimits:
     queue_type: str = "classic"
     consumer_timeout_ms: int | None = None
     at_least_once: bool = False
+    retry: "Retry | None" = None

@@ -140,6 +140,10 @@ _CLASSIC: Final[dict[str, Merge]] = {
     "dead-letter-strategy": _argument_counts,
     "delivery-limit": lower_limit,
     "consumer-timeout": _lower_timeout,
+    "delayed-retry-type": _policy_counts,
+    "delayed-retry-min": min,
+    "delayed-retry-max": min,
+    "retry-delays": _policy_counts,
 }
 # And for a quorum queue (rabbit_quorum_queue:ra_machine_config).
 RULES: Final = {"classic": _CLASSIC, "quorum": _CLASSIC | {"expires": _policy_counts, "overflow": _policy_counts}}
@@ -151,6 +155,10 @@ OPERATORS_RULES: Final[dict[str, Merge]] = {
     "max-length-bytes": min,
     "overflow": _policy_counts,
     "delivery-limit": lower_limit,
+    "delayed-retry-type": _policy_counts,
+    "delayed-retry-min": min,
+    "delayed-retry-max": min,
+    "retry-delays": _policy_counts,
 }
 
 

@@ -17,8 +17,9 @@ class Backlog:
     """The `levels` of a queue, descending by priority, and the counts of its messages and of their bodies' octets.
 
     `messages_ready` is the sum of what the levels count; `messages_evicted` of these have their contents on disk only.
-    `messages_unacknowledged` are with consumers. `disk_writes` counts messages that were written to disk, as they
-    are to last or because memory was short; `disk_reads` those that were read back. Nobody else changes these figures.
+    `messages_unacknowledged` are with consumers, `messages_delayed` wait for their retry. `disk_writes` counts messages
+    that were written to disk, as they are to last or because memory was short; `disk_reads` those that were read back.
+    Nobody else changes these figures.
 
     Of a `durable` queue the messages that are not persistent are counted: they are few, and most often none.
     """
@@ -28,13 +29,17 @@ class Backlog:
         "disk_writes",
         "durable",
         "levels",
+        "messages_delayed",
         "messages_evicted",
         "messages_ready",
         "messages_unacknowledged",
+        "octets_delayed",
         "octets_evicted",
         "octets_ready",
         "octets_unacknowledged",
         "priority_max",
+        "transient_delayed",
+        "transient_octets_delayed",
         "transient_octets_ready",
         "transient_octets_unacknowledged",
         "transient_ready",
@@ -50,29 +55,32 @@ class Backlog:
         self.messages_unacknowledged = self.octets_unacknowledged = 0
         self.transient_ready = self.transient_octets_ready = 0
         self.transient_unacknowledged = self.transient_octets_unacknowledged = 0
+        self.messages_delayed = self.octets_delayed = 0
+        self.transient_delayed = self.transient_octets_delayed = 0
         self.disk_reads = self.disk_writes = 0
 
     # -- what others ask ----------------------------------------------------------------------------------------------
 
     @property
     def messages(self) -> int:
-        """Return ready and unacknowledged messages together."""
-        return self.messages_ready + self.messages_unacknowledged
+        """Return ready, unacknowledged and delayed messages together."""
+        return self.messages_ready + self.messages_unacknowledged + self.messages_delayed
 
     @property
     def octets(self) -> int:
         """Return the octets of these messages' bodies."""
-        return self.octets_ready + self.octets_unacknowledged
+        return self.octets_ready + self.octets_unacknowledged + self.octets_delayed
 
     @property
     def messages_persistent(self) -> int:
         """Return how many of these messages survive a restart: of a queue that is not durable, none."""
-        return self.messages - self.transient_ready - self.transient_unacknowledged if self.durable else 0
+        transient = self.transient_ready + self.transient_unacknowledged + self.transient_delayed
+        return self.messages - transient if self.durable else 0
 
     @property
     def octets_persistent(self) -> int:
         """Return the octets of the bodies of those that survive a restart."""
-        transient = self.transient_octets_ready + self.transient_octets_unacknowledged
+        transient = self.transient_octets_ready + self.transient_octets_unacknowledged + self.transient_octets_delayed
         return self.octets - transient if self.durable else 0
 
     @property
@@ -202,29 +210,76 @@ class Backlog:
 
     def requeue(self, entries: list[Entry]) -> None:
         """Put unacknowledged messages back to their original place (F15)."""
-        messages = octets = 0
-        by_priority: dict[int, list[Entry]] = {}
-        for entry in entries:
-            run, indexes = entry.run, entry.indexes
-            n, size = len(indexes), run.body_size
-            messages += n
-            octets += n * size if size >= 0 else run.body_octets_of(indexes)
-            by_priority.setdefault(run.attributes.priority, []).append(entry)
-        self.messages_unacknowledged -= messages
-        self.octets_unacknowledged -= octets
-        self.messages_ready += messages
-        self.octets_ready += octets
         if self.transient_unacknowledged:
             messages, octets = _transient(entries)
             self.transient_unacknowledged -= messages
             self.transient_octets_unacknowledged -= octets
             self.transient_ready += messages
             self.transient_octets_ready += octets
+        messages, octets = self._put_back(entries)
+        self.messages_unacknowledged -= messages
+        self.octets_unacknowledged -= octets
+        self.messages_ready += messages
+        self.octets_ready += octets
+
+    def _put_back(self, entries: list[Entry]) -> tuple[int, int]:
+        """Put entries to their places, where they may grow; return how many messages they are, and their octets."""
+        messages = octets = 0
         by_level: dict[Level, list[Entry]] = {}
-        for priority, returned in by_priority.items():
-            by_level.setdefault(self.level_of(priority), []).extend(returned)
+        for entry in entries:
+            run, indexes = entry.run, entry.indexes
+            n, size = len(indexes), run.body_size
+            messages += n
+            octets += n * size if size >= 0 else run.body_octets_of(indexes)
+            by_level.setdefault(self.level_of(run.attributes.priority), []).append(entry)
         for level, returned in by_level.items():
             level.give_back(returned)
+        return messages, octets
+
+    # -- delayed ------------------------------------------------------------------------------------------------------
+
+    def delay(self, entries: list[Entry]) -> None:
+        """Count unacknowledged messages as waiting for their retry."""
+        messages, octets = sum([len(entry.indexes) for entry in entries]), sum([entry.body_octets for entry in entries])
+        self.messages_unacknowledged -= messages
+        self.octets_unacknowledged -= octets
+        self.messages_delayed += messages
+        self.octets_delayed += octets
+        if self.transient_unacknowledged:
+            messages, octets = _transient(entries)
+            self.transient_unacknowledged -= messages
+            self.transient_octets_unacknowledged -= octets
+            self.transient_delayed += messages
+            self.transient_octets_delayed += octets
+
+    def retry(self, entries: list[Entry]) -> None:
+        """Put delayed messages back to their original place."""
+        if self.transient_delayed:
+            messages, octets = _transient(entries)
+            self.transient_delayed -= messages
+            self.transient_octets_delayed -= octets
+            self.transient_ready += messages
+            self.transient_octets_ready += octets
+        messages, octets = self._put_back(entries)
+        self.messages_delayed -= messages
+        self.octets_delayed -= octets
+        self.messages_ready += messages
+        self.octets_ready += octets
+
+    def count_delayed(self, messages: int, octets: int) -> None:
+        """Count delayed messages that a start finds."""
+        self.messages_delayed += messages
+        self.octets_delayed += octets
+
+    def count_delayed_lost(self, messages: int, octets: int) -> None:
+        """Count delayed messages that could not be read as gone."""
+        self.messages_delayed -= messages
+        self.octets_delayed -= octets
+
+    def clear_delayed(self) -> None:
+        """Count no message as delayed any more."""
+        self.messages_delayed = self.octets_delayed = 0
+        self.transient_delayed = self.transient_octets_delayed = 0
 
     # -- out otherwise ------------------------------------------------------------------------------------------------
 

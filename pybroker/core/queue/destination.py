@@ -117,6 +117,8 @@ class Destination:
         """Tell whether the log is to know how often its messages were delivered."""
         return False
 
-    def restore(self, parts: "list[recover.Part]", deliveries: "recover.Deliveries") -> None:
+    def restore(
+        self, parts: "list[recover.Part]", deliveries: "recover.Deliveries", delayed: "recover.Delayed" = ()
+    ) -> None:
         """Take what the log had for it when the broker started."""
         raise NotImplementedError

@@ -124,11 +124,17 @@ def _hand(queue: "Queue", consumer: "Consumer", run: "Run", indexes: range, deli
     consumer.dispatch(run, indexes, deliveries, now_ms)
 
 
-def requeue(queue: "Queue", batches: "list[Batch]") -> None:
-    """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
-    limit = queue.limits.delivery_limit
+def requeue(queue: "Queue", batches: "list[Batch]", *, failed: bool) -> None:
+    """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead.
+
+    They may have to wait for their retry: those that a consumer `failed` at, or the others, or all.
+    """
+    limit, retry = queue.limits.delivery_limit, queue.limits.retry
+    counts = queue.durable and queue.counts_deliveries
+    now_ms = queue.vhost.broker.clock.now_ms
     over: list[Entry] = []
     returned: list[Entry] = []
+    delayed: dict[int, list[Entry]] = {}
     for batch in batches:
         run, indexes, deliveries = batch.run, batch.indexes, batch.deliveries + 1
         entry = Entry(run, indexes, deliveries)
@@ -136,9 +142,17 @@ def requeue(queue: "Queue", batches: "list[Batch]") -> None:
             queue.backlog.settle(run, indexes)
             over.append(entry)
             continue
-        if limit is not None and queue.durable and run.attributes.persistent:
-            queue.log.give_back(queue.id, run, indexes, deliveries)
-        returned.append(entry)
+        # Differs from RabbitMQ: all that comes back counts, so that a nack waits longer each time as well.
+        delay_ms = 0 if retry is None else retry.delay_ms(deliveries, failed=failed)
+        due_ms = now_ms + delay_ms if delay_ms else 0
+        if counts and run.attributes.persistent:
+            queue.log.give_back(queue.id, run, indexes, deliveries, due_ms)
+        if due_ms:
+            delayed.setdefault(due_ms, []).append(entry)
+        else:
+            returned.append(entry)
     queue.backlog.requeue(returned)
+    for due_ms, entries in delayed.items():
+        queue.delay(entries, due_ms)
     if over:
         route.depart(queue, over, "delivery_limit")

@@ -54,9 +54,12 @@ def room(queue: "Queue") -> tuple[int, int]:
 def _is_full(queue: "Queue", octets: int) -> bool:
     limits = queue.limits
     messages, waiting = route.held(queue)
-    if limits.length_max is not None and queue.backlog.messages_ready + messages >= limits.length_max:
+    backlog = queue.backlog
+    messages += backlog.messages_ready + backlog.messages_delayed
+    if limits.length_max is not None and messages >= limits.length_max:
         return True
-    return limits.octets_max is not None and queue.backlog.octets_ready + waiting + octets > limits.octets_max
+    waiting += backlog.octets_ready + backlog.octets_delayed
+    return limits.octets_max is not None and waiting + octets > limits.octets_max
 
 
 def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> None:
@@ -67,7 +70,7 @@ def enforce(queue: "Queue", level: "Level", new: int, receipt: "Receipt") -> Non
         return
     if limits.length_max is None:
         return
-    messages = queue.backlog.messages_ready + route.held(queue)[0]
+    messages = queue.backlog.messages_ready + queue.backlog.messages_delayed + route.held(queue)[0]
     if messages > limits.length_max:
         refused = min(new, messages - limits.length_max)
         rejected = queue.backlog.remove_tail(level, refused)
@@ -108,7 +111,8 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
             if _excess(queue) <= 0:
                 return
         level = queue.backlog.first_level()
-        assert level is not None
+        if level is None:
+            return  # delayed ones count, but stay
         if level.head() is None:
             # A dead letter needs its contents; until they are here there are more messages than the limit allows.
             unseen = limits.dead_letter_exchange is None
@@ -129,6 +133,8 @@ def drop_heads(queue: "Queue", *, late: bool = False) -> None:
 def _excess(queue: "Queue") -> int:
     """Return how many heads must go at least: exactly, for a length; one, for octets."""
     limits, backlog = queue.limits, queue.backlog
-    if limits.length_max is not None and backlog.messages_ready > limits.length_max:
-        return backlog.messages_ready - limits.length_max
-    return 1 if limits.octets_max is not None and backlog.octets_ready > limits.octets_max else 0
+    messages = backlog.messages_ready + backlog.messages_delayed
+    if limits.length_max is not None and messages > limits.length_max:
+        return messages - limits.length_max
+    octets = backlog.octets_ready + backlog.octets_delayed
+    return 1 if limits.octets_max is not None and octets > limits.octets_max else 0

@@ -16,6 +16,7 @@ from pybroker.core.queue.dead_letter import route
 from pybroker.core.queue.destination import UNLIMITED, Destination
 from pybroker.core.queue.paging import eviction
 from pybroker.core.queue.paging.eviction import PACK_BEHIND_MESSAGES, RESIDENT_OCTETS
+from pybroker.core.queue.retry.delayed import DelayedMessages
 from pybroker.core.queue.ring import Consumers
 from pybroker.core.resources import memory_usage
 from pybroker.message import Message
@@ -55,6 +56,7 @@ class Queue(Destination):
         "auto_delete",
         "backlog",
         "consumers",
+        "delayed",
         "delivered",
         "delivered_ms",
         "delivered_no_ack",
@@ -102,6 +104,7 @@ class Queue(Destination):
         self.backlog = Backlog(limits.priority_max, durable=durable)
         self.consumers = Consumers(single_active=limits.single_active_consumer)
         self.applied = UNRULED  # policies
+        self.delayed: DelayedMessages | None = None  # since a message had to wait for its retry
         self.waiting: deque[Callable[[], None]] | None = None  # gets, until an evicted head is back
         self.delivered_ms = -BUSY_MS  # when something was handed to a consumer last
         self.timed = False  # a message may have a TTL
@@ -118,7 +121,7 @@ class Queue(Destination):
 
     @property
     def messages(self) -> int:
-        """Return ready and unacknowledged messages together, as `list_queues` counts them (F41)."""
+        """Return ready, unacknowledged and delayed messages together, as `list_queues` counts them (F41)."""
         return self.backlog.messages + route.held(self)[0]
 
     @property
@@ -130,6 +133,11 @@ class Queue(Destination):
     def messages_unacknowledged(self) -> int:
         """Return how many messages were delivered and not acknowledged yet."""
         return self.backlog.messages_unacknowledged
+
+    @property
+    def messages_delayed(self) -> int:
+        """Return how many messages came back and wait for their retry."""
+        return self.backlog.messages_delayed
 
     @property
     def messages_resident(self) -> int:
@@ -297,11 +305,33 @@ class Queue(Destination):
         ):
             self.log.settle(self.id, run, indexes)
 
-    def give_back(self, batches: "list[Batch]") -> None:
-        """Put unacknowledged messages back to their original place (F15); delivered too often, they are dead."""
+    def give_back(self, batches: "list[Batch]", *, failed: bool = False) -> None:
+        """Put unacknowledged messages back to their original place (F15), or have them wait for their retry.
+
+        Delivered too often, they are dead.
+        """
         if not self.deleted:
-            dispatch.requeue(self, batches)
+            dispatch.requeue(self, batches, failed=failed)
             self._look_at_heads()
+
+    def delay(self, entries: list[Entry], due_ms: int) -> None:
+        """Have unacknowledged messages wait until then."""
+        self.backlog.delay(entries)
+        if self.delayed is None:
+            self.delayed = DelayedMessages(self)
+        self.delayed.add(entries, due_ms)
+
+    def retry(self, entries: list[Entry]) -> None:
+        """Take delayed messages back to their original place: they are due."""
+        self.backlog.retry(entries)
+        self._look_at_heads()
+        if self.waiting:
+            basic_get.answer(self)
+
+    def delayed_came(self) -> None:
+        """Learn that delayed messages were read back."""
+        assert self.delayed is not None
+        self.delayed.came()
 
     def hold(self) -> None:
         """Deliver, expire and drop nothing before `release`: messages older than the heads come back in shares."""
@@ -347,9 +377,13 @@ class Queue(Destination):
         route.depart(self, [Entry(b.run, b.indexes, b.deliveries + 1) for b in batches], "rejected")
 
     def purge(self) -> int:
-        """Drop what is ready; return how many messages that were."""
-        count = self.backlog.messages_ready
-        self.vhost.broker.purge_task.add(self, self.backlog.clear())
+        """Drop what is ready or delayed; return how many messages that were."""
+        count = self.backlog.messages_ready + self.backlog.messages_delayed
+        purge_task = self.vhost.broker.purge_task
+        purge_task.add(self, self.backlog.clear())
+        if self.delayed is not None:
+            self.backlog.clear_delayed()
+            purge_task.add(self, self.delayed.clear())
         if self.vhost.tracing:
             self.vhost.broker.traces.emptied(self)
         if self.waiting:
@@ -381,21 +415,26 @@ class Queue(Destination):
 
     @property
     def due_times(self) -> tuple[int, ...]:
-        """Return when a head expires, and the queue itself."""
-        return self.timer_ms, self.expires_at_ms
+        """Return when a head expires, the queue itself, and when delayed messages are to be looked at."""
+        return self.timer_ms, self.expires_at_ms, 0 if self.delayed is None else self.delayed.look_ms
 
     def due(self, now_ms: int) -> int:
-        """Expire heads that are due, or the queue; return what that cost."""
-        return expiry.timer(self, now_ms)
+        """Expire heads that are due, or the queue, and retry what is due; return what that cost."""
+        cost = expiry.timer(self, now_ms)
+        return cost if self.delayed is None or self.deleted else cost + self.delayed.look(now_ms)
 
     @property
     def counts_deliveries(self) -> bool:
-        """Tell whether a delivery limit counts them."""
-        return self.limits.delivery_limit is not None
+        """Tell whether a delivery limit counts them, or delays do."""
+        return self.limits.delivery_limit is not None or self.limits.retry is not None
 
-    def restore(self, parts: "list[recover.Part]", deliveries: "recover.Deliveries") -> None:
+    def restore(
+        self, parts: "list[recover.Part]", deliveries: "recover.Deliveries", delayed: "recover.Delayed" = ()
+    ) -> None:
         """Take what the log had for this queue when the broker started."""
-        recover.restore(self, parts, deliveries)
+        if delayed:
+            self.delayed = DelayedMessages(self)
+        recover.restore(self, parts, deliveries, delayed)
 
     def __repr__(self) -> str:
         return f"queue '{self.name}' in vhost '{self.vhost.name}'"

@@ -1,8 +1,9 @@
 """Ready messages of one priority: entries in the order of their seqs, returned ones in their place.
 
 Invariant: every seq in `returned` is below every seq in `ready`, because messages leave in order and nothing but a
-return brings a lower seq back. `returned` is kept descending (its end is the head) and free of overlaps. The seqs
-in `segments`, behind the head window, are above those of both; messages may be evicted there, without contents
+return brings a lower seq back; but for delayed messages that a start found, which may be above those that were
+unacknowledged then, and leave before them. `returned` is kept descending (its end is the head) and free of overlaps.
+The seqs in `segments`, behind the head window, are above those of both; messages may be evicted there, without contents
 (`paging/`). `backlog` has the totals of all levels of a queue.
 """
 

@@ -1,7 +1,7 @@
 """Recovery of a queue at a start: the log's messages go into its levels, all of them evicted."""
 
-from bisect import bisect_left
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,7 +21,11 @@ Part: TypeAlias = tuple[int, bool, SeqRanges]
 Deliveries: TypeAlias = int | list[tuple[int, int, int]]
 
 
-def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
+# Messages that wait: first and last seq, deliveries, and when they are due on the clock's now_ms; ascending.
+Delayed: TypeAlias = "Sequence[tuple[int, int, int, int]]"
+
+
+def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries, delayed: Delayed = ()) -> None:
     """Put messages into an empty queue, which then owns their seq ranges. Parts may interleave, one's seqs ascend.
 
     A part for each segment keeps that cheap: segments that interleave are sorted together.
@@ -36,6 +40,10 @@ def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
     for level, unordered in by_level.items():
         segments = level.open_segments()
         for ordered in _in_order(unordered):
+            if delayed:
+                ordered = _without_delayed(queue, ordered, delayed)
+                if not ordered.count:
+                    continue
             backlog.recover(level, ordered.count, ordered.octets)
             for times, part in _by_deliveries(ordered, deliveries):
                 _append(segments, part, times)
@@ -44,6 +52,20 @@ def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries) -> None:
         for level in backlog.levels:
             eviction.peek(queue, level)  # when it is due, is all that has to be known
     queue.head_came()
+
+
+def _without_delayed(queue: "Queue", seq_ranges: SeqRanges, delayed: Delayed) -> SeqRanges:
+    """Have those wait that are not due; return the others."""
+    waiting = queue.delayed
+    assert waiting is not None
+    start = bisect_left(delayed, seq_ranges.first_seq, key=itemgetter(1))
+    stop = bisect_right(delayed, seq_ranges.last_seq, key=itemgetter(0))
+    for first, last, times, due_ms in delayed[start:stop]:
+        part = seq_ranges.between(first, last)
+        if part.count:
+            waiting.restore(part, times, due_ms)
+            queue.backlog.count_delayed(part.count, part.octets)
+    return seq_ranges.without((first, last) for first, last, *_ in delayed[start:stop])
 
 
 def _in_order(unordered: list[SeqRanges]) -> Iterator[SeqRanges]:

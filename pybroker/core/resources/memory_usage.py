@@ -56,7 +56,9 @@ def measure(broker: "Broker", pause: Callable[[float], object]) -> MemoryUsage:
             contents += run.held_octets
             entries += RUN_OCTETS
     for vhost in list(broker.vhosts.values()):
-        entries += sum(map(_evicted_octets, list(vhost.queues.values())))
+        queues = list(vhost.queues.values())
+        entries += sum(map(_evicted_octets, queues))
+        entries += sum([queue.delayed.memory_octets for queue in queues if queue.delayed is not None])
         entries += sum([schedule.index_octets for schedule in vhost.schedules])
     return MemoryUsage(contents, entries, sum(map(_buffered, list(broker.sessions.values()))))
 
@@ -73,8 +75,13 @@ def of_queue(queue: "Queue") -> int:
     head = backlog.head()
     if head is not None:
         around += (head.run.octets - head.run.body_octets) // head.run.count
-    bodies = backlog.octets - backlog.octets_evicted
-    messages = (queue.messages - backlog.messages_evicted) * around
+    bodies = backlog.octets - backlog.octets_evicted - backlog.octets_delayed
+    messages = (queue.messages - backlog.messages_evicted - backlog.messages_delayed) * around
+    if queue.delayed is not None:
+        window = queue.delayed.window
+        bodies += window.octets + queue.delayed.memory_octets
+        messages += window.messages * around
+        entries += len(window.resident)
     return QUEUE_OCTETS + entries * (ENTRY_OCTETS + RUN_OCTETS) + messages + bodies + _evicted_octets(queue)
 
 
@@ -102,6 +109,10 @@ def _runs(broker: "Broker") -> Iterator[Run | None]:
             for level in list(queue.backlog.levels):
                 for entry in list(level):
                     yield entry.run
+            if queue.delayed is not None:
+                for entries in list(queue.delayed.window.resident.values()):
+                    for entry in entries:
+                        yield entry.run
         for schedule in list(vhost.schedules):
             yield from list(schedule.cache.runs.values())
     for session in list(broker.sessions.values()):

@@ -9,6 +9,7 @@ from pybroker.core.policy.limits import OVERFLOWS
 OPERATORS = {
     *("delivery-limit", "expires", "max-in-memory-bytes", "max-in-memory-length", "max-length", "max-length-bytes"),
     *("message-ttl", "overflow", "queue-version", "target-group-size", "ha-mode", "ha-params", "ha-sync-mode"),
+    *("delayed-retry-max", "delayed-retry-min", "delayed-retry-type", "retry-delays"),
 }
 GOOD = {
     "alternate-exchange": ["x", ""],
@@ -16,6 +17,9 @@ GOOD = {
     "dead-letter-exchange": ["x", ""],
     "dead-letter-routing-key": ["k", "k" * 255],
     "dead-letter-strategy": ["at-most-once", "at-least-once"],
+    "delayed-retry-max": [1, 315_360_000_000],
+    "delayed-retry-min": [1, 315_360_000_000],
+    "delayed-retry-type": ["disabled"],
     "delivery-limit": [0, 5],
     "expires": [1, 315_360_000_000],
     "federation-upstream": ["u"],
@@ -32,6 +36,7 @@ GOOD = {
     "overflow": list(OVERFLOWS),
     "queue-leader-locator": ["client-local", "balanced", "random", "least-leaders"],
     "queue-master-locator": ["min-masters", "client-local", "random"],
+    "retry-delays": ["1s", "1s,10s,1m"],
     "queue-mode": ["default", "lazy"],
     "queue-version": [1, 2],
     "routing-key": ["k"],

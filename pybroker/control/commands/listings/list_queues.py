@@ -87,6 +87,7 @@ COLUMNS = (
         QUEUE,
         "messages_ready",
         "messages_unacknowledged",
+        "messages_delayed",
         "messages",
         "messages_dlx",
         "messages_ready_ram",

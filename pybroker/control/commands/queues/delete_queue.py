@@ -21,7 +21,7 @@ def run(node: Node, args: Args) -> Changed:
         raise Refused("queue name cannot be an empty string")
     vhost = find_vhost(node.broker, args.vhost)
     queue = find_queue(vhost, args.queue_name)
-    if args.if_empty and queue.messages_ready:
+    if args.if_empty and (queue.messages_ready or queue.messages_delayed):
         raise Refused("The queue is not empty", EX_USAGE)
     if args.if_unused and queue.in_use:
         raise Refused("The queue is in use", EX_USAGE)

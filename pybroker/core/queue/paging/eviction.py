@@ -283,7 +283,7 @@ def _came(
         if missing:
             octets -= sum([run.body_octets_of(indexes) for run, indexes in found])
             queue.backlog.count_lost(level, missing, octets, transient=paged)
-            _miss(queue, missing)
+            miss(queue, missing)
             if queue.vhost.tracing:
                 queue.vhost.broker.traces.unreadable(queue, group)
         level.advance()
@@ -307,7 +307,7 @@ def _share_out(group: list[EvictedSegment], found: list[tuple[Run, range]]) -> N
             segment.found.append(Entry(run, indexes, segment.deliveries))
 
 
-def _miss(queue: "Queue", count: int) -> None:
+def miss(queue: "Queue", count: int) -> None:
     """Go on without messages that could not be read. They are not settled: the log keeps what there is of them."""
     queue.unreadable += count
     text, vhost = f"{queue!r} continues without {count} unreadable messages", queue.vhost
