@@ -158,7 +158,7 @@ DECLARE_CHECKS: Final[dict[str, Check]] = {
 
 CONSUME_CHECKS: Final[dict[str, Check]] = {"x-priority": _integer, "x-cancel-on-ha-failover": _boolean}
 
-# Differs from RabbitMQ: it knows no steps of one's own, x-retry-delays.
+# Differs from RabbitMQ: only its quorum queues take the first three, and none the last.
 RETRY_ARGUMENTS: Final = ("x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max", "x-retry-delays")
 
 # Which arguments a type takes, in the order in which a redeclaration compares them (each type's capabilities/0).
@@ -177,7 +177,7 @@ DECLARE_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
         "x-single-active-consumer",
         QUEUE_TYPE,
         "x-queue-master-locator",
-        # Differs from RabbitMQ: only its quorum queues take these.
+        # Differs from RabbitMQ: only its quorum queues take these two.
         "x-delivery-limit",
         "x-dead-letter-strategy",
         *RETRY_ARGUMENTS,

@@ -60,6 +60,6 @@ def test_who_has_messages_ready_delivers_none_at_once():
 
 def test_it_is_due_when_its_timers_say():
     queue, schedule = both_kinds()
-    assert ((0, 0), (0,)) == (queue.due_times, schedule.due_times)
+    assert ((0, 0, 0), (0,)) == (queue.due_times, schedule.due_times)
     assert 1 == schedule.due(5)
     assert schedule.awake
