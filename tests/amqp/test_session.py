@@ -219,7 +219,12 @@ def test_what_all_channels_of_a_lost_socket_had_goes_back_to_a_queue_at_once(wor
         peer.publish("", "q", b"%d" % i)
     queue, calls = world.vhost.queues["q"], []
     original = type(queue).give_back
-    monkeypatch.setattr(type(queue), "give_back", lambda self, batches: (calls.append(self), original(self, batches)))
+
+    def give_back(self, batches, **more):
+        calls.append(self)
+        original(self, batches, **more)
+
+    monkeypatch.setattr(type(queue), "give_back", give_back)
     peer.disconnect()
     assert [queue] == calls
     assert [m.body for m in world.connect().drain("q")] == [b"%d" % i for i in range(50)]

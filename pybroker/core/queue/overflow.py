@@ -45,9 +45,9 @@ def room(queue: "Queue") -> tuple[int, int]:
     waiting, octets_waiting = route.held(queue)
     messages, octets = UNLIMITED
     if limits.length_max is not None:
-        messages = limits.length_max - backlog.messages_ready - waiting
+        messages = limits.length_max - backlog.messages_ready - backlog.messages_delayed - waiting
     if limits.octets_max is not None:
-        octets = limits.octets_max - backlog.octets_ready - octets_waiting
+        octets = limits.octets_max - backlog.octets_ready - backlog.octets_delayed - octets_waiting
     return messages, octets
 
 

@@ -266,11 +266,11 @@ def test_a_bug_in_one_share_lets_the_others_go_back(message_by_message, monkeypa
     bench.queue.consumers.remove(reader)
     real, calls = type(bench.queue).give_back, []
 
-    def broken(queue, batches):
+    def broken(queue, batches, **more):
         calls.append(batches)
         if len(calls) == 2:
             raise ValueError("a bug")
-        real(queue, batches)
+        real(queue, batches, **more)
 
     monkeypatch.setattr(type(bench.queue), "give_back", broken)
     give_back(reader.channel.unacked.pop_up_to(0), requeue=True)
