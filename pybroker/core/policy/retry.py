@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-# What a consumer or its connection failed at, what a consumer gave back, or both.
+# Messages that a consumer or its connection failed at, those that a consumer gave back, or both.
 FAILED: Final = "failed"
 RETURNED: Final = "returned"
 ALL: Final = "all"

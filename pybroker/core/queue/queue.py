@@ -421,7 +421,7 @@ class Queue(Destination):
     def due(self, now_ms: int) -> int:
         """Expire heads that are due, or the queue, and retry what is due; return what that cost."""
         cost = expiry.timer(self, now_ms)
-        return cost if self.delayed is None or self.deleted else cost + self.delayed.look(now_ms)
+        return cost if self.delayed is None or self.deleted else cost + self.delayed.return_due(now_ms)
 
     @property
     def counts_deliveries(self) -> bool:

@@ -72,7 +72,7 @@ class DelayedMessages:
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
-    def look(self, now_ms: int) -> int:
+    def return_due(self, now_ms: int) -> int:
         """Return a share of what is due to the queue, and read what will be due; return what that cost."""
         if not self.look_ms or self.look_ms > now_ms:
             return 0
