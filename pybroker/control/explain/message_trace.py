@@ -29,6 +29,7 @@ _ENDS: Final = {
     "duration": "time is up",
     "vhost_deleted": "the virtual host was deleted",
     "stopped": "stopped",
+    "bug": "an internal error ended the trace; see the log",
 }
 
 

@@ -4,6 +4,7 @@ Callers test `VHost.tracing` before, which is true while either is on; so nothin
 firehose publishes copies, a message trace keeps events for its reader; neither knows of the other.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.content_view import property_octets, with_properties
@@ -12,6 +13,7 @@ from pybroker.core.exchange.trace import Firehose, Frames
 from pybroker.core.message_trace.criteria import Criteria
 from pybroker.core.message_trace.facts import who
 from pybroker.core.message_trace.followed import READY
+from pybroker.core.message_trace.guard import Guard
 from pybroker.core.message_trace.path import Paths, find_paths
 from pybroker.core.message_trace.trace import ROUTED_MAX, MessageTrace
 from pybroker.core.message_trace.watch import Watch
@@ -94,7 +96,8 @@ class Traces:
     def tick(self) -> None:
         """End traces whose time is up, whether or not anybody reads them."""
         for trace in self.running:
-            trace.check()
+            with Guard(trace):
+                trace.check()
 
     def _of(self, vhost: "VHost") -> list[MessageTrace]:
         return [trace for trace in self._running if trace.vhost is vhost]
@@ -124,10 +127,11 @@ class Traces:
             self.firehose.publish(vhost, route.names, original, frames, channel.party, names)
         watched = queues
         for trace in self._of(vhost):
-            if trace.wants(route.names.exchange, original, queues):
-                followed = self._follow(trace, channel, route, contents, original)
-                if self._tell_route(trace, followed, channel, route, contents, original, queues):
-                    watched = (Watch(trace, [(followed, 0)], queues), *watched)
+            with Guard(trace):
+                if trace.wants(route.names.exchange, original, queues):
+                    followed = self._follow(trace, channel, route, contents, original)
+                    if self._tell_route(trace, followed, channel, route, contents, original, queues):
+                        watched = (Watch(trace, [(followed, 0)], queues), *watched)
         return watched
 
     def replied(self, channel: "Channel", route: "Route", contents: "Contents", *, there: bool) -> None:
@@ -139,13 +143,14 @@ class Traces:
             key = route.names.routing_key
             self.firehose.publish(vhost, route.names, content, frames, channel.party, [key])
         for trace in self._of(vhost):
-            if trace.wants(route.names.exchange, content, ()):
-                followed = self._follow(trace, channel, route, contents, content)
-                if there:
-                    trace.record(followed, "replied")
-                else:
-                    why = "nobody waits for this reply"
-                    trace.record(followed, "unroutable", exchange="", why=why, returned=route.mandatory)
+            with Guard(trace):
+                if trace.wants(route.names.exchange, content, ()):
+                    followed = self._follow(trace, channel, route, contents, content)
+                    if there:
+                        trace.record(followed, "replied")
+                    else:
+                        why = "nobody waits for this reply"
+                        trace.record(followed, "unroutable", exchange="", why=why, returned=route.mandatory)
 
     def _follow(
         self, trace: MessageTrace, channel: "Channel", route: "Route", contents: "Contents", content: bytes
@@ -211,9 +216,8 @@ class Traces:
         if vhost.firehose:
             self.firehose.add(queue, run, indexes, deliveries, channel.party)
         for trace in self._of(vhost):
-            tag = None if consumer is None else consumer.tag
-            facts = {**who(channel), "consumer_tag": tag, "auto_ack": no_ack}
-            trace.delivered(queue, run, indexes, deliveries, facts)
+            with Guard(trace):
+                trace.delivered(queue, run, indexes, deliveries, partial(_holder, channel, consumer, no_ack=no_ack))
 
     def settled(self, batches: "Sequence[Batch]", outcome: str, channel: "ChannelState | None") -> None:
         """Tell that deliveries were answered, or come back; without a `channel` theirs is closed, or was too slow."""
@@ -223,23 +227,26 @@ class Traces:
         if vhost.firehose:
             self.firehose.settled(batches, outcome, channel)
         for trace in self._of(vhost):
-            for batch in batches:
-                facts = who(channel) if channel is not None else _left_behind(batch)
-                trace.answered(batch.queue, batch.run, batch.indexes, batch.deliveries, outcome, facts)
+            with Guard(trace):
+                for batch in batches:
+                    by = partial(_left_behind, batch) if channel is None else partial(who, channel)
+                    trace.answered(batch.queue, batch.run, batch.indexes, batch.deliveries, outcome, by)
 
     def left(self, queue: "Queue", entries: "Sequence[Entry]", reason: str) -> None:
         """Tell that messages leave `queue` by themselves."""
         if queue.vhost.firehose:
             self.firehose.left(queue, entries, reason)
         for trace in self._of(queue.vhost):
-            for entry in entries:
-                trace.left(queue, entry.run, entry.indexes, entry.deliveries, reason)
+            with Guard(trace):
+                for entry in entries:
+                    trace.left(queue, entry.run, entry.indexes, entry.deliveries, reason)
 
     def refused(self, queue: "Queue", entries: "Iterable[Entry]", *, dies: bool) -> None:
         """Tell that `queue` is full and refuses messages; they may die for that."""
         for trace in self._of(queue.vhost):
-            for entry in entries:
-                trace.refused(queue, entry.run, entry.indexes, dies=dies)
+            with Guard(trace):
+                for entry in entries:
+                    trace.refused(queue, entry.run, entry.indexes, dies=dies)
 
     def emptied(self, queue: "Destination") -> None:
         """Tell that `queue` was purged; deleted, its unacknowledged messages are gone as well."""
@@ -268,7 +275,8 @@ class Traces:
 
     def _gone(self, queue: "Destination", name: str, has: "Callable[[int, str], bool]") -> None:
         for trace in self._of(queue.vhost):
-            trace.gone(queue, name, has)
+            with Guard(trace):
+                trace.gone(queue, name, has)
 
     # -- from one queue to others ---------------------------------------------------------------------------------
 
@@ -278,12 +286,13 @@ class Traces:
         watched = targets
         names = letter.names
         for trace in self._of(queue.vhost):
-            for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries, targets):
-                facts = {"reason": reason, "exchange": names.exchange, "routing_key": names.routing_key}
-                trace.moves_on(followed, queue, seq, "dead_lettered", **facts)
-                paths = self._paths_of_letter(queue, message, letter)
-                trace.routed(followed, targets, paths, persistent=letter.attributes.persistent)
-                watched = (Watch(trace, [(followed, 0)], targets), *watched)
+            with Guard(trace):
+                for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries, targets):
+                    facts = {"reason": reason, "exchange": names.exchange, "routing_key": names.routing_key}
+                    trace.moves_on(followed, queue, seq, "dead_lettered", **facts)
+                    paths = self._paths_of_letter(queue, message, letter)
+                    trace.routed(followed, targets, paths, persistent=letter.attributes.persistent)
+                    watched = (Watch(trace, [(followed, 0)], targets), *watched)
         return watched
 
     def moved(
@@ -298,29 +307,32 @@ class Traces:
         to = [target.name for target in targets[:ROUTED_MAX]]
         facts = {"exchange": names.exchange, "routing_key": names.routing_key, "to": to}
         for trace in self._of(source.vhost):
-            mine: list[tuple[Followed, int]] = []
-            offset = 0
-            for run, indexes in parts:
-                for followed, seq in trace.leaving(source, run, indexes, 0, targets):
-                    trace.moves_on(followed, source, seq, "moved", **facts)
-                    mine.append((followed, offset + indexes.index(seq - run.first_seq)))
-                offset += len(indexes)
-            if mine:
-                watched = (Watch(trace, mine, targets), *watched)
+            with Guard(trace):
+                mine: list[tuple[Followed, int]] = []
+                offset = 0
+                for run, indexes in parts:
+                    for followed, seq in trace.leaving(source, run, indexes, 0, targets):
+                        trace.moves_on(followed, source, seq, "moved", **facts)
+                        mine.append((followed, offset + indexes.index(seq - run.first_seq)))
+                    offset += len(indexes)
+                if mine:
+                    watched = (Watch(trace, mine, targets), *watched)
         return watched
 
     def letter_ends(self, queue: "Queue", message: "Message", letter: "Letter | None") -> None:
         """Tell that a dead letter goes nowhere."""
         for trace in self._of(queue.vhost):
-            for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
-                facts = self._why_letter_ends(queue, message, letter)
-                trace.ends(followed, queue, seq, "dead_letter_dropped", **facts)
+            with Guard(trace):
+                for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
+                    facts = self._why_letter_ends(queue, message, letter)
+                    trace.ends(followed, queue, seq, "dead_letter_dropped", **facts)
 
     def letter_stays(self, queue: "Queue", message: "Message", why: str) -> None:
         """Tell that a dead letter has to stay with its queue, which must forward it."""
         for trace in self._of(queue.vhost):
-            for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
-                trace.stays(followed, queue, seq, why)
+            with Guard(trace):
+                for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
+                    trace.stays(followed, queue, seq, why)
 
     def _paths_of_letter(self, queue: "Queue", message: "Message", letter: "Letter") -> Paths:
         exchange = queue.vhost.exchanges.get(letter.names.exchange)
@@ -353,23 +365,24 @@ class Traces:
         exchange, queues = schedule.exchange, group.queues
         watched = queues
         for trace in self._of(schedule.vhost):
-            mine: list[tuple[Followed, int]] = []
-            for offset, (seq, content) in enumerate(zip(seqs, contents, strict=True)):
-                followed = trace.of_seq(schedule, seq)
-                if followed is None and trace.wants(group.names.exchange, content, queues):
-                    followed = trace.found_delayed(group.names, group.attributes, content)
-                if followed is None:
-                    continue
-                inbound = InboundMessage(group.names, group.attributes, content, group.channel, group.frame_octets_max)
-                paths = _paths(exchange, inbound)
-                trace.moves_on(followed, schedule, seq, "due", exchange=exchange.name)
-                if queues:
-                    trace.routed(followed, queues, paths, persistent=group.attributes.persistent)
-                    mine.append((followed, offset))
-                else:
-                    trace.record(followed, "unroutable", **_end(paths, exchange), returned=False)
-            if mine:
-                watched = (Watch(trace, mine, queues), *watched)
+            with Guard(trace):
+                mine: list[tuple[Followed, int]] = []
+                for offset, (seq, content) in enumerate(zip(seqs, contents, strict=True)):
+                    followed = trace.of_seq(schedule, seq)
+                    if followed is None and trace.wants(group.names.exchange, content, queues):
+                        followed = trace.found_delayed(group.names, group.attributes, content)
+                    if followed is None:
+                        continue
+                    frames = group.channel, group.frame_octets_max
+                    paths = _paths(exchange, InboundMessage(group.names, group.attributes, content, *frames))
+                    trace.moves_on(followed, schedule, seq, "due", exchange=exchange.name)
+                    if queues:
+                        trace.routed(followed, queues, paths, persistent=group.attributes.persistent)
+                        mine.append((followed, offset))
+                    else:
+                        trace.record(followed, "unroutable", **_end(paths, exchange), returned=False)
+                if mine:
+                    watched = (Watch(trace, mine, queues), *watched)
         return watched
 
 
@@ -394,6 +407,11 @@ def _end(paths: Paths, exchange: "Exchange") -> dict[str, Any]:
 
 def _is_within(seq: int, spans: "Spans") -> bool:
     return any(first <= seq <= last for first, last in spans)
+
+
+def _holder(channel: "ChannelState", consumer: "Consumer | None", *, no_ack: bool) -> dict[str, Any]:
+    tag = None if consumer is None else consumer.tag
+    return {**who(channel), "consumer_tag": tag, "auto_ack": no_ack}
 
 
 def _left_behind(batch: "Batch") -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.message_trace.facts import of_content, of_names, state_of
 from pybroker.core.message_trace.followed import DELAYED, DYING, READY, REFUSED, UNACKNOWLEDGED, Copy, Followed
+from pybroker.core.message_trace.guard import Guard
 from pybroker.core.message_trace.waiting import why_waiting
 from pybroker.core.policy.limits import OVERFLOWS
 
@@ -101,6 +102,17 @@ class MessageTrace:
         self.over = why
         facts = {"event": "ended", "why": why, "messages": self.seen, "unsettled": len(self._followed)}
         self._keep({**facts, "timestamp_in_ms": self.vhost.broker.clock.timestamp_ms})
+        self._followed.clear()
+        self._by_seq.clear()
+        self._stop(self)
+
+    def abandon(self) -> None:
+        """End after a bug: a trace must never be in the way of the messages that it follows. Idempotent."""
+        if self.over:
+            return
+        self.over = "bug"
+        self._events.clear()
+        self._events.append({"event": "ended", "why": "bug", "messages": self.seen, "unsettled": len(self._followed)})
         self._followed.clear()
         self._by_seq.clear()
         self._stop(self)
@@ -233,36 +245,39 @@ class MessageTrace:
         return copy
 
     def _stored(self, followed: Followed, receipt: Receipt) -> None:
-        if not self.over and receipt in followed.storing:
-            followed.storing.remove(receipt)
-            self.record(followed, "stored", position=receipt.position)
+        with Guard(self):
+            if not self.over and receipt in followed.storing:
+                followed.storing.remove(receipt)
+                self.record(followed, "stored", position=receipt.position)
 
     # -- what happens in queues ---------------------------------------------------------------------------------------
 
-    def delivered(self, queue: "Queue", run: "Run", indexes: range, deliveries: int, facts: Facts) -> None:
-        """Learn that messages are handed to a consumer; `facts` say to whom, and whether that settles them."""
-        now_ms = self.vhost.broker.clock.now_ms
+    def delivered(
+        self, queue: "Queue", run: "Run", indexes: range, deliveries: int, holder: "Callable[[], Facts]"
+    ) -> None:
+        """Learn that messages are handed to a consumer; `holder` says to whom, and whether that settles them."""
         for followed, copy in self._copies_of(queue, run, indexes, deliveries):
-            copy.become(UNACKNOWLEDGED, now_ms, facts)
+            facts = holder()
+            copy.become(UNACKNOWLEDGED, self.vhost.broker.clock.now_ms, facts)
             if facts["auto_ack"]:
                 self._drop(followed, copy)
-            self.record(
-                followed, "delivered", queue=queue.name, redelivered=deliveries > 0, deliveries=deliveries, **facts
-            )
+            again = {"redelivered": deliveries > 0, "deliveries": deliveries}
+            self.record(followed, "delivered", queue=queue.name, **again, **facts)
 
-    def answered(self, queue: "Queue", run: "Run", indexes: range, deliveries: int, outcome: str, facts: Facts) -> None:
-        """Learn that a consumer acknowledged or rejected messages, or that they came back; `facts` say by whom."""
-        now_ms = self.vhost.broker.clock.now_ms
+    def answered(
+        self, queue: "Queue", run: "Run", indexes: range, deliveries: int, outcome: str, by: "Callable[[], Facts]"
+    ) -> None:
+        """Learn that a consumer acknowledged or rejected messages, or that they came back; `by` says by whom."""
         for followed, copy in self._copies_of(queue, run, indexes, deliveries):
-            who = facts or {key: value for key, value in copy.holder.items() if key != "auto_ack"}
+            facts = by() or {key: value for key, value in copy.holder.items() if key != "auto_ack"}
             if outcome == "ack":
                 self._drop(followed, copy)
-                self.record(followed, "acknowledged", queue=queue.name, **who)
+                self.record(followed, "acknowledged", queue=queue.name, **facts)
             elif outcome == "requeue":
-                copy.become(READY, now_ms)
-                self.record(followed, "requeued", queue=queue.name, **who)
+                copy.become(READY, self.vhost.broker.clock.now_ms)
+                self.record(followed, "requeued", queue=queue.name, **facts)
             else:
-                self._dies(followed, copy, queue, "rejected", who)
+                self._dies(followed, copy, queue, "rejected", facts)
 
     def left(self, queue: "Queue", run: "Run", indexes: range, deliveries: int, reason: str) -> None:
         """Learn that messages leave their queue by themselves."""

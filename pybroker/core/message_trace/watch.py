@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, ClassVar
 
+from pybroker.core.message_trace.guard import Guard
 from pybroker.core.queue.destination import Destination
 
 if TYPE_CHECKING:
@@ -58,9 +59,10 @@ class Watch(Destination):
 
     def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:
         """Tell the trace which messages these are."""
-        queues = [queue for queue in self._queues if not queue.deleted and not isinstance(queue, Watch)]
-        for followed, offset in self._messages:
-            self._trace.entered(followed, run, indexes[offset], queues, receipt)
+        queues = [queue for queue in self._queues if not queue.deleted]
+        with Guard(self._trace):
+            for followed, offset in self._messages:
+                self._trace.entered(followed, run, indexes[offset], queues, receipt)
 
     def wake(self) -> None:
         """Have nothing to deliver."""

@@ -1,0 +1,34 @@
+"""Guard: a bug in a trace ends the trace, and nothing else."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from pybroker.log_event import BUG, event
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from pybroker.core.message_trace.trace import MessageTrace
+
+log = logging.getLogger("pybroker")
+
+
+class Guard:
+    """Surrounds what a trace does in the midst of publishes and deliveries, where an exception could end the log."""
+
+    __slots__ = ("_trace",)
+
+    def __init__(self, trace: "MessageTrace") -> None:
+        self._trace = trace
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: "TracebackType | None"
+    ) -> bool:
+        if error is None or not isinstance(error, Exception):
+            return False
+        log.error("internal error in a trace", exc_info=error, extra=event(BUG))
+        self._trace.abandon()
+        return True
