@@ -1,15 +1,15 @@
 """MessageTrace: the messages that one operator follows, and the events that tell what becomes of them.
 
 Events are plain objects: `event`, `message` (its number in the trace), `timestamp_in_ms`, `after_ms` since its publish,
-and facts. They wait for a reader, EVENTS_MAX at most; how many more there were is an event, too. A trace ends when so
-many messages as were asked for have been followed to their ends, when its time is up, or when somebody stops it.
+and facts. A trace ends when as many messages as were asked for have been followed to their ends, when its time is up,
+or when somebody stops it.
 """
 
-from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.core.channel.receipt import Receipt
+from pybroker.core.message_trace.events import EventBuffer
 from pybroker.core.message_trace.facts import of_content, of_names, state_of
 from pybroker.core.message_trace.followed import DELAYED, DYING, READY, REFUSED, UNACKNOWLEDGED, Copy, Followed
 from pybroker.core.message_trace.guard import Guard
@@ -34,8 +34,6 @@ _OVERFLOW: Final = {number: name for name, number in OVERFLOWS.items()}
 MESSAGES_MAX: Final = 1_000
 # Copies of them at one time; further ones are told of, and not followed.
 COPIES_MAX: Final = 10_000
-# Events that wait for a reader.
-EVENTS_MAX: Final = 10_000
 # Queues of one message that are told one by one.
 ROUTED_MAX: Final = 100
 # A message that is ready for so long, or unacknowledged, is told why, or with whom.
@@ -51,7 +49,6 @@ class MessageTrace:
         "_count",
         "_criteria",
         "_deadline_ms",
-        "_dropped",
         "_events",
         "_followed",
         "_stop",
@@ -71,8 +68,7 @@ class MessageTrace:
         self._by_seq: dict[int, Followed] = {}
         self._followed: dict[Followed, None] = {}  # that are not settled
         self._copies = 0
-        self._events: deque[Facts] = deque()
-        self._dropped = 0
+        self._events = EventBuffer()
         self.seen = 0
         self.over = ""
 
@@ -81,11 +77,7 @@ class MessageTrace:
     def poll(self, most: int) -> list[Facts]:
         """Return the oldest events, and forget them."""
         self.check()
-        found = [self._events.popleft() for _ in range(min(most, len(self._events)))]
-        if self._dropped and not self._events:
-            found.append({"event": "events_dropped", "count": self._dropped})
-            self._dropped = 0
-        return found
+        return self._events.pop(most)
 
     def stop(self, why: str) -> None:
         """End; tell where the messages are that are not settled. Idempotent."""
@@ -101,7 +93,7 @@ class MessageTrace:
                 self._tell(followed, "unsettled", state="storing")
         self.over = why
         facts = {"event": "ended", "why": why, "messages": self.seen, "unsettled": len(self._followed)}
-        self._keep({**facts, "timestamp_in_ms": self.vhost.broker.clock.timestamp_ms})
+        self._events.add({**facts, "timestamp_in_ms": self.vhost.broker.clock.timestamp_ms})
         self._followed.clear()
         self._by_seq.clear()
         self._stop(self)
@@ -112,7 +104,7 @@ class MessageTrace:
             return
         self.over = "bug"
         self._events.clear()
-        self._events.append({"event": "ended", "why": "bug", "messages": self.seen, "unsettled": len(self._followed)})
+        self._events.add({"event": "ended", "why": "bug", "messages": self.seen, "unsettled": len(self._followed)})
         self._followed.clear()
         self._by_seq.clear()
         self._stop(self)
@@ -415,12 +407,5 @@ class MessageTrace:
         clock = self.vhost.broker.clock
         after_ms = clock.now_ms - followed.start_ms
         head = {"event": name, "message": followed.number, "timestamp_in_ms": clock.timestamp_ms, "after_ms": after_ms}
-        self._keep({**head, **facts})
-
-    def _keep(self, event: Facts) -> None:
-        if self.over and event["event"] != "ended":
-            return
-        if len(self._events) >= EVENTS_MAX and event["event"] != "ended":
-            self._dropped += 1
-            return
-        self._events.append(event)
+        if not self.over:
+            self._events.add({**head, **facts})

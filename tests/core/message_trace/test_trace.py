@@ -30,16 +30,6 @@ def test_its_virtual_host_ends_it(world, follow):
     assert told(trace, "ended")["why"] == "vhost_deleted"
 
 
-def test_a_reader_that_is_slow_loses_events_and_learns_how_many(world, peer, follow, monkeypatch):
-    monkeypatch.setattr(module, "EVENTS_MAX", 3)
-    trace = follow(queue="q", count=2)
-    for _ in range(2):
-        peer.publish("", "q")
-        peer.get("q")
-    assert names(trace) == ["published", "routed", "delivered", "ended", "events_dropped"]
-    assert trace.over == "count"
-
-
 def test_copies_are_bounded(world, peer, follow, monkeypatch):
     monkeypatch.setattr(module, "COPIES_MAX", 2)
     monkeypatch.setattr(module, "ROUTED_MAX", 2)

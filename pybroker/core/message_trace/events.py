@@ -1,0 +1,38 @@
+"""Events of a trace until its reader takes them, EVENTS_MAX at most; how many more there were is an event, too."""
+
+from collections import deque
+from typing import Any, Final
+
+EVENTS_MAX: Final = 10_000
+
+Event = dict[str, Any]
+
+
+class EventBuffer:
+    """The newest are dropped, but for the one that ends the trace."""
+
+    __slots__ = ("_dropped", "_events")
+
+    def __init__(self) -> None:
+        self._events: deque[Event] = deque()
+        self._dropped = 0
+
+    def add(self, event: Event) -> None:
+        """Add an event, if there is room."""
+        if len(self._events) >= EVENTS_MAX and event["event"] != "ended":
+            self._dropped += 1
+        else:
+            self._events.append(event)
+
+    def pop(self, most: int) -> list[Event]:
+        """Return the oldest, and forget them."""
+        found = [self._events.popleft() for _ in range(min(most, len(self._events)))]
+        if self._dropped and not self._events:
+            found.append({"event": "events_dropped", "count": self._dropped})
+            self._dropped = 0
+        return found
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._events.clear()
+        self._dropped = 0
