@@ -7,6 +7,7 @@ import codecs
 import json
 from base64 import b64encode
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.queue.browse.browsed import UNACKNOWLEDGED
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
     from pybroker.core.queue.browse.browsed import Browsed
     from pybroker.core.queue.queue import Queue
+    from pybroker.wire.properties import Properties
 
+NAMES: Final = tuple(name for name in PROPERTIES if name != "headers")
 # Of a JSON value: deeper ones are shown as text, since each program that reads them has a limit of its own.
 DEPTH_MAX: Final = 64
 # Names of character sets that are decoded; others, and none that turns octets into octets, are not tried.
@@ -58,12 +61,8 @@ def document(queue: "Queue", message: "Browsed", octets_max: int, *, raw: bool =
     clock = queue.vhost.broker.clock
     wall_ms = clock.timestamp_ms - clock.now_ms
     run, properties = message.run, message.properties
-    body = (
-        raw_body(message.body_start(octets_max), message.body_octets)
-        if raw
-        else decoded(message, properties.content_type, properties.content_encoding, octets_max)
-    )
-    set_properties = {name: getattr(properties, name) for name in PROPERTIES if name != "headers"}
+    size, octets = message.body_octets, message.body_start(octets_max)
+    body = raw_body(octets, size) if raw else decoded(message, octets, size, properties, octets_max)
     ttl_ms = _ttl_ms(queue, message)
     found: dict[str, Any] = {
         "seq": message.seq,
@@ -77,9 +76,9 @@ def document(queue: "Queue", message: "Browsed", octets_max: int, *, raw: bool =
         "arrived_at": time_text(run.arrived_ms + wall_ms),
         "age_ms": max(0, clock.now_ms - run.arrived_ms),
         "expires_at": None if ttl_ms is None else time_text(run.arrived_ms + ttl_ms + wall_ms),
-        "properties": {name: value for name, value in set_properties.items() if value is not None},
+        "properties": {name: value for name in NAMES if (value := getattr(properties, name)) is not None},
         "headers": {} if properties.headers is None else plain(properties.headers),
-        "size": message.body_octets,
+        "size": size,
         "body": body.value,
         "body_format": body.format,
         "body_cut": body.is_cut,
@@ -113,15 +112,14 @@ def _ttl_ms(queue: "Queue", message: "Browsed") -> int | None:
     return min(both) if both and message.state != UNACKNOWLEDGED else None
 
 
-def decoded(message: "Browsed", content_type: str | None, encoding: str | None, octets_max: int) -> Body:
-    """Return the start of a body as its content type and encoding say, or, if that fails, in hexadecimal."""
-    size = message.body_octets
-    octets, is_cut = message.body_start(octets_max), size > octets_max
-    if encoding and size:
-        opened, whole = inflated(message.body, encoding, octets_max)
+def decoded(message: "Browsed", octets: bytes, size: int, properties: "Properties", octets_max: int) -> Body:
+    """Return the start of a body, `octets`, as its type and encoding say, or, if that fails, in hexadecimal."""
+    is_cut = size > len(octets)
+    if properties.content_encoding and size:
+        opened, whole = inflated(message.body, properties.content_encoding, octets_max)
         if opened is not None:
             octets, is_cut = opened, not whole
-    kind, charset = _kind(content_type)
+    kind, charset = _kind(properties.content_type)
     text = None if charset is None else _text(octets, charset, is_cut=is_cut)
     if text is None or not (kind or _is_readable(text)):
         return Body(octets.hex(), "hex", is_cut)
@@ -135,6 +133,7 @@ def raw_body(octets: bytes, size: int) -> Body:
     return Body(b64encode(octets).decode(), "base64", len(octets) < size)
 
 
+@lru_cache(256)
 def _kind(content_type: str | None) -> tuple[str, str | None]:
     """Return json, text or nothing, and how its text is encoded; None if it is known to be something else."""
     media, *parameters = (content_type or "").lower().split(";")

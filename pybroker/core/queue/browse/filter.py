@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from pybroker.content_view import body, first_property_flags, property_octets
 from pybroker.core.queue.browse.encoding import inflated
 from pybroker.wire.properties import decode_properties, find_headers
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 # Searched of a compressed body.
 SEARCHED_OCTETS: Final = 1_048_576
+# A content that is shorter has no more than one body frame: nobody negotiates smaller ones (AMQP §4.2.3).
+ONE_FRAME_OCTETS: Final = 4_096
+# Of the property content-encoding, in the first octet.
+ENCODING_FLAG: Final = 1 << 6
 
 
 class Filter:
@@ -53,14 +58,19 @@ class Filter:
         )
 
     def _has_text(self, message: "Browsed") -> bool:
-        names, wanted = message.names, self._text_octets
-        if self._text in names.exchange or self._text in names.routing_key or wanted in message.property_octets:
+        names, wanted, content = message.names, self._text_octets, message.content
+        if self._text in names.exchange or self._text in names.routing_key:
             return True
-        body = message.body
-        if wanted in body:
+        is_encoded = first_property_flags(content) & ENCODING_FLAG
+        if wanted not in content and len(content) < ONE_FRAME_OCTETS and not is_encoded:
+            return False
+        octets = body(content)
+        if wanted in octets or wanted in property_octets(content):
             return True
+        if not is_encoded:
+            return False
         encoding = message.properties.content_encoding
-        return bool(encoding) and wanted in (inflated(body, encoding, SEARCHED_OCTETS)[0] or b"")
+        return wanted in (inflated(octets, encoding, SEARCHED_OCTETS)[0] or b"")
 
 
 def as_text(value: Any) -> str:

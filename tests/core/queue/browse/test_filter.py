@@ -54,9 +54,10 @@ def test_a_text_may_be_anywhere(text, expected):
 def test_a_text_is_found_in_what_is_compressed_and_across_frames():
     assert Filter(text="needle").matches(browsed(gzip.compress(b"hay " * 99 + b"needle"), content_encoding="gzip"))
     assert not Filter(text="needle").matches(browsed(gzip.compress(b"hay"), content_encoding="gzip"))
-    octets = content(b"abcdefgh" * 9, frame_octets_max=20)
-    run = Run(NAMES, PLAIN_ATTRIBUTES, 1, [octets], len(octets), 72, 72, 0)
-    assert Filter(text="habcdefghabcdefgha").matches(Browsed(0, run, 0, 0))
+    octets = content(b"x" * 4_080 + b"abcdefghabcdefgh" + b"x" * 900, frame_octets_max=4_096)
+    run = Run(NAMES, PLAIN_ATTRIBUTES, 1, [octets], len(octets), 4_996, 4_996, 0)
+    assert b"habcdefgh" not in octets
+    assert Filter(text="habcdefgh").matches(Browsed(0, run, 0, 0))
 
 
 def test_only_what_came_before_is_wanted():

@@ -1,0 +1,11 @@
+"""A queue whose first message no consumer can handle."""
+
+from tests.ctl.live_node import LiveNode
+
+SYMPTOM = "A message at the head of a queue has to go, or a message is missing"
+
+
+def prepare(node: LiveNode) -> None:
+    """Declare the queue, and publish to it."""
+    node.declare_queues(["orders"])
+    assert node.ctl("publish", "poison", "--queue", "orders").returncode == 0
