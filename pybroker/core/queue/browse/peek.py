@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from pybroker.core.queue.browse.browse import Start
     from pybroker.core.queue.queue import Queue
 
-# Done between two pauses, in messages looked at: less than a millisecond.
-SHARE_COST: Final = 128
+# Done between two pauses, in messages looked at: half a millisecond.
+SHARE_COST: Final = 64
 # Cost of showing one, and of looking at so many octets.
 SHOWN_COST: Final = 4
 COST_OCTETS: Final = 4_096
