@@ -3,10 +3,11 @@
 usage: python -m tests.bench.bench_peek [--messages N] [--folder F] [--rounds N] [--secs N] [--rate N]
 
 Starts a daemon of its own, fills a queue of N persistent messages, and starts again, so that all of it is on disk. Then
-`peek_messages --count 1000` is run from the head, the tail and the middle. A consumer drains the queue alone and with a
-peek each second, in turn (a second each); so do 10,000 messages a second through another queue, for their p99. With --folder the queue
-is kept there, and used again. Prints one JSON line; exit status 1 when a bound is missed: 0.5 s for a peek, 0.95 of the
-consumer's pace, 1.1 of the p99. Needs amqpload built beside it, as bench_control does.
+`peek_messages --count 1000` is run from the head, the tail and the middle. A consumer drains the queue, a second at a
+time, alone and with peeks in turn; so do 10,000 messages a second through another queue, for their p99. With --folder
+the queue is kept there, and used again. Prints one JSON line; exit status 1 when a bound is missed: 0.5 s for a peek,
+0.95 of the consumer's pace, 1.1 of the p99. Needs amqpload built beside it, as bench_control does. On a machine that
+others use too, `chrt -r 1` in front of it.
 """
 
 import argparse
@@ -105,7 +106,7 @@ def measure(node, options):
     node.ctl("list_queues", "-q")
     call_s = time.monotonic() - start_s
     latency = compare(node, options, f"-x1 -y1 -a -s16 --rate {options.rate} -z {options.secs} --warmup 1", p99_of)
-    pace = compare(node, options, f"-x0 -y1 -q 500 -A 50 -u {QUEUE} --no-declare --keep -z 1", pace_of)
+    pace = compare(node, options, f"-x0 -y1 -q 500 -A 50 -u {QUEUE} --no-declare --keep --warmup 0 -z 1", pace_of)
     return {
         "messages": options.messages,
         "peek_s": peeks,
