@@ -25,10 +25,11 @@ class Chosen(Source):
     `wanted` returns None for others. All messages of a part have the same from it.
     """
 
-    __slots__ = ("_browsed", "_last", "_picked", "_wanted")
+    __slots__ = ("_browsed", "_last", "_next_seq", "_picked", "_wanted")
 
     def __init__(self, queue: "Queue", wanted: "Callable[[Browsed], object | None]") -> None:
         super().__init__(queue)
+        self._next_seq = queue.log.next_seq
         self._last: object | None = None
         self._wanted = wanted
         self._browsed: Iterator[Browsed | None] | None = None
@@ -45,6 +46,8 @@ class Chosen(Source):
             if message is None:
                 return
             self.done += 1
+            if message.seq >= self._next_seq:
+                continue
             kind = self._wanted(message)
             if kind is not None:
                 self._pick(message.run, message.index, kind)

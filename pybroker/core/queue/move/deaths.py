@@ -35,17 +35,30 @@ class Deaths:
     With a `reason` that death must have been for it. Messages with equal headers get the same object.
     """
 
-    __slots__ = ("_known", "_origin", "_reason", "_source")
+    __slots__ = ("_known", "_last", "_origin", "_reason", "_same", "_source")
 
     def __init__(self, source: str, origin: str | None = None, reason: str | None = None) -> None:
         self._source = source
         self._origin = origin
         self._reason = reason
         self._known: dict[bytes, Death | None] = {}
+        self._same: bytes | None = None  # the properties of the last message that was asked about
+        self._last: Death | None = None
 
     def of(self, run: "Run", index: int) -> Death | None:
         """Return a message's death, None if there is none that fits."""
-        octets = property_octets(run.content(index))
+        return self.of_content(run.content(index))
+
+    def of_content(self, content: bytes) -> Death | None:
+        """Do the same for a message's content."""
+        octets = property_octets(content)
+        if octets == self._same:
+            return self._last
+        self._same = octets
+        self._last = death = self._of_properties(octets)
+        return death
+
+    def _of_properties(self, octets: bytes) -> Death | None:
         table = find_headers(octets)
         if table is None:
             return None

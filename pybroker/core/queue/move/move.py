@@ -117,6 +117,7 @@ class Move:
     def survey(self, pause: "Pause") -> "Generator[tuple[int, int], None, Counter[tuple[str, ...]]]":
         """Count by label what would go if nothing stopped it; yield how far it is. The messages stay."""
         source = self._source
+        source.survey()
         found: Counter[tuple[str, ...]] = Counter()
         left = self._messages_max
         more = True

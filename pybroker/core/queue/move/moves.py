@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from pybroker.core.queue.browse.filter import Filter
 from pybroker.core.queue.move.chosen import Chosen
+from pybroker.core.queue.move.dead_letters import DeadLetters
 from pybroker.core.queue.move.deaths import Deaths
 from pybroker.core.queue.move.heads import Heads
 from pybroker.core.queue.move.move import Move
@@ -69,8 +70,7 @@ class Moves:
         """
         deaths = Deaths(source.name, origin, reason)
         target = RedriveTarget(source, deaths, through_exchange=through_exchange)
-        chosen = Chosen(source, lambda message: deaths.of(message.run, message.index))
-        return Move(chosen, target, messages_max=messages_max, rate=rate)
+        return Move(DeadLetters(source, deaths), target, messages_max=messages_max, rate=rate)
 
 
 def _source(queue: "Queue", where: "Mapping[str, Any] | None") -> "Source":

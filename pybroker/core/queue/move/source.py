@@ -51,6 +51,9 @@ class Source:
         """Yield messages that go next, as far as they are at hand. The queue does not change meanwhile."""
         raise NotImplementedError
 
+    def survey(self) -> None:
+        """Learn that messages are to be counted and stay. Called first of all."""
+
     def pass_over(self) -> None:
         """Leave the messages that `parts` yields where they are, and go on behind them."""
         raise NotImplementedError
