@@ -79,15 +79,36 @@ class Mover(threading.Thread):
             pass
 
 
-def to_and_fro(broker: Broker, count: int, kills: int, rng: random.Random, life_s: float = 1.0) -> dict[str, int]:
+def dead_letter(queue: str) -> bytes:
+    """Return the properties of a persistent message that was rejected in a queue."""
+    death = {"queue": queue, "reason": "rejected", "exchange": "", "routing-keys": [queue], "count": 1}
+    properties: bytes = commands.Basic.Properties(delivery_mode=2, headers={"x-death": [death]}).marshal()
+    return properties
+
+
+def to_and_fro(
+    broker: Broker,
+    count: int,
+    kills: int,
+    rng: random.Random,
+    life_s: float = 1.0,
+    *,
+    redrive: bool = False,
+    full: bool = False,
+) -> dict[str, int]:
     """Kill the broker so many times while messages move between the queues `a` and `b`; return what came of them.
 
-    Counts: those lost, those there twice, moves that were answered, and faults amid one.
+    Messages of `a` are dead letters of `b` if they are to be redriven; `b` may be too small for all (`full`). Counts:
+    those lost, those there twice, moves that were answered, and faults amid one.
     """
     answered = amid = 0
     for _ in range(kills):
-        source, target = ("a", "b") if ready(broker.address, "a")[0] else ("b", "a")
-        mover = Mover(broker, "move_messages", source=source, to=target)
+        to_b = ready(broker.address, "a")[0] > (rng.choice((0, count // 2)) if full else 0)
+        source, target = "ab" if to_b else "ba"
+        if redrive and source == "a":
+            mover = Mover(broker, "redrive", queue="a")
+        else:
+            mover = Mover(broker, "move_messages", source=source, to=target)
         deadline = time.monotonic() + rng.uniform(0, life_s)
         mover.join(max(0.0, deadline - time.monotonic()))
         amid += mover.is_alive()
@@ -99,6 +120,8 @@ def to_and_fro(broker: Broker, count: int, kills: int, rng: random.Random, life_
         if mover.value is not None:
             answered += 1
             assert left[source] == 0, left
+        else:
+            assert full or not mover.refused, mover.refused
     found = Counter(drain(broker.address, "a") + drain(broker.address, "b"))
     return {
         "lost": count - len(found),
