@@ -18,7 +18,7 @@ _WAITING: Final = {
 _STATES: Final = {
     "ready": "ready in queue '{queue}'",
     "unacknowledged": "unacknowledged in queue '{queue}'",
-    "delayed": "delayed",
+    "delayed": "waiting until it is due",
     "dying": "about to leave queue '{queue}' for its dead letter exchange",
     "refused": "refused by queue '{queue}'",
     "transaction": "in a transaction that is open",
@@ -194,6 +194,11 @@ _SENTENCES: Final[dict[str, Any]] = {
     "delivered": _delivered,
     "acknowledged": lambda event: f"acknowledged in queue '{event['queue']}' by {_who(event)}",
     "requeued": _requeued,
+    "retry_delayed": lambda event: (
+        f"waits in queue '{event['queue']}' for its retry: {lasting(event['due_in_ms'])} after "
+        f"{counted(event['deliveries'], 'attempt')}"
+    ),
+    "retry_due": _gone("due for its retry: ready in queue '{queue}' again"),
     "rejected": _leaves("rejected"),
     "expired": _leaves("expired"),
     "maxlen": _leaves("over the length limit"),

@@ -12,7 +12,7 @@ from pybroker.core.delayed.due import due_in
 from pybroker.core.exchange.trace import Firehose, Frames
 from pybroker.core.message_trace.criteria import Criteria
 from pybroker.core.message_trace.facts import who
-from pybroker.core.message_trace.followed import READY
+from pybroker.core.message_trace.followed import DELAYED, READY
 from pybroker.core.message_trace.guard import Guard
 from pybroker.core.message_trace.path import Paths, find_paths
 from pybroker.core.message_trace.trace import ROUTED_MAX, MessageTrace
@@ -241,6 +241,24 @@ class Traces:
                 for entry in entries:
                     trace.left(queue, entry.run, entry.indexes, entry.deliveries, reason)
 
+    def retry_delayed(self, queue: "Queue", entries: "Iterable[Entry]", due_ms: int) -> None:
+        """Tell that messages which came back wait for their retry, until then on the clock's now_ms."""
+        due_in_ms = due_ms - self._broker.clock.now_ms
+        facts = {"due_in_ms": due_in_ms, "due_timestamp_in_ms": self._broker.clock.timestamp_ms + due_in_ms}
+        self._changed(queue, entries, DELAYED, "retry_delayed", facts)
+
+    def retried(self, queue: "Queue", entries: "Iterable[Entry]") -> None:
+        """Tell that it is time for the retry of messages: they are back in their place."""
+        self._changed(queue, entries, READY, "retry_due", {})
+
+    def _changed(
+        self, queue: "Queue", entries: "Iterable[Entry]", state: str, name: str, facts: dict[str, Any]
+    ) -> None:
+        for trace in self._of(queue.vhost):
+            with Guard(trace):
+                for entry in entries:
+                    trace.changed(queue, entry, state, name, facts)
+
     def refused(self, queue: "Queue", entries: "Iterable[Entry]", *, dies: bool) -> None:
         """Tell that `queue` is full and refuses messages; they may die for that."""
         for trace in self._of(queue.vhost):
@@ -251,7 +269,7 @@ class Traces:
     def emptied(self, queue: "Destination") -> None:
         """Tell that `queue` was purged; deleted, its unacknowledged messages are gone as well."""
         name = "deleted" if queue.deleted else "purged"
-        self._gone(queue, name, lambda _, state: queue.deleted or state == READY)
+        self._gone(queue, name, lambda _, state: queue.deleted or state in {READY, DELAYED})
 
     def cancelled(self, schedule: "Schedule", seq: int) -> None:
         """Tell that an operator cancelled a delayed message."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.vhost import VHost
-    from pybroker.run import Names, Run, RunAttributes
+    from pybroker.run import Entry, Names, Run, RunAttributes
 
 Facts = dict[str, Any]
 
@@ -270,6 +270,12 @@ class MessageTrace:
                 self.record(followed, "requeued", queue=queue.name, **facts)
             else:
                 self._dies(followed, copy, queue, "rejected", facts)
+
+    def changed(self, queue: "Queue", entry: "Entry", state: str, name: str, facts: Facts) -> None:
+        """Learn that messages of a queue are in another state."""
+        for followed, copy in self._copies_of(queue, entry.run, entry.indexes, entry.deliveries):
+            copy.become(state, self.vhost.broker.clock.now_ms)
+            self.record(followed, name, queue=queue.name, deliveries=entry.deliveries, **facts)
 
     def left(self, queue: "Queue", run: "Run", indexes: range, deliveries: int, reason: str) -> None:
         """Learn that messages leave their queue by themselves."""

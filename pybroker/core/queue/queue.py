@@ -320,10 +320,14 @@ class Queue(Destination):
         if self.delayed is None:
             self.delayed = DelayedMessages(self)
         self.delayed.add(entries, due_ms)
+        if self.vhost.tracing:
+            self.vhost.broker.traces.retry_delayed(self, entries, due_ms)
 
     def retry(self, entries: list[Entry]) -> None:
         """Take delayed messages back to their original place: they are due."""
         self.backlog.retry(entries)
+        if self.vhost.tracing:
+            self.vhost.broker.traces.retried(self, entries)
         self._look_at_heads()
         if self.waiting:
             basic_get.answer(self)

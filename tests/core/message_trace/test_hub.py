@@ -315,3 +315,23 @@ def test_a_delivery_that_timed_out_says_so(world, peer, follow):
         world.advance(60_000)
     back = [event["why"] for event in trace.poll(100) if event["event"] == "requeued"]
     assert set(back) == {"its acknowledgement timed out"}
+
+
+def test_a_message_that_waits_for_its_retry_is_followed(world, peer, follow):
+    peer.declare("again", {"x-delayed-retry-type": "all", "x-delayed-retry-min": 1_000})
+    trace = follow(queue="again")
+    peer.publish("", "again")
+    peer.consume("again")
+    peer.send(Basic.Nack(peer.next().method.delivery_tag, requeue=True))
+    *_, requeued, delayed = trace.poll(100)
+    assert ("requeued", "retry_delayed", 1, 1_000) == (
+        requeued["event"],
+        delayed["event"],
+        delayed["deliveries"],
+        delayed["due_in_ms"],
+    )
+    world.advance(1_000)
+    assert names(trace)[:2] == ["retry_due", "delivered"]
+    peer.send(Basic.Nack(peer.next().method.delivery_tag, requeue=True))
+    peer.call(Queue.Purge(queue="again"))
+    assert names(trace)[-4:] == ["retry_delayed", "purged", "settled", "ended"]
