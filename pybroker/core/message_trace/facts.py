@@ -8,7 +8,9 @@ from pybroker.core.message_trace.waiting import why_waiting
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
+    from pybroker.core.channel.consumer import Consumer
     from pybroker.core.channel.state import ChannelState
+    from pybroker.core.channel.unacked import Batch
     from pybroker.core.message_trace.followed import Copy
     from pybroker.run import Names
 
@@ -20,6 +22,22 @@ def who(channel: "ChannelState") -> Facts:
     party = channel.party
     name = channel.session.log_fields().get("client_name", "")
     return {"user": party.user, "connection": party.connection, "client_name": name, "channel": party.channel}
+
+
+def holder(channel: "ChannelState", consumer: "Consumer | None", *, no_ack: bool) -> Facts:
+    """Return to whom a message is delivered, and whether that settles it."""
+    tag = None if consumer is None else consumer.tag
+    return {**who(channel), "consumer_tag": tag, "auto_ack": no_ack}
+
+
+def left_behind(batch: "Batch") -> Facts:
+    """Return whose deliveries come back without an answer, as far as the broker knows it still."""
+    if batch.consumer is None:
+        return {}
+    channel = batch.consumer.channel
+    closing: bool = getattr(channel, "closing", True)
+    why = "its channel or connection was closed" if closing else "its acknowledgement timed out"
+    return {**who(channel), "consumer_tag": batch.consumer.tag, "why": why}
 
 
 def of_names(names: "Names") -> Facts:

@@ -11,14 +11,13 @@ from pybroker.content_view import property_octets, with_properties
 from pybroker.core.delayed.due import due_in
 from pybroker.core.exchange.trace import Firehose, Frames
 from pybroker.core.message_trace.criteria import Criteria
-from pybroker.core.message_trace.facts import who
+from pybroker.core.message_trace.facts import holder, left_behind, who
 from pybroker.core.message_trace.followed import DELAYED, READY
 from pybroker.core.message_trace.guard import Guard
-from pybroker.core.message_trace.path import Paths, find_paths
+from pybroker.core.message_trace.path import Paths, end_of, paths_of
 from pybroker.core.message_trace.trace import ROUTED_MAX, MessageTrace
 from pybroker.core.message_trace.watch import Watch
 from pybroker.core.routing.inbound_message import InboundMessage
-from pybroker.core.routing.publish import headers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.paging.segments import EvictedSegment
     from pybroker.core.queue.queue import Queue
-    from pybroker.core.routing.exchange import Exchange
     from pybroker.core.routing.publish import Contents, Route
     from pybroker.core.topology.vhost import VHost
     from pybroker.message import Message
@@ -183,12 +181,12 @@ class Traces:
             return True
         frame_octets_max = channel.publisher.frame_octets_max
         inbound = InboundMessage(route.names, contents.attributes, original, route.channel, frame_octets_max)
-        paths = _paths(exchange, inbound)
+        paths = paths_of(exchange, inbound)
         if queues:
             trace.routed(followed, queues, paths, persistent=contents.attributes.persistent)
             return True
         followed.entered()  # a transaction returns it at its commit
-        trace.record(followed, "unroutable", **_end(paths, exchange), returned=route.mandatory)
+        trace.record(followed, "unroutable", **end_of(paths, exchange), returned=route.mandatory)
         return False
 
     def _due(self, content: bytes) -> tuple[int, int]:
@@ -217,7 +215,7 @@ class Traces:
             self.firehose.add(queue, run, indexes, deliveries, channel.party)
         for trace in self._of(vhost):
             with Guard(trace):
-                trace.delivered(queue, run, indexes, deliveries, partial(_holder, channel, consumer, no_ack=no_ack))
+                trace.delivered(queue, run, indexes, deliveries, partial(holder, channel, consumer, no_ack=no_ack))
 
     def settled(self, batches: "Sequence[Batch]", outcome: str, channel: "ChannelState | None") -> None:
         """Tell that deliveries were answered, or come back; without a `channel` theirs is closed, or was too slow."""
@@ -229,7 +227,7 @@ class Traces:
         for trace in self._of(vhost):
             with Guard(trace):
                 for batch in batches:
-                    by = partial(_left_behind, batch) if channel is None else partial(who, channel)
+                    by = partial(left_behind, batch) if channel is None else partial(who, channel)
                     trace.answered(batch.queue, batch.run, batch.indexes, batch.deliveries, outcome, by)
 
     def left(self, queue: "Queue", entries: "Sequence[Entry]", reason: str) -> None:
@@ -358,7 +356,7 @@ class Traces:
             return Paths({}, [])
         content = with_properties(message.content, letter.octets)
         run = message.run
-        return _paths(
+        return paths_of(
             exchange, InboundMessage(letter.names, letter.attributes, content, run.channel, run.frame_octets_max)
         )
 
@@ -374,7 +372,7 @@ class Traces:
         paths = self._paths_of_letter(queue, message, letter)
         if paths.to:
             return {"exchange": name, "why": "it would go round in a circle"}
-        return _end(paths, exchange)
+        return end_of(paths, exchange)
 
     def released(
         self, schedule: "Schedule", group: "Group", seqs: "Sequence[int]", contents: "Sequence[bytes]"
@@ -392,13 +390,13 @@ class Traces:
                     if followed is None:
                         continue
                     frames = group.channel, group.frame_octets_max
-                    paths = _paths(exchange, InboundMessage(group.names, group.attributes, content, *frames))
+                    paths = paths_of(exchange, InboundMessage(group.names, group.attributes, content, *frames))
                     trace.moves_on(followed, schedule, seq, "due", exchange=exchange.name)
                     if queues:
                         trace.routed(followed, queues, paths, persistent=group.attributes.persistent)
                         mine.append((followed, offset))
                     else:
-                        trace.record(followed, "unroutable", **_end(paths, exchange), returned=False)
+                        trace.record(followed, "unroutable", **end_of(paths, exchange), returned=False)
                 if mine:
                     watched = (Watch(trace, mine, queues), *watched)
         return watched
@@ -408,35 +406,5 @@ def _place_of(message: "Message") -> range:
     return range(message.index, message.index + 1)
 
 
-def _paths(exchange: "Exchange", inbound: InboundMessage) -> Paths:
-    headers = headers_of(inbound.content)
-    keys = [inbound.names.routing_key]
-    for name in ("CC", "BCC"):
-        more: Any = None if headers is None else headers.get(name)
-        keys += [key for key in more if isinstance(key, str)] if isinstance(more, list) else []
-    return find_paths(exchange.vhost, exchange, keys, headers, inbound)
-
-
-def _end(paths: Paths, exchange: "Exchange") -> dict[str, Any]:
-    """Return the exchange that had no way on, the last of them if there are several."""
-    name, why = paths.ends[-1] if paths.ends else (exchange.name, "its queues are being deleted")
-    return {"exchange": name, "why": why}
-
-
 def _is_within(seq: int, spans: "Spans") -> bool:
     return any(first <= seq <= last for first, last in spans)
-
-
-def _holder(channel: "ChannelState", consumer: "Consumer | None", *, no_ack: bool) -> dict[str, Any]:
-    tag = None if consumer is None else consumer.tag
-    return {**who(channel), "consumer_tag": tag, "auto_ack": no_ack}
-
-
-def _left_behind(batch: "Batch") -> dict[str, Any]:
-    """Return whose deliveries come back without an answer, as far as the broker knows it still."""
-    if batch.consumer is None:
-        return {}
-    channel = batch.consumer.channel
-    closing: bool = getattr(channel, "closing", True)
-    why = "its channel or connection was closed" if closing else "its acknowledgement timed out"
-    return {**who(channel), "consumer_tag": batch.consumer.tag, "why": why}

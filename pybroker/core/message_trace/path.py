@@ -7,6 +7,7 @@ same rules (`routing/router`), and changes nothing.
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.routing.exchange import Exchange
+from pybroker.core.routing.publish import headers_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +55,23 @@ class Paths(NamedTuple):
     ends: list[tuple[str, str]]
 
 
-def find_paths(
+def paths_of(exchange: Exchange, inbound: "InboundMessage") -> Paths:
+    """Return the paths of one message by its routing key, and by those of CC and BCC."""
+    headers = headers_of(inbound.content)
+    keys = [inbound.names.routing_key]
+    for name in ("CC", "BCC"):
+        more: Any = None if headers is None else headers.get(name)
+        keys += [key for key in more if isinstance(key, str)] if isinstance(more, list) else []
+    return _find(exchange.vhost, exchange, keys, headers, inbound)
+
+
+def end_of(paths: Paths, exchange: Exchange) -> dict[str, Any]:
+    """Return the exchange that had no way on, the last of them if there are several."""
+    name, why = paths.ends[-1] if paths.ends else (exchange.name, "its queues are being deleted")
+    return {"exchange": name, "why": why}
+
+
+def _find(
     vhost: "VHost",
     exchange: Exchange,
     routing_keys: "Sequence[str]",
