@@ -1,7 +1,8 @@
 """The pytest plugin: the fixtures `pybroker_server` and `pybroker`, their options, and the strict mode.
 
-pytest loads this file in every run of an environment that has pybroker; it must cost nothing there, and works with old
-versions of pytest. All its names begin with `pybroker`.
+pytest loads this file in every run of an environment that has pybroker. It must cost nothing there, nor break a run
+with an old version of pytest: types that only newer ones have are names in quotes.
+All its names begin with `pybroker`.
 """
 
 import re
@@ -21,7 +22,7 @@ NAME_CHARACTERS_MAX: Final = 60
 
 
 @pytest.hookimpl
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: "pytest.Parser") -> None:
     """Add options and ini options."""
     group = parser.getgroup("pybroker", "broker for tests (pybroker)")
     group.addoption(
@@ -43,14 +44,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config: "pytest.Config") -> None:
     """Register the marker."""
     line = "pybroker(strict=CHECKS): checks of pybroker's strict mode for this test: True, False, 'all', or their names"
     config.addinivalue_line("markers", line)
 
 
 @pytest.fixture(scope="session")
-def pybroker_server(request: pytest.FixtureRequest) -> "Iterator[Broker]":
+def pybroker_server(request: "pytest.FixtureRequest") -> "Iterator[Broker]":
     """Return the broker of this run; each worker of pytest-xdist has its own."""
     from pybroker.testing.broker import Broker  # noqa: PLC0415 - a run without it must not pay for it
 
@@ -62,7 +63,7 @@ def pybroker_server(request: pytest.FixtureRequest) -> "Iterator[Broker]":
 
 
 @pytest.fixture
-def pybroker(request: pytest.FixtureRequest, pybroker_server: "Broker") -> "Iterator[VirtualHost]":
+def pybroker(request: "pytest.FixtureRequest", pybroker_server: "Broker") -> "Iterator[VirtualHost]":
     """Return a virtual host for this test, with a user and a URI of its own."""
     checks = _checks(request.node)
     # An earlier test, or what it tested, may have killed it.
@@ -76,7 +77,7 @@ def pybroker(request: pytest.FixtureRequest, pybroker_server: "Broker") -> "Iter
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_call(item: pytest.Item) -> None:
+def pytest_runtest_call(item: "pytest.Item") -> None:
     """Fail a test that went well so far, and left something wrong."""
     vhost = _vhost_of(item)
     if vhost is None or not (checks := _checks(item)) or not vhost.broker.running:
@@ -92,7 +93,7 @@ def pytest_runtest_call(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") -> None:
+def pytest_runtest_makereport(item: "pytest.Item", call: "pytest.CallInfo[None]") -> None:
     """Show what was published and what the queues had, with a test that failed."""
     vhost = _vhost_of(item) if call.when == "call" and call.excinfo is not None else None
     if vhost is not None and not call.excinfo.errisinstance(pytest.skip.Exception):  # type: ignore[union-attr]
@@ -103,7 +104,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") 
         item.add_report_section("call", "pybroker", told)
 
 
-def _vhost_of(item: pytest.Item) -> "VirtualHost | None":
+def _vhost_of(item: "pytest.Item") -> "VirtualHost | None":
     """Return the virtual host of a test that has one from here, rather than from a fixture of the same name."""
     vhost = (getattr(item, "funcargs", None) or {}).get(FIXTURE)
     return vhost if type(vhost).__module__ == "pybroker.testing.vhost" else None
@@ -124,7 +125,7 @@ def _problems(vhost: "VirtualHost", checks: "frozenset[str]", *, over: bool) -> 
     return "\n".join(f"pybroker strict: {problem}" for problem in found)
 
 
-def _checks(item: pytest.Item) -> "frozenset[str]":
+def _checks(item: "pytest.Item") -> "frozenset[str]":
     """Return the checks of a test: those of its marker, else of the command line, else of the configuration."""
     config = item.config
     value = config.getini("pybroker_strict")

@@ -159,7 +159,8 @@ class Supervisor:
     def _facts(self) -> dict[str, Any]:
         """Return where everything is."""
         return {
-            "uri": f"amqp://guest:guest@{HOST}:{self._proxy.port}/",
+            # A path of / alone is the empty virtual host to some clients.
+            "uri": f"amqp://guest:guest@{HOST}:{self._proxy.port}/%2F",
             "port": self._proxy.port,
             "pid": self._daemon.pid,
             "direct_port": self._daemon.port,
