@@ -44,6 +44,8 @@ def after_call(vhost: "VirtualHost", checks: AbstractSet[str]) -> list[str]:
     found = []
     if "unroutable" in checks:
         found += _unroutable(vhost)
+        if found:
+            vhost.allow("unroutable")  # they are not told twice
     if "unacknowledged" in checks:
         found += _unacknowledged(vhost)
     if "left" in checks:
@@ -59,6 +61,9 @@ def after_teardown(vhost: "VirtualHost", checks: AbstractSet[str]) -> list[str]:
     found = []
     if "connections" in checks:
         found += _connections(vhost)
+    if "unroutable" in checks:
+        # Without confirms, some may have arrived with the end of their connection.
+        found += _unroutable(vhost)
     if "unacknowledged" in checks:
         found += _returned(vhost)
     return found

@@ -21,6 +21,11 @@ import pika, pytest
 def connection(pybroker):
     with pika.BlockingConnection(pika.URLParameters(pybroker.uri)) as connection:
         yield connection
+
+def confirming(connection):
+    channel = connection.channel()
+    channel.confirm_delivery()
+    return channel
 """
 
 
@@ -33,7 +38,7 @@ seen = set()
 @pytest.mark.parametrize("n", ["a b/c", "d" * 200])
 def test_it(pybroker, connection, n):
     seen.add((pybroker.broker.pid, pybroker.name))
-    channel = connection.channel()
+    channel = confirming(connection)
     channel.queue_declare("q")
     channel.basic_publish("", "q", b"1")
     assert pybroker.queue("q").bodies() == [b"1"]
@@ -56,7 +61,7 @@ def test_strict_by_command_line_marker_and_configuration(pytester):
         HEAD
         + """
 def publish(connection):
-    connection.channel().basic_publish("amq.fanout", "", b"lost")
+    confirming(connection).basic_publish("amq.fanout", "", b"lost")
 
 def test_option(connection):
     publish(connection)
@@ -106,7 +111,7 @@ def test_a_failure_shows_the_broker_and_the_next_test_finds_it_well(pytester):
         HEAD
         + """
 def test_fails(pybroker, connection):
-    connection.channel().basic_publish("amq.fanout", "k", b"lost")
+    confirming(connection).basic_publish("amq.fanout", "k", b"lost")
     pybroker.latency(0.2)
     pybroker.refuse_connections()
     assert False, "mine"

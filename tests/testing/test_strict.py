@@ -48,8 +48,21 @@ def test_unroutable(vhost, connect):
             "bindings, and at what is declared before the first publish."
         ),
     ]
-    assert strict.after_call(vhost, DEFAULT - {"unroutable"}) == []
+    assert strict.after_call(vhost, ALL) == []
+
+
+def test_unroutable_without_confirms(vhost, connect):
+    connection, _ = connect()
+    connection.channel().basic_publish("amq.fanout", "", b"late")
+    connection.close()
+    (found,) = strict.after_teardown(vhost, DEFAULT)
+    assert found.startswith("1 message reached no queue:")
+
+
+def test_a_check_that_is_allowed(vhost, connect):
+    _, channel = connect()
     vhost.allow("unroutable")
+    channel.basic_publish("amq.fanout", "", b"lost")
     assert strict.after_call(vhost, ALL) == []
 
 
