@@ -143,7 +143,7 @@ def _text(args: Any, batches: Iterable[list[dict[str, Any]]], options: Options) 
         return
     if not count:
         yield "No messages.\n"
-    elif hasattr(args, "start") and count == args.number:
+    elif hasattr(args, "start") and count == args.number and not args.delayed:
         backwards = args.newest_first or args.start == "tail"
         priority, colon, seq = last["position"].rpartition(":")
         onwards = f"--from {priority}{colon}{int(seq) + (-1 if backwards else 1)}"
@@ -155,7 +155,7 @@ def _block(one: dict[str, Any]) -> str:
     shown = terminal.bold if terminal.has_colour(sys.stdout) else str
     state = one["state"]
     if one["redelivered"]:
-        state += f", delivered before ({one['deliveries']})" if one["deliveries"] > 1 else ", delivered before"
+        state += f", redelivered ({one['deliveries']} times before)" if one["deliveries"] > 1 else ", redelivered"
     lines = [shown(f"message {one['position']}") + f"  {state}"]
     lines.append(f"{INDENT}arrived {one['arrived_at']}, {_age(one['age_ms'])} ago" + _until(one))
     if "consumer_tag" in one:

@@ -63,6 +63,37 @@ shows queues or connections with their rates, totals, alarms, and the cause of f
 two, < and > (or left and right) choose the sort column, r reverses the order, / filters by a text, space pauses, + and
 \- change the refresh interval, h shows help, q quits. Rates are differences between two refreshes. In a pipe, it lists
 the counters once.
+.SH MESSAGES
+.B peek_messages
+shows messages in the order of their delivery and changes nothing: neither order nor redelivered, TTLs, counters or
+consumers, nor what is in memory. Each message is shown with its position, from which
+.B \-\-from
+goes on. Messages that arrive after the command are not shown.
+.B \-\-unacked
+adds messages that consumers have,
+.B \-\-delayed
+shows those that wait for their retry.
+.PP
+.B get_messages
+takes messages as a client does. Without
+.B \-\-ack
+they go back to their places; redelivered is set then, and a delivery limit counts. With
+.B \-\-ack
+a message leaves the queue after it has been sent to pybrokerctl; if the connection breaks before, it goes back.
+.PP
+.B publish
+is mandatory: a message that no queue takes is refused with exit code 69, one that a queue refuses with 75. It returns
+when the message is confirmed, which means on disk if message and queue are durable.
+.PP
+The options
+.B \-\-format
+and
+.B \-\-formatter
+of these commands are one. Bodies are shown by their content type and encoding: JSON, text, either of them compressed by
+gzip or deflate, anything else in hexadecimal. They are decompressed as far as they are shown. In text and tables
+control characters are escaped;
+.B "\-\-format raw"
+writes bodies as they are, a line end between two of them, and refuses to do so on a terminal.
 .SH BLOCKED PUBLISHERS
 The node stops reading a publishing connection while memory or disk space is short (an alarm), and briefly while its
 messages arrive faster than the node can process them (flow control). Consumers are not affected.

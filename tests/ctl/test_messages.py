@@ -78,7 +78,7 @@ def test_text_is_harmless(show):
 
 def test_a_message_with_a_consumer_tells_whose_it_is(show):
     text = show(found=[HELD])
-    assert "message 5:17  unacknowledged, delivered before (3)\n" in text
+    assert "message 5:17  unacknowledged, redelivered (3 times before)\n" in text
     assert "with consumer c on channel 4 of <pid> 127.0.0.1:1 -> 127.0.0.1:2, user guest, for 1 d 1 h\n" in text
     assert ", expires later at the head, due then\n" in text
     assert '    {\n      "a": [\n' in text

@@ -16,7 +16,7 @@ from pybroker.control.arguments.messages import (
     position,
     start_in,
 )
-from pybroker.control.spec import Arg, Command, Node, VHostArg
+from pybroker.control.spec import EX_USAGE, Arg, BadArguments, Command, Node, VHostArg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +45,9 @@ class Args(NamedTuple):
     unacked: Annotated[bool, Arg("messages with consumers as well, with the consumer and since when", "--unacked")] = (
         False
     )
+    delayed: Annotated[
+        bool, Arg("messages that wait for their retry, instead, in the order in which they are due", "--delayed")
+    ] = False
     body_size: BodySizeArg = BODY_SIZE
     format: FormatArg = None
 
@@ -55,6 +58,8 @@ def check(args: Args) -> None:
     conditions(args.where)
     check_count(args.number, COUNT_MAX)
     check_body_size(args.body_size)
+    if args.delayed and (args.unacked or args.newest_first or args.start != "head"):
+        raise BadArguments("Bad argument: --delayed goes without --unacked, --from and --newest-first", EX_USAGE)
 
 
 def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
@@ -69,7 +74,7 @@ def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
         messages_max=args.number,
         headers=conditions(args.where),
         text=args.match,
-        states=("ready", "unacknowledged") if args.unacked else ("ready",),
+        states=("delayed",) if args.delayed else ("ready", "unacknowledged") if args.unacked else ("ready",),
         body_octets_max=BODY_SIZE_MAX if raw else args.body_size,
         raw=raw,
     )

@@ -58,7 +58,7 @@ def browse(
         if level is None:
             return
         answers: Answers = []
-        asked = _read(queue, messages, answers.append)
+        asked = read(queue, messages, answers.append)
         while len(answers) < asked:
             pause(PAUSE_S)
             yield None
@@ -87,7 +87,7 @@ def _next(
     return None, []
 
 
-def _read(queue: "Queue", messages: list[Found], done: "Fetched") -> int:
+def read(queue: "Queue", messages: list[Found], done: "Fetched") -> int:
     """Have those read that are on disk; return how often `done` will be called."""
     logged = SeqRanges()
     paged: dict[Page, SeqRanges] = {}
@@ -117,9 +117,15 @@ def _release(
 
 def _browsed(level: "Level", messages: list[Found], answers: "Answers") -> "Iterator[Browsed]":
     """Yield the messages with what was read of them."""
-    read = {run.first_seq + index: (run, index) for found in answers for run, indexes in found for index in indexes}
+    there = found_by_seq(answers)
     for seq, deliveries, run, _, _, batch, channel in messages:
         if run is not None:
             yield Browsed(level.priority, run, seq - run.first_seq, deliveries, batch, channel)
-        elif seq in read:
-            yield Browsed(level.priority, *read[seq], deliveries)
+        elif seq in there:
+            run = there[seq]
+            yield Browsed(level.priority, run, seq - run.first_seq, deliveries)
+
+
+def found_by_seq(answers: "Answers") -> "dict[int, Run]":
+    """Return the run of each message that was read."""
+    return {run.first_seq + index: run for found in answers for run, indexes in found for index in indexes}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # The states of a message in a queue.
 READY: Final = "ready"
 UNACKNOWLEDGED: Final = "unacknowledged"
+DELAYED: Final = "delayed"
 
 
 class Browsed:
@@ -36,16 +37,17 @@ class Browsed:
         deliveries: int,
         batch: "Batch | None" = None,
         channel: "Any" = None,
+        due_ms: int = 0,
     ) -> None:
         self.priority = priority
         self.run = run
         self.index = index
         self.deliveries = deliveries
-        self.state = READY if batch is None else UNACKNOWLEDGED
+        self.state = DELAYED if due_ms else READY if batch is None else UNACKNOWLEDGED
         self.channel = channel
         self.consumer: Consumer | None = None if batch is None else batch.consumer
         self.delivered_ms = 0 if batch is None else batch.delivered_ms
-        self.due_ms = 0
+        self.due_ms = due_ms
 
     @property
     def seq(self) -> int:

@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.queue.browse.browse import browse
-from pybroker.core.queue.browse.browsed import READY
+from pybroker.core.queue.browse.browsed import DELAYED, READY
+from pybroker.core.queue.browse.delayed import browse_delayed
 from pybroker.core.queue.browse.document import document
 from pybroker.core.queue.browse.filter import Filter
 
@@ -23,7 +24,10 @@ BATCH_OCTETS: Final = 131_072
 
 
 class Wish(NamedTuple):
-    """The messages wanted, as `browse` and `Filter` take them, how many at most, and how much of each body."""
+    """The messages wanted, as `browse` and `Filter` take them, how many at most, and how much of each body.
+
+    Delayed ones are asked for alone, and come as they are due, from the first.
+    """
 
     start: "Start" = "head"
     newest_first: bool = False
@@ -40,7 +44,11 @@ def peek(queue: "Queue", wish: Wish, pause: "Callable[[float], object]") -> "Ite
     wanted = Filter(wish.headers, wish.text)
     found: list[dict[str, Any]] = []
     left, cost, octets = wish.messages_max, 0, 0
-    messages = browse(queue, pause=pause, start=wish.start, states=wish.states, backwards=wish.newest_first)
+    messages = (
+        browse_delayed(queue, pause)
+        if wish.states == (DELAYED,)
+        else browse(queue, pause=pause, start=wish.start, states=wish.states, backwards=wish.newest_first)
+    )
     for message in messages:
         if message is None:
             cost = SHARE_COST

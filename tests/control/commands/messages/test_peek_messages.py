@@ -102,7 +102,15 @@ def test_a_queue_that_is_not_there_is_refused(operator):
 
 
 @pytest.mark.parametrize(
-    "given", [{"start": "x"}, {"where": ["x"]}, {"number": 0}, {"body_size": -1}, {"format": "erlang"}]
+    "given",
+    [
+        {"delayed": True, "unacked": True},
+        {"start": "x"},
+        {"where": ["x"]},
+        {"number": 0},
+        {"body_size": -1},
+        {"format": "erlang"},
+    ],
 )
 def test_wrong_arguments_are_refused(operator, given):
     with pytest.raises(BadArguments):
