@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Window = tuple[list["Found"], bool]
 
 # Of one window.
-WINDOW_MESSAGES: Final = 512
+WINDOW_MESSAGES: Final = 256
 WINDOW_OCTETS: Final = 1_048_576
 
 
