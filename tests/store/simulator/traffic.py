@@ -50,6 +50,7 @@ class Traffic:
             (self.ack, 18),
             (self.transaction, 6),
             (self.dead_letter, 5),
+            (self.move, 3),
             (self.requeue, 5),
             (self.fetch, 6),
             (self.declare, 4),
@@ -183,6 +184,21 @@ class Traffic:
             self._append(call, run, range(run.count), self._some_queues())
             self._settle(call, source, [seq for seq in seqs if self.model.queues[source][seq].appended is not call])
             call.commit_position = self.log.commit_position
+
+    def move(self) -> None:
+        """Put messages of one queue into another as a run of their own, and settle them, in one call."""
+        source, target = self.rng.choice(self._queues()), self.rng.choice(self._queues())
+        seqs = self._choose(source, 24)
+        if source == target or not seqs:
+            return
+        contents = [content(self.model.queues[source][seq].body) for seq in seqs]
+        bodies = [body(each) for each in contents]
+        octets, first = sum(map(len, contents)), self.log.take(len(contents))
+        attributes, now_ms = self.rng.choice(ATTRIBUTES), self.node.clock.now_ms
+        run = Run(NAMES, attributes, first, contents, octets, sum(map(len, bodies)), _size(bodies), now_ms, 1, 131_072)
+        with self._call() as call:
+            self._append(call, run, range(run.count), (target,))
+            self._settle(call, source, seqs)
 
     def requeue(self) -> None:
         """Put messages back that were delivered; a queue that limits deliveries counts them."""
