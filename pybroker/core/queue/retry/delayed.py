@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Removed
     from pybroker.run import Run
-    from pybroker.seq_ranges import SeqRanges
 
 # Returned in one go: some milliseconds.
 SHARE_ROWS: Final = 512
@@ -61,14 +60,15 @@ class DelayedMessages:
         self.window.evict(now_ms)
         self._set_timer(now_ms)
 
-    def restore(self, part: "SeqRanges", deliveries: int, due_ms: int) -> None:
+    def restore(self, first: int, count: int, size: int, deliveries: int, due_ms: int) -> None:
         """Take messages that the log had when the broker started; rows are no larger than a window."""
-        for first, count, size in part.ranges():
-            step = max(1, min(FETCH_MESSAGES, FETCH_OCTETS // size if size else FETCH_MESSAGES))
-            for start in range(0, count, step):
-                n = min(step, count - start)
-                self.index.add(Row(due_ms, first + start, n, deliveries, size))
-        self._look_at(due_ms - AHEAD_MS)
+        step = max(1, min(FETCH_MESSAGES, FETCH_OCTETS // size if size else FETCH_MESSAGES))
+        for start in range(0, count, step):
+            self.index.add(Row(due_ms, first + start, min(step, count - start), deliveries, size))
+
+    def restored(self) -> None:
+        """Look at them in time: the start has given all."""
+        self._set_timer(self._queue.vhost.broker.clock.now_ms)
 
     # -- out ----------------------------------------------------------------------------------------------------------
 
