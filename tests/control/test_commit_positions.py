@@ -72,6 +72,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "cancel_scheduled": {"exchange": "late", "everything": True},
     "move_messages": {"source": "q", "to_exchange": "amq.fanout"},
     "redrive": {"queue": "q"},
+    "get_messages": {"queue": "q"},
+    "publish": {"queue": "q", "body": "b"},
     "purge_queue": {"queue": "q"},
     "reset_node_auth_attempt_metrics": {},
     "resume_listeners": {},
@@ -96,8 +98,8 @@ CLEARED = {
     **dict.fromkeys(("clear_vhost_limits", "clear_policy", "clear_operator_policy"), True),
     **dict.fromkeys(("clear_parameter", "clear_global_parameter"), True),
 }
-# They yield their answer before they end.
-EARLY = {"hold_log"}
+# They yield their answer before they end, or tell what happens while others do it.
+EARLY = {"hold_log", "trace_message"}
 
 
 class Daemon(FakeDaemon):
@@ -123,8 +125,10 @@ class Node:
         broker = self.world.broker
         broker.add_vhost("v")
         broker.users.add("u", "x")
+        broker.users.add("ann", "x")
         for vhost in ("/", "v"):
             broker.users.set_permissions("u", vhost, "", "", "")
+        broker.users.set_permissions("ann", "/", "", ".*", ".*")
         broker.users.set_topic_permissions("u", "/", "amq.topic", "", "")
         broker.users.add_limits("u", {"max-connections": 1})
         policy = {"pattern": "^q", "definition": {"max-length": 2}, "priority": 0, "apply-to": "all"}
