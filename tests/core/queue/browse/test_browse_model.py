@@ -151,7 +151,7 @@ def small(monkeypatch):
 def test_a_browse_shows_what_stays_once_and_in_its_place():
     BrowseMachine.shown = 0
     run_state_machine_as_test(BrowseMachine, settings=settings(QUICK, max_examples=25))
-    assert BrowseMachine.shown > 100
+    assert BrowseMachine.shown > 10
 
 
 @pytest.mark.slow
