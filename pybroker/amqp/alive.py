@@ -30,6 +30,7 @@ def tick(session: "AmqpSession") -> None:
         return
     if not session.readable:
         session.unread_ms = now_ms
+        session.heed_pauses()
         if not session.peer_alive():
             # Unread octets hide the end of the stream.
             session.cut_off("client unexpectedly closed TCP connection")

@@ -39,7 +39,7 @@ class Get:
         channel, queue = self._channel, self._queue
         if self._asked:
             return 0
-        if channel.closing or queue.deleted:
+        if channel.closing or queue.deleted or _is_paused(queue):
             return 1
         if channel.reply_queue is not None and channel.session.outbox_full:
             return 0
@@ -57,7 +57,11 @@ class Get:
         channel = self._channel
         if channel.closing:
             return []
-        entry = None if self._queue.deleted else self._queue.get(no_ack=self._no_ack)
+        queue, entry = self._queue, None
+        if _is_paused(queue):
+            queue.touch()
+        elif not queue.deleted:
+            entry = queue.get(no_ack=self._no_ack)
         if entry is None:
             return [encode_method(channel.number, make_method(commands.Basic.GetEmpty))]
         return self._hand_over(entry)
@@ -84,3 +88,8 @@ class Get:
             traces.delivered(queue, run, entry.indexes, entry.deliveries, channel, None, no_ack=no_ack)
         content = adapt(run, entry.indexes, entry.deliveries, channel)[0]
         return [encode_method(channel.number, method), content]
+
+
+def _is_paused(queue: "Queue") -> bool:
+    """Tell whether an operator paused its consumers: clients find it empty, operators do not."""
+    return queue.paused is not None and queue.paused.consume

@@ -12,6 +12,7 @@ from pybroker.amqp.methods import CHANNEL_METHODS, CONNECTION_METHODS, access
 from pybroker.amqp.publishing import WORK_MAX, publish_event, share
 from pybroker.amqp.states import END, ENDING, HEADER, RUNNING, accepts, after
 from pybroker.core.auth.quota import check_channel
+from pybroker.core.queue.pause import WithheldError
 from pybroker.core.topology.removal import StillLeavingError
 from pybroker.errors import AmqpError, ChannelError, CommandInvalid, NotAllowed, UnexpectedFrame
 from pybroker.first_octets import name_protocol
@@ -122,12 +123,15 @@ def _receive(session: "AmqpSession", data: bytes, position: int) -> int:
             session.wait_for(error.removal)
             session.input_pending = True
             break
+        except WithheldError as error:
+            session.withhold(error.cause)
+            break
         except AmqpError as error:
             session.fail(error)
         position = stop + 1
         session.work += METHOD_WORK
         if not session.readable or (session.work > WORK_MAX and session.spent()):
-            session.input_pending = position < end
+            session.input_pending = position < end or bool(session.events)
     return position
 
 

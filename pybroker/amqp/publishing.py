@@ -13,9 +13,10 @@ from pybroker.amqp.returns import return_or_drop, unroutable
 from pybroker.content_view import property_octets
 from pybroker.core.auth.permissions import check, check_topic
 from pybroker.core.channel.receipt import Receipt
+from pybroker.core.queue import pause
 from pybroker.core.routing.publish import Contents, Route, names_of
 from pybroker.core.topology.exchange_declare import find_exchange
-from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
+from pybroker.errors import AccessRefused, AmqpError, MethodNotImplemented, PreconditionFailed
 from pybroker.run import WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, RunAttributes
 from pybroker.wire import frame, properties
 from pybroker.wire.content import attributes_for
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pybroker.amqp.content_assembler import ContentAssembler
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.channel.confirm import ConfirmLine
+    from pybroker.core.channel.throttle import PauseCause
     from pybroker.core.queue.destination import Destination
     from pybroker.core.routing.exchange import Exchange
     from pybroker.wire.content import Event
@@ -89,7 +91,9 @@ def finish_content(channel: "AmqpChannel", assembly: "ContentAssembler") -> None
         raise
     content = assembly.content()
     size = assembly.body_octets
-    publish(channel, assembly.route, Contents(attributes, [content], len(content), size, size))
+    if not publish(channel, assembly.route, Contents(attributes, [content], len(content), size, size)):
+        # A paused queue withholds it: it is tried again as if it had come with others.
+        channel.session.events.append((assembly.route, attributes, [content], len(content), size, size))
 
 
 def _check_before_properties(channel: "AmqpChannel", assembly: "ContentAssembler") -> None:
@@ -117,7 +121,7 @@ def publish_event(channel: "AmqpChannel", event: "Event") -> "Event | None":
 
 
 def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient: bool = False) -> int:
-    """Route and enqueue messages of one route and kind; return how many: all, unless the caller is `patient`.
+    """Route and enqueue messages of one kind; return how many: all, unless `patient` or a paused queue withholds one.
 
     Raises NotFound (404) for the exchange, AccessRefused (403), PreconditionFailed (406) for a user-id that lies: the
     messages before that one are published.
@@ -257,7 +261,7 @@ def _publish_each(
 ) -> tuple[int, int]:
     """Publish messages whose route is long, or depends on their own properties or on the consumers of the moment.
 
-    Return how many, which is all unless `patient`, and how many copies of them queues got.
+    Return how many, which is all unless `patient` or one is withheld, and how many copies of them queues got.
     """
     publisher, session = channel.publisher, channel.session
     vhost = publisher.vhost
@@ -280,23 +284,23 @@ def _publish_each(
             if not deliver_reply(session, route, single.contents[0]):
                 unroutable(channel, route, single, 312, "NO_ROUTE")
             continue
-        queues, original = route.queues, single.contents[0]
-        if route.dynamic or single.attributes.wants & WANTS_CC:
-            queues, content = publisher.targets(exchange, route, single.attributes, single.contents[0])
-            if content is not single.contents[0]:
-                single = Contents(
-                    attributes_for(property_octets(content)),
-                    [content],
-                    len(content),
-                    single.body_octets,
-                    single.body_size,
-                )
+        original = single.contents[0]
+        receipt.begin(index)
+        held = vhost.paused and channel.transaction is None
+        if held and _withheld(channel, route, single):
+            receipt.begin(0)
+            return index, out
+        queues, single = _targets(channel, route, single)
+        if held and len(left := pause.accepting(queues)) < len(queues):
+            _refused(channel, queues, receipt)
+            queues = left
+            if not queues:
+                continue
         # A message that is delayed leaves the exchange later.
         copies = 0 if exchange.SCHEDULES and queues and queues[0].republishes else len(queues)
         out += copies
         if vhost.tracing:
             queues = session.broker.traces.published(channel, route, single, original, queues)
-        receipt.begin(index)
         if not queues:
             unroutable(channel, route, single, 312, "NO_ROUTE")
         elif channel.transaction is not None:
@@ -308,6 +312,65 @@ def _publish_each(
             unroutable(channel, route, single, 313, "NO_CONSUMERS")
     receipt.begin(0)
     return len(contents.contents), out
+
+
+def _targets(channel: "AmqpChannel", route: Route, single: Contents) -> "tuple[tuple[Destination, ...], Contents]":
+    """Return the queues of one message, and it as they get it."""
+    if not route.dynamic and not single.attributes.wants & WANTS_CC:
+        return route.queues, single
+    exchange, original = route.exchange, single.contents[0]
+    assert exchange is not None
+    queues, content = channel.publisher.targets(exchange, route, single.attributes, original)
+    if content is not original:
+        attributes = attributes_for(property_octets(content))
+        single = Contents(attributes, [content], len(content), single.body_octets, single.body_size)
+    return queues, single
+
+
+def _withheld(channel: "AmqpChannel", route: Route, single: Contents) -> bool:
+    """Tell whether a paused queue withholds a message; then the session is not read until it may go."""
+    cause = pause.withholding(_foreseen(channel, route, single.attributes, single.contents[0]))
+    if cause is not None:
+        channel.session.withhold(cause)
+    return cause is not None
+
+
+def _refused(channel: "AmqpChannel", queues: "tuple[Destination, ...]", receipt: Receipt) -> None:
+    """Note that some of a message's queues refuse it, because they are paused."""
+    receipt.reject(range(receipt.index, receipt.index + 1))
+    queue = next(queue for queue in queues if queue.paused is not None)
+    text, session = f"Publishes to {queue!r} are refused: it is paused", channel.session
+    fields = {"vhost": queue.vhost.name, "queue": queue.name}
+    session.broker.warn("queue.refused", f"refused {queue.id}", text, session, **fields)
+
+
+def _foreseen(
+    channel: "AmqpChannel", route: Route, attributes: RunAttributes, content: bytes
+) -> "tuple[Destination, ...]":
+    """Return the queues that a message would reach; no exchange learns of it."""
+    if not route.dynamic and not attributes.wants & WANTS_CC:
+        return route.queues
+    assert route.exchange is not None
+    return channel.publisher.targets(route.exchange, route, attributes, content, probe=True)[0]
+
+
+def is_withheld(session: "AmqpSession", cause: "PauseCause") -> bool:
+    """Tell whether the input of a session that was withheld would be withheld again."""
+    vhost = session.vhost
+    if vhost is None or not vhost.paused:
+        return False
+    if not session.events or session.events[0][0] is None:
+        # A commit, whose queues are known.
+        queue = vhost.queues.get(cause.name)
+        return queue is not None and pause.withholding([queue]) is not None
+    route, attributes, contents, *_ = session.events[0]
+    try:
+        if route.generation != vhost.generation:
+            _resolve(cast("AmqpChannel", route.owner), route)
+        queues = _foreseen(cast("AmqpChannel", route.owner), route, attributes, contents[0])
+    except AmqpError:
+        return False  # which is the answer that it gets
+    return pause.withholding(queues) is not None
 
 
 def _trace_reply(channel: "AmqpChannel", route: Route, single: Contents) -> None:

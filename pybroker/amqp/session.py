@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pamqp import base, commands
 
-from pybroker.amqp import alive, input as amqp_input
+from pybroker.amqp import alive, blocking, input as amqp_input
 from pybroker.amqp.consumer_timeout import UNREAD_NEVER_MS
 from pybroker.amqp.log_name import described, fields
 from pybroker.amqp.states import BROKER_CLOSES, END, ENDING, HANDSHAKE, State, after
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pybroker.amqp.channel import AmqpChannel
     from pybroker.core.auth.certificate import Certificate
     from pybroker.core.broker import Broker
+    from pybroker.core.channel.throttle import PauseCause
     from pybroker.core.channel.unacked import Batch
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.publish import Route
@@ -175,6 +176,8 @@ class AmqpSession(SessionState):
             return self.state.value
         if self.broker.alarms:
             return "blocked" if self.throttle.blocked else "blocking"
+        if self.throttle.paused_by is not None:
+            return "blocked"
         return "flow" if self.throttle.in_flow(self.broker.clock.now_ms) else "running"
 
     # -- in -----------------------------------------------------------------------------------------------------------
@@ -355,21 +358,20 @@ class AmqpSession(SessionState):
         if self.state is not State.RUNNING:
             return
         super().heed_alarms()
-        self._tell_blocked()
+        blocking.notify(self)
 
     def first_published(self) -> None:
         """Learn that it publishes, and tell it if an alarm blocks it for that."""
         super().first_published()
-        self._tell_blocked()
+        blocking.notify(self)
 
-    def _tell_blocked(self) -> None:
-        if self.throttle.blocked == self.told_blocked or self.capabilities.get("connection.blocked") is not True:
-            return
-        self.told_blocked = not self.told_blocked
-        if self.told_blocked:
-            self.send_method(0, make_method(commands.Connection.Blocked, reason=self.broker.alarms.reason))
-        else:
-            self.send_method(0, make_method(commands.Connection.Unblocked))
+    def withhold(self, cause: "PauseCause") -> None:
+        """Leave a publish, and what is behind it, until a queue is resumed."""
+        blocking.withhold(self, cause)
+
+    def heed_pauses(self) -> None:
+        """Go on if no paused queue is in the way any more."""
+        blocking.heed_pauses(self)
 
     # -- out ----------------------------------------------------------------------------------------------------------
 

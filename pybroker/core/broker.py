@@ -33,6 +33,7 @@ from pybroker.core.resources.memory_usage import MemoryUsage, measure as measure
 from pybroker.core.resources.pressure import Paging
 from pybroker.core.stats.message_sizes import MessageSizes
 from pybroker.core.topology.exchange_declare import BROKER_USER, declare_default_exchanges
+from pybroker.core.topology.pauses import Pauses
 from pybroker.core.topology.policies import Policies
 from pybroker.core.topology.removal import Removals
 from pybroker.core.topology.removal_steps import close_sessions, remove_vhost
@@ -104,6 +105,7 @@ class Broker:
         self.eviction = EvictionTask(turn)
         self.limit_reapply = LimitReapply(turn)
         self.policies = Policies(self)
+        self.pauses = Pauses(turn)
         self.ticks = SessionSweeper(turn, methodcaller("tick"))
         self.heeds = SessionSweeper(turn, methodcaller("heed_alarms"))  # of alarms that changed
         self.beating: dict[SessionState, None] = {}  # sessions with heartbeats that cannot wait for the tick
@@ -118,11 +120,10 @@ class Broker:
         self.pages: PageLog | None = None
         self.paging = Paging(self)
         self.growing: Route | None = None  # the one whose run has the last seq
-        self.next_queue = 1
+        self.next_queue = self.next_session = 1
         self.unconfirmed: dict[Any, Log] = {}  # channels whose confirms wait, and the log of the oldest of each
         self.waiting: dict[Any, None] = {}  # channels with replies that wait, for the log or another
         self.ahead: dict[Credit, None] = {}  # of sessions that are not read because the disk has to catch up
-        self.next_session = 1
         self.epoch = clock.timestamp_ms // 1000
         self.started_ms = clock.now_ms
         self.message_sizes = MessageSizes()

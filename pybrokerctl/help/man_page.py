@@ -104,7 +104,7 @@ shows these states:
 An alarm is set. The connection will be blocked when it publishes.
 .TP
 .B blocked
-An alarm blocks the connection.
+An alarm blocks the connection, or it published to a queue that an operator paused (see pybroker\-amqp(7)).
 .TP
 .B flow
 Flow control throttles the connection, or did in the last five seconds. The causes are: the journal, if 8 MiB of the

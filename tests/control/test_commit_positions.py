@@ -9,6 +9,7 @@ from pybroker.control import commands
 from pybroker.control.access import ActingUser
 from pybroker.control.execute import Executor
 from pybroker.control.spec import Refused
+from pybroker.core.events.cause import BROKER
 from pybroker.errors import NotFound
 from tests.control.conftest import FakeDaemon
 from tests.fakes import Exchange, FakePeer, Queue, World
@@ -51,6 +52,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "clear_global_parameter": {"name": "g"},
     "set_cluster_name": {"cluster_name": "new"},
     "delete_queue": {"queue_name": "q"},
+    "pause_queue": {"queue": "q", "why": "maintenance"},
+    "resume_queue": {"queue": "paused"},
     "import_definitions": {},
     "reset": {},
     "force_reset": {},
@@ -75,6 +78,8 @@ OTHERS: dict[str, dict[str, Any]] = {
     "get_messages": {"queue": "q"},
     "publish": {"queue": "q", "body": "b"},
     "purge_queue": {"queue": "q"},
+    "pause_consumer": {"consumer_tag": "t", "why": "maintenance"},
+    "resume_consumer": {"consumer_tag": "paused"},
     "reset_node_auth_attempt_metrics": {},
     "resume_listeners": {},
     "suspend_listeners": {},
@@ -139,7 +144,13 @@ class Node:
         peer = self.world.connect()
         peer.send(Queue.Declare(queue="q", durable=True, nowait=True))
         peer.send(Queue.Bind(queue="q", exchange="amq.topic", routing_key="k", nowait=True))
+        peer.send(Queue.Declare(queue="paused", durable=True, nowait=True))
         self.definitions.completed = self.definitions.commit_position
+        for tag in ("t", "paused"):
+            peer.consume("paused", tag)
+        paused = self.world.vhost.queues["paused"]
+        broker.pauses.pause_queue(paused, "maintenance", BROKER)
+        broker.pauses.pause_consumer([*paused.consumers][1], "maintenance", BROKER)
 
     def client(self) -> FakePeer:
         """Return a client with a durable queue that goes with its consumer."""

@@ -77,6 +77,7 @@ class NaiveQueue:
     paused: set[int] = field(default_factory=set)
     channel_max: dict[int, int] = field(default_factory=dict)
     active: str = ""
+    orders: set[str] = field(default_factory=set)  # of operators: consume, refuse, or a reader's tag
 
     def subscribe(self, tag: str, reader: Reader) -> None:
         """Add a reader; the first one of a single-active queue stays the active one as long as it is there."""
@@ -86,9 +87,20 @@ class NaiveQueue:
     def unsubscribe(self, tag: str) -> None:
         """Remove a reader; the next active one has the highest priority, and of those the longest wait."""
         del self.readers[tag]
+        self.orders.discard(tag)
         if tag == self.active:
-            heirs = sorted(self.readers, key=lambda each: -self.readers[each].priority)
+            heirs = sorted(self.readers.keys() - self.orders, key=self._turn)
             self.active = heirs[0] if heirs else ""
+
+    def _turn(self, tag: str) -> tuple[int, int]:
+        return -self.readers[tag].priority, list(self.readers).index(tag)
+
+    def resume(self, tag: str) -> None:
+        """Let a paused reader stand in line again, at its end."""
+        self.orders.discard(tag)
+        if tag != self.active:
+            self.readers[tag] = self.readers.pop(tag)
+        self.active = self.active or tag
 
     def room_on(self, channel: int) -> float:
         """Return what a channel's own limit leaves."""
@@ -99,7 +111,9 @@ class NaiveQueue:
     def credit(self, tag: str) -> float:
         """Return what a reader can take now."""
         reader = self.readers[tag]
-        if reader.channel in self.paused or (self.limits.single_active and tag != self.active):
+        if reader.channel in self.paused or self.orders & {"consume", tag}:
+            return 0
+        if self.limits.single_active and tag != self.active:
             return 0
         return reader.credit if reader.no_ack else min(reader.credit, self.room_on(reader.channel))
 
@@ -116,6 +130,8 @@ class NaiveQueue:
     def arrive(self, message: Held) -> bool:
         """Take a message at the tail; False if it is refused."""
         limits = self.limits
+        if "refuse" in self.orders:
+            return False
         message.priority = min(message.priority, limits.priority_max)
         ttls = [ttl for ttl in (message.due_ms, limits.ttl_ms) if ttl is not None]
         message.due_ms = self.now_ms + min(ttls) if ttls else None

@@ -189,8 +189,9 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(no_ack=st.booleans(), channel=st.sampled_from((ADMIN, *READERS)))
     def get(self, no_ack, channel):
         reply = self.peer.get("q", channel=channel, no_ack=no_ack)
-        if not self.model.ready:
+        if not self.model.ready or "consume" in self.model.orders:
             assert isinstance(reply, Basic.GetEmpty), reply
+            self.turn()
             return
         message = self.model.ready.pop(0)
         assert (number_of(reply), reply.method.redelivered) == (message.number, message.deliveries > 0)

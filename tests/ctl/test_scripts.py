@@ -19,7 +19,7 @@ from pamqp import commands as methods
 
 from pybroker.control import commands
 from pybrokerctl import render
-from tests.ctl.live_node import LiveNode, run
+from tests.ctl.live_node import LiveNode, frame, run
 
 ROOT = Path(__file__).resolve().parents[2]
 # Four scripts of eighty calls on a machine that does other things as well.
@@ -137,6 +137,10 @@ LINES = """
     peek_messages 'a, b'
     trace_message --exchange '' --duration 1s
     redrive 'a, b' --dry-run
+    pause_queue 'a, b' --why maintenance
+    resume_queue 'a, b'
+    pause_consumer c --why maintenance
+    resume_consumer c
     purge_queue 'a, b'
     delete_queue 'a, b'
     why_deleted 'a, b'
@@ -251,11 +255,12 @@ def prepared(folder: Path) -> Iterator[tuple[LiveNode, dict[str, str]]]:
     try:
         node.declare_queues(["a, b"])
         (folder / "later.json").write_text(json.dumps(LATER))
-        with node.peer(), node.peer():
-            pid = node.ctl("list_connections", "-s", "pid").stdout.splitlines()[0]
+        with node.peer(), node.peer() as reader:
+            # basic.consume of queue `a, b` as consumer `c`.
+            reader.socket.sendall(frame(1, 1, b"\0\x3c\0\x14\0\0\4a, b\1c\0\0\0\0\0"))
             facts = {"PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
-            facts |= {"PID": pid, "PORT": str(node.port), "NODE_PID": str(node.process.pid), "FOLDER": str(folder)}
-            yield node, facts
+            facts["PID"] = node.ctl("list_connections", "-s", "pid").stdout.splitlines()[0]
+            yield node, facts | {"PORT": str(node.port), "NODE_PID": str(node.process.pid), "FOLDER": str(folder)}
     finally:
         node.end()
 

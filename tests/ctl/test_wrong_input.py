@@ -31,7 +31,13 @@ WORDS = {
     "limit_type": "all",
 }
 # Words that a command asks for although its parser does not.
-MORE_WORDS = {"cancel_scheduled": ["--all"], "move_messages": ["--to", "b"], "trace_message": ["--queue", "q"]}
+MORE_WORDS = {
+    "cancel_scheduled": ["--all"],
+    "move_messages": ["--to", "b"],
+    "trace_message": ["--queue", "q"],
+    "pause_queue": ["--why", "maintenance"],
+    "pause_consumer": ["--why", "maintenance"],
+}
 # The audit log tells of what is no more; an export reads from any broker.
 OF_OTHERS = ("audit", "why_deleted", "pipeline_export")
 # A stand-in for standard input.

@@ -7,6 +7,7 @@ from pamqp import commands
 from pybroker.amqp.publishing import commit_publish
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.channel.transaction import Transaction
+from pybroker.core.queue import pause
 from pybroker.errors import PreconditionFailed
 from pybroker.wire.methods import make_method
 
@@ -24,8 +25,13 @@ def tx_select(channel: "AmqpChannel", _method: commands.Tx.Select) -> None:
 
 
 def tx_commit(channel: "AmqpChannel", _method: commands.Tx.Commit) -> None:
-    """Enqueue and settle what the transaction gathered. Raises PreconditionFailed (406) without one [tx.commit]."""
+    """Enqueue and settle what the transaction gathered. Raises PreconditionFailed (406) without one [tx.commit].
+
+    A paused queue among its targets refuses it with 406 as well, or has it wait by WithheldError.
+    """
     transaction = _transaction(channel)
+    if channel.publisher.vhost.paused:
+        pause.check_commit([queue for _, _, queues in transaction.publishes for queue in queues])
     channel.transaction = Transaction()
     log = channel.session.broker.log
     receipt = Receipt()

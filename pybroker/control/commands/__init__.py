@@ -144,6 +144,10 @@ PLACES: Final = (
     # Queues
     "queues.delete_queue",
     "queues.purge_queue",
+    "queues.pause_queue",
+    "queues.resume_queue",
+    "queues.pause_consumer",
+    "queues.resume_consumer",
     "queues.cancel_scheduled",
     # Messages
     "messages.peek_messages",

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pybroker.control.explain.alarm import set_limit
 from pybroker.control.explain.reason import Reason
-from pybroker.control.humanize import size
+from pybroker.control.humanize import lasting, size
 
 if TYPE_CHECKING:
     from pybroker.core.broker import Broker
-    from pybroker.core.channel.throttle import QueueCause, RepliesCause, ThrottleCause
+    from pybroker.core.channel.throttle import PauseCause, QueueCause, RepliesCause, ThrottleCause
     from pybroker.core.queue.queue import Queue
 
     # A door's own: control and amqp are strangers to each other.
@@ -99,9 +99,30 @@ def _of_paging(broker: "Broker", queue: "Queue") -> tuple[str, str, int]:
     return why, "consume from the queue" + (f", or: pybrokerctl {command}" if command else ""), octets
 
 
+def _of_pause(session: "Session", cause: "PauseCause") -> Reason:
+    broker: Broker = session.broker
+    vhost = broker.vhosts.get(cause.vhost)
+    queue = vhost.queues.get(cause.name) if vhost is not None else None
+    order = queue.paused if queue is not None else None
+    if order is None:
+        return _of_other(cause, cause.kind)
+    ago = lasting(broker.clock.timestamp_ms - order.since_ms)
+    why = (
+        f"{order.user} paused {queue} {ago} ago: {order.why}; this connection published to it, "
+        "and whatever else the connection sends waits behind that publish"
+    )
+    return Reason(cause.kind, str(cause), why, f"pybrokerctl resume_queue '{cause.name}' --publish -p '{cause.vhost}'")
+
+
 def _bounds(octets_max: int) -> str:
     return f"at {size(octets_max)} the node stops reading the connection until {size(octets_max // 2)} are left"
 
 
 # By the kinds of core/channel/throttle.py's causes.
-_EXPLAINED: Final = {"journal": _of_journal, "peer": _of_peer, "replies": _of_replies, "queue": _of_queue}
+_EXPLAINED: Final = {
+    "journal": _of_journal,
+    "peer": _of_peer,
+    "replies": _of_replies,
+    "queue": _of_queue,
+    "pause": _of_pause,
+}

@@ -9,6 +9,7 @@ from pybroker.core.channel.unacked import Batch
 
 if TYPE_CHECKING:
     from pybroker.core.channel.state import ChannelState
+    from pybroker.core.queue.pause import Pause
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry, Run
 
@@ -30,6 +31,7 @@ class Consumer:
         "exclusive",
         "no_ack",
         "no_local",
+        "paused",
         "prefetch",
         "priority",
         "queue",
@@ -51,7 +53,8 @@ class Consumer:
         self.priority = 0
         self.arguments: dict[str, object] = {}
         self.unacked = 0
-        self.active = True  # False: registered, but another one is the single active consumer
+        self.active = True  # False: registered, but paused, or another one is the single active consumer
+        self.paused: Pause | None = None  # an operator's order: it is not active then
         self.waiting = False
         self.cancelled = False
 
@@ -111,6 +114,15 @@ class Consumer:
     def cancelled_by_server(self) -> None:
         """Tell the peer that the queue is gone (consumer_cancel_notify)."""
         raise NotImplementedError
+
+    def obey(self, order: "Pause | None") -> None:
+        """Be delivered nothing, as an operator ordered; None: go on."""
+        before, self.paused = self.paused, order
+        if order is None:
+            self.queue.consumers.unpause(self)
+            self.queue.wake()
+        elif before is None:
+            self.queue.consumers.pause(self)
 
     def resume(self) -> None:
         """Stand in the queue's ring again if there is credit."""

@@ -146,6 +146,10 @@ class SessionState(Session):
             self.publishing = False
             self.read_octets = self.portion_octets = ALARM_READ_OCTETS
 
+    def heed_pauses(self) -> None:
+        """Go on if no paused queue is in the way any more."""
+        raise NotImplementedError
+
     def queued(self, octets: int) -> None:
         """Count octets that a consumer put into the outbox."""
         raise NotImplementedError

@@ -68,6 +68,18 @@ class QueueCause(ThrottleCause):
 
 
 @dataclass(frozen=True, slots=True)
+class PauseCause(ThrottleCause):
+    """A queue that takes nothing from publishers before an operator resumes it."""
+
+    kind: ClassVar[str] = "pause"
+    vhost: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"the pause of queue '{self.name}' in vhost '{self.vhost}'"
+
+
+@dataclass(frozen=True, slots=True)
 class DelayedCause(ThrottleCause):
     """The messages of a delayed exchange, as a queue's; `text` names the exchange."""
 
@@ -133,6 +145,11 @@ class Throttle:
     def blocked(self) -> bool:
         """Tell whether an alarm holds it."""
         return bool(self.causes) and RESOURCE in self.causes
+
+    @property
+    def paused_by(self) -> PauseCause | None:
+        """Return the pause that holds it, which is one at most; None: none does."""
+        return next((cause for cause in self.causes if isinstance(cause, PauseCause)), None)
 
     @property
     def last_by(self) -> str:

@@ -16,6 +16,7 @@ OCTETS_MAX: Final = 256
 _encode: Final = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 _CUT: Final = "..."
 _QUEUE: Final = ("durable", "exclusive", "auto_delete", "arguments", "messages")
+_CONSUMER: Final = ("queue", "connection_name", "why")
 _EXCHANGE: Final = ("type", "durable", "auto_delete", "internal", "arguments")
 _BINDING: Final = ("source_name", "destination_kind", "routing_key", "arguments")
 _POLICY: Final = ("pattern", "apply-to", "priority", "definition")
@@ -33,6 +34,10 @@ SHOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "queue.deleted": _QUEUE,
     "queue.purged": _QUEUE,
     "queue.moved": ("target", "messages"),
+    "queue.paused": ("paused", "mode", "why"),
+    "queue.resumed": ("paused", "mode", "why"),
+    "consumer.paused": _CONSUMER,
+    "consumer.resumed": _CONSUMER,
     "exchange.created": _EXCHANGE,
     "exchange.deleted": (),
     "binding.created": _BINDING,
@@ -71,6 +76,7 @@ _NAMED: Final = {
     "permission": "user",
     "topic": "user",
     "alarm": "source",
+    "consumer": "consumer_tag",
 }
 
 

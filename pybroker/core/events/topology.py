@@ -11,6 +11,7 @@ from pybroker.core.events.cause import Cause, because
 from pybroker.wire.erlang import printed_binary
 
 if TYPE_CHECKING:
+    from pybroker.core.channel.consumer import Consumer
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.binding import Binding
     from pybroker.core.routing.exchange import Exchange
@@ -81,6 +82,27 @@ def queue_moved(queue: "Queue", target: str, messages: int, cause: Cause) -> Non
     if events.wanted:
         facts = {"name": queue.name, "vhost": queue.vhost.name, "target": target, "messages": messages}
         events.emit("queue.moved", facts, cause)
+
+
+def queue_pause(queue: "Queue", event: str, cause: Cause) -> None:
+    """Tell that an operator paused a queue, or resumed it in part or whole; RabbitMQ has no such event."""
+    events = queue.vhost.broker.events
+    if events.wanted:
+        order = queue.paused
+        facts: dict[str, Any] = {"name": queue.name, "vhost": queue.vhost.name, "paused": order.what if order else ""}
+        if order is not None:
+            facts |= {"mode": order.mode, "why": order.why}
+        events.emit(event, facts, cause)
+
+
+def consumer_pause(consumer: "Consumer", event: str, cause: Cause) -> None:
+    """Tell that an operator paused or resumed a consumer, which it tells of before; RabbitMQ has no such event."""
+    queue, order = consumer.queue, consumer.paused
+    events = queue.vhost.broker.events
+    if events.wanted and order is not None:
+        name = consumer.channel.session.name
+        facts = {"consumer_tag": consumer.tag, "queue": queue.name, "vhost": queue.vhost.name, "connection_name": name}
+        events.emit(event, {**facts, "why": order.why}, cause)
 
 
 def exchange_created(exchange: "Exchange", cause: Cause) -> None:

@@ -17,6 +17,7 @@ from pybroker.core.exchange import EXCHANGE_TYPES
 from pybroker.core.metadata.store import CLUSTER_NAME
 from pybroker.core.policy.arguments import DECLARE_ARGUMENTS, queue_limits
 from pybroker.core.policy.limits import QueueLimits
+from pybroker.core.queue import pause
 from pybroker.core.queue.queue import Queue
 from pybroker.core.routing.binding import Binding
 from pybroker.errors import AmqpError
@@ -126,6 +127,8 @@ def _queue(broker: "Broker", key: "Key", value: "Value") -> None:
     broker.policies.apply(queue)
     # Its time of disuse begins anew, as in RabbitMQ.
     queue.touch()
+    if "paused" in value:
+        queue.obey(pause.of_row(value["paused"]))
 
 
 def _binding(broker: "Broker", key: "Key", value: "Value") -> None:

@@ -79,7 +79,7 @@ def save_queue(queue: "Queue") -> int:
     """Save a durable queue, and its id for ever; return the commit position to wait for."""
     if not queue.durable:
         return 0
-    value = {
+    value: dict[str, Any] = {
         "id": queue.id,
         "durable": True,
         "auto_delete": queue.auto_delete,
@@ -87,6 +87,8 @@ def save_queue(queue: "Queue") -> int:
         **_arguments(queue.arguments),
         "user": queue.user,
     }
+    if queue.paused is not None:
+        value["paused"] = queue.paused._asdict()
     return queue.vhost.broker.definitions.put("queue", (queue.vhost.name, queue.name), value)
 
 

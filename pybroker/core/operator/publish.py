@@ -13,6 +13,7 @@ from pybroker.core.auth.access import not_found
 from pybroker.core.auth.permissions import WRITE, check, check_topic
 from pybroker.core.channel.receipt import Receipt
 from pybroker.core.operator.stand_in import StandIn
+from pybroker.core.queue import pause
 from pybroker.core.routing.publish import Contents, Publisher, Route, names_of
 from pybroker.errors import AccessRefused, ContentTooLarge, NoRoute, PreconditionFailed
 from pybroker.run import WANTS_REPLY_TO
@@ -163,10 +164,13 @@ class Outgoing:
                 contents = Contents(
                     attributes_for(property_octets(content)), [content], len(content), self._size, self._size
                 )
+                receipt.begin(index)
+                if vhost.paused and len(pause.accepting(queues)) < len(queues):
+                    receipt.reject(range(receipt.index, receipt.index + 1))
+                    continue
                 watched = queues
                 if vhost.tracing:
                     watched = broker.traces.published(self._operator, route, contents, self._content, queues)
-                receipt.begin(index)
                 self._publisher.publish(route, contents, watched, receipt)
                 broker.message_sizes.count(contents, 1)
                 exchange.publish_in += 1

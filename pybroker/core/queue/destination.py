@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 if TYPE_CHECKING:
     from pybroker.core.channel.receipt import Receipt
     from pybroker.core.queue import recover
+    from pybroker.core.queue.pause import Pause
     from pybroker.core.topology.vhost import VHost
     from pybroker.run import Run
     from pybroker.store.log import Log
@@ -27,7 +28,7 @@ class Destination:
     kind: ClassVar[str] = ""
     republishes: ClassVar[bool] = False
 
-    __slots__ = ("awake", "bounded", "deleted", "durable", "id", "log", "name", "one_by_one", "vhost")
+    __slots__ = ("awake", "bounded", "deleted", "durable", "id", "log", "name", "one_by_one", "paused", "vhost")
 
     def __init__(self, vhost: "VHost", name: str, *, durable: bool) -> None:
         broker = vhost.broker
@@ -39,6 +40,7 @@ class Destination:
         self.log: Log = broker.log
         self.awake = self.deleted = False
         self.bounded = False  # the age of each message may matter, or how many there are
+        self.paused: Pause | None = None  # an operator's order
         self.one_by_one = False  # each message that comes is looked at alone
 
     def use_log(self, log: "Log") -> None:

@@ -80,6 +80,8 @@ def timer(queue: "Queue", now_ms: int) -> int:
     """
     if queue.deleted:
         return 1
+    if queue.expires_at_ms and queue.expires_at_ms <= now_ms and queue.paused is not None:
+        queue.touch()  # that nobody uses it is the operator's doing
     if queue.expires_at_ms and queue.expires_at_ms <= now_ms and not queue.consumers:
         queue.vhost.delete_queue(queue, because(f"expired: unused for {queue.limits.expires_ms} ms (x-expires)"))
         return DELETION_COST

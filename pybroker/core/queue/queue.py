@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pybroker.core.auth.permissions import READ, check
 from pybroker.core.policy.limits import DROP_HEAD
 from pybroker.core.policy.policy import UNRULED
-from pybroker.core.queue import basic_get, dispatch, expiry, overflow, recover
+from pybroker.core.queue import basic_get, dispatch, expiry, overflow, pause, recover
 from pybroker.core.queue.backlog import Backlog
 from pybroker.core.queue.browse.peek import Wish, peek
 from pybroker.core.queue.dead_letter import route
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pybroker.core.channel.unacked import Batch
     from pybroker.core.events.cause import Cause
     from pybroker.core.policy.limits import QueueLimits
+    from pybroker.core.queue.pause import Pause
     from pybroker.core.queue.ready import Level
     from pybroker.core.topology.vhost import VHost
     from pybroker.wire.table import Table
@@ -174,7 +175,9 @@ class Queue(Destination):
     @property
     def delivers_at_once(self) -> bool:
         """Tell whether a consumer would get a message now: nothing is ready before it."""
-        return not self.backlog.messages_ready and not self.returns and self.consumers.next() is not None
+        if self.backlog.messages_ready or self.returns or self.paused is not None:
+            return False
+        return self.consumers.next() is not None
 
     def has_room(self, octets: int) -> bool:
         """Tell whether it would take a message whose body has so many octets, and not refuse it as too much."""
@@ -379,6 +382,11 @@ class Queue(Destination):
         for batch in batches:
             self.backlog.settle(batch.run, batch.indexes)
         route.depart(self, [Entry(b.run, b.indexes, b.deliveries + 1) for b in batches], "rejected")
+
+    def obey(self, order: "Pause | None") -> None:
+        """Have publishers or consumers wait, or be refused, as an operator ordered; None: all go on."""
+        self.paused = order
+        pause.apply(self)
 
     def purge(self) -> int:
         """Drop what is ready or delayed; return how many messages that were."""

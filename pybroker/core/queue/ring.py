@@ -65,6 +65,13 @@ class PriorityRings:
         del self.rings[priority]
         del self.priorities[bisect_left(self.priorities, priority)]
 
+    def remove(self, consumer: "Consumer") -> None:
+        """Take out one that stands here; O(consumers)."""
+        ring = self.rings[consumer.priority]
+        ring.remove(consumer)
+        if not ring:
+            self.drop(consumer.priority)
+
     def _sweep(self) -> None:
         self.cancelled = 0
         for priority, ring in list(self.rings.items()):
@@ -76,13 +83,17 @@ class PriorityRings:
 
 
 class Consumers:
-    """All consumers in order of subscription; `single_active` lets only the first (by priority, then age) be served."""
+    """All consumers in order of subscription; `single_active` lets only the first (by priority, then age) be served.
 
-    __slots__ = ("_active", "_all", "_heirs", "_waiting", "exclusive", "single_active")
+    `_waiting` are those that are served: all that stand in `_line`, or nobody while the queue is paused. A consumer
+    that is paused itself stands nowhere.
+    """
+
+    __slots__ = ("_active", "_all", "_heirs", "_line", "_waiting", "exclusive", "single_active")
 
     def __init__(self, *, single_active: bool) -> None:
         self._all: dict[Consumer, None] = {}
-        self._waiting = PriorityRings()
+        self._waiting = self._line = PriorityRings()
         self._heirs = PriorityRings()  # of the single active consumer
         self._active: Consumer | None = None
         self.single_active = single_active
@@ -110,7 +121,7 @@ class Consumers:
         if consumer.exclusive:
             self.exclusive = consumer
         consumer.waiting = True
-        consumer.active = not self.single_active or len(self._all) == 1
+        consumer.active = not self.single_active or self._active is None
         if not consumer.active:
             self._heirs.append(consumer)
             return
@@ -125,7 +136,8 @@ class Consumers:
         consumer.cancelled = True
         if self.exclusive is consumer:
             self.exclusive = None
-        (self._waiting if consumer.active else self._heirs).leave(consumer, len(self._all))
+        if consumer.paused is None:
+            (self._line if consumer.active else self._heirs).leave(consumer, len(self._all))
         consumer.waiting = True
         consumer.active = False
         if self._active is consumer:
@@ -136,13 +148,37 @@ class Consumers:
 
     def forget(self) -> None:
         """Drop consumers that unsubscribed while they waited in line: the queue is deleted, and they point at it."""
-        self._waiting, self._heirs = PriorityRings(), PriorityRings()
+        self._waiting = self._line = PriorityRings()
+        self._heirs = PriorityRings()
 
     def resume(self, consumer: "Consumer") -> None:
         """Put a consumer that got credit at the end of its ring."""
         if consumer.active and consumer.waiting:
             consumer.waiting = False
-            self._waiting.append(consumer)
+            self._line.append(consumer)
+
+    def hold(self, *, held: bool) -> None:
+        """Serve nobody while this is so; those that could be served keep their places."""
+        self._waiting = PriorityRings() if held else self._line
+
+    def pause(self, consumer: "Consumer") -> None:
+        """Serve this one no more; an heir that is paused does not become the single active consumer."""
+        if not consumer.active:
+            self._heirs.remove(consumer)
+        elif not consumer.waiting:
+            self._line.remove(consumer)
+        consumer.active = False
+        consumer.waiting = True
+
+    def unpause(self, consumer: "Consumer") -> None:
+        """Serve it again, after the others of its priority."""
+        if self.single_active and self._active not in {None, consumer}:
+            self._heirs.append(consumer)
+            return
+        if self.single_active:
+            self._active = consumer
+        consumer.active = True
+        self.resume(consumer)
 
     def next(self) -> "Consumer | None":
         """Return the able consumer whose turn it is; unable ones before it leave their ring."""

@@ -90,7 +90,9 @@ class Route:
         self.queues = routed.queues
         # A trace looks at each message as well; a flag of its own would be one test more for every publish.
         traced = vhost.tracing and vhost.broker.traces.sees(vhost, self.names.exchange, routed.queues)
-        self.dynamic = routed.dynamic or traced
+        # So is each one to a paused queue.
+        paused = vhost.paused and any(queue.paused for queue in routed.queues)
+        self.dynamic = bool(routed.dynamic or traced or paused)
         # A delay counts from the time of arrival, to the millisecond.
         exact = (routed.dynamic and vhost.schedules) or any(queue.bounded for queue in routed.queues)
         self.slack_ms = 0 if exact else RUN_AGE_MS_MAX
@@ -226,9 +228,12 @@ class Publisher:
         receipt.begin(offset)
 
     def targets(
-        self, exchange: "Exchange", route: Route, attributes: RunAttributes, content: bytes
+        self, exchange: "Exchange", route: Route, attributes: RunAttributes, content: bytes, *, probe: bool = False
     ) -> "tuple[tuple[Destination, ...], bytes]":
-        """Route one message by what it is; return its queues, its content without BCC (sender-selected routing)."""
+        """Route one message by what it is; return its queues, its content without BCC (sender-selected routing).
+
+        With a `probe` no exchange keeps the message.
+        """
         if exchange.SCHEDULES and not attributes.wants & WANTS_CC:
             waits = exchange.waits(property_octets(content))
             if waits:
@@ -241,8 +246,10 @@ class Publisher:
                 if isinstance(value, list):
                     keys += [key for key in value if isinstance(key, str)]
         shown = without_header(content, b"BCC") if headers is not None and "BCC" in headers else content
-        inbound = InboundMessage(route.names, attributes, shown, route.channel, self.frame_octets_max)
-        queues = find_queues(self.vhost, exchange, keys, headers, inbound=inbound).queues
+        inbound = None
+        if not probe:
+            inbound = InboundMessage(route.names, attributes, shown, route.channel, self.frame_octets_max)
+        queues = find_queues(self.vhost, exchange, keys, headers, probe=probe, inbound=inbound).queues
         # Until it is due nobody sees it, and BCC is needed then.
         return queues, content if queues and all(queue.republishes for queue in queues) else shown
 

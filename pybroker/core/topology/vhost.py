@@ -9,6 +9,7 @@ from pybroker.core.events.cause import BROKER
 from pybroker.core.metadata import store
 from pybroker.core.operator.get import get
 from pybroker.core.operator.publish import Outgoing
+from pybroker.core.queue import pause
 from pybroker.core.topology.removal_steps import remove_queue
 from pybroker.log_event import event
 
@@ -46,6 +47,7 @@ class VHost:
         "generation",
         "leaving",
         "name",
+        "paused",
         "protected",
         "queues",
         "schedules",
@@ -74,6 +76,7 @@ class VHost:
         self.sessions: dict[SessionState, None] = {}  # that have entered it
         self.bound: dict[Target, dict[BindingKey, Binding]] = {}  # what leads to a queue or exchange
         self.leaving: dict[tuple[str, str], Removal] = {}  # by kind and name: what is not gone yet with all it had
+        self.paused: dict[Queue, None] = {}  # queues whose publishers wait or are refused
         self.protected = False  # from delete_vhost
         self.generation = 0
         self.unroutable_ae_missing = 0
@@ -155,6 +158,7 @@ class VHost:
         queue.deleted = True
         del self.queues[queue.name]
         self.bump()
+        pause.stop_publishers(queue, stop=False)
         broker.timers.forget(queue)
         if queue.owner is not None:
             queue.owner.exclusive_queues.pop(queue, None)

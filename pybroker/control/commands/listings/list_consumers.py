@@ -30,9 +30,13 @@ def _channel_pid(consumer: "AmqpConsumer") -> str:
 
 
 def _activity(consumer: "AmqpConsumer") -> str:
-    if not consumer.queue.consumers.single_active:
+    consumers = consumer.queue.consumers
+    if consumer.paused is not None:
+        # Differs from RabbitMQ: it cannot pause a consumer.
+        return "paused"
+    if not consumers.single_active:
         return "up"
-    return "single_active" if consumer.active else "waiting"
+    return "single_active" if consumers.active is consumer else "waiting"
 
 
 COLUMNS = (
@@ -42,11 +46,17 @@ COLUMNS = (
     Column("ack_required", lambda c: not c.no_ack, "whether it acknowledges messages"),
     Column("prefetch_count", lambda c: c.prefetch, "prefetch limit; 0: none"),
     Column(
-        "active", lambda c: c.active, "whether it receives messages; false if another consumer is the single active one"
+        "active",
+        lambda c: c.active,
+        "whether it receives messages; false if it is paused, or another consumer is the single active one",
     ),
-    Column("activity_status", _activity, "up, single_active or waiting"),
+    Column("activity_status", _activity, "up, single_active, waiting or paused"),
     Column("arguments", lambda c: c.arguments, "arguments of basic.consume", table=True),
+    Column("paused_by", lambda c: c.paused.user if c.paused else "", "operator who paused it"),
+    Column("paused_since", lambda c: c.paused.since_ms if c.paused else "", "since when, in milliseconds since 1970"),
+    Column("paused_why", lambda c: c.paused.why if c.paused else "", "reason for the pause"),
 )
+RABBITMQ = ("queue_name", "channel_pid", "consumer_tag", "ack_required", "prefetch_count", "active", "arguments")
 
 COMMAND = Command(
     name="list_consumers",
@@ -57,6 +67,6 @@ COMMAND = Command(
     access="management",
     run=run,
     columns=COLUMNS,
-    default=tuple(column.name for column in COLUMNS if column.name != "activity_status"),
+    default=RABBITMQ,
     banner="Listing consumers in vhost {vhost} ...",
 )

@@ -58,6 +58,10 @@ def _head_timestamp(queue: "Queue") -> Any:
     return "" if timestamp is None else timestamp
 
 
+def _paused_mode(queue: "Queue") -> str:
+    return queue.paused.mode if queue.paused is not None and queue.paused.publish else ""
+
+
 def _capacity(queue: "Queue") -> float:
     # Differs from RabbitMQ: the moment of asking stands for the time before it, which nobody measures.
     return float(any(consumer.active and consumer.credit() for consumer in queue.consumers))
@@ -107,6 +111,11 @@ COLUMNS = (
     *figures.columns(QUEUE, "memory", "disk_reads", "disk_writes", "consumers"),
     Column("consumer_capacity", _capacity, "1.0 if a consumer can accept a message now, else 0.0"),
     Column("consumer_utilisation", _capacity, "the same"),
+    Column("paused", lambda q: q.paused.what if q.paused else "", "who is paused: publish, consume, or both"),
+    Column("paused_mode", _paused_mode, "how publishers are paused: withhold or refuse"),
+    Column("paused_by", lambda q: q.paused.user if q.paused else "", "operator who paused it last"),
+    Column("paused_since", lambda q: q.paused.since_ms if q.paused else "", "since when, in milliseconds since 1970"),
+    Column("paused_why", lambda q: q.paused.why if q.paused else "", "reason for the pause"),
     Column("state", lambda q: q.state, "always running"),
     Column("type", lambda q: q.type, "classic"),
     Column("leader", _node, "node that runs it"),

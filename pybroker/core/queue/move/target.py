@@ -113,6 +113,8 @@ def obstacle(queue: "Queue") -> str:
     """Return why nothing can be moved to a queue; empty if something can."""
     if queue.deleted:
         return f"{queue!r} was deleted"
+    if queue.paused is not None and queue.paused.publish:
+        return f"{queue!r} is paused: {queue.paused.why}"
     if queue.limits.message_ttl_ms == 0:
         return f"{queue!r} keeps no messages: its message TTL is 0"
     return ""
@@ -138,4 +140,7 @@ def checked(source: "Queue", exchange: "Exchange", names: "Names", routed: Route
         return f"{what} to no queue"
     if source in routed.queues:
         return f"{what} back to {source!r}"
+    for queue in routed.queues:
+        if queue.paused is not None and queue.paused.publish:
+            return f"{what} to {queue!r}, which is paused: {queue.paused.why}"
     return Way(names, routed.queues)

@@ -87,3 +87,12 @@ def test_a_type_stands_behind_the_last_colon():
     assert [("a", "int", "5"), ("a:b", "string", "1"), ("c:", "string", "")] == headers(("a:int=5", "a:b=1", "c:="))
     assert [("t", "json", {"a": [1]})] == headers(('t:json={"a":[1]}',))
     assert {"content_type": "a=b"} == pairs(("content-type=a=b",), "--property")
+
+
+@pytest.mark.parametrize("mode", ["withhold", "refuse"])
+def test_a_queue_that_is_paused_for_publishers_takes_nothing_of_an_operator_either(operator, peer, mode):
+    peer.declare("q")
+    operator.ask("pause_queue", queue="q", why="migration", mode=mode)
+    with pytest.raises(Refused, match="a queue refused it"):
+        operator.ask("publish", body="", queue="q")
+    assert operator.list("list_queues", "messages") == [0]

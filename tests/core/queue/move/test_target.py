@@ -3,6 +3,7 @@
 import pytest
 
 from pybroker.core.queue.move.move import Stop
+from pybroker.core.queue.pause import Pause
 from pybroker.run import RunAttributes
 from pybroker.wire.properties import Properties, attributes_of, encode_properties
 from pybroker.wire.table import Table
@@ -114,3 +115,19 @@ def test_a_deleted_exchange_ends_it(bench, target, persistent):
     del bench.vhost.exchanges["x"]
     assert Stop("exchange 'x' in vhost '/' was deleted") == finish(bench, move).stop
     assert 2 == bench.queue.messages_ready
+
+
+@pytest.mark.parametrize("mode", ["withhold", "refuse"])
+def test_nothing_goes_to_a_queue_that_is_paused_for_publishers(bench, target, mode):
+    target.obey(Pause(publish=True, consume=False, mode=mode, user="op", since_ms=1, why="migration"))
+    make_exchange(bench.vhost, "x", "fanout")
+    link(bench.vhost, "x", "b")
+    bench.publish(*numbered(2))
+    text = (
+        "exchange 'x' in vhost '/' routes messages with key 'k' to queue 'b' in vhost '/', which is paused: migration"
+    )
+    assert to_exchange(bench, "x").stop == Stop(text)
+    move = finish(bench, bench.broker.moves.to_queue(bench.queue, target))
+    assert (move.stop.text, move.messages) == ("queue 'b' in vhost '/' is paused: migration", 0)
+    target.obey(None)
+    assert finish(bench, bench.broker.moves.to_queue(bench.queue, target)).messages == 2

@@ -1,0 +1,44 @@
+"""Publishes that a paused queue withholds, and what a peer is told when alarms or pauses block it.
+
+Its input stays where it is, so everything behind the publish waits as well. Knows no alarm but by the throttle.
+"""
+
+from typing import TYPE_CHECKING
+
+from pamqp import commands
+
+from pybroker.amqp import publishing
+from pybroker.wire.methods import make_method
+
+if TYPE_CHECKING:
+    from pybroker.amqp.session import AmqpSession
+    from pybroker.core.channel.throttle import PauseCause
+
+
+def withhold(session: "AmqpSession", cause: "PauseCause") -> None:
+    """Read nothing more from a peer whose publish, or commit, waits for a paused queue."""
+    session.input_pending = True
+    session.stop_reading(cause)
+    notify(session)
+
+
+def heed_pauses(session: "AmqpSession") -> None:
+    """Go on with the input if what was withheld would reach no paused queue now."""
+    cause = session.throttle.paused_by
+    if cause is not None and not publishing.is_withheld(session, cause):
+        session.resume_reading(cause)
+        notify(session)
+
+
+def notify(session: "AmqpSession") -> None:
+    """Tell a peer that wants to know that it is blocked, or is not any more; once (E9)."""
+    pause, by_alarm = session.throttle.paused_by, session.throttle.blocked
+    blocked = by_alarm or pause is not None
+    if blocked == session.told_blocked or session.capabilities.get("connection.blocked") is not True:
+        return
+    session.told_blocked = blocked
+    if blocked:
+        reason = session.broker.alarms.reason if by_alarm else str(pause)
+        session.send_method(0, make_method(commands.Connection.Blocked, reason=reason))
+    else:
+        session.send_method(0, make_method(commands.Connection.Unblocked))

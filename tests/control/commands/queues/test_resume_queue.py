@@ -1,0 +1,20 @@
+import pytest
+
+from pybroker.control.spec import Refused
+
+
+def test_a_queue_is_resumed_in_part_or_whole(operator, peer):
+    peer.declare("q")
+    operator.ask("pause_queue", queue="q", why="migration")
+    answer = operator.ask("resume_queue", queue="q", consume=True)
+    assert answer["message"] == "Queue 'q' in vhost '/' was resumed; still paused: publish"
+    assert (answer["paused"], answer["why"]) == ("publish", "migration")
+    answer = operator.ask("resume_queue", queue="q")
+    assert answer["message"] == "Queue 'q' in vhost '/' was resumed"
+    assert operator.list("list_queues", "paused") == [""]
+
+
+def test_one_that_is_not_paused_is_refused(operator, peer):
+    peer.declare("q")
+    with pytest.raises(Refused, match="queue 'q' in vhost '/' is not paused"):
+        operator.ask("resume_queue", queue="q")
