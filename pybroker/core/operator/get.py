@@ -11,6 +11,7 @@ from pybroker.core.channel.unacked import Batch
 from pybroker.core.operator.stand_in import StandIn
 from pybroker.core.queue.browse.browsed import Browsed
 from pybroker.core.queue.browse.document import document
+from pybroker.errors import ContentTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -55,6 +56,7 @@ def get(
     messages_max: int,
     ack: bool,
     body_octets_max: int,
+    whole: bool = False,
     raw: bool,
 ) -> "Iterator[list[dict[str, Any]]]":
     """Yield up to so many messages as documents, some at a time, or none while the disk is read.
@@ -62,7 +64,9 @@ def get(
     With `ack` those of a batch are gone when the next one is asked for. Else all go back to their places in the end, as
     redelivered ones, and no more are taken than memory may hold meanwhile.
 
-    Raises AccessRefused (403), ResourceLocked (405) for an exclusive queue.
+    A larger body than `body_octets_max` is cut; to be acknowledged `whole`, it stays, and nothing after it is taken.
+
+    Raises AccessRefused (403), ResourceLocked (405) for an exclusive queue, ContentTooLarge (311).
     """
     check(user, queue.vhost.name, READ, "queue", queue.name)
     check_exclusive_access(queue, None)
@@ -84,8 +88,12 @@ def get(
             if queue.vhost.tracing:
                 broker.traces.delivered(queue, run, indexes, entry.deliveries, operator, None, no_ack=False)
             message = Browsed(0, run, indexes[0], entry.deliveries)
-            shown.append(document(queue, message, body_octets_max, raw=raw))
             size = message.body_octets
+            if ack and whole and size > body_octets_max:
+                yield shown
+                _acknowledge(queue, held, operator, but_last=1)
+                raise ContentTooLarge(_too_large(message.seq, size, body_octets_max))
+            shown.append(document(queue, message, body_octets_max, raw=raw))
             octets += size
             of_batch += min(size, body_octets_max)
             if len(shown) >= BATCH_MESSAGES or of_batch >= BATCH_OCTETS:
@@ -99,6 +107,11 @@ def get(
     finally:
         if held:
             _put_back(queue, held, operator)
+
+
+def _too_large(seq: int, octets: int, octets_max: int) -> str:
+    limits = f"has {octets:,} octets, and at most {octets_max:,} are shown"
+    return f"the body of message {seq} {limits}: it stays in the queue; acknowledge it with an AMQP client"
 
 
 def _head(queue: "Queue", pause: "Callable[[float], object]") -> "Generator[list[dict[str, Any]], None, Entry | None]":
@@ -115,16 +128,17 @@ def _head(queue: "Queue", pause: "Callable[[float], object]") -> "Generator[list
     return got.entry
 
 
-def _acknowledge(queue: "Queue", held: list[Batch], operator: Any) -> None:
+def _acknowledge(queue: "Queue", held: list[Batch], operator: Any, but_last: int = 0) -> None:
     """Settle what was shown, unless the queue is gone with it."""
+    shown = held[: len(held) - but_last]
     if queue.vhost.tracing:
-        queue.vhost.broker.traces.settled(held, "ack", operator)
-    for batch in held:
+        queue.vhost.broker.traces.settled(shown, "ack", operator)
+    for batch in shown:
         if not queue.deleted:
             queue.settled(batch.run, batch.indexes)
             queue.acked += 1
-    queue.vhost.broker.acked += len(held)
-    held.clear()
+    queue.vhost.broker.acked += len(shown)
+    del held[: len(shown)]
 
 
 def _put_back(queue: "Queue", held: list[Batch], operator: Any) -> None:

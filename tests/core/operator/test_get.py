@@ -4,7 +4,7 @@ import pytest
 
 from pybroker.core.events.cause import BROKER
 from pybroker.core.operator import get as module
-from pybroker.errors import ResourceLocked
+from pybroker.errors import ContentTooLarge, ResourceLocked
 from tests.core.disk_log import DiskBench, shrink
 from tests.fakes import World
 from tests.readers import Bench
@@ -46,6 +46,20 @@ def test_acknowledged_ones_are_gone_when_the_next_are_asked_for(monkeypatch):
     assert [[3, 4], [5]] == list(got(bench, ack=True))
     assert (0, 0, 5) == (*counts(bench.queue), bench.queue.acked)
     assert [[]] == list(got(bench))
+
+
+def test_a_body_that_cannot_be_shown_whole_is_not_acknowledged():
+    bench = Bench()
+    bench.flood(2)
+    bench.publish(b"x" * 101)
+    bench.flood(1)
+    batches = got(bench, ack=True, whole=True)
+    assert [1, 2] == next(batches)
+    with pytest.raises(ContentTooLarge, match="message 3 has 101 octets, and at most 100 are shown"):
+        next(batches)
+    assert (2, 0, 2) == (*counts(bench.queue), bench.queue.acked)
+    assert [[3, 4]] == list(got(bench, whole=True))
+    assert [[3, 4]] == list(got(bench, ack=True))
 
 
 def test_no_more_is_held_than_memory_may():

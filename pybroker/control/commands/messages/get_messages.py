@@ -6,7 +6,6 @@ from pybroker.control.arguments.lookup import find_queue, find_vhost
 from pybroker.control.arguments.messages import (
     BODY_SIZE,
     BODY_SIZE_MAX,
-    BodySizeArg,
     FormatArg,
     check_body_size,
     check_count,
@@ -28,11 +27,21 @@ class Args(NamedTuple):
     number: Annotated[
         int, Arg(f"number of messages at most (default: 1, maximum: {COUNT_MAX})", "-c --count", "number")
     ] = 1
-    ack: Annotated[bool, Arg("acknowledge them: they leave the queue as soon as they have been shown", "--ack")] = False
-    requeue: Annotated[
-        bool, Arg("put them back to their places (default); redelivered is set, and a delivery counted", "--requeue")
+    ack: Annotated[
+        bool, Arg("acknowledge them: they leave the queue once they are shown, whole by default", "--ack")
     ] = False
-    body_size: BodySizeArg = BODY_SIZE
+    requeue: Annotated[
+        bool, Arg("return them to their places (default); this sets redelivered and counts a delivery", "--requeue")
+    ] = False
+    body_size: Annotated[
+        int | None,
+        Arg(
+            f"octets of each body that are shown (default: {BODY_SIZE}, with --ack {BODY_SIZE_MAX}); longer ones "
+            "are cut",
+            "--body-size",
+            "octets",
+        ),
+    ] = None
     format: FormatArg = None
 
 
@@ -41,16 +50,19 @@ def check(args: Args) -> None:
     if args.ack and args.requeue:
         raise BadArguments("Bad argument: specify --ack or --requeue, not both", EX_USAGE)
     check_count(args.number, COUNT_MAX)
-    check_body_size(args.body_size)
+    if args.body_size is not None:
+        check_body_size(args.body_size)
 
 
 def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
     """Yield messages as documents; those of a list are acknowledged when the next one is asked for.
 
-    Raises Refused, AmqpError.
+    Bodies are whole before they are acknowledged, unless a size was given. Raises Refused, AmqpError.
     """
     vhost = find_vhost(node.broker, args.vhost)
     raw = args.format == "raw"
+    is_whole = raw or (args.ack and args.body_size is None)
+    size = BODY_SIZE if args.body_size is None else args.body_size
     yield from vhost.get_messages(
         find_queue(vhost, args.queue),
         node.broker.users.acting(node.user.name),
@@ -58,7 +70,8 @@ def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
         pause=node.pause,
         messages_max=args.number,
         ack=args.ack,
-        body_octets_max=BODY_SIZE_MAX if raw else args.body_size,
+        body_octets_max=BODY_SIZE_MAX if is_whole else size,
+        whole=is_whole,
         raw=raw,
     )
 
@@ -66,7 +79,7 @@ def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
 COMMAND = Command(
     name="get_messages",
     section="Messages",
-    summary="Takes messages from the head of a queue, and puts them back or acknowledges them",
+    summary="Takes messages from the head of a queue, and returns or acknowledges them",
     args=Args,
     effect="write",
     access="management",

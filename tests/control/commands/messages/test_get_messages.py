@@ -29,6 +29,13 @@ def test_acknowledged_ones_are_gone(get, operator):
     assert [[1, 0]] == operator.list("list_queues", "messages_ready", "messages_unacknowledged")
 
 
+def test_bodies_are_whole_before_they_are_gone(get, peer):
+    for text in (b"x" * 2_000, b"y" * 2_000):
+        peer.publish("", "q", text)
+    assert ["one", "two", "three", "x" * 1_024, "y" * 1_024] == get(number=9)
+    assert ["x" * 2_000, "y" * 10] == [get(number=4, ack=True)[3], *get(ack=True, body_size=10)]
+
+
 def test_raw_bodies_are_whole(get):
     assert ["b25l"] == get(format="raw")
 
