@@ -4,7 +4,7 @@ from pamqp import commands
 
 from tests.ctl.live_node import LiveNode
 
-SYMPTOM = "Dead letters wait, and the fault that caused them is mended"
+SYMPTOM = "Dead letters wait, and the fault that caused them is fixed"
 COUNT = 20
 
 

@@ -2,7 +2,7 @@
 
 from tests.ctl.live_node import LiveNode
 
-SYMPTOM = "A message at the head of a queue has to go, or a message is missing"
+SYMPTOM = "The first message of a queue has to go"
 
 
 def prepare(node: LiveNode) -> None:
