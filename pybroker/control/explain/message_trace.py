@@ -8,6 +8,7 @@ Event = dict[str, Any]
 
 _WAITING: Final = {
     "no_consumer": "the queue has no consumer",
+    "paused": "an operator paused the queue or its consumers",
     "prefetch": "its consumers are at their prefetch limit",
     "not_read": "its consumers do not read what the broker sends",
     "channel_flow": "its consumers have stopped deliveries with channel.flow",

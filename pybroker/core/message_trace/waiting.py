@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 CONSUMERS_MAX: Final = 64
 
 NO_CONSUMER: Final = "no_consumer"
+PAUSED: Final = "paused"
 PREFETCH: Final = "prefetch"
 UNREAD: Final = "not_read"
 FLOW: Final = "channel_flow"
@@ -26,11 +27,14 @@ def why_waiting(destination: "Destination") -> dict[str, Any]:
         return {}
     consumers = list(destination.consumers)
     facts = {"messages_ready": destination.messages_ready, "consumers": len(consumers)}
+    if destination.paused is not None and destination.paused.consume:
+        return {"why": PAUSED, **facts}
     if not consumers:
         return {"why": NO_CONSUMER, **facts}
     if destination.returns:
         return {"why": RETURNS, **facts}
-    reasons = [_of_consumer(consumer) for consumer in consumers[:CONSUMERS_MAX] if consumer.active]
+    looked_at = [consumer for consumer in consumers[:CONSUMERS_MAX] if consumer.active or consumer.paused is not None]
+    reasons = [_of_consumer(consumer) for consumer in looked_at]
     if not reasons or "" in reasons:
         return {"why": BEHIND, **facts}
     unacknowledged = sum(consumer.unacked for consumer in consumers)
@@ -39,6 +43,8 @@ def why_waiting(destination: "Destination") -> dict[str, Any]:
 
 def _of_consumer(consumer: "Consumer") -> str:
     """Return why it gets nothing now; empty: it would get something."""
+    if consumer.paused is not None:
+        return PAUSED
     if consumer.credit() > 0:
         return ""
     channel: Any = consumer.channel

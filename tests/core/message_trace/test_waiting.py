@@ -2,6 +2,7 @@
 
 from pamqp import commands
 
+from pybroker.core.events.cause import BROKER
 from pybroker.core.message_trace.waiting import why_waiting
 
 Basic, Channel, Exchange = commands.Basic, commands.Channel, commands.Exchange
@@ -50,6 +51,18 @@ def test_other_messages_come_first(world, peer):
     queue.hold()
     assert why(world) == "returns"
     queue.release()
+
+
+def test_an_operator_paused_the_queue_or_its_consumers(world, peer):
+    peer.consume("q")
+    queue = world.vhost.queues["q"]
+    pauses = world.broker.pauses
+    pauses.pause_queue(queue, "maintenance", BROKER, publish=False)
+    assert why(world) == "paused"
+    pauses.resume_queue(queue, BROKER)
+    assert why(world) == "behind"
+    pauses.pause_consumer(next(iter(queue.consumers)), "maintenance", BROKER)
+    assert why(world) == "paused"
 
 
 def test_a_schedule_has_its_own_reasons(world, peer):
