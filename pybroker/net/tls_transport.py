@@ -18,15 +18,21 @@ if TYPE_CHECKING:
 
 # The most that one record of TLS carries.
 RECORD_OCTETS: Final = 16_384
-# Encrypted at a time. More follows only when the kernel has taken all of it, so that flow control sees a slow peer.
-ENCRYPTED_MAX: Final = 262_144
+# Encrypted at a time: two bodies of 128 KiB and what is around them, which fill an outbox. More follows only when the
+# kernel has taken all of it, so that flow control sees a slow peer.
+ENCRYPTED_MAX: Final = 17 * RECORD_OCTETS
 # Read from the socket at a time.
 READ_OCTETS_MAX: Final = 262_144
 # Received without an octet for the session, at most: no record is larger, nobody needs to change keys so often, and to
 # follow a peer that does nothing else would keep the loop from all others.
 EMPTY_OCTETS_MAX: Final = 65_536
+# Ciphertext counts as full of content with fewer other octets: heads of records, and the beginning of the last one.
+FILLING_OCTETS_MAX: Final = 32_768
 # Parts of this size and above fill records of their own. To join smaller ones costs less than more records.
 LARGE_OCTETS: Final = 32_768
+
+# The ciphertext that came last on any connection, on its way to OpenSSL. A buffer for each read costs as much again.
+_received: Final = memoryview(bytearray(READ_OCTETS_MAX))
 
 
 class TlsTransport(Transport):
@@ -73,44 +79,63 @@ class TlsTransport(Transport):
 
     def receive(self, octets_max: int) -> bytes:
         """Return what the peer sent; no octets: it will send no more. Raises BlockingIOError, OSError."""
-        read, incoming = self._tls.read, self._incoming
         parts: list[bytes] = []
         left = octets_max
-        while not parts and not self._ended:
+        while left > 0 and not self._ended and (not parts or self._goes_on()):
             if self._fault:
                 raise OSError(errno.EPROTO, self._fault)
             if not self.buffered:
-                octets = self._sock.recv(self._size())
-                if not octets:
-                    self._ended = True
+                try:
+                    self._fetch()
+                except OSError as error:
+                    if not parts:
+                        raise
+                    if not isinstance(error, BlockingIOError):
+                        self._fail(error)
                     break
-                incoming.write(octets)
-                self._came, self._got = len(octets), 0
-                self._empty += self._came
-            try:
-                while left > 0:
-                    part = read(min(left, RECORD_OCTETS))
-                    if not part:
-                        self._ended = True
-                        break
-                    parts.append(part)
-                    left -= len(part)
-                    self._got += len(part)
-                    if not incoming.pending and not self._tls.pending():
-                        break
-                self.buffered = bool(self._ended or incoming.pending or self._tls.pending())
-            except ssl.SSLWantReadError:
-                self.buffered = False
-            except ssl.SSLError as error:
-                self._fault = _explain(error)
-                self.buffered = True
+            left = self._decrypt(parts, left)
             if self._outgoing.pending:
                 self._answer()
-            if parts:
-                self._empty = 0
-            elif self._empty > EMPTY_OCTETS_MAX:
+            if self._empty > EMPTY_OCTETS_MAX:
                 self._fault = self._fault or "TLS: the peer sends records without content"
+        if self._ended or self._fault:
+            self.buffered = True  # that is said when it is asked for the next time
         return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _goes_on(self) -> bool:
+        """Tell whether a large transfer is under way, of which the socket may have more at once."""
+        return not self._fault and self._came == READ_OCTETS_MAX and self._came - self._got < FILLING_OCTETS_MAX
+
+    def _fetch(self) -> None:
+        """Give OpenSSL what the socket has. Raises BlockingIOError, OSError."""
+        came = self._sock.recv_into(_received, self._size())
+        self._incoming.write(_received[:came])
+        self._came, self._got = came, 0
+        self._empty += came
+        self._ended = not came
+
+    def _decrypt(self, parts: list[bytes], left: int) -> int:
+        """Add what OpenSSL can read, `left` octets at most; return how many more there may be."""
+        read, incoming, tls = self._tls.read, self._incoming, self._tls
+        try:
+            while left > 0:
+                part = read(min(left, RECORD_OCTETS))
+                if not part:
+                    self._ended = True
+                    break
+                parts.append(part)
+                octets = len(part)
+                left -= octets
+                self._got += octets
+                self._empty = 0
+                if octets < RECORD_OCTETS and not incoming.pending and not tls.pending():
+                    break
+            self.buffered = bool(incoming.pending or tls.pending())
+        except ssl.SSLWantReadError:
+            self.buffered = False
+        except ssl.SSLError as error:
+            self._fault = _explain(error)
+        return left
 
     def _size(self) -> int:
         """Return how much to read from the socket: more after a read that was full of octets for the session."""
@@ -147,7 +172,8 @@ class TlsTransport(Transport):
         try:
             if octets <= budget and octets < count * LARGE_OCTETS:
                 # Mostly: some hundred small parts, to be looked at one by one no more than necessary.
-                self._write(b"".join(parts) if count > 1 else parts[0])
+                if octets:
+                    self._tls.write(b"".join(parts) if count > 1 else parts[0])
                 return []
             while at < count and budget > 0:
                 data = parts[at]
@@ -159,27 +185,18 @@ class TlsTransport(Transport):
                         at += 1
                     if at - begin > 1:
                         data = b"".join(parts[begin:at])
-                if size > budget:
+                cut = -(-budget // RECORD_OCTETS) * RECORD_OCTETS  # after a small part, no record of what is left
+                if size > cut:
                     view = memoryview(data)
-                    self._write(view[:budget])
-                    return [view[budget:], *parts[at:]]
-                self._write(data)
+                    self._tls.write(view[:cut])
+                    return [view[cut:], *parts[at:]]
+                if size:
+                    self._tls.write(data)
                 budget -= size
         except ssl.SSLError as error:
             self._fault = _explain(error)
             raise OSError(errno.EPROTO, self._fault) from None
         return parts[at:]
-
-    def _write(self, octets: Any) -> None:
-        """Encrypt octets. Raises ssl.SSLError."""
-        write, size = self._tls.write, len(octets)
-        if size <= RECORD_OCTETS:
-            if size:
-                write(octets)
-            return
-        view, done = memoryview(octets), 0
-        while done < size:
-            done += write(view[done : done + RECORD_OCTETS])
 
     def _push(self) -> bool:
         """Give the kernel what is encrypted; tell whether it took all, else go on when it can. Raises OSError."""

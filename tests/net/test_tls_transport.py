@@ -4,126 +4,14 @@ The socket is a fake: it takes a few octets, or none, and gives a few, or none. 
 """
 
 import random
-import socket
 import ssl
 
 import pytest
 
-from pybroker.net.tls_transport import ENCRYPTED_MAX, READ_OCTETS_MAX, RECORD_OCTETS, TlsTransport
-from pybroker.net.transport import Transport
+from pybroker.net.tls_transport import ENCRYPTED_MAX, READ_OCTETS_MAX, RECORD_OCTETS
 from tests.certificates import make_certificates
 from tests.net.tls import Tls, client_context, server_context
-
-
-class FakeSocket:
-    """`room` is how much the kernel still takes, `portion` how much at a call; `came` is what can be received."""
-
-    def __init__(self) -> None:
-        self.room = 1 << 30
-        self.portion = 1 << 30
-        self.came = bytearray()
-        self.sent = bytearray()
-        self.ended = False
-        self.shut = False
-        self.gone = False
-
-    def send(self, octets) -> int:
-        if self.gone:
-            raise BrokenPipeError(32, "Broken pipe")
-        count = min(len(octets), self.room, self.portion)
-        if not count:
-            raise BlockingIOError
-        self.sent += octets[:count]
-        self.room -= count
-        return count
-
-    def recv(self, octets_max: int) -> bytes:
-        if not self.came and not self.ended:
-            raise BlockingIOError
-        found = bytes(self.came[:octets_max])
-        del self.came[:octets_max]
-        return found
-
-    def shutdown(self, how: int) -> None:
-        assert how == socket.SHUT_WR
-        self.shut = True
-
-    def fileno(self) -> int:
-        return 99
-
-    def close(self) -> None:
-        pass
-
-
-class FakeWatcher:
-    def __init__(self) -> None:
-        self.call_back = None
-
-    @property
-    def active(self) -> bool:
-        return self.call_back is not None
-
-    def start(self, call_back, *_) -> None:
-        self.call_back = call_back
-
-    def stop(self) -> None:
-        self.call_back = None
-
-    def close(self) -> None:
-        pass
-
-
-class FakeLoop:
-    def io(self, fileno: int, event: int) -> FakeWatcher:
-        return FakeWatcher()
-
-
-class Pair:
-    """A transport, its socket, and the peer's end."""
-
-    def __init__(self, made, version=None) -> None:
-        context = server_context(made.server)
-        self.sock = FakeSocket()
-        to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.incoming = ssl.MemoryBIO()
-        self.outgoing = ssl.MemoryBIO()
-        client = client_context(made.authority, gevents=False, version=version)
-        self.peer = client.wrap_bio(self.incoming, self.outgoing, server_hostname="localhost")
-        server = context.wrap_bio(to_server, to_client, server_side=True)
-        left = [self.peer, server]
-        while left:
-            for end in list(left):
-                try:
-                    end.do_handshake()
-                    left.remove(end)
-                except ssl.SSLWantReadError:
-                    pass
-            to_server.write(self.outgoing.read())
-            self.incoming.write(to_client.read())
-        self.transport = TlsTransport(Transport(self.sock, FakeLoop()), server, to_server, to_client)
-
-    @property
-    def writer(self):
-        return self.transport._writer
-
-    def peer_sends(self, octets: bytes) -> None:
-        at = 0
-        while at < len(octets):
-            at += self.peer.write(octets[at:])
-        self.sock.came += self.outgoing.read()
-
-    def peer_received(self) -> bytes:
-        self.incoming.write(bytes(self.sock.sent))
-        self.sock.sent.clear()
-        found = b""
-        while True:
-            try:
-                octets = self.peer.read(1 << 20)
-            except ssl.SSLWantReadError:
-                return found
-            if not octets:
-                return found
-            found += octets
+from tests.net.tls_pair import Pair, begin_large_transfer
 
 
 @pytest.fixture(scope="module")
@@ -197,7 +85,7 @@ def test_what_the_peer_sends_arrives_in_order_and_is_announced(pair, seed):
         del line[:arrived]
         # As the connection does: on an event while there is one, else while the transport says so.
         while sock.came or transport.buffered:
-            octets_max = chance.choice((1, 100, 4_096, 131_072))
+            octets_max = chance.choice((1, 100, 4_096, 131_072, 1_000_000))
             try:
                 got = transport.receive(octets_max)
             except BlockingIOError:
@@ -219,7 +107,7 @@ def test_what_the_peer_sends_arrives_in_order_and_is_announced(pair, seed):
         ([b"a" * 100] * 1_000 + [b"b" * 131_072, b"c" * 8], 15),
         # More than is encrypted at a time, and parts that are large enough to go alone.
         ([b"a" * 100] * 3_000, 16 + 3),
-        ([b"a" * 100, b"b" * 131_072, b"a" * 100, b"b" * 131_072], 1 + 8 + 1 + 8 + 1),
+        ([b"a" * 100, b"b" * 131_072, b"a" * 100, b"b" * 131_072], 1 + 8 + 1 + 8),
         ([b""], 0),
     ],
 )
@@ -281,10 +169,7 @@ class OnlyKeys:
 
 def test_a_peer_that_sends_records_without_content_keeps_nobody_waiting(pair):
     transport = pair.transport
-    for _ in range(4):
-        pair.peer_sends(b"b" * 600_000)
-        while pair.sock.came or transport.buffered:
-            transport.receive(131_072)
+    begin_large_transfer(pair)
     transport._tls = OnlyKeys(transport._incoming)
     # More than is ever read: it comes as fast as it is taken.
     pair.sock.came += bytes(10_000_000)
@@ -295,12 +180,32 @@ def test_a_peer_that_sends_records_without_content_keeps_nobody_waiting(pair):
         transport.send([b"more"])
 
 
+class ContentThenKeys(OnlyKeys):
+    """The same with some content in front of the keys."""
+
+    def __init__(self, incoming) -> None:
+        super().__init__(incoming)
+        self.content = [b"content"] * 3
+
+    def read(self, octets_max) -> bytes:
+        return self.content.pop() if self.content else super().read(octets_max)
+
+
+def test_content_in_front_of_records_without_content_does_not_have_them_followed(pair):
+    transport = pair.transport
+    begin_large_transfer(pair)
+    transport._tls = ContentThenKeys(transport._incoming)
+    pair.sock.came += bytes(10_000_000)
+    assert transport.receive(1_000_000) == b"content" * 3
+    assert len(pair.sock.came) == 10_000_000 - READ_OCTETS_MAX
+    assert not transport.buffered
+    with pytest.raises(OSError, match="records without content"):
+        transport.receive(1_000_000)
+
+
 def test_little_is_read_at_a_time_of_a_peer_that_sends_mostly_records_without_content(pair):
     transport = pair.transport
-    for _ in range(4):
-        pair.peer_sends(b"b" * 600_000)
-        while pair.sock.came or transport.buffered:
-            transport.receive(131_072)
+    begin_large_transfer(pair)
     transport._came, transport._got = READ_OCTETS_MAX, 1
     pair.peer_sends(b"a")
     assert transport.receive(10) == b"a"
