@@ -1,7 +1,7 @@
 """An operator as traces know them."""
 
 from pybroker.core.events.cause import Cause
-from pybroker.core.message_trace.trace import who
+from pybroker.core.message_trace.facts import who
 from pybroker.core.operator.stand_in import StandIn
 
 
