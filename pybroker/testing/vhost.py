@@ -9,6 +9,7 @@ from urllib.parse import quote
 from pybroker.testing.faults import Fault
 from pybroker.testing.published import MESSAGES_MAX, NAME, OCTETS_MAX, TRACE_EXCHANGE, Published, Recorder, shown
 from pybroker.testing.queue_view import QueueView, counts_of, shown as shown_queues
+from pybroker.testing.strict import parse_checks
 from pybroker.testing.waiting import wait_for
 from pybroker.version import RABBITMQ_VERSION
 
@@ -150,8 +151,8 @@ class VirtualHost:
         return f"{published}\nQueues:\n{shown_queues(counts_of(self))}"
 
     def allow(self, *checks: str) -> None:
-        """Have the strict mode overlook some of its checks from now on, in this virtual host."""
-        self.allowed.update(checks)
+        """Have the strict mode overlook some of its checks from now on, in this virtual host. Raises ValueError."""
+        self.allowed |= parse_checks(" ".join(checks))
 
     def collect(self) -> list[Published]:
         """Return what was published; while the broker is down, what was until it was killed or stopped."""
@@ -168,7 +169,7 @@ class VirtualHost:
         self.broker.request("close_all_connections", reason=reason, vhost=self.name)
 
     def nack_publishes(self, queue: str | None = None) -> Fault:
-        """Refuse what is published to a queue, or to any: basic.nack for who wants confirms; for others it is lost.
+        """Refuse what is published to a queue, or to any: publishers with confirms get basic.nack.
 
         A message that no queue gets is confirmed as always.
         """
@@ -205,7 +206,7 @@ class VirtualHost:
         return self._keep(self.broker.refuse_connections())
 
     def block_publishers(self) -> Fault:
-        """Raise the memory alarm: who publishes is not read any more, and gets connection.blocked."""
+        """Raise the memory alarm: publishers get connection.blocked, and are not read any more."""
         return self._keep(self.broker.block_publishers())
 
     def kill(self) -> Fault:

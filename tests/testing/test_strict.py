@@ -66,6 +66,11 @@ def test_a_check_that_is_allowed(vhost, connect):
     assert strict.after_call(vhost, ALL) == []
 
 
+def test_a_check_that_does_not_exist_cannot_be_allowed(vhost):
+    with pytest.raises(ValueError, match="has no check unrouteable"):
+        vhost.allow("unrouteable")
+
+
 def test_a_delayed_message_is_not_unroutable(vhost, connect):
     _, channel = connect()
     channel.exchange_declare("later", "x-delayed-message", arguments={"x-delayed-type": "fanout"})
