@@ -27,7 +27,7 @@ FormatArg = Annotated[
 ]
 WhereArg = Annotated[
     tuple[str, ...],
-    Arg("only messages with this header, as HEADER=VALUE; several must all be there", "--where", "header=value"),
+    Arg("only messages with this header, as HEADER=VALUE; if repeated, with all of them", "--where", "header=value"),
 ]
 MatchArg = Annotated[str, Arg("only messages with this text in body, properties or routing key", "--match", "text")]
 BodySizeArg = Annotated[

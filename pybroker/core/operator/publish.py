@@ -225,11 +225,11 @@ def header_value(name: str, kind: str, text: Any) -> Any:
     try:
         value = _value(kind, text)
         encode_properties(Properties(headers=Table({name: value})))  # so deep, so long
-    except (ValueError, InvalidOperation, OverflowError) as error:
-        raise PreconditionFailed(f"header '{name}': '{text}' is no {kind} ({error})") from None
+    except (ValueError, InvalidOperation, OverflowError):
+        raise PreconditionFailed(f"header '{name}': '{text}' is not a valid {kind}") from None
     letter = TYPES.get(kind)
     if letter is not None and letter_of(value, letter) != letter:
-        raise PreconditionFailed(f"header '{name}': '{text}' is no {kind}")
+        raise PreconditionFailed(f"header '{name}': '{text}' is not a valid {kind}")
     return value
 
 

@@ -65,7 +65,7 @@ QUEUE: Final = _by_name(
         lambda q: q.messages_unacknowledged,
         "unacked",
     ),
-    _gauge("messages_delayed", "messages requeued, waiting for their retry", "messages", lambda q: q.messages_delayed),
+    _gauge("messages_delayed", "requeued messages that wait for their retry", "messages", lambda q: q.messages_delayed),
     _gauge("consumers", "consumers", "consumers", lambda q: q.consumer_count, "consumers"),
     _counter(
         "publish",

@@ -22,13 +22,13 @@ AGE_MS_MAX = 31_536_000_000
 class Args(NamedTuple):
     """From where to where, which ones, and how fast."""
 
-    source: Annotated[str, Arg("queue that has the messages", names="queue")]
-    to: Annotated[str | None, Arg("queue to put them into", "--to", "queue", names="queue")] = None
+    source: Annotated[str, Arg("queue to move messages from", names="queue")]
+    to: Annotated[str | None, Arg("queue to move them to", "--to", "queue", names="queue")] = None
     to_exchange: Annotated[
         str | None, Arg("exchange to publish them to", "--to-exchange", "exchange", names="exchange")
     ] = None
     routing_key: Annotated[
-        str | None, Arg("routing key to publish them with; default: each one's own", "--routing-key", "key")
+        str | None, Arg("routing key to publish them with; default: that of each message", "--routing-key", "key")
     ] = None
     number: Annotated[int | None, Arg("number of messages at most; default: all", "-c --count", "number")] = None
     rate: Annotated[str | None, Arg("messages per second, such as 500/s; default: unlimited", "--rate", "rate")] = None
@@ -45,7 +45,7 @@ def check(args: Args) -> None:
     if (args.to is None) == (args.to_exchange is None):
         raise BadArguments("Bad argument: specify --to or --to-exchange", EX_DATAERR)
     if args.routing_key is not None and args.to_exchange is None:
-        raise BadArguments("Bad argument: --routing-key needs --to-exchange", EX_DATAERR)
+        raise BadArguments("Bad argument: --routing-key requires --to-exchange", EX_DATAERR)
     if args.routing_key is not None and len(args.routing_key.encode()) > 255:
         raise BadArguments("Bad argument: --routing-key is longer than 255 octets", EX_DATAERR)
     conditions(args.where)
@@ -82,7 +82,7 @@ def _prepared(node: Node, args: Args) -> "Move":
     }
     if args.to is not None:
         if args.to == args.source:
-            raise Refused(f"queue '{args.to}' is the source itself", EX_USAGE)
+            raise Refused(f"source and target are the same queue, '{args.to}'", EX_USAGE)
         return node.broker.moves.to_queue(source, find_queue(vhost, args.to), **limits)
     assert args.to_exchange is not None
     exchange = find_exchange(vhost, args.to_exchange)

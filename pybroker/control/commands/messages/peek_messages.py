@@ -32,8 +32,8 @@ class Args(NamedTuple):
     start: Annotated[
         str,
         Arg(
-            "where to begin: head (default), tail (the newest first), or a message's SEQ (PRIORITY:SEQ in a queue with "
-            "priorities)",
+            "where to begin: head (default), tail (newest first), or the position shown with a message: SEQ, or "
+            "PRIORITY:SEQ in a queue with priorities",
             "--from",
             "position",
         ),
@@ -42,11 +42,11 @@ class Args(NamedTuple):
     number: Annotated[int, Arg("number of messages at most (default: 10)", "-c --count", "number")] = 10
     where: WhereArg = ()
     match: MatchArg = ""
-    unacked: Annotated[bool, Arg("messages with consumers as well, with the consumer and since when", "--unacked")] = (
-        False
-    )
+    unacked: Annotated[
+        bool, Arg("also messages that consumers have, with the consumer and since when", "--unacked")
+    ] = False
     delayed: Annotated[
-        bool, Arg("messages that wait for their retry, instead, in the order in which they are due", "--delayed")
+        bool, Arg("only messages that wait for their retry, in the order in which they are due", "--delayed")
     ] = False
     body_size: BodySizeArg = BODY_SIZE
     format: FormatArg = None
@@ -59,7 +59,9 @@ def check(args: Args) -> None:
     check_count(args.number, COUNT_MAX)
     check_body_size(args.body_size)
     if args.delayed and (args.unacked or args.newest_first or args.start != "head"):
-        raise BadArguments("Bad argument: --delayed goes without --unacked, --from and --newest-first", EX_USAGE)
+        raise BadArguments(
+            "Bad argument: --delayed cannot be combined with --unacked, --from or --newest-first", EX_USAGE
+        )
 
 
 def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":

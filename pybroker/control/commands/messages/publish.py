@@ -59,15 +59,15 @@ class Args(NamedTuple):
     header: Annotated[
         tuple[str, ...],
         Arg(
-            "header, as NAME=VALUE, a string, or NAME:TYPE=VALUE; a type is string, bool, byte, short, int, long, "
-            "their unsigned ones (unsignedint), float, double, decimal, timestamp (seconds), binary (base64), void, or "
-            "json for tables and arrays; may be repeated",
+            "header, as NAME=VALUE for a string, or NAME:TYPE=VALUE; types are string, bool, byte, short, int, long, "
+            "unsignedbyte, unsignedshort, unsignedint, float, double, decimal, timestamp (seconds), binary (base64), "
+            "void, or json for tables and arrays; may be repeated",
             "-H --header",
             "name=value",
         ),
     ] = ()
     number: Annotated[
-        int, Arg(f"publish it so many times (default: 1, maximum: {COUNT_MAX})", "-c --count", "number")
+        int, Arg(f"how often to publish it (default: 1, maximum: {COUNT_MAX})", "-c --count", "number")
     ] = 1
 
 
@@ -76,7 +76,7 @@ def check(args: Args) -> None:
     if bool(args.queue) + bool(args.exchange) != 1:
         raise BadArguments("Bad argument: specify --queue, or --exchange with --routing-key", EX_USAGE)
     if args.queue and args.routing_key:
-        raise BadArguments("Bad argument: --routing-key goes with --exchange", EX_USAGE)
+        raise BadArguments("Bad argument: --routing-key requires --exchange", EX_USAGE)
     if (args.body is None) == (args.file is None):
         raise BadArguments("Bad argument: specify a body, --file FILE, or --file - for standard input", EX_USAGE)
     check_count(args.number, COUNT_MAX)

@@ -23,19 +23,19 @@ class Args(NamedTuple):
     ] = None
     origin: Annotated[
         str | None,
-        Arg("only messages that died in this queue, and there even if they died elsewhere since", "--origin", "queue"),
+        Arg("only messages that died in this queue, even if they died elsewhere later", "--origin", "queue"),
     ] = None
     through_exchange: Annotated[
         bool,
         Arg(
-            "publish them again to the exchange, with the routing key, that they were published with: for queues that "
-            "are gone; all queues that are bound there now get them",
+            "publish them again to their original exchange with their original routing key, for queues that are gone; "
+            "all queues that are bound there now get them",
             "--through-exchange",
         ),
     ] = False
     number: Annotated[int | None, Arg("number of messages at most; default: all", "-c --count", "number")] = None
     rate: Annotated[str | None, Arg("messages per second, such as 500/s; default: unlimited", "--rate", "rate")] = None
-    dry_run: Annotated[bool, Arg("only count the messages, by queue and reason", "--dry-run")] = False
+    dry_run: Annotated[bool, Arg("count the messages by queue and reason, move none", "--dry-run")] = False
     vhost: VHostArg = "/"
 
 

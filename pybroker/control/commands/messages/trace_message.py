@@ -48,7 +48,7 @@ class Args(NamedTuple):
 def check(args: Args) -> None:
     """Refuse what cannot be. Raises BadArguments."""
     if not args.queue and args.exchange is None and not args.header:
-        raise BadArguments("Bad argument: give --queue, --exchange or --header, so that it is known what to trace")
+        raise BadArguments("Bad argument: specify --queue, --exchange or --header")
     if args.header and not all(args.header.partition("=")[:2]):
         raise BadArguments(f"Bad argument: --header: expected HEADER=VALUE, not '{args.header}'", EX_DATAERR)
     if not 0 < args.number <= COUNT_MAX:

@@ -80,7 +80,7 @@ def test_bad_arguments(queues, given):
     [
         ({"source": "c", "to": "b"}, "queue 'c' was not found in virtual host '/'"),
         ({"source": "a", "to": "c"}, "queue 'c' was not found in virtual host '/'"),
-        ({"source": "a", "to": "a"}, "queue 'a' is the source itself"),
+        ({"source": "a", "to": "a"}, "source and target are the same queue, 'a'"),
         ({"source": "a", "to_exchange": "amq.rabbitmq.trace"}, "is internal: nothing can be published there"),
         ({"source": "a", "to_exchange": "amq.rabbitmq.event"}, "is internal: nothing can be published there"),
     ],

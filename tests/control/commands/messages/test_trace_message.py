@@ -63,7 +63,7 @@ def test_whatever_does_not_exist_is_refused(operator):
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        ({}, "give --queue, --exchange or --header"),
+        ({}, "specify --queue, --exchange or --header"),
         ({"header": "region"}, "expected HEADER=VALUE"),
         ({"queue": "q", "number": 0}, "--count must be from 1 to 1000"),
         ({"queue": "q", "number": 1_001}, "--count must be from 1 to 1000"),
