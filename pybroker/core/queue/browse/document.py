@@ -154,7 +154,7 @@ def _text(octets: bytes, charset: str, *, is_cut: bool) -> str | None:
     """Return octets as text, without half a character at the end if they were cut; None if they are none."""
     try:
         return codecs.getincrementaldecoder(charset)().decode(octets, final=not is_cut)
-    except UnicodeDecodeError:
+    except UnicodeError:
         return None
 
 

@@ -37,6 +37,7 @@ def body(octets, content_type=None, encoding=None, octets_max=1_000):
         (b"\xe9", TEXT, ("e9", "hex", False)),
         (b"\xe9", "text/plain; charset=ISO-8859-1", ("é", "text", False)),
         (b"\xe9", "text/plain; charset=rot13", ("e9", "hex", False)),
+        (b"xxxx", "text/plain; charset=utf-16", ("78787878", "hex", False)),
         (b"\xe9", "application/octet-stream", ("e9", "hex", False)),
         (b"", None, ("", "text", False)),
         (b"<a/>", "application/soap+xml; charset=utf-8", ("<a/>", "text", False)),
