@@ -22,6 +22,7 @@ from pybroker.core.message_trace.hub import Traces
 from pybroker.core.metadata import store
 from pybroker.core.metadata.store import Commit
 from pybroker.core.policy.parameters import Parameters
+from pybroker.core.queue.age import MessageAges
 from pybroker.core.queue.dead_letter.route import DeadLetterQueue
 from pybroker.core.queue.limit_reapply import LimitReapply
 from pybroker.core.queue.move.moves import Moves
@@ -75,6 +76,7 @@ class Broker:
     """`epoch` tells this start from others in connection ids; `next_queue` is the next queue's id, never reused."""
 
     moves: ClassVar = Moves()
+    ages: ClassVar = MessageAges()
 
     def __init__(
         self, settings: "Settings", clock: Clock, turn: Turn, definitions: "Definitions | None" = None

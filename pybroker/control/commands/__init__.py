@@ -62,6 +62,7 @@ PLACES: Final = (
     "checks.check_alarms",
     "checks.check_local_alarms",
     "checks.check_certificate_expiration",
+    "checks.check_queue_age",
     "monitoring.listeners",
     "monitoring.memory_breakdown",
     "monitoring.message_size_stats",

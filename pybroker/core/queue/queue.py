@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pybroker.core.auth.permissions import READ, check
 from pybroker.core.policy.limits import DROP_HEAD
 from pybroker.core.policy.policy import UNRULED
-from pybroker.core.queue import basic_get, dispatch, expiry, overflow, pause, recover
+from pybroker.core.queue import age, basic_get, dispatch, expiry, overflow, pause, recover
 from pybroker.core.queue.backlog import Backlog
 from pybroker.core.queue.browse.peek import Wish, peek
 from pybroker.core.queue.dead_letter import route
@@ -201,6 +201,11 @@ class Queue(Destination):
             eviction.peek(self, level)
             return None
         return decode_properties(Message(head.run, head.indexes[0]).property_octets).timestamp
+
+    @property
+    def head_age_ms(self) -> int | None:
+        """Return how long ago the message that leaves next arrived, in milliseconds; None if none is ready (age)."""
+        return age.head_age_ms(self)
 
     @property
     def memory_octets(self) -> int:

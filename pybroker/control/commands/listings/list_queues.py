@@ -58,6 +58,11 @@ def _head_timestamp(queue: "Queue") -> Any:
     return "" if timestamp is None else timestamp
 
 
+def _head_age_ms(queue: "Queue") -> Any:
+    age_ms = queue.head_age_ms
+    return "" if age_ms is None else age_ms
+
+
 def _paused_mode(queue: "Queue") -> str:
     return queue.paused.mode if queue.paused is not None and queue.paused.publish else ""
 
@@ -107,6 +112,7 @@ COLUMNS = (
         "message_bytes_persistent",
         "message_bytes_paged_out",
     ),
+    Column("head_age_ms", _head_age_ms, "age of the message that leaves next, in milliseconds; empty if none is ready"),
     Column("head_message_timestamp", _head_timestamp, "timestamp property of the first message, if it has one"),
     *figures.columns(QUEUE, "memory", "disk_reads", "disk_writes", "consumers"),
     Column("consumer_capacity", _capacity, "1.0 if a consumer can accept a message now, else 0.0"),

@@ -1,0 +1,65 @@
+"""check_queue_age: health check that fails if a message has been in a queue for too long."""
+
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pybroker.control.arguments.durations import UNITS_MS, parse_duration_ms, shortest
+from pybroker.control.arguments.lookup import find_vhost
+from pybroker.control.humanize import counted
+from pybroker.control.spec import EX_DATAERR, EX_UNAVAILABLE, Arg, BadArguments, Command, Node, Refused, VHostArg
+
+if TYPE_CHECKING:
+    from pybroker.core.queue.age import Aged
+
+OLDER_MS_MAX = 3_650 * UNITS_MS["d"]
+
+
+class Args(NamedTuple):
+    """The bound, and the queues it is for."""
+
+    older_than: Annotated[str, Arg("age that no message may exceed, such as 5m or 1h30m", "--older-than", "duration")]
+    vhost: VHostArg = "/"
+    pattern: Annotated[str, Arg("only queues whose names match this regular expression", "--pattern", "pattern")] = ""
+    all_vhosts: Annotated[bool, Arg("queues of all virtual hosts", "--all-vhosts")] = False
+
+
+def check(args: Args) -> None:
+    """Refuse what is no duration. Raises BadArguments."""
+    parse_duration_ms(args.older_than, 1, OLDER_MS_MAX, "--older-than")
+
+
+def run(node: Node, args: Args) -> str:
+    """Return that all is well. Raises Refused with a line for each queue that has an older message."""
+    broker = node.broker
+    older_ms = parse_duration_ms(args.older_than, 1, OLDER_MS_MAX, "--older-than")
+    vhosts = list(broker.vhosts.values()) if args.all_vhosts else [find_vhost(broker, args.vhost)]
+    queues = broker.ages.select(vhosts, args.pattern)
+    if isinstance(queues, str):
+        raise BadArguments(f"Bad argument: --pattern: {queues}", EX_DATAERR)
+    found = broker.ages.older(broker, queues, older_ms, node.pause)
+    if found:
+        raise Refused("\n".join(map(_sentence, found)), EX_UNAVAILABLE, {"queues": [*map(_facts, found)]})
+    return f"No message is older than {shortest(older_ms)} in {counted(len(queues), 'queue')}."
+
+
+def _sentence(aged: "Aged") -> str:
+    message = "the message at its head" if aged.is_head else "its oldest unacknowledged message"
+    return f"{aged.queue!r}: {message} is {shortest(aged.age_ms // 1000 * 1000)} old"
+
+
+def _facts(aged: "Aged") -> dict[str, Any]:
+    message = "head" if aged.is_head else "unacknowledged"
+    return {"vhost": aged.queue.vhost.name, "name": aged.queue.name, "message": message, "age_ms": aged.age_ms}
+
+
+COMMAND = Command(
+    name="check_queue_age",
+    section="Monitoring",
+    summary="Health check: fails if a message, ready or unacknowledged, has been in a queue for longer than this",
+    args=Args,
+    effect="read",
+    access="management",
+    run=run,
+    check=check,
+    banner="Checking the age of messages on node {node} ...",
+    examples=("pybrokerctl check_queue_age --older-than 5m --pattern '^orders'",),
+)
