@@ -109,7 +109,9 @@ SCRIPT_LINES = """
     top
     eval 'application:get_env(rabbit, channel_max).'
     move_messages 'a, b' --to-exchange amq.fanout
+    publish work --queue 'a, b'
     peek_messages 'a, b'
+    get_messages 'a, b'
     trace_message --exchange '' --duration 1s
     redrive 'a, b' --dry-run
     pause_queue 'a, b' --why maintenance
