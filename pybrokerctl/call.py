@@ -127,12 +127,14 @@ def _converse(call: Call, args: Any, connection: Connection, given: Mapping[str,
 def _answered(call: Call, args: Any, connection: Connection, given: Mapping[str, Any]) -> int:
     """Show the answer; return the exit code, which is all that `-s` leaves of a health check. Raises Refused."""
     try:
-        return _write(response.texts(call, args, connection, given))
+        code = _write(response.texts(call, args, connection, given))
+        connection.confirm_shown()
     except Refused as refused:
         options = call.options
         if not (call.command.is_health_check and options.silent and refused.exit_code == exit_codes.UNAVAILABLE):
             raise
         return refused.exit_code
+    return code
 
 
 def _is_alone(call: Call) -> bool:

@@ -73,6 +73,7 @@ class Connection:
         self._held = held
         self._socket = peer or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._batches = self._lines()
+        self._is_asked = False
         self.restart_clock()
         try:
             if peer is None:
@@ -206,9 +207,18 @@ class Connection:
             if rows:
                 yield rows
             if len(rows) < len(batch):
-                self._expect_object(batch[len(rows)], "end")
+                self._is_asked = "send" in self._expect_object(batch[len(rows)])
+                if not self._is_asked:
+                    self._expect_object(batch[len(rows)], "end")
                 return
             batch = next(self._batches)
+
+    def confirm_shown(self) -> None:
+        """Tell a daemon that wants to know that its answer is written; learn how it ended. Raises Refused, Gone."""
+        if self._is_asked:
+            self._send(codec.encode(["shown"]))
+            self._is_asked = False
+            self._expect_object(next(self._batches)[0], "end")
 
     def _expect_object(self, line: Any, *keys: str) -> dict[str, Any]:
         """Return an object of the protocol, with these keys. Raises Refused when it is the daemon's refusal."""

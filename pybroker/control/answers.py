@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from pybroker.control import codec
 from pybroker.control.execute import End, Listed, Part, Rows, SendLines
-from pybroker.control.spec import Early, Progress, Refused
+from pybroker.control.spec import AwaitShown, Early, Progress, Refused
 
 
 def part_lines(part: Part) -> bytes:
@@ -22,6 +22,8 @@ def part_lines(part: Part) -> bytes:
             return codec.encode({"progress": list(part)})
         case SendLines():
             return codec.encode({"send": "lines"})
+        case AwaitShown():
+            return codec.encode({"send": "shown"})
 
 
 def end_lines(end: End) -> bytes:

@@ -17,6 +17,7 @@ from pybroker.control.spec import (
     EX_SOFTWARE,
     EX_UNAVAILABLE,
     EX_USAGE,
+    AwaitShown,
     Changed,
     Column,
     Command,
@@ -66,7 +67,7 @@ class Value(NamedTuple):
     value: Any
 
 
-Part: TypeAlias = Rows | SendLines | Progress | Early
+Part: TypeAlias = Rows | SendLines | AwaitShown | Progress | Early
 End: TypeAlias = Listed | Value
 Answer: TypeAlias = Generator[Part, None, End]
 
@@ -201,13 +202,16 @@ def _listing(columns: Sequence[Column], nouns: Iterator[Any]) -> Answer:
     return Listed(count)
 
 
-def _stream(batches: Iterator[list[Any]]) -> Answer:
+def _stream(batches: Iterator[list[Any] | AwaitShown]) -> Answer:
     """Yield items as they come, a row for each; if none came, a slice without rows, so that callers are seen.
 
     A refusal by the first batch is raised before anything is yielded.
     """
     count, first = 0, True
     for batch in batches:
+        if isinstance(batch, AwaitShown):
+            yield batch
+            continue
         count += len(batch)
         yield Rows(_VALUE, batch, first)
         first = False

@@ -115,6 +115,10 @@ class Early(NamedTuple):
     value: dict[str, Any]
 
 
+class AwaitShown(NamedTuple):
+    """A stream's request to the caller to say, by a line, that it has shown all that came, and keeps nothing back."""
+
+
 Work = Generator["Progress | Early", None, Any]
 
 
@@ -178,7 +182,8 @@ class Command(NamedTuple):
     `data_dir` is given, or "alone", without any node. A "pipeline" command returns the words of its program's command
     line, a "results" command the name of a report that the program has made. If it `takes_lines`, the caller sends
     lines after the arguments when it is asked to; the answer ends the conversation. If it `streams` text or JSON, it
-    returns an iterator of lists: the items that came since the last list, which may be none.
+    returns an iterator of lists: the items that came since the last list, which may be none; last may come AwaitShown,
+    and the caller's answer is the next of `lines`.
     """
 
     name: str

@@ -1,6 +1,7 @@
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from pybroker.control import codec, commands
 from pybroker.control.access import ADMINISTRATOR, ActingUser
 from pybroker.control.humanize import size
 from pybroker.control.server import ControlServer
-from pybroker.control.spec import Changed, Command, Node, Progress
+from pybroker.control.spec import AwaitShown, Changed, Command, Node, Progress
 from pybroker.core.events.cause import BROKER, COMMAND_USER, Cause
 from pybroker.core.resources.alarm import DISK, MEMORY
 from pybroker.daemon.config.difference import Change
@@ -194,8 +195,9 @@ class Operator:
         """Return what a command streams, batch by batch, on behalf of a user; without one, of an operator."""
         command = commands.load(name)
         args = command.parse(codec.decode(codec.encode(given)))
-        node = self._node()._replace(user=OPERATOR if user is None else user, pause=self._pause)
-        return (codec.decode(codec.encode(batch)) for batch in command.run(node, args))
+        user = OPERATOR if user is None else user
+        node = self._node()._replace(user=user, pause=self._pause, lines=repeat(["shown"]))
+        return (codec.decode(codec.encode(batch)) for batch in command.run(node, args) if batch != AwaitShown())
 
     def _pause(self, seconds: float) -> None:
         self.pauses.append(seconds)

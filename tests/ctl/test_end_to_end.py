@@ -185,3 +185,24 @@ def test_events_are_json_lines(node):
     assert ("vhost.created", "rmq-cli") == (event["event"], event["user_who_performed_action"])
     stream.kill()
     stream.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("formatter", ["text", "json", "pretty_table"])
+def test_messages_that_could_not_be_shown_stay_in_their_queue(node, formatter):
+    name = f"shown {formatter}"
+    node.declare_queues([name])
+    assert node.ctl("publish", "work", "--queue", name, "--count", "100").returncode == 0
+    with Path("/dev/full").open("w") as full:
+        words = [*CTL, "get_messages", name, "--count", "50", "--ack", "--format", formatter]
+        assert run(words, node.environment, stdout=full).returncode == os.EX_IOERR
+    deadline = time.monotonic() + 60
+    while depth(node, name) != ["100", "0"]:
+        assert time.monotonic() < deadline
+    done = node.ctl("get_messages", name, "--count", "60", "--ack", "--format", formatter)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert depth(node, name) == ["40", "0"]
+
+
+def depth(node, name):
+    rows = node.ctl("list_queues", "-s", "name", "messages_ready", "messages_unacknowledged").stdout.splitlines()
+    return next(row.split("\t")[1:] for row in rows if row.startswith(f"{name}\t"))

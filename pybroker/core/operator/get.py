@@ -1,6 +1,6 @@
 """Get: take messages from a queue's head as basic.get does, show them, then acknowledge them or put them back.
 
-A message is acknowledged when the caller comes back for more: if it leaves, the message goes back.
+Messages are acknowledged when the caller says that it has shown them all: if it leaves before, they go back.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.run import Entry
 
-# Held while the others are taken: those that go back do so together.
+# Held while the others are taken: they go back, or are acknowledged, together.
 HELD_OCTETS_MAX: Final = 67_108_864
 # Handed over together.
 BATCH_MESSAGES: Final = 32
@@ -58,11 +58,11 @@ def get(
     body_octets_max: int,
     whole: bool = False,
     raw: bool,
-) -> "Iterator[list[dict[str, Any]]]":
+) -> "Iterator[list[dict[str, Any]] | None]":
     """Yield up to so many messages as documents, some at a time, or none while the disk is read.
 
-    With `ack` those of a batch are gone when the next one is asked for. Else all go back to their places in the end, as
-    redelivered ones, and no more are taken than memory may hold meanwhile.
+    With `ack` None follows in the end, and they are gone when the caller comes back from that: all has been shown. Else
+    they go back to their places, as redelivered ones. No more are taken than memory may hold meanwhile.
 
     A larger body than `body_octets_max` is cut; to be acknowledged `whole`, it stays, and nothing after it is taken.
 
@@ -77,7 +77,7 @@ def get(
     shown: list[dict[str, Any]] = []
     count = octets = of_batch = 0
     try:
-        while count < messages_max and (ack or octets < HELD_OCTETS_MAX):
+        while count < messages_max and octets < HELD_OCTETS_MAX:
             entry = yield from _head(queue, pause)
             if entry is None:
                 break
@@ -91,6 +91,7 @@ def get(
             size = message.body_octets
             if ack and whole and size > body_octets_max:
                 yield shown
+                yield None
                 _acknowledge(queue, held, operator, but_last=1)
                 raise ContentTooLarge(_too_large(message.seq, size, body_octets_max))
             shown.append(document(queue, message, body_octets_max, raw=raw))
@@ -99,10 +100,9 @@ def get(
             if len(shown) >= BATCH_MESSAGES or of_batch >= BATCH_OCTETS:
                 yield shown
                 shown, of_batch = [], 0
-                if ack:
-                    _acknowledge(queue, held, operator)
         yield shown
         if ack:
+            yield None
             _acknowledge(queue, held, operator)
     finally:
         if held:

@@ -141,7 +141,9 @@ class VHost:
         """Return a message that is checked and can be published, as an `Outgoing` of these fields says."""
         return Outgoing(self, user, cause, **message)
 
-    def get_messages(self, queue: "Queue", user: "User | None", **options: Any) -> "Iterator[list[dict[str, Any]]]":
+    def get_messages(
+        self, queue: "Queue", user: "User | None", **options: Any
+    ) -> "Iterator[list[dict[str, Any]] | None]":
         """Yield messages that are taken from a queue and acknowledged or put back, as `get` does with these options."""
         return get(queue, user, **options)
 

@@ -10,7 +10,7 @@ from pybroker.control.arguments.messages import (
     check_body_size,
     check_count,
 )
-from pybroker.control.spec import EX_USAGE, Arg, BadArguments, Command, Node, VHostArg
+from pybroker.control.spec import EX_USAGE, Arg, AwaitShown, BadArguments, Command, Node, VHostArg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Args(NamedTuple):
         int, Arg(f"number of messages at most (default: 1, maximum: {COUNT_MAX})", "-c --count", "number")
     ] = 1
     ack: Annotated[
-        bool, Arg("acknowledge them: they leave the queue once they are shown, whole by default", "--ack")
+        bool, Arg("acknowledge them: they leave the queue once all of them are written, whole by default", "--ack")
     ] = False
     requeue: Annotated[
         bool, Arg("return them to their places (default); this sets redelivered and counts a delivery", "--requeue")
@@ -54,8 +54,8 @@ def check(args: Args) -> None:
         check_body_size(args.body_size)
 
 
-def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
-    """Yield messages as documents; those of a list are acknowledged when the next one is asked for.
+def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]] | AwaitShown]":
+    """Yield messages as documents; they are acknowledged when the caller has said that all of them are shown.
 
     Bodies are whole before they are acknowledged, unless a size was given. Raises Refused, AmqpError.
     """
@@ -63,7 +63,7 @@ def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
     raw = args.format == "raw"
     is_whole = raw or (args.ack and args.body_size is None)
     size = BODY_SIZE if args.body_size is None else args.body_size
-    yield from vhost.get_messages(
+    batches = vhost.get_messages(
         find_queue(vhost, args.queue),
         node.broker.users.acting(node.user.name),
         cause=node.cause,
@@ -74,6 +74,13 @@ def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
         whole=is_whole,
         raw=raw,
     )
+    for batch in batches:
+        if batch is not None:
+            yield batch
+            continue
+        yield AwaitShown()
+        if next(node.lines, None) is None:
+            return
 
 
 COMMAND = Command(

@@ -154,7 +154,7 @@ def _publish(node: Node, args: Args, outgoing: "Outgoing") -> "Generator[Progres
             node.pause(PAUSE_S)
         done += sent.messages - sent.rejected
         if sent.rejected:
-            text = f"a queue refused it ({', '.join(sent.destinations)}): it is full"
+            text = "a queue that it is routed to refused it: the queue is full, or its publishers are paused"
             raise Refused(_after(done, text), EX_TEMPFAIL, {"published": done})
         reached |= dict.fromkeys(sent.destinations)
         is_lasting = is_lasting and sent.lasting

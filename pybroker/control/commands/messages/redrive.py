@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pybroker.control.arguments.lookup import find_queue, find_vhost
 from pybroker.control.arguments.moving import carry_out, check_limits, refuse_obstacle, survey
 from pybroker.control.arguments.rates import parse_rate
+from pybroker.control.audit_reader import printable
 from pybroker.control.humanize import counted
 from pybroker.control.spec import Arg, Command, Node, Progress, VHostArg
 
@@ -62,7 +63,7 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     origins, lines = [], [f"{counted(found.total(), 'message')} would be moved"]
     for (queue, reason), messages in found.most_common():
         origins.append({"queue": queue, "reason": reason, "messages": messages})
-        lines.append(f"{counted(messages, 'message')}: {reason} in queue '{queue}'")
+        lines.append(f"{counted(messages, 'message')}: {printable(reason)} in queue '{printable(queue)}'")
     return node.result("\n".join(lines), **facts, messages=found.total(), origins=origins, dry_run=True)
 
 
