@@ -68,32 +68,36 @@ the counters once.
 shows messages in the order of their delivery and changes nothing: neither order nor redelivered, TTLs, counters or
 consumers, nor what is in memory. Each message is shown with its position, from which
 .B \-\-from
-goes on. Messages that arrive after the command are not shown.
+continues. Messages that arrive after the command are not shown.
 .B \-\-unacked
-adds messages that consumers have,
+also shows messages that consumers have,
 .B \-\-delayed
-shows those that wait for their retry.
+only messages that wait for their retry.
 .PP
 .B get_messages
 takes messages as a client does. Without
 .B \-\-ack
-they go back to their places; redelivered is set then, and a delivery limit counts. With
+they return to their places, are marked as redelivered, and count for a delivery limit. With
 .B \-\-ack
-a message leaves the queue after it has been sent to pybrokerctl; if the connection breaks before, it goes back.
+messages leave the queue when pybrokerctl has written all of them; if it cannot, or is stopped before, they return.
+Their bodies are shown whole unless
+.B \-\-body\-size
+is given; a message with a body of more than 16 MiB stays in the queue, and the command fails. About 64 MiB of bodies
+are taken at a time.
 .PP
 .B publish
-is mandatory: a message that no queue takes is refused with exit code 69, one that a queue refuses with 75. It returns
+fails with exit code 69 if no queue takes the message, with 75 if a queue refuses it. It returns
 when the message is confirmed, which means on disk if message and queue are durable.
 .PP
 The options
 .B \-\-format
 and
 .B \-\-formatter
-of these commands are one. Bodies are shown by their content type and encoding: JSON, text, either of them compressed by
-gzip or deflate, anything else in hexadecimal. They are decompressed as far as they are shown. In text and tables
-control characters are escaped;
+of these commands are the same. Bodies are shown according to their content type and encoding: JSON, text, either of
+them compressed by gzip or deflate, anything else in hexadecimal. They are decompressed as far as they are shown. In
+text and tables control characters are escaped;
 .B "\-\-format raw"
-writes bodies as they are, a line end between two of them, and refuses to do so on a terminal.
+writes bodies as they were published, separated by line ends, and refuses to write to a terminal.
 .SH BLOCKED PUBLISHERS
 The node stops reading a publishing connection while memory or disk space is short (an alarm), and briefly while its
 messages arrive faster than the node can process them (flow control). Consumers are not affected.
