@@ -77,8 +77,10 @@ class Side(asyncio.Protocol):
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._other is None:
             self._proxy.links.add(self)
-            transport.pause_reading()
-            self._connecting = asyncio.get_running_loop().create_task(self._connect())
+            loop = asyncio.get_running_loop()
+            # Not now: before Python 3.11.4 a transport begins to read after this call, paused or not.
+            loop.call_soon(transport.pause_reading)
+            self._connecting = loop.create_task(self._connect())
 
     def data_received(self, data: bytes) -> None:
         """Forward octets."""

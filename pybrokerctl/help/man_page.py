@@ -82,8 +82,7 @@ they return to their places, are marked as redelivered, and count for a delivery
 messages leave the queue when pybrokerctl has written all of them; if it cannot, or is stopped before, they return.
 Their bodies are shown whole unless
 .B \-\-body\-size
-is given; a message with a body of more than 16 MiB stays in the queue, and the command fails. About 64 MiB of bodies
-are taken at a time.
+is given; a body of more than 16 MiB stays in the queue, and the command fails. About 64 MiB are taken at a time.
 .PP
 .B publish
 fails with exit code 69 if no queue takes the message, with 75 if a queue refuses it. It returns

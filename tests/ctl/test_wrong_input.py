@@ -32,6 +32,7 @@ WORDS = {
 }
 # Words that a command asks for although its parser does not.
 MORE_WORDS = {
+    "publish": ["--queue", "q"],
     "cancel_scheduled": ["--all"],
     "move_messages": ["--to", "b"],
     "trace_message": ["--queue", "q"],
@@ -135,7 +136,9 @@ def test_an_unknown_user_is_the_same_sentence_everywhere(here, ctl, name):
 
 @pytest.mark.parametrize("name", [name for name in having("queue", "queue_name") if name not in OF_OTHERS])
 def test_an_unknown_queue_is_the_same_sentence_everywhere(here, ctl, name):
-    assert told(ctl(name, "nosuch"), 65) == "queue 'nosuch' was not found in virtual host '/'"
+    assert (
+        told(ctl(name, "nosuch", *MORE_WORDS.get(name, [])), 65) == "queue 'nosuch' was not found in virtual host '/'"
+    )
 
 
 @pytest.mark.parametrize("name", commands.NAMES)

@@ -34,9 +34,9 @@ def test_what_goes_the_same_way_is_one_run():
     run = run_of(vhost, "k", *[wired(x_delay=5)] * 3, wired(x_delay=6))
     other = run_of(vhost, "nobody", wired(x_delay=5))
     for index in range(4):
-        publisher.add(run, run.content(index))
-    publisher.add(other, other.content(0))
-    publisher.add(run, run.content(0))
+        publisher.add(0, run, run.content(index))
+    publisher.add(0, other, other.content(0))
+    publisher.add(0, run, run.content(0))
     publisher.end()
     publisher.end()
     assert [(4, 4), (1, 1)] == entries(q)
@@ -47,10 +47,10 @@ def test_new_bindings_count_at_once():
     vhost, x, q = world()
     publisher = DelayedPublisher(x.schedule)
     run = run_of(vhost, "k", wired(x_delay=5), wired(x_delay=5))
-    publisher.add(run, run.content(0))
+    publisher.add(0, run, run.content(0))
     second = queue(vhost, "second")
     link(vhost, "x", "second", "k")
-    publisher.add(run, run.content(1))
+    publisher.add(0, run, run.content(1))
     publisher.end()
     assert (2, 1) == (q.messages_ready, second.messages_ready)
 
@@ -60,7 +60,7 @@ def test_an_inner_type_that_looks_at_each_message_does_so():
     publisher = DelayedPublisher(x.schedule)
     run = run_of(vhost, "k", wired(x_delay=5), wired(x_delay=5))
     for index in range(2):
-        publisher.add(run, run.content(index))
+        publisher.add(0, run, run.content(index))
     publisher.end()
     later = queue(vhost, "later")
     link(vhost, "x", "later")
@@ -73,7 +73,7 @@ def test_headers_that_fill_a_frame_stay_as_they_were():
     headers = wired(x_deliver_at=5, a="x" * 30)
     publisher = DelayedPublisher(x.schedule)
     run = run_of(vhost, "k", headers)
-    publisher.add(run, run.content(0))
+    publisher.add(0, run, run.content(0))
     publisher.end()
     (level,) = q.backlog.levels
     (entry,) = level
@@ -87,6 +87,6 @@ def test_a_delay_that_cannot_be_marked_as_waited_for_is_not_waited_for_again():
     headers = wired(x_delay="5", a="x" * 35)
     publisher = DelayedPublisher(x.schedule)
     run = run_of(vhost, "k", headers)
-    publisher.add(run, run.content(0))
+    publisher.add(0, run, run.content(0))
     publisher.end()
     assert (1, 0) == (q.messages_ready, x.messages_delayed)

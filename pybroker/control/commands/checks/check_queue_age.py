@@ -16,7 +16,9 @@ OLDER_MS_MAX = 3_650 * UNITS_MS["d"]
 class Args(NamedTuple):
     """The bound, and the queues it is for."""
 
-    older_than: Annotated[str, Arg("age that no message may exceed, such as 5m or 1h30m", "--older-than", "duration")]
+    older_than: Annotated[
+        str, Arg("age that no message may exceed, such as 10s or 1h30m (default: 5m)", "--older-than", "duration")
+    ] = "5m"
     vhost: VHostArg = "/"
     pattern: Annotated[str, Arg("only queues whose names match this regular expression", "--pattern", "pattern")] = ""
     all_vhosts: Annotated[bool, Arg("queues of all virtual hosts", "--all-vhosts")] = False
