@@ -112,7 +112,11 @@ COLUMNS = (
         "message_bytes_persistent",
         "message_bytes_paged_out",
     ),
-    Column("head_age_ms", _head_age_ms, "age of the message that leaves next, in milliseconds; empty if none is ready"),
+    Column(
+        "head_age_ms",
+        _head_age_ms,
+        "age of the next message in milliseconds; empty if none is ready, or while it is read from disk",
+    ),
     Column("head_message_timestamp", _head_timestamp, "timestamp property of the first message, if it has one"),
     *figures.columns(QUEUE, "memory", "disk_reads", "disk_writes", "consumers"),
     Column("consumer_capacity", _capacity, "1.0 if a consumer can accept a message now, else 0.0"),
