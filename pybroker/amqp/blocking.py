@@ -3,14 +3,17 @@
 Its input stays where it is, so everything behind the publish waits as well. Knows no alarm but by the throttle.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pamqp import commands
 
-from pybroker.amqp import publishing
+from pybroker.amqp import publishing, withholding
+from pybroker.core.queue import pause
+from pybroker.errors import AmqpError
 from pybroker.wire.methods import make_method
 
 if TYPE_CHECKING:
+    from pybroker.amqp.channel import AmqpChannel
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.channel.throttle import PauseCause
 
@@ -25,20 +28,39 @@ def withhold(session: "AmqpSession", cause: "PauseCause") -> None:
 def heed_pauses(session: "AmqpSession") -> None:
     """Go on with the input if what was withheld would reach no paused queue now."""
     cause = session.throttle.paused_by
-    if cause is not None and not publishing.is_withheld(session, cause):
+    if cause is not None and not _is_withheld(session, cause):
         session.resume_reading(cause)
         notify(session)
 
 
+def _is_withheld(session: "AmqpSession", cause: "PauseCause") -> bool:
+    """Tell whether the input of a session that was withheld would be withheld again."""
+    vhost = session.vhost
+    if vhost is None or not vhost.paused:
+        return False
+    if not session.events or session.events[0][0] is None:
+        # A commit, whose queues are known.
+        queue = vhost.queues.get(cause.name)
+        return queue is not None and pause.withholding([queue]) is not None
+    route, attributes, contents, *_ = session.events[0]
+    try:
+        if route.generation != vhost.generation:
+            publishing.resolve(cast("AmqpChannel", route.owner), route)
+        queues = withholding.foreseen(cast("AmqpChannel", route.owner), route, attributes, contents[0])
+    except AmqpError:
+        return False  # which is the answer that it gets
+    return pause.withholding(queues) is not None
+
+
 def notify(session: "AmqpSession") -> None:
     """Tell a peer that wants to know that it is blocked, or is not any more; once (E9)."""
-    pause, by_alarm = session.throttle.paused_by, session.throttle.blocked
-    blocked = by_alarm or pause is not None
+    cause, by_alarm = session.throttle.paused_by, session.throttle.blocked
+    blocked = by_alarm or cause is not None
     if blocked == session.told_blocked or session.capabilities.get("connection.blocked") is not True:
         return
     session.told_blocked = blocked
     if blocked:
-        reason = session.broker.alarms.reason if by_alarm else str(pause)
+        reason = session.broker.alarms.reason if by_alarm else str(cause)
         session.send_method(0, make_method(commands.Connection.Blocked, reason=reason))
     else:
         session.send_method(0, make_method(commands.Connection.Unblocked))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from pamqp import commands
 
+from pybroker.amqp import withholding
 from pybroker.amqp.direct_reply import REPLY_TO, check_reply_consumer, deliver_reply, set_reply_to
 from pybroker.amqp.returns import return_or_drop, unroutable
 from pybroker.content_view import property_octets
@@ -16,7 +17,7 @@ from pybroker.core.channel.receipt import Receipt
 from pybroker.core.queue import pause
 from pybroker.core.routing.publish import Contents, Route, names_of
 from pybroker.core.topology.exchange_declare import find_exchange
-from pybroker.errors import AccessRefused, AmqpError, MethodNotImplemented, PreconditionFailed
+from pybroker.errors import AccessRefused, MethodNotImplemented, PreconditionFailed
 from pybroker.run import WANTS_CC, WANTS_REPLY_TO, WANTS_USER_ID, RunAttributes
 from pybroker.wire import frame, properties
 from pybroker.wire.content import attributes_for
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from pybroker.amqp.content_assembler import ContentAssembler
     from pybroker.amqp.session import AmqpSession
     from pybroker.core.channel.confirm import ConfirmLine
-    from pybroker.core.channel.throttle import PauseCause
     from pybroker.core.queue.destination import Destination
     from pybroker.core.routing.exchange import Exchange
     from pybroker.wire.content import Event
@@ -98,7 +98,7 @@ def finish_content(channel: "AmqpChannel", assembly: "ContentAssembler") -> None
 
 def _check_before_properties(channel: "AmqpChannel", assembly: "ContentAssembler") -> None:
     """Raise what RabbitMQ would have found first in a publish whose expiration, delivery mode or CC is bad."""
-    _resolve(channel, assembly.route)
+    resolve(channel, assembly.route)
     octets = assembly.header[12:]
     known = properties.decode_properties(octets)
     if known.reply_to == REPLY_TO:
@@ -129,7 +129,7 @@ def publish(channel: "AmqpChannel", route: Route, contents: Contents, *, patient
     session = channel.session
     vhost = channel.publisher.vhost
     if route.generation != vhost.generation or route.verdict != session.broker.users.generation:
-        _resolve(channel, route)
+        resolve(channel, route)
     attributes, queues = contents.attributes, route.queues
     wants = attributes.wants
     n, width = len(contents.contents), len(queues)
@@ -230,7 +230,7 @@ def _confirm(channel: "AmqpChannel", confirms: "ConfirmLine", n: int, receipt: R
     session.confirming[channel] = None
 
 
-def _resolve(channel: "AmqpChannel", route: Route) -> None:
+def resolve(channel: "AmqpChannel", route: Route) -> None:
     """Check what may have changed since the route was last used, in RabbitMQ's order, and find its queues."""
     session = channel.session
     vhost = channel.publisher.vhost
@@ -287,12 +287,12 @@ def _publish_each(
         original = single.contents[0]
         receipt.begin(index)
         held = vhost.paused and channel.transaction is None
-        if held and _withheld(channel, route, single):
+        if held and withholding.is_withheld(channel, route, single):
             receipt.begin(0)
             return index, out
         queues, single = _targets(channel, route, single)
         if held and len(left := pause.accepting(queues)) < len(queues):
-            _refused(channel, queues, receipt)
+            withholding.refuse(channel, queues, receipt)
             queues = left
             if not queues:
                 continue
@@ -325,52 +325,6 @@ def _targets(channel: "AmqpChannel", route: Route, single: Contents) -> "tuple[t
         attributes = attributes_for(property_octets(content))
         single = Contents(attributes, [content], len(content), single.body_octets, single.body_size)
     return queues, single
-
-
-def _withheld(channel: "AmqpChannel", route: Route, single: Contents) -> bool:
-    """Tell whether a paused queue withholds a message; then the session is not read until it may go."""
-    cause = pause.withholding(_foreseen(channel, route, single.attributes, single.contents[0]))
-    if cause is not None:
-        channel.session.withhold(cause)
-    return cause is not None
-
-
-def _refused(channel: "AmqpChannel", queues: "tuple[Destination, ...]", receipt: Receipt) -> None:
-    """Note that some of a message's queues refuse it, because they are paused."""
-    receipt.reject(range(receipt.index, receipt.index + 1))
-    queue = next(queue for queue in queues if queue.paused is not None)
-    text, session = f"Publishes to {queue!r} are refused: it is paused", channel.session
-    fields = {"vhost": queue.vhost.name, "queue": queue.name}
-    session.broker.warn("queue.refused", f"refused {queue.id}", text, session, **fields)
-
-
-def _foreseen(
-    channel: "AmqpChannel", route: Route, attributes: RunAttributes, content: bytes
-) -> "tuple[Destination, ...]":
-    """Return the queues that a message would reach; no exchange learns of it."""
-    if not route.dynamic and not attributes.wants & WANTS_CC:
-        return route.queues
-    assert route.exchange is not None
-    return channel.publisher.targets(route.exchange, route, attributes, content, probe=True)[0]
-
-
-def is_withheld(session: "AmqpSession", cause: "PauseCause") -> bool:
-    """Tell whether the input of a session that was withheld would be withheld again."""
-    vhost = session.vhost
-    if vhost is None or not vhost.paused:
-        return False
-    if not session.events or session.events[0][0] is None:
-        # A commit, whose queues are known.
-        queue = vhost.queues.get(cause.name)
-        return queue is not None and pause.withholding([queue]) is not None
-    route, attributes, contents, *_ = session.events[0]
-    try:
-        if route.generation != vhost.generation:
-            _resolve(cast("AmqpChannel", route.owner), route)
-        queues = _foreseen(cast("AmqpChannel", route.owner), route, attributes, contents[0])
-    except AmqpError:
-        return False  # which is the answer that it gets
-    return pause.withholding(queues) is not None
 
 
 def _trace_reply(channel: "AmqpChannel", route: Route, single: Contents) -> None:

@@ -6,12 +6,10 @@ Messages of one run share their time of arrival, so an age is up to a second (`R
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pybroker.core.policy.pattern import NamePattern, PatternError
-from pybroker.core.queue.paging import eviction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from pybroker.core.broker import Broker
     from pybroker.core.queue.queue import Queue
     from pybroker.core.topology.vhost import VHost
 
@@ -32,21 +30,6 @@ class Aged(NamedTuple):
     age_ms: int
 
 
-def head_age_ms(queue: "Queue") -> int | None:
-    """Return the age of the message that leaves next, in milliseconds; None if none is ready.
-
-    None also while that message is evicted: it is asked for, and a later call will know.
-    """
-    level = queue.backlog.first_level()
-    if level is None:
-        return None
-    head = level.head()
-    if head is None:
-        eviction.peek(queue, level)
-        return None
-    return max(0, queue.vhost.broker.clock.now_ms - head.run.arrived_ms)
-
-
 class MessageAges:
     """Answers how old the messages of many queues are, while others go on."""
 
@@ -60,9 +43,7 @@ class MessageAges:
             return str(error)
         return [queue for vhost in vhosts for queue in vhost.queues.values() if matches(queue.name)]
 
-    def older(
-        self, broker: "Broker", queues: "Collection[Queue]", older_ms: int, pause: "Callable[[float], object]"
-    ) -> list[Aged]:
+    def older(self, queues: "Collection[Queue]", older_ms: int, pause: "Callable[[float], object]") -> list[Aged]:
         """Return what is older in these queues, the oldest first; heads on disk are read for it."""
         ages: list[Aged] = []
         for looked_at, queue in enumerate(queues, 1):
@@ -71,16 +52,17 @@ class MessageAges:
                 ages.append(Aged(queue, True, age_ms))
             if looked_at % QUEUES_PER_SLICE == 0:
                 pause(PAUSE_S)
-        ages += [Aged(queue, False, ms) for queue, ms in self.oldest_unacknowledged(broker, queues, pause).items()]
+        ages += [Aged(queue, False, ms) for queue, ms in self.oldest_unacknowledged(queues, pause).items()]
         return sorted([each for each in ages if each.age_ms > older_ms], key=lambda each: -each.age_ms)
 
     def oldest_unacknowledged(
-        self, broker: "Broker", queues: "Collection[Queue]", pause: "Callable[[float], object]"
+        self, queues: "Collection[Queue]", pause: "Callable[[float], object]"
     ) -> "dict[Queue, int]":
         """Return the age of the oldest unacknowledged message of each queue that has one, in milliseconds."""
         arrived: dict[Queue, int] = {}
         wanted, looked_at = set(queues), 0
-        for session in list(broker.sessions.values()):
+        vhosts = dict.fromkeys([queue.vhost for queue in queues])
+        for session in [session for vhost in vhosts for session in vhost.sessions]:
             for channel in list(getattr(session, "channels", {}).values()):
                 for batch in list(channel.unacked):
                     looked_at += 1
@@ -89,15 +71,18 @@ class MessageAges:
                     if batch.queue in wanted:
                         arrived_ms = batch.run.arrived_ms
                         arrived[batch.queue] = min(arrived_ms, arrived.get(batch.queue, arrived_ms))
-        now_ms = broker.clock.now_ms
         # All of a queue's may have been acknowledged while others were looked at.
-        return {queue: max(0, now_ms - ms) for queue, ms in arrived.items() if queue.messages_unacknowledged}
+        return {
+            queue: max(0, queue.vhost.broker.clock.now_ms - ms)
+            for queue, ms in arrived.items()
+            if queue.messages_unacknowledged
+        }
 
 
 def _read_head_age_ms(queue: "Queue", pause: "Callable[[float], object]") -> int | None:
     """Return the age of the head, and wait for one that is evicted; None if none is ready, or none can be read."""
     for _ in range(LOOKS_MAX):
-        age_ms = head_age_ms(queue)
+        age_ms = queue.head_age_ms
         if age_ms is not None or queue.deleted or not queue.backlog.messages_ready:
             return age_ms
         pause(WAIT_S)

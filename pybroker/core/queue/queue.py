@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pybroker.core.auth.permissions import READ, check
 from pybroker.core.policy.limits import DROP_HEAD
 from pybroker.core.policy.policy import UNRULED
-from pybroker.core.queue import age, basic_get, dispatch, expiry, overflow, pause, recover
+from pybroker.core.queue import basic_get, dispatch, expiry, overflow, pause, recover
 from pybroker.core.queue.backlog import Backlog
 from pybroker.core.queue.browse.peek import Wish, peek
 from pybroker.core.queue.dead_letter import route
@@ -193,19 +193,19 @@ class Queue(Destination):
 
         None also while that message is evicted: a later call will know it.
         """
-        level = self.backlog.first_level()
-        if level is None:
-            return None
-        head = level.head()
+        head = eviction.known_head(self)
         if head is None:
-            eviction.peek(self, level)
             return None
         return decode_properties(Message(head.run, head.indexes[0]).property_octets).timestamp
 
     @property
     def head_age_ms(self) -> int | None:
-        """Return how long ago the message that leaves next arrived, in milliseconds; None if none is ready (age)."""
-        return age.head_age_ms(self)
+        """Return how long ago the message that leaves next arrived, in milliseconds; None if none is ready.
+
+        None also while that message is evicted: a later call will know.
+        """
+        head = eviction.known_head(self)
+        return None if head is None else max(0, self.vhost.broker.clock.now_ms - head.run.arrived_ms)
 
     @property
     def memory_octets(self) -> int:

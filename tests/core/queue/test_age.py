@@ -3,6 +3,7 @@
 import pytest
 
 from pybroker.core.queue import age
+from pybroker.core.queue.paging import eviction
 from tests.fakes import World
 
 
@@ -31,12 +32,12 @@ def test_what_comes_back_is_as_old_as_before(world):
     peer.get("q", no_ack=False)
     world.advance(5_000)
     queue = world.vhost.queues["q"]
-    assert (queue.head_age_ms, world.broker.ages.oldest_unacknowledged(world.broker, [queue], print)) == (
+    assert (queue.head_age_ms, world.broker.ages.oldest_unacknowledged([queue], print)) == (
         None,
         {queue: 5_000},
     )
     peer.disconnect()
-    assert (queue.head_age_ms, world.broker.ages.oldest_unacknowledged(world.broker, [queue], print)) == (5_000, {})
+    assert (queue.head_age_ms, world.broker.ages.oldest_unacknowledged([queue], print)) == (5_000, {})
 
 
 def test_a_head_that_is_evicted_is_waited_for(world, monkeypatch):
@@ -46,7 +47,7 @@ def test_a_head_that_is_evicted_is_waited_for(world, monkeypatch):
     queue = world.vhost.queues["q"]
     (level,) = queue.backlog.levels
     entry, pauses = level.ready.popleft(), []
-    monkeypatch.setattr(age.eviction, "peek", lambda *_: None)
+    monkeypatch.setattr(eviction, "peek", lambda *_: None)
 
     def pause(seconds):
         pauses.append(seconds)
@@ -54,7 +55,7 @@ def test_a_head_that_is_evicted_is_waited_for(world, monkeypatch):
             level.ready.append(entry)
 
     world.clock.advance(700)
-    assert world.broker.ages.older(world.broker, [queue], 1, pause) == [age.Aged(queue, True, 700)]
+    assert world.broker.ages.older([queue], 1, pause) == [age.Aged(queue, True, 700)]
     assert len(pauses) == 3
     level.ready.clear()
-    assert world.broker.ages.older(world.broker, [queue], 1, lambda _: None) == []
+    assert world.broker.ages.older([queue], 1, lambda _: None) == []

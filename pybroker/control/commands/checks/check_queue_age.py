@@ -37,7 +37,7 @@ def run(node: Node, args: Args) -> str:
     queues = broker.ages.select(vhosts, args.pattern)
     if isinstance(queues, str):
         raise BadArguments(f"Bad argument: --pattern: {queues}", EX_DATAERR)
-    found = broker.ages.older(broker, queues, older_ms, node.pause)
+    found = broker.ages.older(queues, older_ms, node.pause)
     if found:
         raise Refused("\n".join(map(_sentence, found)), EX_UNAVAILABLE, {"queues": [*map(_facts, found)]})
     return f"No message is older than {shortest(older_ms)} in {counted(len(queues), 'queue')}."

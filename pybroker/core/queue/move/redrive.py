@@ -11,7 +11,7 @@ lettering has removed stays removed.
 from typing import TYPE_CHECKING
 
 from pybroker.core.queue.move.source import Way
-from pybroker.core.queue.move.target import Target, checked, obstacle
+from pybroker.core.queue.move.target import RoutedTarget, checked, obstacle
 from pybroker.core.reply_text import describe
 from pybroker.core.routing.inbound_message import InboundMessage
 from pybroker.core.routing.publish import headers_of, names_of
@@ -23,21 +23,19 @@ if TYPE_CHECKING:
     from pybroker.run import Names, Run
 
 
-class RedriveTarget(Target):
+class RedriveTarget(RoutedTarget["Death"]):
     """The queue in which each message died, or, `through_exchange`, the exchange it had been published to.
 
     All messages of a part that is asked about have the same death.
     """
 
-    __slots__ = ("_deaths", "_generation", "_source", "_through_exchange", "_ways")
+    __slots__ = ("_deaths", "_through_exchange")
 
     def __init__(self, source: "Queue", deaths: "Deaths", *, through_exchange: bool) -> None:
+        super().__init__(source)
         self.name = "where they came from"
-        self._source = source
         self._deaths = deaths
         self._through_exchange = through_exchange
-        self._generation = -1
-        self._ways: dict[Death, Way | str] = {}
 
     def obstacle(self) -> str:
         """Return nothing: each message has its own target."""
@@ -45,22 +43,18 @@ class RedriveTarget(Target):
 
     def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
         """Return all of them, or one if it takes each message to tell, and the way back."""
-        vhost = self._source.vhost
-        if vhost.generation != self._generation:
-            self._generation = vhost.generation
-            self._ways.clear()
-        death = self._deaths.of(run, indexes.start)
+        ways, death = self._ways, self._deaths.of(run, indexes.start)
         assert death is not None
-        known = self._ways.get(death)
+        known = ways.get(death)
         if known is not None:
             return indexes, known
         names = names_of(death.exchange, death.routing_keys[0])
         if not self._through_exchange:
-            way = self._ways[death] = self._to_queue(death, names)
+            way = ways[death] = self._to_queue(death, names)
             return indexes, way
         way, dynamic = self._to_exchange(death, names, run, indexes.start)
         if not dynamic:
-            self._ways[death] = way
+            ways[death] = way
         return (indexes[:1] if dynamic else indexes), way
 
     def label(self, run: "Run", index: int) -> tuple[str, ...]:

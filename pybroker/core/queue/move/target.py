@@ -4,7 +4,7 @@ A message goes to all the queues that it is routed to, or it stays where it is. 
 comes from: each further move would put it into the others once more.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pybroker.core.queue.move.source import Way
 from pybroker.core.reply_text import describe
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.exchange import Exchange
     from pybroker.run import Names, Run
+
+
+Key = TypeVar("Key")
 
 
 class Target:
@@ -59,18 +62,36 @@ class QueueTarget(Target):
         return indexes, Way(run.names, (self._queue,))
 
 
-class ExchangeTarget(Target):
+class RoutedTarget(Target, Generic[Key]):
+    """A target that finds the way of many messages at once, and keeps it while nothing is bound or unbound."""
+
+    __slots__ = ("_found", "_generation", "_source")
+
+    def __init__(self, source: "Queue") -> None:
+        self._source = source
+        self._generation = -1
+        self._found: dict[Key, Way | str] = {}
+
+    @property
+    def _ways(self) -> "dict[Key, Way | str]":
+        """Return the ways that are known, by what they depend on."""
+        generation = self._source.vhost.generation
+        if generation != self._generation:
+            self._generation = generation
+            self._found.clear()
+        return self._found
+
+
+class ExchangeTarget(RoutedTarget[str]):
     """An exchange, as if the messages were published there, each with its own routing key if none is given."""
 
-    __slots__ = ("_exchange", "_generation", "_routing_key", "_source", "_ways")
+    __slots__ = ("_exchange", "_routing_key")
 
     def __init__(self, source: "Queue", exchange: "Exchange", routing_key: str | None) -> None:
+        super().__init__(source)
         self.name = describe("exchange", exchange.name, exchange.vhost.name)
-        self._source = source
         self._exchange = exchange
         self._routing_key = routing_key
-        self._generation = -1
-        self._ways: dict[str, Way | str] = {}
 
     def obstacle(self) -> str:
         """Return why nothing can go there; empty if something can."""
@@ -81,21 +102,17 @@ class ExchangeTarget(Target):
 
     def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
         """Return the messages that are routed alike: one, if it takes each message to tell."""
-        vhost = self._source.vhost
-        if vhost.generation != self._generation:
-            self._generation = vhost.generation
-            self._ways.clear()
-        given = self._routing_key
+        ways, given = self._ways, self._routing_key
         key = run.names.routing_key if given is None else given
         if given is None and run.attributes.wants & WANTS_CC:
             way, _ = self._find(run, indexes.start, key, carbon=True)
             return indexes[:1], way
-        known = self._ways.get(key)
+        known = ways.get(key)
         if known is None:
             known, dynamic = self._find(run, indexes.start, key, carbon=False)
             if dynamic:
                 return indexes[:1], known
-            self._ways[key] = known
+            ways[key] = known
         return indexes, known
 
     def count(self, way: Way, messages: int) -> None:

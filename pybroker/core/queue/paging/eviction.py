@@ -199,6 +199,17 @@ def refill(queue: "Queue", level: "Level") -> None:
             ask(queue, level, segments, FETCH_MESSAGES * max(1, segments.ahead))
 
 
+def known_head(queue: "Queue") -> Entry | None:
+    """Return the entry that leaves next; None without, and while it is evicted: a later call will know it."""
+    level = queue.backlog.first_level()
+    if level is None:
+        return None
+    head = level.head()
+    if head is None:
+        peek(queue, level)
+    return head
+
+
 def peek(queue: "Queue", level: "Level") -> None:
     """Read no more than the head, for callers that only look at it: very many queues may be looked at at once."""
     segments = level.segments
@@ -294,17 +305,22 @@ def _share_out(group: list[EvictedSegment], found: list[tuple[Run, range]]) -> N
     """Give each its entries; one run may have messages of several."""
     left = deque(found)
     for segment in group:
-        segment.found = []
-        last_seq = segment.seq_ranges.last_seq
-        while left and left[0][0].first_seq + left[0][1].start <= last_seq:
-            run, indexes = left.popleft()
-            after = indexes[last_seq - run.first_seq - indexes.start + 1 :]
-            if after:
-                left.appendleft((run, after))
-                indexes = indexes[: len(indexes) - len(after)]
-            if run.pins(indexes):
-                run, indexes = run.part(indexes), range(len(indexes))
-            segment.found.append(Entry(run, indexes, segment.deliveries))
+        segment.found = take_entries(left, segment.seq_ranges.last_seq, segment.deliveries)
+
+
+def take_entries(left: "deque[tuple[Run, range]]", last_seq: int, deliveries: int) -> list[Entry]:
+    """Take what was read, up to a seq, off the front of what is left of it; none of the entries keeps much else."""
+    entries: list[Entry] = []
+    while left and left[0][0].first_seq + left[0][1].start <= last_seq:
+        run, indexes = left.popleft()
+        after = indexes[last_seq - run.first_seq - indexes.start + 1 :]
+        if after:
+            left.appendleft((run, after))
+            indexes = indexes[: len(indexes) - len(after)]
+        if run.pins(indexes):
+            run, indexes = run.part(indexes), range(len(indexes))
+        entries.append(Entry(run, indexes, deliveries))
+    return entries
 
 
 def miss(queue: "Queue", count: int) -> None:

@@ -131,7 +131,7 @@ class RetryWindow:
         left = deque(found)
         queue.backlog.count_read(sum([len(indexes) for _, indexes in found]))
         for row in wanted:
-            entries = _share_of(row, left)
+            entries = eviction.take_entries(left, row.seq + row.messages - 1, row.deliveries)
             self._keep(row.seq, entries)
             missing = row.messages - sum([len(entry.indexes) for entry in entries])
             if missing:
@@ -152,19 +152,3 @@ def _seq_ranges(rows: "Iterable[Row]") -> SeqRanges:
     for row in rows:
         seq_ranges.add(row.seq, row.messages, row.size)
     return seq_ranges
-
-
-def _share_of(row: "Row", left: "deque[tuple[Run, range]]") -> list[Entry]:
-    """Take the entries of a row off the front; one run may have messages of several rows, and a row of several runs."""
-    entries: list[Entry] = []
-    last_seq = row.seq + row.messages - 1
-    while left and left[0][0].first_seq + left[0][1].start <= last_seq:
-        run, indexes = left.popleft()
-        after = indexes[last_seq - run.first_seq - indexes.start + 1 :]
-        if after:
-            left.appendleft((run, after))
-            indexes = indexes[: len(indexes) - len(after)]
-        if run.pins(indexes):
-            run, indexes = run.part(indexes), range(len(indexes))
-        entries.append(Entry(run, indexes, row.deliveries))
-    return entries
