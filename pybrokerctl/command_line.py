@@ -72,9 +72,7 @@ class CommandLine:
         if "help" in general:
             return Parsed(command, {}, general)
         given = _given(command, found, words)
-        # Arguments that can be prompted for may be missing.
-        if any(field.required and field.name not in given and not field.arg.prompt for field in command.fields()):
-            raise BadArguments("not enough arguments.")
+        spec.check_complete(command, given, prompts=True)
         if words:
             raise BadArguments("too many arguments.")
         return Parsed(command, given, general)

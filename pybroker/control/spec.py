@@ -183,7 +183,8 @@ class Command(NamedTuple):
     line, a "results" command the name of a report that the program has made. If it `takes_lines`, the caller sends
     lines after the arguments when it is asked to; the answer ends the conversation. If it `streams` text or JSON, it
     returns an iterator of lists: the items that came since the last list, which may be none; last may come AwaitShown,
-    and the caller's answer is the next of `lines`.
+    and the caller's answer is the next of `lines`. Of each tuple of `one_of`, names of arguments, at least one must be
+    given, as `check` sees to.
     """
 
     name: str
@@ -207,6 +208,7 @@ class Command(NamedTuple):
     check: Callable[[Any], object] | None = None
     warn: Callable[[Any], str] | None = None
     examples: tuple[str, ...] = ()
+    one_of: tuple[tuple[str, ...], ...] = ()
 
     @property
     def is_health_check(self) -> bool:
@@ -223,9 +225,8 @@ class Command(NamedTuple):
         unknown = [name for name in given if name not in fields]
         if unknown:
             raise BadArguments("Invalid options for this command:" + "".join(f"\n--{name} : " for name in unknown))
+        check_complete(self, given)
         for name, field in fields.items():
-            if name not in given and field.required:
-                raise BadArguments("not enough arguments.")
             if name in given:
                 field.check(given[name])
         args = self.args(**{name: tuple(v) if isinstance(v, list) else v for name, v in given.items()})
@@ -317,6 +318,13 @@ def fields_of(args: type[Any]) -> tuple[Field, ...]:
         options = [one for one in get_args(kind) if one not in {Ellipsis, type(None)}]
         found.append(Field(name, arg, options[0] if options else kind, many, name not in defaults, defaults.get(name)))
     return tuple(found)
+
+
+def check_complete(command: Command, given: Mapping[str, Any], *, prompts: bool = False) -> None:
+    """Refuse arguments that lack a required one; with `prompts`, one that cannot be asked for. Raises BadArguments."""
+    for field in command.fields():
+        if field.required and field.name not in given and not (prompts and field.arg.prompt):
+            raise BadArguments("not enough arguments" + (f": {field.option} is required" if field.option else "."))
 
 
 def split_columns(words: Sequence[str]) -> tuple[str, ...]:

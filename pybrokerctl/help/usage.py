@@ -48,17 +48,24 @@ def usage_text(command: Command | None, stream: TextIO) -> str:
 
 def signature(command: Command) -> Iterator[str]:
     """Yield the words of the usage line after the command's name."""
-    for field in command.fields():
-        text = field.label
-        if not field.positional and field.kind is not bool:
-            text += f" <{field.arg.metavar or field.name}>"
-        if field.many:
-            text += " ..."
-        yield text if field.required else f"[{text}]"
+    fields = {field.name: field for field in command.fields()}
+    groups = {name: group for group in command.one_of for name in group}
+    for name, field in fields.items():
+        if name not in groups:
+            yield _word(field) if field.required else f"[{_word(field)}]"
+        elif name == groups[name][0]:
+            yield f"({' | '.join(_word(fields[one]) for one in groups[name])})"
     if command.columns:
         yield "[--no-table-headers]"
     for one in further(command):
         yield f"[{one.long_with_value}]"
+
+
+def _word(field: Field) -> str:
+    text = field.label
+    if not field.positional and field.kind is not bool:
+        text += f" <{field.arg.metavar or field.name}>"
+    return f"{text} ..." if field.many else text
 
 
 def command_help(command: Command, stream: TextIO) -> str:
@@ -100,11 +107,11 @@ def shown_by_default(command: Command) -> tuple[str, ...]:
 
 
 def flags_and_label(field: Field) -> str:
-    """Return `<queue>`, `--if-empty, -e` or `--limit <limit>`."""
+    """Return `<queue>`, `--if-empty, -e` or `--limit <limit>`: long flags first, else in their order."""
     if field.positional:
         return field.label
     value = "" if field.kind is bool else f" <{field.arg.metavar or field.name}>"
-    return ", ".join(sorted(field.arg.flags.split(), key=len, reverse=True)) + value
+    return ", ".join(sorted(field.arg.flags.split(), key=lambda flag: flag[:2] != "--")) + value
 
 
 def unknown_command(name: str, stream: TextIO) -> str:

@@ -47,7 +47,6 @@ def test_the_description_is_complete(command):
     for field in command.fields():
         assert field.arg.help
         assert field.positional or field.option
-        assert field.positional or not field.required
 
 
 @each([command for command in COMMANDS if isinstance(command.banner, str)])

@@ -78,6 +78,7 @@ def test_watch_takes_the_next_word_only_if_it_is_a_number():
     ("words", "what"),
     [
         (["delete_user"], "not enough arguments."),
+        (["pause_queue", "q"], "not enough arguments: --why is required"),
         (["delete_user", "a", "b"], "too many arguments."),
         (["delete_user", "--bogus"], "Invalid options for this command:\n--bogus : "),
         (

@@ -27,7 +27,11 @@ FormatArg = Annotated[
 ]
 WhereArg = Annotated[
     tuple[str, ...],
-    Arg("only messages with this header, as HEADER=VALUE; if repeated, with all of them", "--where", "header=value"),
+    Arg(
+        "only messages with this header, as HEADER=VALUE; if repeated, with all of them",
+        "--where --header",
+        "header=value",
+    ),
 ]
 MatchArg = Annotated[str, Arg("only messages with this text in body, properties or routing key", "--match", "text")]
 BodySizeArg = Annotated[
@@ -47,13 +51,13 @@ def check_count(count: int, most: int) -> None:
         raise BadArguments(f"Bad argument: --count must be from 1 to {most}", EX_DATAERR)
 
 
-def conditions(words: tuple[str, ...]) -> list[tuple[str, str]]:
+def conditions(words: tuple[str, ...], option: str = "--where") -> list[tuple[str, str]]:
     """Return headers and their values from HEADER=VALUE. Raises BadArguments."""
     found = []
     for word in words:
         name, equals, value = word.partition("=")
         if not name or not equals:
-            raise BadArguments(f"Bad argument: --where: expected HEADER=VALUE, not '{word}'", EX_DATAERR)
+            raise BadArguments(f"Bad argument: {option}: expected HEADER=VALUE, not '{word}'", EX_DATAERR)
         found.append((name, value))
     return found
 

@@ -14,7 +14,7 @@ WHY_OCTETS_MAX = 255
 def check_reason(why: str) -> None:
     """Refuse a reason that says nothing, or is a story. Raises BadArguments."""
     if not why.strip():
-        raise BadArguments("not enough arguments: --why must give a reason")
+        raise BadArguments("Bad argument: --why must give a reason")
     if len(why.encode()) > WHY_OCTETS_MAX:
         raise BadArguments(f"Bad argument: --why must be at most {WHY_OCTETS_MAX} octets", EX_DATAERR)
 

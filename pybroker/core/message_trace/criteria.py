@@ -15,17 +15,16 @@ if TYPE_CHECKING:
 class Criteria(NamedTuple):
     """All that are given must hold; empty: any. `queue`: it reaches that one. `exchange`: it was published to it.
 
-    `header` and `value`: a header whose value reads like that, as people write it.
+    `headers`: each of them has a value that reads like that, as people write it.
     """
 
     queue: str = ""
     exchange: str | None = None
-    header: str = ""
-    value: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
 
     def want(self, exchange: str, content: bytes, queues: "Iterable[Destination]") -> bool:
         """Tell whether a message that was published to `exchange` and goes to `queues` is to be followed."""
-        return self.may_want(exchange, queues) and (not self.header or self._has_header(content))
+        return self.may_want(exchange, queues) and (not self.headers or self._has_headers(content))
 
     def may_want(self, exchange: str, queues: "Iterable[Destination]") -> bool:
         """Tell whether this is so of some messages that were published there and go there."""
@@ -33,9 +32,12 @@ class Criteria(NamedTuple):
             return False
         return not self.queue or any(queue.name == self.queue for queue in queues if not queue.republishes)
 
-    def _has_header(self, content: bytes) -> bool:
+    def _has_headers(self, content: bytes) -> bool:
         # To decode the headers of each message would cost more than to route it.
-        if self.header.encode() not in property_octets(content):
+        octets = property_octets(content)
+        if any(name.encode() not in octets for name, _ in self.headers):
             return False
         headers = headers_of(content)
-        return headers is not None and self.header in headers and as_text(headers[self.header]) == self.value
+        return headers is not None and all(
+            name in headers and as_text(headers[name]) == value for name, value in self.headers
+        )

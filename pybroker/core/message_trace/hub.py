@@ -70,10 +70,10 @@ class Traces:
         duration_ms: int,
         queue: str = "",
         exchange: str | None = None,
-        header: tuple[str, str] = ("", ""),
+        headers: tuple[tuple[str, str], ...] = (),
     ) -> MessageTrace | None:
         """Start a trace of messages by plain values, as `start` and Criteria take them."""
-        return self.start(vhost, Criteria(queue, exchange, *header), count, duration_ms)
+        return self.start(vhost, Criteria(queue, exchange, headers), count, duration_ms)
 
     def start(self, vhost: "VHost", criteria: "Criteria", count: int, duration_ms: int) -> MessageTrace | None:
         """Follow so many messages for so long at most; None: TRACES_MAX traces are running already.

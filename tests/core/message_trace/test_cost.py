@@ -24,7 +24,7 @@ def test_without_a_trace_nobody_looks(peer):
         ({"queue": "q"}, [True, False, False]),
         ({"exchange": ""}, [True, True, False]),
         ({"exchange": "amq.fanout"}, [False, False, True]),
-        ({"header": ("a", "b")}, [True, True, True]),
+        ({"headers": (("a", "b"),)}, [True, True, True]),
         ({"queue": "q", "exchange": "amq.fanout"}, [False, False, False]),
     ],
 )
@@ -51,7 +51,7 @@ def test_other_virtual_hosts_do_not_notice(world, peer, follow):
     other.declare("q")
     assert not is_dynamic(other)
     generation = broker.vhosts["v"].generation
-    follow(header=("a", "b"))
+    follow(headers=(("a", "b"),))
     assert is_dynamic(peer)
     assert not is_dynamic(other)
     assert (generation, False) == (broker.vhosts["v"].generation, broker.vhosts["v"].tracing)

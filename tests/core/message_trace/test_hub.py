@@ -222,7 +222,7 @@ def test_a_message_from_before_the_trace_is_found_when_something_happens_to_it(w
     peer.publish("", "q", headers={"order": 7})
     peer.publish("", "q", headers={"order": 8})
     world.clock.advance(5_000)
-    trace = follow(header=("order", "8"))
+    trace = follow(headers=(("order", "8"),))
     peer.get("q")
     assert names(trace) == []
     peer.get("q")

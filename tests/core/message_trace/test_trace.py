@@ -76,7 +76,7 @@ def life(*, traced: bool) -> list:
     peer.declare("full", {"x-max-length": 1, "x-overflow": "reject-publish"})
     peer.call(Confirm.Select())
     if traced:
-        for which in ({"queue": "q"}, {"exchange": ""}, {"header": ("n", "3")}):
+        for which in ({"queue": "q"}, {"exchange": ""}, {"headers": (("n", "3"),)}):
             assert world.broker.traces.follow(world.vhost, 1_000, 60_000, **which) is not None
     frames = [f for i in range(20) for f in peer.publish_frames("", "q", b"%d" % i, headers={"n": i})]
     peer.send(*frames)

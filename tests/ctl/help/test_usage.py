@@ -39,11 +39,32 @@ def test_usage_lines_are_in_rabbitmqctls_form():
     assert usage.usage_line(commands.load("list_users")) == expected
 
 
+def test_a_required_option_has_no_brackets_and_alternatives_have_parentheses():
+    def line(name):
+        return usage.usage_line(commands.load(name)).partition(name)[2]
+
+    assert line("pause_consumer").startswith(" <consumer_tag> --why <reason> [--queue <queue>]")
+    assert line("pipeline_export").startswith(" --queue <queue> --to <folder> [--vhost <vhost>]")
+    assert line("move_messages").startswith(" <source> (--to <queue> | --to-exchange <exchange>) [--routing-key <key>]")
+    assert line("publish").startswith(" (<body> | --file <file>) [--vhost <vhost>] (--queue <queue> | --exchange ")
+
+
+@pytest.mark.parametrize("name", commands.NAMES)
+def test_alternatives_are_optional_arguments_of_the_command(name):
+    command = commands.load(name)
+    fields = {field.name: field for field in command.fields()}
+    for group in command.one_of:
+        assert not any(fields[name].required for name in group)
+        assert command.check is not None
+
+
 def test_flags_are_shown_long_one_first():
     fields = {field.name: field for field in commands.load("delete_queue").fields()}
     assert usage.flags_and_label(fields["if_empty"]) == "--if-empty, -e"
     assert usage.flags_and_label(fields["queue_name"]) == "<queue_name>"
     assert usage.flags_and_label(fields["vhost"]) == "--vhost, -p <vhost>"
+    fields = {field.name: field for field in commands.load("peek_messages").fields()}
+    assert usage.flags_and_label(fields["where"]) == "--where, --header <header=value>"
 
 
 def test_a_miss_is_far_or_near():

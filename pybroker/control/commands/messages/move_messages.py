@@ -99,6 +99,10 @@ def _where(node: Node, args: Args) -> dict[str, Any]:
     return {"headers": conditions(args.where), "arrived_before_ms": before_ms}
 
 
+def _banner(args: Args) -> str:
+    return ("Would move" if args.dry_run else "Moving") + " messages of queue '{source}' in vhost '{vhost}' ..."
+
+
 COMMAND = Command(
     name="move_messages",
     section="Messages",
@@ -108,7 +112,8 @@ COMMAND = Command(
     access="administrator",
     run=run,
     check=check,
-    banner="Moving messages of queue '{source}' in vhost '{vhost}' ...",
+    one_of=(("to", "to_exchange"),),
+    banner=_banner,
     examples=(
         "pybrokerctl move_messages old-orders --to orders --dry-run",
         "pybrokerctl move_messages old-orders --to orders --count 1000 --rate 100/s",

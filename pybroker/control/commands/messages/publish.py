@@ -196,6 +196,7 @@ COMMAND = Command(
     access="management",
     run=run,
     check=check,
+    one_of=(("body", "file"), ("queue", "exchange")),
     banner="Publishing in vhost '{vhost}' ...",
     takes_lines=True,
     examples=(

@@ -67,6 +67,11 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     return node.result("\n".join(lines), **facts, messages=found.total(), origins=origins, dry_run=True)
 
 
+def _banner(args: Args) -> str:
+    begin = "Would move" if args.dry_run else "Moving"
+    return begin + " dead letters of queue '{queue}' in vhost '{vhost}' back ..."
+
+
 COMMAND = Command(
     name="redrive",
     section="Messages",
@@ -76,7 +81,7 @@ COMMAND = Command(
     access="administrator",
     run=run,
     check=check,
-    banner="Moving dead letters of queue '{queue}' in vhost '{vhost}' back ...",
+    banner=_banner,
     examples=(
         "pybrokerctl redrive dead-letters --dry-run",
         "pybrokerctl redrive dead-letters --reason rejected --rate 100/s",

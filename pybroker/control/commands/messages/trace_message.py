@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from pybroker.control.arguments.durations import parse_duration_ms
 from pybroker.control.arguments.lookup import find_vhost
+from pybroker.control.arguments.messages import conditions
 from pybroker.control.spec import EX_DATAERR, EX_TEMPFAIL, Arg, BadArguments, Command, Node, Refused, VHostArg
 
 if TYPE_CHECKING:
@@ -30,7 +31,14 @@ class Args(NamedTuple):
             names="exchange",
         ),
     ] = None
-    header: Annotated[str, Arg("messages with this header, as HEADER=VALUE", "--header", "header=value")] = ""
+    header: Annotated[
+        tuple[str, ...],
+        Arg(
+            "messages with this header, as HEADER=VALUE; if repeated, with all of them",
+            "--header --where",
+            "header=value",
+        ),
+    ] = ()
     vhost: VHostArg = "/"
     number: Annotated[
         int,
@@ -49,8 +57,7 @@ def check(args: Args) -> None:
     """Refuse what cannot be. Raises BadArguments."""
     if not args.queue and args.exchange is None and not args.header:
         raise BadArguments("Bad argument: specify --queue, --exchange or --header")
-    if args.header and not all(args.header.partition("=")[:2]):
-        raise BadArguments(f"Bad argument: --header: expected HEADER=VALUE, not '{args.header}'", EX_DATAERR)
+    conditions(args.header, "--header")
     if not 0 < args.number <= COUNT_MAX:
         raise BadArguments(f"Bad argument: --count must be from 1 to {COUNT_MAX}", EX_DATAERR)
     parse_duration_ms(args.duration, 1_000, DURATION_MS_MAX, "--duration")
@@ -68,9 +75,9 @@ def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
         raise Refused(f"there is no queue '{args.queue}' in virtual host '{vhost.name}'")
     if args.exchange is not None and args.exchange not in vhost.exchanges:
         raise Refused(f"there is no exchange '{args.exchange}' in virtual host '{vhost.name}'")
-    name, _, value = args.header.partition("=")
     duration_ms = parse_duration_ms(args.duration, 1_000, DURATION_MS_MAX)
-    trace = node.broker.traces.follow(vhost, args.number, duration_ms, args.queue, args.exchange, (name, value))
+    headers = tuple(conditions(args.header))
+    trace = node.broker.traces.follow(vhost, args.number, duration_ms, args.queue, args.exchange, headers)
     if trace is None:
         raise Refused("too many traces are running already; stop one of them", EX_TEMPFAIL)
     try:
@@ -95,6 +102,7 @@ COMMAND = Command(
     access="administrator",
     run=run,
     check=check,
+    one_of=(("queue", "exchange", "header"),),
     banner="Tracing messages in vhost '{vhost}' ...",
     streams="json",
 )

@@ -3,17 +3,14 @@
 from typing import Annotated, Any, NamedTuple
 
 from pybroker.control.arguments.pipeline import SECTION, MasterArg, RemoteArg, options
-from pybroker.control.spec import Arg, BadArguments, Command, Node, VHostArg
+from pybroker.control.spec import Arg, Command, Node, VHostArg
 
 
 class Args(NamedTuple):
     """The queue, the destination, and the connection."""
 
-    queue: Annotated[str | None, Arg("queue to drain; required", "--queue", "queue", names="queue")] = None
-    to: Annotated[
-        str | None,
-        Arg("folder for the Parquet files and the checkpoint; required", "--to", "folder", names="file"),
-    ] = None
+    queue: Annotated[str, Arg("queue to drain", "--queue", "queue", names="queue")]
+    to: Annotated[str, Arg("folder for the Parquet files and the checkpoint", "--to", "folder", names="file")]
     vhost: VHostArg = "/"
     available_now: Annotated[bool, Arg("stop after writing the messages available now", "--available-now")] = False
     host: Annotated[str | None, Arg("host of the broker; default: localhost", "--host", "host")] = None
@@ -33,16 +30,10 @@ class Args(NamedTuple):
     remote: RemoteArg = None
 
 
-def check(args: Args) -> None:
-    """Raise BadArguments if it is not said what is to be done."""
-    if args.queue is None or args.to is None:
-        raise BadArguments("not enough arguments.")
-
-
 def run(node: Node, args: Args) -> dict[str, Any]:
     """Return the words."""
     del node
-    words = ["export", "--queue", str(args.queue), "--to", str(args.to)]
+    words = ["export", "--queue", args.queue, "--to", args.to]
     if args.uri_file is None:
         words += ["--vhost", args.vhost]
     for name in ("host", "port", "username", "password_file", "uri_file"):
@@ -61,5 +52,4 @@ COMMAND = Command(
     run=run,
     app="any",
     offline="pipeline",
-    check=check,
 )

@@ -80,6 +80,11 @@ def _by_id(schedule: "Schedule", ids: tuple[str, ...]) -> "list[Waiting]":
     return chosen
 
 
+def _banner(args: Args) -> str:
+    begin = "Would cancel" if args.dry_run else "Cancelling"
+    return begin + " scheduled messages of exchange '{exchange}' in vhost '{vhost}' ..."
+
+
 COMMAND = Command(
     name="cancel_scheduled",
     section="Queues",
@@ -89,5 +94,6 @@ COMMAND = Command(
     access="administrator",
     run=run,
     check=check,
-    banner="Cancelling scheduled messages of exchange '{exchange}' in vhost '{vhost}' ...",
+    one_of=(("ids", "routing_key", "everything"),),
+    banner=_banner,
 )

@@ -24,7 +24,7 @@ class Args(NamedTuple):
     """The consumer, and why."""
 
     consumer_tag: Annotated[str, Arg("consumer tag, as list_consumers shows it")]
-    why: Annotated[str, Arg("reason, which is required: shown to everybody who wonders", "--why", "reason")] = ""
+    why: Annotated[str, Arg("reason, shown to everybody who wonders", "--why", "reason")]
     queue: QueueArg = None
     connection: ConnectionArg = None
     vhost: VHostArg = "/"

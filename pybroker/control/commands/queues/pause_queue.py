@@ -16,7 +16,7 @@ class Args(NamedTuple):
     """The queue, whom to pause, and why."""
 
     queue: Annotated[str, Arg("name of the queue", names="queue")]
-    why: Annotated[str, Arg("reason, which is required: shown to everybody who wonders", "--why", "reason")] = ""
+    why: Annotated[str, Arg("reason, shown to everybody who wonders", "--why", "reason")]
     publish: Annotated[bool, Arg("only publishers", "--publish")] = False
     consume: Annotated[bool, Arg("only consumers", "--consume")] = False
     mode: Annotated[

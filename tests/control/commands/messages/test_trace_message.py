@@ -64,7 +64,7 @@ def test_whatever_does_not_exist_is_refused(operator):
     ("given", "text"),
     [
         ({}, "specify --queue, --exchange or --header"),
-        ({"header": "region"}, "expected HEADER=VALUE"),
+        ({"header": ["region"]}, "expected HEADER=VALUE"),
         ({"queue": "q", "number": 0}, "--count must be from 1 to 1000"),
         ({"queue": "q", "number": 1_001}, "--count must be from 1 to 1000"),
         ({"queue": "q", "duration": "0s"}, "--duration: expected a duration from 1s to 1d"),
