@@ -19,6 +19,8 @@ RUN_MESSAGES_MAX: Final = 4_096
 RUN_OCTETS_MAX: Final = 262_144
 # An old entry with less than this part of its run gets a run of its own.
 PIN_PARTS: Final = 8
+# `deliveries` of a message that may have been delivered before a kill: it is redelivered, but no delivery is known.
+MAYBE_DELIVERED: Final = -1
 # The content header frame has the body's size in its octets 11..18 (AMQP §4.2.6.1). If sizes differ they are read
 # several times for each message: `map` of this takes half as long as a comprehension.
 _size_octets: Final = itemgetter(slice(11, 19))
@@ -262,8 +264,16 @@ def octets_held(contents: list[bytes], octets: int) -> int:
     return octets + AROUND_OCTETS * count
 
 
+def known_deliveries(deliveries: int) -> int:
+    """Return how often a message is known to have been delivered, for the `deliveries` of an entry."""
+    return max(0, deliveries)
+
+
 class Entry:
-    """One queue's view of a run: `indexes` into it. `deliveries` counts how often they were delivered and came back."""
+    """One queue's view of a run: `indexes` into it. `deliveries` counts how often they were delivered and came back.
+
+    After a kill it may be MAYBE_DELIVERED.
+    """
 
     __slots__ = ("deliveries", "indexes", "run")
 

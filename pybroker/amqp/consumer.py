@@ -75,7 +75,7 @@ def adapt(run: "Run", indexes: range, deliveries: int, channel: "AmqpChannel") -
     contents = run.contents_at(indexes)
     theirs = channel.session.frame_octets_max
     ours = run.frame_octets_max
-    if deliveries:
+    if deliveries > 0:
         # Differs from RabbitMQ: its classic queues do not say how often a message was delivered.
         contents = with_delivery_count(contents, deliveries, theirs)
     if theirs and (not ours or ours > theirs) and run.octets > theirs:

@@ -78,7 +78,7 @@ class Get:
         method = make_method(
             commands.Basic.GetOk,
             delivery_tag=tag,
-            redelivered=entry.deliveries > 0,
+            redelivered=entry.deliveries != 0,
             exchange=run.names.exchange,
             routing_key=run.names.routing_key,
             message_count=queue.messages_ready,

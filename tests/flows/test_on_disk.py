@@ -8,7 +8,7 @@ import pytest
 from pamqp import frame
 
 from pybroker.amqp.session import OUTBOX_OCTETS_MAX
-from pybroker.core.metadata.recovery import durable_queues, restore
+from pybroker.core.metadata.recovery import delivered, durable_queues, restore
 from pybroker.core.policy.limits import REJECT_PUBLISH
 from pybroker.store.journal.journal import Journal
 from pybroker.store.recovery.recovery import Recovery
@@ -20,14 +20,13 @@ from tests.store.faulty_disk import FaultyDisk
 class Life:
     """A broker from its start to its end; `q` is durable, and `dead` takes what it rejects."""
 
-    def __init__(self, disk: FaultyDisk) -> None:
+    def __init__(self, disk: FaultyDisk, wall_ms: int = 0) -> None:
         self.disk = disk
         self.world = World()
+        # Of each life both clocks begin anew; the wall's may be another one.
+        self.world.clock.timestamp_ms += wall_ms
         self.peer = self.world.connect()
-        self.peer.declare("dead", durable=True)
-        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-        self.peer.declare("q", dead, durable=True)
-        self.peer.declare("limited", {"x-queue-type": "quorum", "x-delivery-limit": 3}, durable=True)
+        self.declare()
         broker = self.world.broker
         queues = durable_queues(broker)
         found = Recovery(disk, set(queues), lambda done, of: None).run()
@@ -37,7 +36,14 @@ class Life:
         self.log.on_completed = broker.log_completed
         self.log.on_failed = broker.log_failed
         broker.log = self.log
-        restore(queues, found)
+        restore(queues, found, self.log.steady_ms, broker.clock.now_ms)
+
+    def declare(self) -> None:
+        """Declare the queues, which get the same ids in each life."""
+        self.peer.declare("dead", durable=True)
+        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+        self.peer.declare("q", dead, durable=True)
+        self.peer.declare("limited", {"x-queue-type": "quorum", "x-delivery-limit": 3}, durable=True)
 
     def turn(self) -> None:
         """End the turn: what somebody waits for is handed to the disk, which does not answer yet."""
@@ -50,9 +56,17 @@ class Life:
                 worker.run()
             self.world.run()
 
-    def killed(self) -> "Life":
-        """Return the next life, after a loss of power."""
-        return Life(self.disk.crash(random.Random(4)))
+    def killed(self, wall_ms: int = 0) -> "Life":
+        """Return the next life, after a loss of power, whose clock on the wall is so far ahead of the others'."""
+        return type(self)(self.disk.crash(random.Random(4)), wall_ms)
+
+    def stopped(self, wall_ms: int = 0) -> "Life":
+        """Return the next life, after a stop in order."""
+        self.log.commit()
+        self.answer()
+        self.log.close(delivered(self.world.broker, self.log.steady_ms), lambda _: None)
+        self.answer()
+        return type(self)(self.disk, wall_ms)
 
 
 @pytest.fixture

@@ -99,7 +99,9 @@ def _delayed(event: Event) -> str:
 
 def _delivered(event: Event) -> str:
     to = f"consumer '{event['consumer_tag']}'" if event["consumer_tag"] is not None else "basic.get"
-    again = f", redelivered (delivery {event['deliveries'] + 1})" if event["redelivered"] else ""
+    again = ", redelivered" if event["redelivered"] else ""
+    # After a kill none of its deliveries may be known.
+    again += f" (delivery {event['deliveries'] + 1})" if event["deliveries"] else ""
     done = "; it needs no acknowledgement" if event["auto_ack"] else ""
     return f"delivered from queue '{event['queue']}' to {to} of {_who(event)}{again}{done}"
 

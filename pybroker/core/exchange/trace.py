@@ -130,7 +130,7 @@ class Firehose(BackgroundTask):
             queue, run, indexes, deliveries, party, more = waiting.popleft()
             key = f"{'settle' if more else 'deliver'}.{queue.name}"
             for content in run.contents_at(indexes[:budget]):
-                facts = {"redelivered": int(deliveries > 0), **_of_party(queue.vhost, party), **more}
+                facts = {"redelivered": int(deliveries != 0), **_of_party(queue.vhost, party), **more}
                 _publish(queue.vhost, key, run.names, content, run, facts)
             rest = indexes[budget:]
             budget -= len(indexes) - len(rest)

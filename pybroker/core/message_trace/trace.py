@@ -15,6 +15,7 @@ from pybroker.core.message_trace.followed import DELAYED, DYING, READY, REFUSED,
 from pybroker.core.message_trace.guard import Guard
 from pybroker.core.message_trace.waiting import why_waiting
 from pybroker.core.policy.limits import OVERFLOWS
+from pybroker.run import known_deliveries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -178,7 +179,8 @@ class MessageTrace:
     def found(self, queue: str, run: "Run", content: bytes, deliveries: int) -> Followed:
         """Follow a message that is in a queue already."""
         followed = self._follow(run.arrived_ms)
-        facts = {"persistent": run.attributes.persistent, "deliveries": deliveries, **of_content(content)}
+        times = known_deliveries(deliveries)
+        facts = {"persistent": run.attributes.persistent, "deliveries": times, **of_content(content)}
         self._tell(followed, "found", queue=queue, **of_names(run.names), **facts)
         followed.entered()
         return followed
@@ -253,7 +255,7 @@ class MessageTrace:
             copy.become(UNACKNOWLEDGED, self.vhost.broker.clock.now_ms, facts)
             if facts["auto_ack"]:
                 self._drop(followed, copy)
-            again = {"redelivered": deliveries > 0, "deliveries": deliveries}
+            again = {"redelivered": deliveries != 0, "deliveries": known_deliveries(deliveries)}
             self.record(followed, "delivered", queue=queue.name, **again, **facts)
 
     def answered(
@@ -275,7 +277,7 @@ class MessageTrace:
         """Learn that messages of a queue are in another state."""
         for followed, copy in self._copies_of(queue, entry.run, entry.indexes, entry.deliveries):
             copy.become(state, self.vhost.broker.clock.now_ms)
-            self.record(followed, name, queue=queue.name, deliveries=entry.deliveries, **facts)
+            self.record(followed, name, queue=queue.name, deliveries=known_deliveries(entry.deliveries), **facts)
 
     def left(self, queue: "Queue", run: "Run", indexes: range, deliveries: int, reason: str) -> None:
         """Learn that messages leave their queue by themselves."""

@@ -1,7 +1,8 @@
 """Survivors: the messages that outlived the process, between the log and the durable queues.
 
-At a start each queue gets what the log has for it. After a kill nobody knows what was delivered, so all of it counts
-as redelivered, as in RabbitMQ; after a clean stop it is exactly as it was.
+At a start each queue gets what the log has for it. After a kill nobody knows what was delivered, so all of it is
+redelivered, as in RabbitMQ; but a kill counts as no delivery, or it would use up the retries of messages at which no
+consumer failed. After a clean stop it is exactly as it was.
 """
 
 from array import array
@@ -9,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from pybroker.core.queue.paging.segments import EvictedSegment
+from pybroker.run import MAYBE_DELIVERED, known_deliveries
 from pybroker.store.segments.returned import append, rows_of
 
 if TYPE_CHECKING:
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from pybroker.store.recovery.recovery import Recovered
     from pybroker.store.segments.returned import Rows
 
-# A message was delivered before, as far as anybody knows.
-ONCE: Final = 1
 SEQ_MAX: Final = (1 << 63) - 1
 
 
@@ -50,9 +50,12 @@ def restore(queues: "dict[int, Destination]", found: "Recovered", steady_ms: int
         )
         if found.clean and (queue.counts_deliveries or delayed):
             found.live_index.returned.load({queue_id: rows})
-        delivered = sorted([(first, last, times) for first, last, times, due in rows_of(rows) if due <= later_ms])
+        # Differs from RabbitMQ: a quorum queue counts one delivery of what consumers had when their node crashed.
+        delivered = sorted(
+            [(first, last, times or MAYBE_DELIVERED) for first, last, times, due in rows_of(rows) if due <= later_ms]
+        )
         if not found.clean:
-            queue.restore(parts, _with_all_others(delivered) if delivered else ONCE, delayed)
+            queue.restore(parts, _with_all_others(delivered) if delivered else MAYBE_DELIVERED, delayed)
         else:
             queue.restore(parts, delivered, delayed)
         count += queue.messages
@@ -67,20 +70,21 @@ def losses(queues: "dict[int, Destination]", found: "Recovered") -> "Iterator[st
 
 
 def _with_all_others(delivered: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Return the same with all other messages, delivered once."""
+    """Return the same with all other messages, which may have been delivered."""
     full: list[tuple[int, int, int]] = []
     next_seq = 0
     for first, last, times in delivered:
         if first > next_seq:
-            full.append((next_seq, first - 1, ONCE))
+            full.append((next_seq, first - 1, MAYBE_DELIVERED))
         full.append((first, last, times))
         next_seq = last + 1
-    return [*full, (next_seq, SEQ_MAX, ONCE)]
+    return [*full, (next_seq, SEQ_MAX, MAYBE_DELIVERED)]
 
 
 def delivered(broker: "Broker", steady_ms: int = 0) -> "Rows":
     """Return the persistent messages that were delivered before, as rows of the log, whose time is so far ahead.
 
+    Messages that may have been delivered before a kill have 0 deliveries.
     Messages on their way to a dead letter exchange are included: for the log they are in their queue until they arrive.
     """
     made: Rows = {}
@@ -89,7 +93,7 @@ def delivered(broker: "Broker", steady_ms: int = 0) -> "Rows":
             if queue.durable:
                 rows = array("Q")
                 for first, last, times in _delivered(queue):
-                    append(rows, (first, last, times, 0))
+                    append(rows, (first, last, known_deliveries(times), 0))
                 for row in _delayed(queue, steady_ms):
                     append(rows, row)
                 if rows:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.core.queue import expiry
 from pybroker.core.queue.dead_letter import route
-from pybroker.run import Entry
+from pybroker.run import Entry, known_deliveries
 
 if TYPE_CHECKING:
     from pybroker.core.channel.consumer import Consumer
@@ -136,7 +136,7 @@ def requeue(queue: "Queue", batches: "list[Batch]", *, failed: bool) -> None:
     returned: list[Entry] = []
     delayed: dict[int, list[Entry]] = {}
     for batch in batches:
-        run, indexes, deliveries = batch.run, batch.indexes, batch.deliveries + 1
+        run, indexes, deliveries = batch.run, batch.indexes, known_deliveries(batch.deliveries) + 1
         entry = Entry(run, indexes, deliveries)
         if limit is not None and deliveries > limit:
             queue.backlog.settle(run, indexes)

@@ -20,7 +20,7 @@ from pybroker.core.queue.retry.delayed import DelayedMessages
 from pybroker.core.queue.ring import Consumers
 from pybroker.core.resources import memory_usage
 from pybroker.message import Message
-from pybroker.run import Entry, Run
+from pybroker.run import Entry, Run, known_deliveries
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ class Queue(Destination):
             return
         for batch in batches:
             self.backlog.settle(batch.run, batch.indexes)
-        route.depart(self, [Entry(b.run, b.indexes, b.deliveries + 1) for b in batches], "rejected")
+        route.depart(self, [Entry(b.run, b.indexes, known_deliveries(b.deliveries) + 1) for b in batches], "rejected")
 
     def obey(self, order: "Pause | None") -> None:
         """Have publishers or consumers wait, or be refused, as an operator ordered; None: all go on."""

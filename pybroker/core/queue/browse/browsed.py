@@ -57,7 +57,7 @@ class Browsed:
     @property
     def redelivered(self) -> bool:
         """Tell whether its next delivery, or the one it is in, is not the first."""
-        return self.deliveries > 0
+        return self.deliveries != 0
 
     @property
     def content(self) -> bytes:

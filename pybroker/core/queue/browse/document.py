@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pybroker.core.queue.browse.browsed import UNACKNOWLEDGED
 from pybroker.core.queue.browse.encoding import inflated
 from pybroker.core.queue.browse.filter import as_text
+from pybroker.run import known_deliveries
 from pybroker.wire.properties import PROPERTIES
 from pybroker.wire.table import Array, Table
 
@@ -70,7 +71,7 @@ def document(queue: "Queue", message: "Browsed", octets_max: int, *, raw: bool =
         "priority": message.priority,
         "state": message.state,
         "redelivered": message.redelivered,
-        "deliveries": message.deliveries,
+        "deliveries": known_deliveries(message.deliveries),
         "exchange": message.names.exchange,
         "routing_key": message.names.routing_key,
         "arrived_at": time_text(run.arrived_ms + wall_ms),
