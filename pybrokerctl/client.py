@@ -74,6 +74,7 @@ class Connection:
         self._socket = peer or socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._batches = self._lines()
         self._is_asked = False
+        self.facts: Mapping[str, Any] = {}  # that came with the end of the last rows
         self.restart_clock()
         try:
             if peer is None:
@@ -207,9 +208,11 @@ class Connection:
             if rows:
                 yield rows
             if len(rows) < len(batch):
-                self._is_asked = "send" in self._expect_object(batch[len(rows)])
+                last = self._expect_object(batch[len(rows)])
+                self._is_asked = "send" in last
                 if not self._is_asked:
-                    self._expect_object(batch[len(rows)], "end")
+                    self._expect_object(last, "end")
+                self.facts = last.get("facts", {})
                 return
             batch = next(self._batches)
 

@@ -5,7 +5,7 @@ A message is whatever its publisher likes: nothing of it reaches a terminal unes
 
 import sys
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from json import dumps
 from pathlib import Path
 from typing import Any, Final
@@ -77,8 +77,13 @@ def body_lines(args: Any) -> list[bytes]:
     return [*[b'"%b"\n' % b64encode(part) for part in parts], b'{"end":%d}\n' % len(parts)]
 
 
-def texts(args: Any, batches: Iterable[list[list[dict[str, Any]]]], options: Options) -> Iterator[str]:
-    """Yield the text of messages, which come as documents, batch by batch."""
+def texts(
+    args: Any,
+    batches: Iterable[list[list[dict[str, Any]]]],
+    options: Options,
+    facts: Callable[[], Mapping[str, Any]] = dict,
+) -> Iterator[str]:
+    """Yield the text of messages, which come as documents, batch by batch; `facts` tells what came with the last."""
     found = ([row[0] for row in batch] for batch in batches)
     match args.format:
         case "json":
@@ -92,7 +97,7 @@ def texts(args: Any, batches: Iterable[list[list[dict[str, Any]]]], options: Opt
             head = render.Head(COLUMNS, show=options.headers, pad=options.pad)
             yield from render.load(args.format).rows(head, ([_row(one) for one in batch] for batch in found))
         case _:
-            yield from _text(args, found, options)
+            yield from _text(args, found, options, facts)
 
 
 def _array(batches: Iterable[list[dict[str, Any]]]) -> Iterator[str]:
@@ -130,7 +135,9 @@ def _raw(batches: Iterable[list[dict[str, Any]]]) -> Iterator[str]:
     yield ""
 
 
-def _text(args: Any, batches: Iterable[list[dict[str, Any]]], options: Options) -> Iterator[str]:
+def _text(
+    args: Any, batches: Iterable[list[dict[str, Any]]], options: Options, facts: Callable[[], Mapping[str, Any]]
+) -> Iterator[str]:
     """Yield messages for people, and how to go on."""
     count = 0
     last: dict[str, Any] = {}
@@ -142,12 +149,24 @@ def _text(args: Any, batches: Iterable[list[dict[str, Any]]], options: Options) 
     if not options.talks:
         return
     if not count:
-        yield "No messages.\n"
+        yield f"No messages.{_not_shown(args, facts())}\n"
     elif hasattr(args, "start") and count == args.number and not args.delayed:
         backwards = args.newest_first or args.start == "tail"
         priority, colon, seq = last["position"].rpartition(":")
         onwards = f"--from {priority}{colon}{int(seq) + (-1 if backwards else 1)}"
         yield f"\nFor more: {onwards}{' --newest-first' * backwards}\n"
+
+
+def _not_shown(args: Any, facts: Mapping[str, Any]) -> str:
+    """Return how many messages the queue has in states that were not asked for, and how to see them."""
+    unacked, delayed = getattr(args, "unacked", False), getattr(args, "delayed", False)
+    found = [
+        (facts.get("messages_ready", 0) * delayed, "ready (without --delayed)"),
+        (facts.get("messages_unacknowledged", 0) * (not unacked), "unacknowledged (see --unacked)"),
+        (facts.get("messages_delayed", 0) * (not delayed), "waiting for their retry (see --delayed)"),
+    ]
+    told = ", ".join(f"{count:,} {where}" for count, where in found if count)
+    return f" Not shown: {told}." if told else ""
 
 
 def _block(one: dict[str, Any]) -> str:
@@ -161,9 +180,10 @@ def _block(one: dict[str, Any]) -> str:
     if "consumer_tag" in one:
         tag = one["consumer_tag"]
         holder = f"consumer {_cell(tag)}" if tag is not None else "basic.get"
+        called = f" ({_cell(one['user_provided_name'])})" if one.get("user_provided_name") else ""
         lines.append(
-            f"{INDENT}with {holder} on channel {one['channel']} of {one['connection_pid']} {_cell(one['connection'])}, "
-            f"user {_cell(one['user'])}, for {_age(one['unacknowledged_ms'])}"
+            f"{INDENT}with {holder} on channel {one['channel']} of {one['connection_pid']} {_cell(one['connection'])}"
+            f"{called}, user {_cell(one['user'])}, for {_age(one['unacknowledged_ms'])}"
         )
     lines.append(f"{INDENT}exchange {_cell(one['exchange']) or '(default)'}, routing key {_cell(one['routing_key'])}")
     lines += [f"{INDENT}{name}: {_cell(value)}" for name, value in one["properties"].items()]

@@ -22,7 +22,7 @@ def texts(
     formatter = render.load(options.formatter)
     columns, answer = connection.ask(command.name, given, progress=command.effect != "read" or bool(command.offline))
     if messages.has_format(command):
-        yield from messages.texts(args, answer, options)
+        yield from messages.texts(args, answer, options, lambda: connection.facts)
     elif command.name in views.STREAMS and options.formatter in render.FOR_PEOPLE:
         events = ([row[0] for row in batch] for batch in answer)
         yield from views.lines(command.name, events, drawn=options.formatter == render.TERMINAL)

@@ -29,7 +29,7 @@ def part_lines(part: Part) -> bytes:
 def end_lines(end: End) -> bytes:
     """Return the lines that end an answer."""
     if isinstance(end, Listed):
-        return codec.encode({"end": end.rows})
+        return codec.encode({"end": end.rows, **({"facts": end.facts} if end.facts else {})})
     return codec.encode({"value": end.value}) + codec.encode({"end": 0})
 
 

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from pybroker.control import commands
@@ -56,9 +57,10 @@ class SendLines(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """The end of a listing."""
+    """The end of a listing, or of a stream, of which there may be `facts` to tell."""
 
     rows: int
+    facts: "Mapping[str, Any]" = MappingProxyType({})
 
 
 class Value(NamedTuple):
@@ -208,11 +210,14 @@ def _stream(batches: Iterator[list[Any] | AwaitShown]) -> Answer:
     A refusal by the first batch is raised before anything is yielded.
     """
     count, first = 0, True
-    for batch in batches:
+    while True:
+        try:
+            batch = next(batches)
+        except StopIteration as end:
+            return Listed(count, end.value or {})
         if isinstance(batch, AwaitShown):
             yield batch
             continue
         count += len(batch)
         yield Rows(_VALUE, batch, first)
         first = False
-    return Listed(count)

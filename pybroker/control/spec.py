@@ -183,8 +183,8 @@ class Command(NamedTuple):
     line, a "results" command the name of a report that the program has made. If it `takes_lines`, the caller sends
     lines after the arguments when it is asked to; the answer ends the conversation. If it `streams` text or JSON, it
     returns an iterator of lists: the items that came since the last list, which may be none; last may come AwaitShown,
-    and the caller's answer is the next of `lines`. Of each tuple of `one_of`, names of arguments, at least one must be
-    given, as `check` sees to.
+    and the caller's answer is the next of `lines`. If it is a generator, it may return a dict of facts for the end. Of
+    each tuple of `one_of`, names of arguments, at least one must be given, as `check` sees to.
     """
 
     name: str

@@ -105,6 +105,7 @@ def _unacknowledged(vhost: "VirtualHost") -> list[str]:
     columns = ["vhost", "name", "messages_unacknowledged"]
     rows = vhost.broker.request("list_channels", columns=columns)
     holders = [row["name"] for row in rows if row["vhost"] == vhost.name and row["messages_unacknowledged"]]
+    vhost.unacknowledged.update(queues)
     told = " and ".join(f"{_counted(count, 'message')} of queue {name!r}" for name, count in queues.items())
     return [
         (
@@ -167,8 +168,8 @@ def _client_told(row: dict[str, object]) -> str:
 def _returned(vhost: "VirtualHost") -> list[str]:
     found = []
     for queue, counts in counts_of(vhost).items():
-        if not counts["ready"]:
-            continue
+        if not counts["ready"] or queue in vhost.unacknowledged:
+            continue  # none, or told before they were back
         messages = peek(vhost.broker, vhost.name, queue, body_size=0)
         count = sum(message["redelivered"] for message in messages)
         if count:

@@ -32,6 +32,7 @@ class VirtualHost:
         self.user = name
         self.faults: list[Fault] = []
         self.allowed: set[str] = set()  # what the strict mode overlooks
+        self.unacknowledged: set[str] = set()  # queues of which it has told that messages were not acknowledged
         self._recorder = Recorder(broker, name)
         broker.request("import_definitions", document=_definitions(name))
 

@@ -30,6 +30,7 @@ def test_what_is_said_meanwhile_is_one_line_each():
 
 def test_the_end_has_the_value_or_the_number_of_rows():
     assert end_lines(Listed(3)) == b'{"end":3}\n'
+    assert end_lines(Listed(3, {"left": 2})) == b'{"end":3,"facts":{"left":2}}\n'
     assert end_lines(Value("done")) == b'{"value":"done"}\n{"end":0}\n'
 
 

@@ -52,6 +52,15 @@ def test_a_long_listing_comes_in_slices(executor, add):
     assert end == Listed(ROWS_PER_SLICE * 2)
 
 
+def test_a_stream_may_end_with_facts(executor, add):
+    def run_it(_node, _args):
+        yield [1, 2]
+        return {"left": 3}
+
+    add(Command("tail", "Tests", "Tests", NoArgs, "read", "none", run_it, streams="json"))
+    assert run(executor, "tail")[1] == Listed(2, {"left": 3})
+
+
 def test_a_stream_that_refuses_yields_nothing(executor, add):
     def refuse(_node, _args):
         raise Refused("too many readers", EX_NOPERM)

@@ -40,6 +40,7 @@ HELD = {
     "consumer_tag": "c",
     "connection": "127.0.0.1:1 -> 127.0.0.1:2",
     "connection_pid": "<pid>",
+    "user_provided_name": "billing",
     "channel": 4,
     "user": "guest",
     "delivered_at": "x",
@@ -56,8 +57,9 @@ HELD = {
 def show(ctl, daemon):
     """Answer with these messages; return what is printed."""
 
-    def shown(*words, found=(MESSAGE,)):
-        daemon.lines = [{"columns": ["value"]}, *([one] for one in found), {"end": len(found)}]
+    def shown(*words, found=(MESSAGE,), **facts):
+        end = {"end": len(found), "facts": facts} if facts else {"end": len(found)}
+        daemon.lines = [{"columns": ["value"]}, *([one] for one in found), end]
         outcome = ctl("peek_messages", "q", *words)
         assert outcome.code == 0, outcome.err
         return outcome.out
@@ -79,7 +81,9 @@ def test_text_is_harmless(show):
 def test_a_message_with_a_consumer_tells_whose_it_is(show):
     text = show(found=[HELD])
     assert "message 5:17  unacknowledged, redelivered (3 times before)\n" in text
-    assert "with consumer c on channel 4 of <pid> 127.0.0.1:1 -> 127.0.0.1:2, user guest, for 1 d 1 h\n" in text
+    assert (
+        "with consumer c on channel 4 of <pid> 127.0.0.1:1 -> 127.0.0.1:2 (billing), user guest, for 1 d 1 h\n" in text
+    )
     assert ", expires later at the head, due then\n" in text
     assert '    {\n      "a": [\n' in text
     assert "with basic.get on" in show(found=[{**HELD, "consumer_tag": None}])
@@ -92,6 +96,17 @@ def test_how_to_go_on_is_told_if_there_may_be_more(show):
     assert "For more" not in show()
     assert "For more" not in show("-c", "1", "-q")
     assert show(found=[]).endswith("No messages.\n")
+
+
+def test_messages_in_other_states_are_told_where_there_are_none(show):
+    facts = {"messages_ready": 0, "messages_unacknowledged": 3, "messages_delayed": 1_000}
+    unacked, delayed = "3 unacknowledged (see --unacked)", "1,000 waiting for their retry (see --delayed)"
+    assert show(found=[], **facts).endswith(f"No messages. Not shown: {unacked}, {delayed}.\n")
+    assert show("--unacked", found=[], **facts).endswith(f"No messages. Not shown: {delayed}.\n")
+    facts["messages_ready"] = 7
+    assert show("--delayed", found=[], **facts).endswith(f"Not shown: 7 ready (without --delayed), {unacked}.\n")
+    assert "Not shown" not in show(**facts)
+    assert [] == json.loads(show("--format", "json", found=[], **facts))
 
 
 def test_an_empty_body_and_one_in_hexadecimal(show):

@@ -88,9 +88,14 @@ def test_unacknowledged(vhost, connect):
     (found,) = strict.after_call(vhost, DEFAULT)
     assert found.startswith("1 message of queue 'q' delivered, but not acknowledged when the test had ended.")
     assert " (1). Look for a way through the consumer " in found
+    channel.queue_declare("other")
+    channel.basic_publish("", "other", b"")
+    assert len(strict.after_call(vhost, DEFAULT)) == 1
+    channel.basic_get("other")
     connection.close()
+    # Of queue q it has told already.
     (found,) = strict.after_teardown(vhost, DEFAULT)
-    assert found.startswith("1 message of queue 'q' delivered, and back in the queue without an acknowledgement.")
+    assert found.startswith("1 message of queue 'other' delivered, and back in the queue without an acknowledgement.")
 
 
 def test_left(vhost, connect):

@@ -27,11 +27,21 @@ def check_limits(number: int | None, rate: str | None) -> None:
 def carry_out(node: Node, move: "Move", **facts: Any) -> "Generator[Progress, None, dict[str, Any]]":
     """Move the messages; return the answer. Raises Refused with what was moved, where it ended early."""
     yield from progress_of(move.run(_pause(node, move), node.cause))
-    facts["messages"] = move.messages
+    facts |= {"messages": move.messages, "messages_delayed": move.staying}
     if move.stop is not None:
         text = f"{moved(move.messages)}, then it stopped: {move.stop.text}" if move.messages else move.stop.text
         raise Refused(text, _exit_code(move.stop), facts)
-    return node.result(moved(move.messages), **facts, dry_run=False)
+    return node.result(moved(move.messages) + stay(move), **facts, dry_run=False)
+
+
+def rehearse(node: Node, move: "Move", *lines: str, **facts: Any) -> dict[str, Any]:
+    """Return the answer of a dry run: what would go, and `lines`. Raises Refused as the move would."""
+    facts |= {"messages": move.messages, "messages_delayed": move.staying, "dry_run": True}
+    text = f"{counted(move.messages, 'message')} would be moved"
+    if move.stop is None:
+        return node.result("\n".join([text + stay(move), *lines]), **facts)
+    text = f"{text}, then it would stop: {move.stop.text}" if move.messages else move.stop.text
+    raise Refused("\n".join([text, *lines]), _exit_code(move.stop), facts)
 
 
 def refuse_obstacle(move: "Move") -> None:
@@ -42,7 +52,7 @@ def refuse_obstacle(move: "Move") -> None:
 
 
 def survey(node: Node, move: "Move") -> "Generator[Progress, None, Counter[tuple[str, ...]]]":
-    """Count the messages that would go, by label. Raises Refused: the node stops."""
+    """Count the messages that are to go, by label; the move knows which would. Raises Refused: the node stops."""
     return (yield from progress_of(move.survey(_pause(node, move))))
 
 
@@ -59,6 +69,12 @@ def _pause(node: Node, move: "Move") -> "Callable[[float], None]":
             raise Refused(f"{moved(move.messages)}, then the node stopped", EX_UNAVAILABLE, {"messages": move.messages})
 
     return pause
+
+
+def stay(move: "Move") -> str:
+    """Return how many messages a move leaves in its source because they are not ready."""
+    stays = "stays" if move.staying == 1 else "stay"
+    return f"; {counted(move.staying, 'delayed message')} {stays}" if move.staying else ""
 
 
 def moved(messages: int) -> str:

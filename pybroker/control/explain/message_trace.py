@@ -41,7 +41,7 @@ def sentence(event: Event) -> str:
 
 
 def _published(event: Event) -> str:
-    how = ["persistent" if event["persistent"] else "transient", counted(event["body_bytes"], "byte")]
+    how = ["persistent" if event["persistent"] else "transient", counted(event["body_bytes"], "octet")]
     how += ["mandatory"] * event["mandatory"] + ["in a transaction"] * event["transaction"]
     how += [f"{name}={event[name]}" for name in ("message_id", "correlation_id", "expiration") if name in event]
     return f"published to {_target(event)} by {_who(event)}: {', '.join(how)}"
@@ -138,7 +138,8 @@ def _dead_letter_dropped(event: Event) -> str:
 
 
 def _moved(event: Event) -> str:
-    to = ", ".join(f"'{name}'" for name in event["to"])
+    names = ", ".join(f"'{name}'" for name in event["to"])
+    to = _target(event) if event["routed"] else f"queue {names}; it keeps {_target(event)}"
     return f"moved by an operator from queue '{event['queue']}' to {to}"
 
 

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from pybroker.core.message_trace.followed import Followed
     from pybroker.core.queue.dead_letter.route import Letter
     from pybroker.core.queue.destination import Destination
+    from pybroker.core.queue.move.source import Way
     from pybroker.core.queue.paging.segments import EvictedSegment
     from pybroker.core.queue.queue import Queue
     from pybroker.core.routing.publish import Contents, Route
     from pybroker.core.topology.vhost import VHost
     from pybroker.message import Message
-    from pybroker.run import Entry, Names, Run
+    from pybroker.run import Entry, Run
 
     Spans = list[tuple[int, int]]
     # A door's own: it has confirms and transactions.
@@ -311,29 +312,33 @@ class Traces:
                     watched = (Watch(trace, [(followed, 0)], targets), *watched)
         return watched
 
-    def moved(
-        self,
-        source: "Queue",
-        names: "Names",
-        parts: "Iterable[tuple[Run, range]]",
-        targets: "Sequence[Destination]",
-    ) -> "Sequence[Destination]":
-        """Tell that an operator moves messages to `targets`; return these, and before them what is to learn of it."""
-        watched = targets
-        to = [target.name for target in targets[:ROUTED_MAX]]
-        facts = {"exchange": names.exchange, "routing_key": names.routing_key, "to": to}
+    def moved(self, source: "Queue", way: "Way", parts: "Iterable[tuple[Run, range]]") -> "Sequence[Destination]":
+        """Tell that an operator moves messages; return their targets, and before them what is to learn of it."""
+        watched: Sequence[Destination] = way.targets
         for trace in self._of(source.vhost):
             with Guard(trace):
                 mine: list[tuple[Followed, int]] = []
                 offset = 0
                 for run, indexes in parts:
-                    for followed, seq in trace.leaving(source, run, indexes, 0, targets):
-                        trace.moves_on(followed, source, seq, "moved", **facts)
+                    for followed, seq in trace.leaving(source, run, indexes, 0, way.targets):
+                        self._tell_move(trace, followed, source, way, run, seq)
                         mine.append((followed, offset + indexes.index(seq - run.first_seq)))
                     offset += len(indexes)
                 if mine:
-                    watched = (Watch(trace, mine, targets), *watched)
+                    watched = (Watch(trace, mine, way.targets), *watched)
         return watched
+
+    def _tell_move(
+        self, trace: MessageTrace, followed: "Followed", source: "Queue", way: "Way", run: "Run", seq: int
+    ) -> None:
+        names, exchange = way.names, way.exchange
+        to = [target.name for target in way.targets[:ROUTED_MAX]]
+        facts = {"exchange": names.exchange, "routing_key": names.routing_key, "to": to}
+        trace.moves_on(followed, source, seq, "moved", **facts, routed=exchange is not None)
+        if exchange is not None:
+            content = run.content(seq - run.first_seq)
+            inbound = InboundMessage(names, run.attributes, content, run.channel, run.frame_octets_max)
+            trace.routed(followed, way.targets, paths_of(exchange, inbound), persistent=run.attributes.persistent)
 
     def letter_ends(self, queue: "Queue", message: "Message", letter: "Letter | None") -> None:
         """Tell that a dead letter goes nowhere."""

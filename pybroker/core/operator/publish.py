@@ -12,6 +12,7 @@ from pybroker.content_view import property_octets
 from pybroker.core.auth.access import not_found
 from pybroker.core.auth.permissions import WRITE, check, check_topic
 from pybroker.core.channel.receipt import Receipt
+from pybroker.core.events.cause import COMMAND_USER
 from pybroker.core.operator.stand_in import StandIn
 from pybroker.core.queue import pause
 from pybroker.core.routing.publish import Contents, Publisher, Route, names_of
@@ -111,9 +112,9 @@ class Outgoing:
         if len(body) > most:
             raise ContentTooLarge(f"message size {len(body)} is larger than configured max size {most}")
         made = made_properties(properties, headers)
-        if user is not None and made.user_id not in {None, user.name} and "impersonator" not in user.tags:
-            text = f"user_id property set to '{made.user_id}' but authenticated user was '{user.name}'"
-            raise PreconditionFailed(text)
+        name, tags = (COMMAND_USER, ()) if user is None else (user.name, user.tags)
+        if made.user_id not in {None, name} and "impersonator" not in tags:
+            raise PreconditionFailed(f"user_id property set to '{made.user_id}' but authenticated user was '{name}'")
         self._content = content_of(encode_properties(made), body)
         self._size = len(body)
         self.attributes = attributes_for(property_octets(self._content))

@@ -30,7 +30,7 @@ def step(source, kind, to, by, key="", **arguments):
                 "body_bytes": 1234,
                 "message_id": "m",
             },
-            f"published to exchange 'x' with key 'k' by {NAMED}: persistent, 1,234 bytes, mandatory, message_id=m",
+            f"published to exchange 'x' with key 'k' by {NAMED}: persistent, 1,234 octets, mandatory, message_id=m",
         ),
         (
             "routed",
@@ -66,6 +66,16 @@ def step(source, kind, to, by, key="", **arguments):
                 "refused by queue 'q': it is full (max-length 5, overflow reject-publish); a publisher with confirms "
                 "gets basic.nack"
             ),
+        ),
+        (
+            "moved",
+            {"queue": "q", "exchange": "x", "routing_key": "k", "to": ["a", "b"], "routed": True},
+            "moved by an operator from queue 'q' to exchange 'x' with key 'k'",
+        ),
+        (
+            "moved",
+            {"queue": "q", "exchange": "", "routing_key": "q", "to": ["a"], "routed": False},
+            "moved by an operator from queue 'q' to queue 'a'; it keeps the default exchange with key 'q'",
         ),
         (
             "rejected",

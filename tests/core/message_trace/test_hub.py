@@ -282,9 +282,24 @@ def test_a_moved_message_is_followed_into_its_new_queue(world, peer, follow):
         world.run()
     events = trace.poll(100)
     assert [event["event"] for event in events] == ["found", "found", "moved", "moved"]
-    assert events[-1]["to"] == ["elsewhere"]
+    assert (events[-1]["to"], events[-1]["routed"]) == (["elsewhere"], False)
     assert len(peer.drain("elsewhere")) == 4
     assert names(trace) == ["delivered", "settled", "delivered", "settled", "ended"]
+
+
+def test_a_message_moved_to_an_exchange_tells_its_bindings(world, peer, follow):
+    peer.declare("elsewhere")
+    declare_exchange(peer, "x", "topic")
+    peer.call(commands.Queue.Bind(queue="elsewhere", exchange="x", routing_key="a.*"))
+    peer.publish("", "q")
+    trace = follow(queue="q")
+    move = world.broker.moves.to_exchange(world.vhost.queues["q"], world.vhost.exchanges["x"], "a.b")
+    for _ in move.run(lambda _: world.run(), BROKER):
+        world.run()
+    found, moved, routed = trace.poll(100)
+    assert (found["event"], moved["event"], routed["event"]) == ("found", "moved", "routed")
+    assert (moved["exchange"], moved["routing_key"], moved["routed"]) == ("x", "a.b", True)
+    assert [(step["exchange"], step["key"], step["to"]) for step in routed["path"]] == [("x", "a.*", "elsewhere")]
 
 
 def test_a_dead_letter_that_must_stay_says_why_once(world, peer, follow):

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pybroker.amqp.consumer import AmqpConsumer
+    from pybroker.core.queue.pause import Pause
 
 
 class Args(NamedTuple):
@@ -29,10 +30,22 @@ def _channel_pid(consumer: "AmqpConsumer") -> str:
     return f"{consumer.channel.session.pid[:-2]}{consumer.channel.number}>"
 
 
+def _order(consumer: "AmqpConsumer") -> "Pause | None":
+    """Return the order by which it waits: its own, else its queue's."""
+    order = consumer.paused or consumer.queue.paused
+    return order if order is not None and order.consume else None
+
+
+def _paused(consumer: "AmqpConsumer") -> str:
+    if _order(consumer) is None:
+        return ""
+    return "queue" if consumer.paused is None else "consumer"
+
+
 def _activity(consumer: "AmqpConsumer") -> str:
     consumers = consumer.queue.consumers
-    if consumer.paused is not None:
-        # Differs from RabbitMQ: it cannot pause a consumer.
+    if _order(consumer) is not None:
+        # Differs from RabbitMQ: it cannot pause a queue or a consumer.
         return "paused"
     if not consumers.single_active:
         return "up"
@@ -47,14 +60,15 @@ COLUMNS = (
     Column("prefetch_count", lambda c: c.prefetch, "prefetch limit; 0: none"),
     Column(
         "active",
-        lambda c: c.active,
-        "whether it receives messages; false if it is paused, or another consumer is the single active one",
+        lambda c: c.active and _order(c) is None,
+        "whether it receives messages; false if it or its queue is paused, or another one is single active",
     ),
     Column("activity_status", _activity, "up, single_active, waiting or paused"),
     Column("arguments", lambda c: c.arguments, "arguments of basic.consume", table=True),
-    Column("paused_by", lambda c: c.paused.user if c.paused else "", "operator who paused it"),
-    Column("paused_since", lambda c: c.paused.since_ms if c.paused else "", "since when, in milliseconds since 1970"),
-    Column("paused_why", lambda c: c.paused.why if c.paused else "", "reason for the pause"),
+    Column("paused", _paused, "consumer or queue: which of them an operator paused"),
+    Column("paused_by", lambda c: getattr(_order(c), "user", ""), "operator who did"),
+    Column("paused_since", lambda c: getattr(_order(c), "since_ms", ""), "since when, in milliseconds since 1970"),
+    Column("paused_why", lambda c: getattr(_order(c), "why", ""), "reason for the pause"),
 )
 RABBITMQ = ("queue_name", "channel_pid", "consumer_tag", "ack_required", "prefetch_count", "active", "arguments")
 

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from pybroker.control.arguments.durations import parse_duration_ms
 from pybroker.control.arguments.lookup import find_exchange, find_queue, find_vhost
 from pybroker.control.arguments.messages import WhereArg, conditions
-from pybroker.control.arguments.moving import carry_out, check_limits, refuse_obstacle, survey
+from pybroker.control.arguments.moving import carry_out, check_limits, refuse_obstacle, rehearse, survey
 from pybroker.control.arguments.rates import parse_rate
-from pybroker.control.humanize import counted
 from pybroker.control.spec import EX_DATAERR, EX_USAGE, Arg, BadArguments, Command, Node, Progress, Refused, VHostArg
 
 if TYPE_CHECKING:
@@ -36,7 +35,9 @@ class Args(NamedTuple):
     older_than: Annotated[
         str | None, Arg("only messages that have been in the queue for longer, such as 5m", "--older-than", "duration")
     ] = None
-    dry_run: Annotated[bool, Arg("only print the number of messages", "--dry-run")] = False
+    dry_run: Annotated[
+        bool, Arg("only print how many messages would be moved, and what would stop the move", "--dry-run")
+    ] = False
     vhost: VHostArg = "/"
 
 
@@ -61,10 +62,8 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     refuse_obstacle(move)
     if not args.dry_run:
         return (yield from carry_out(node, move, **facts))
-    count = move.total
-    if _chooses(args):
-        count = (yield from survey(node, move)).total()
-    return node.result(f"{counted(count, 'message')} would be moved", **facts, messages=count, dry_run=True)
+    yield from survey(node, move)
+    return rehearse(node, move, **facts)
 
 
 def _chooses(args: Args) -> bool:

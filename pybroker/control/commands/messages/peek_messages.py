@@ -19,7 +19,7 @@ from pybroker.control.arguments.messages import (
 from pybroker.control.spec import EX_USAGE, Arg, BadArguments, Command, Node, VHostArg
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 COUNT_MAX = 1_000_000_000
 
@@ -64,8 +64,11 @@ def check(args: Args) -> None:
         )
 
 
-def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
-    """Yield messages as documents, in the order in which they would be delivered. Raises Refused, AmqpError."""
+def run(node: Node, args: Args) -> "Generator[list[dict[str, Any]], None, dict[str, int]]":
+    """Yield messages as documents, in the order in which they would be delivered; return how many the queue has.
+
+    Raises Refused, AmqpError.
+    """
     queue = find_queue(find_vhost(node.broker, args.vhost), args.queue)
     raw = args.format == "raw"
     yield from queue.peek(
@@ -80,6 +83,8 @@ def run(node: Node, args: Args) -> "Iterator[list[dict[str, Any]]]":
         body_octets_max=BODY_SIZE_MAX if raw else args.body_size,
         raw=raw,
     )
+    names = ("messages_ready", "messages_unacknowledged", "messages_delayed")
+    return {name: getattr(queue, name) for name in names}
 
 
 COMMAND = Command(

@@ -21,7 +21,7 @@ from pybroker.control.spec import (
     Refused,
     VHostArg,
 )
-from pybroker.errors import NoRoute
+from pybroker.errors import ContentTooLarge, NoRoute, PreconditionFailed
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -115,7 +115,8 @@ def headers(words: tuple[str, ...]) -> list[tuple[str, str, Any]]:
 def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
     """Publish it, and return when it is as safe as it gets.
 
-    Raises Refused: there is no such target, no queue takes it, one refuses it, the node accepts none; AmqpError.
+    Raises Refused: the message cannot be, there is no such target, no queue takes it, one refuses it, the node accepts
+    none; AmqpError.
     """
     body = args.body.encode() if args.body is not None else _body_of_lines(node)
     vhost = find_vhost(node.broker, args.vhost)
@@ -123,15 +124,18 @@ def run(node: Node, args: Args) -> "Generator[Progress, None, dict[str, Any]]":
         find_queue(vhost, args.queue)
     else:
         find_exchange(vhost, args.exchange)
-    outgoing = vhost.compose(
-        node.broker.users.acting(node.user.name),
-        node.cause,
-        exchange=args.exchange,
-        routing_key=args.queue or args.routing_key,
-        properties={"delivery_mode": "2", **pairs(args.property, "--property")},
-        headers=headers(args.header),
-        body=body,
-    )
+    try:
+        outgoing = vhost.compose(
+            node.broker.users.acting(node.user.name),
+            node.cause,
+            exchange=args.exchange,
+            routing_key=args.queue or args.routing_key,
+            properties={"delivery_mode": "2", **pairs(args.property, "--property")},
+            headers=headers(args.header),
+            body=body,
+        )
+    except (PreconditionFailed, ContentTooLarge) as error:
+        raise Refused(error.text, EX_DATAERR) from None
     return (yield from _publish(node, args, outgoing))
 
 

@@ -100,6 +100,7 @@ def _holder(message: "Browsed", now_ms: int, wall_ms: int) -> dict[str, Any]:
         "consumer_tag": None if consumer is None else consumer.tag,
         "connection": session.name,
         "connection_pid": session.pid,
+        "user_provided_name": session.log_fields().get("client_name", ""),
         "channel": channel.number,
         "user": session.user.name if session.user is not None else "",
         "delivered_at": time_text(message.delivered_ms + wall_ms),

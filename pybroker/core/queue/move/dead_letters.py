@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.core.queue.move.chosen import Chosen
 from pybroker.core.queue.move.heads import Heads
+from pybroker.core.queue.move.source import Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,9 +36,10 @@ class DeadLetters(Chosen):
         if self._heads is None:
             super().gather(pause)
 
-    def survey(self) -> None:
+    def surveyed(self) -> Source:
         """Take no heads: all is looked at, and stays."""
         self._heads = None
+        return self
 
     def parts(self) -> "Iterator[Part]":
         """Yield heads up to the first that is no dead letter; or those that were found."""

@@ -4,6 +4,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from pybroker.core.queue import expiry
+from pybroker.core.queue.move.chosen import Chosen
 from pybroker.core.queue.move.source import Source
 from pybroker.core.queue.paging import eviction
 
@@ -17,11 +18,17 @@ if TYPE_CHECKING:
 class Heads(Source):
     """Takes heads as a consumer does; they are read back before they are needed."""
 
+    TAKES_ALL = True
+
     __slots__ = ("_next_seq",)
 
     def __init__(self, queue: "Queue") -> None:
         super().__init__(queue)
         self._next_seq = queue.log.next_seq
+
+    def surveyed(self) -> Source:
+        """Return the same messages as a browse finds them: no head is taken, so none can be passed over."""
+        return Chosen(self.queue, lambda _: True)
 
     def parts(self) -> "Iterator[Part]":
         """Yield messages from the head on. None comes if none is left of those that were there, or while it `waits`."""

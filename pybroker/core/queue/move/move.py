@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pybroker.core.events.cause import Cause
+    from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.move.source import Pause, Source
     from pybroker.core.queue.move.target import Target
     from pybroker.run import Run
@@ -42,7 +43,10 @@ class Stop(NamedTuple):
 
 
 class Move:
-    """`messages` have gone so far. `stop` says why it ended early; None: all that there was has gone."""
+    """`messages` have gone so far. `stop` says why it ended early; None: all that there was has gone.
+
+    It is either run or surveyed, once; surveyed, these two say what would come of it as things are.
+    """
 
     __slots__ = (
         "_messages_max",
@@ -117,8 +121,12 @@ class Move:
     def survey(self, pause: "Pause") -> "Generator[tuple[int, int], None, Counter[tuple[str, ...]]]":
         """Count by label what would go if nothing stopped it; yield how far it is. The messages stay."""
         source = self._source
-        source.survey()
         found: Counter[tuple[str, ...]] = Counter()
+        if source.TAKES_ALL and self.target.fits(self.total, source.queue.backlog.octets_ready):
+            found[()] = self.messages = self.total
+            return found
+        source = self._source = source.surveyed()
+        room: dict[Destination, tuple[int, int]] = {}
         left = self._messages_max
         more = True
         while more and left != 0:
@@ -128,11 +136,20 @@ class Move:
             for run, indexes in source.parts():
                 mine = indexes if left is None else indexes[:left]
                 found[self.target.label(run, indexes.start)] += len(mine)
+                self._rehearse(run, mine, room)
                 left = None if left is None else left - len(mine)
                 if left == 0:
                     break
             source.pass_over()
         return found
+
+    def _rehearse(self, run: "Run", indexes: range, room: "dict[Destination, tuple[int, int]]") -> None:
+        """Count messages that would go, up to the first that cannot; `room` is what is left of the targets."""
+        while indexes and self.stop is None:
+            transfer = Transfer(self._source.queue, STEP_MESSAGES, room)
+            self._plan(transfer, run, indexes)
+            self.messages += transfer.messages
+            indexes = indexes[transfer.messages :]
 
     def obstacle(self) -> Stop | None:
         """Return why no step can be made now."""
@@ -199,6 +216,11 @@ class Move:
                 return False
             indexes = indexes[count:]
         return not transfer.full
+
+    @property
+    def staying(self) -> int:
+        """Return how many messages of the source it leaves because they wait for their retry."""
+        return self._source.queue.messages_delayed
 
     @property
     def total(self) -> int:

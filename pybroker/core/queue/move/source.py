@@ -1,12 +1,13 @@
 """Sources of a move: which messages of a queue go next, and how they leave it."""
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pybroker.core.queue.destination import Destination
     from pybroker.core.queue.queue import Queue
+    from pybroker.core.routing.exchange import Exchange
     from pybroker.run import Names, Run
 
     Pause: TypeAlias = Callable[[float], object]
@@ -15,10 +16,15 @@ if TYPE_CHECKING:
 
 
 class Way(NamedTuple):
-    """The names under which messages are put into their targets, which are not empty."""
+    """The names under which messages are put into their targets, which are not empty.
+
+    With an `exchange` these were found by its bindings; without, messages keep the names under which they were
+    published.
+    """
 
     names: "Names"
     targets: "tuple[Destination, ...]"
+    exchange: "Exchange | None" = None
 
 
 class Planned(NamedTuple):
@@ -36,6 +42,9 @@ class Source:
     are not at hand. While it `waits`, others have to go on before it is asked again.
     """
 
+    # Whether each message goes, whatever it is.
+    TAKES_ALL: ClassVar[bool] = False
+
     __slots__ = ("done", "more", "queue", "total", "waits")
 
     def __init__(self, queue: "Queue") -> None:
@@ -51,8 +60,9 @@ class Source:
         """Yield messages that go next, as far as they are at hand. The queue does not change meanwhile."""
         raise NotImplementedError
 
-    def survey(self) -> None:
-        """Learn that messages are to be counted and stay. Called first of all."""
+    def surveyed(self) -> "Source":
+        """Return the source of the same messages for one who counts them and leaves them. Called first of all."""
+        return self
 
     def pass_over(self) -> None:
         """Leave the messages that `parts` yields where they are, and go on behind them."""

@@ -36,6 +36,10 @@ class Target:
         """Return the first of these messages that go the same way, and that way, or why they cannot go."""
         raise NotImplementedError
 
+    def fits(self, messages: int, octets: int) -> bool:  # noqa: ARG002 - most have to see the messages
+        """Tell whether so many messages with bodies of so many octets can go, whatever they are."""
+        return False
+
     def label(self, run: "Run", index: int) -> tuple[str, ...]:  # noqa: ARG002 - one for all
         """Return what a message is counted by before it goes."""
         return ()
@@ -60,6 +64,11 @@ class QueueTarget(Target):
     def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
         """Return all of them, and the way to the queue."""
         return indexes, Way(run.names, (self._queue,))
+
+    def fits(self, messages: int, octets: int) -> bool:
+        """Tell whether the queue has room for them now."""
+        messages_max, octets_max = self._queue.room()
+        return messages <= messages_max and octets <= octets_max
 
 
 class RoutedTarget(Target, Generic[Key]):
@@ -160,4 +169,4 @@ def checked(source: "Queue", exchange: "Exchange", names: "Names", routed: Route
     for queue in routed.queues:
         if queue.paused is not None and queue.paused.publish:
             return f"{what} to {queue!r}, which is paused: {queue.paused.why}"
-    return Way(names, routed.queues)
+    return Way(names, routed.queues, exchange)

@@ -65,14 +65,20 @@ class _Group:
 class Transfer:
     """`plan` what goes, have that removed from the source, and `end` with what it had still: all in one call.
 
-    `messages` and `octets` are planned; no more than `messages_max` are.
+    `messages` and `octets` are planned; no more than `messages_max` are. `room` is what earlier ones, which were not
+    carried out, have left of their targets.
     """
 
     __slots__ = ("_room", "_source", "messages", "messages_max", "octets", "planned")
 
-    def __init__(self, source: "Queue", messages_max: int = STEP_MESSAGES) -> None:
+    def __init__(
+        self,
+        source: "Queue",
+        messages_max: int = STEP_MESSAGES,
+        room: "dict[Destination, tuple[int, int]] | None" = None,
+    ) -> None:
         self._source = source
-        self._room: dict[Destination, tuple[int, int]] = {}
+        self._room = {} if room is None else room
         self.planned: list[Planned] = []
         self.messages = self.octets = 0
         self.messages_max = messages_max
@@ -108,7 +114,7 @@ class Transfer:
             way = group.kind.way
             all_targets: Sequence[Destination] = way.targets
             if source.vhost.tracing:
-                all_targets = source.vhost.broker.traces.moved(source, way.names, group.parts, all_targets)
+                all_targets = source.vhost.broker.traces.moved(source, way, group.parts)
             for log, targets in by_log(all_targets):
                 receipt: Receipt = NO_RECEIPT
                 if log is not source.log:

@@ -29,6 +29,24 @@ def test_elsewhere_every_consumer_is_up(operator, peer):
     assert operator.list("list_consumers", "activity_status") == ["up"]
 
 
+@pytest.mark.parametrize("single", [True, False])
+def test_consumers_of_a_paused_queue_are_paused(operator, peer, single):
+    peer.declare("q", {"x-single-active-consumer": single})
+    peer.consume("q", "a")
+    columns = ("active", "activity_status", "paused", "paused_by", "paused_why")
+    before = operator.list("list_consumers", *columns)
+    assert before == [[True, "single_active" if single else "up", "", "", ""]]
+    operator.ask("pause_queue", queue="q", why="w", publish=True)
+    assert operator.list("list_consumers", *columns) == before
+    operator.ask("pause_queue", queue="q", why="w", consume=True)
+    assert operator.list("list_consumers", *columns) == [[False, "paused", "queue", "rmq-internal", "w"]]
+    operator.ask("pause_consumer", consumer_tag="a", why="mine")
+    assert operator.list("list_consumers", "paused", "paused_why") == [["consumer", "mine"]]
+    operator.ask("resume_consumer", consumer_tag="a")
+    operator.ask("resume_queue", queue="q")
+    assert operator.list("list_consumers", *columns) == before
+
+
 def test_an_unknown_virtual_host_is_refused(operator):
     with pytest.raises(Refused):
         operator.list("list_consumers", vhost="v")

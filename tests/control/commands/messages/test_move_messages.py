@@ -59,6 +59,46 @@ def test_what_went_before_a_refusal_is_told(queues, peer):
 
 
 @pytest.mark.parametrize(
+    ("arguments", "count"), [({"x-max-length": 3}, 3), ({"x-max-length-bytes": 4, "x-overflow": "reject-publish"}, 4)]
+)
+@pytest.mark.parametrize("given", [{}, {"older_than": "0ms"}])
+def test_a_dry_run_tells_what_would_stop_the_move(queues, peer, arguments, count, given):
+    peer.declare("small", arguments)
+    queues.world.advance(10)
+    with pytest.raises(Refused) as refused:
+        queues.ask("move_messages", source="a", to="small", dry_run=True, **given)
+    text = f"{count} messages would be moved, then it would stop: queue 'small' in vhost '/' is full"
+    assert (text, 75) == (refused.value.text, refused.value.exit_code)
+    assert {"messages": count, "dry_run": True}.items() <= refused.value.facts.items()
+    answer = queues.ask("move_messages", source="a", to="small", dry_run=True, number=count, **given)
+    assert f"{count} messages would be moved" == answer["message"]
+    assert {"a": 5, "b": 0, "small": 0} == counts(queues)
+
+
+def test_a_dry_run_looks_at_routes(queues, peer):
+    peer.call(Exchange.Declare(exchange="x", exchange_type="headers"))
+    peer.call(Queue.Bind(queue="b", exchange="x", arguments={"kind": "a"}))
+    peer.publish("", "a", headers={"kind": "b"})
+    with pytest.raises(Refused) as refused:
+        queues.ask("move_messages", source="a", to_exchange="x", dry_run=True)
+    assert refused.value.text == "exchange 'x' in vhost '/' routes messages with key 'a' to no queue"
+    answer = queues.ask("move_messages", source="a", to_exchange="amq.topic", routing_key="k", where=["kind=c"])
+    assert "0 messages moved" == answer["message"]
+
+
+def test_delayed_messages_stay_and_are_told(queues, peer):
+    peer.declare("c", {"x-delayed-retry-type": "all", "x-delayed-retry-min": 60_000})
+    for _ in range(3):
+        peer.publish("", "c")
+    for _ in range(2):
+        got = peer.get("c", no_ack=False)
+        peer.send(commands.Basic.Nack(delivery_tag=got.method.delivery_tag, requeue=True))
+    answer = queues.ask("move_messages", source="c", to="b", dry_run=True)
+    assert ("1 message would be moved; 2 delayed messages stay", 2) == (answer["message"], answer["messages_delayed"])
+    assert "1 message moved; 2 delayed messages stay" == queues.ask("move_messages", source="c", to="b")["message"]
+
+
+@pytest.mark.parametrize(
     "given",
     [
         {},

@@ -71,6 +71,9 @@ def test_unacknowledged_messages_come_with_their_holder(peer, peek, world):
         peer.session.pid,
         "guest",
     )
+    assert first["user_provided_name"] == ""
+    peer.session.client_properties["connection_name"] = "billing"
+    assert peek(unacked=True)[0]["user_provided_name"] == "billing"
     assert (first["unacknowledged_ms"], first["age_ms"]) == (5_000, 5_000)
     assert (second["state"], "consumer_tag" in second) == ("ready", False)
 

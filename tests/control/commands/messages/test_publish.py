@@ -83,6 +83,23 @@ def test_wrong_arguments_are_refused(operator, given):
         operator.ask("publish", **given)
 
 
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"header": ["n:int=x"]}, "header 'n': 'x' is not a valid int"),
+        ({"property": ["priority=high"]}, "property 'priority' is a number"),
+        ({"property": ["colour=red"]}, "unknown property 'colour'"),
+        ({"property": ["user_id=bob"]}, "user_id property set to 'bob' but authenticated user was 'rmq-cli'"),
+    ],
+)
+def test_a_message_that_cannot_be_is_an_error_of_its_data(operator, peer, given, text):
+    peer.declare("q")
+    with pytest.raises(Refused, match=text) as refused:
+        operator.ask("publish", body="", queue="q", **given)
+    assert refused.value.exit_code == 65
+    assert operator.list("list_queues", "messages") == [0]
+
+
 def test_a_type_stands_behind_the_last_colon():
     assert [("a", "int", "5"), ("a:b", "string", "1"), ("c:", "string", "")] == headers(("a:int=5", "a:b=1", "c:="))
     assert [("t", "json", {"a": [1]})] == headers(('t:json={"a":[1]}',))

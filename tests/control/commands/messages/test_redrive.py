@@ -1,6 +1,7 @@
 import pytest
 from pamqp import commands
 
+from pybroker.control.commands.messages.redrive import LINES_MAX
 from pybroker.control.spec import BadArguments, Refused
 
 Basic, Exchange, Queue = commands.Basic, commands.Exchange, commands.Queue
@@ -104,7 +105,38 @@ def test_by_reason_and_by_origin_and_in_a_dry_run(shop, peer):
     assert "1 message moved" == shop.redrive(origin="orders")["message"]
     assert "1 message moved" == shop.redrive(number=5)["message"]
     assert {"orders": 1, "mail": 3, "dead": 1} == shop.counts
-    assert "0 messages moved" == shop.redrive()["message"]
+    assert "0 messages moved: queue 'dead' has no dead letters" == shop.redrive()["message"]
+    assert "0 messages would be moved: queue 'dead' has no dead letters" == shop.redrive(dry_run=True)["message"]
+
+
+@pytest.mark.parametrize(("dry_run", "would"), [(False, ""), (True, "would be ")])
+def test_where_none_is_wanted_it_tells_the_origins_that_there_are(shop, peer, dry_run, would):
+    peer.publish("shop", "key")
+    shop.reject("orders")
+    peer.get("mail")
+    shop.expire("mail", 2)
+    there = "There are:\n2 messages: expired in queue 'mail'\n1 message: rejected in queue 'orders'"
+    begin = f"0 messages {would}moved: none of the dead letters in queue 'dead' died"
+    answer = shop.redrive(dry_run=dry_run, reason="maxlen")
+    assert f"{begin} for the reason maxlen. {there}" == answer["message"]
+    assert (0, 2) == (answer["messages"], len(answer["origins"]))
+    # An origin that exists, and has none for this reason, is no mistake.
+    answer = shop.redrive(dry_run=dry_run, origin="orders", reason="expired")
+    assert f"{begin} in queue 'orders' for the reason expired. {there}" == answer["message"]
+    with pytest.raises(Refused) as refused:
+        shop.redrive(dry_run=dry_run, origin="oders")
+    assert (65, f"{begin} in queue 'oders'. {there}") == (refused.value.exit_code, refused.value.text)
+    assert {"messages": 0, "dry_run": dry_run}.items() <= refused.value.facts.items()
+    assert 3 == shop.counts["dead"]
+
+
+def test_many_origins_are_told_by_number(shop, peer):
+    for number in range(LINES_MAX + 2):
+        shop.declare(f"q{number}")
+        peer.publish("", f"q{number}")
+        shop.reject(f"q{number}")
+    lines = shop.redrive(dry_run=True)["message"].splitlines()
+    assert (LINES_MAX + 2, "and 2 other origins") == (len(lines), lines[-1])
 
 
 def test_one_that_waited_elsewhere_goes_where_the_operator_says(shop, peer):
@@ -117,6 +149,7 @@ def test_one_that_waited_elsewhere_goes_where_the_operator_says(shop, peer):
     assert (0, 1) == (shop.counts["wait"], shop.counts["dead"])
     assert [{"queue": "wait", "reason": "expired", "messages": 1}] == shop.redrive(dry_run=True)["origins"]
     assert 0 == shop.redrive(dry_run=True, reason="rejected")["messages"]
+    assert 0 == shop.redrive(dry_run=True, origin="work", reason="expired")["messages"]
     assert "1 message moved" == shop.redrive(origin="work")["message"]
     assert 1 == shop.counts["work"]
 
@@ -130,6 +163,10 @@ def test_a_queue_that_is_gone_ends_it_unless_the_exchange_is_to_decide(shop, pee
     text = "queue 'orders' in vhost '/', in which messages died, does not exist any more"
     assert (65, text) == (refused.value.exit_code, refused.value.text)
     assert 1 == shop.counts["dead"]
+    with pytest.raises(Refused) as refused:
+        shop.redrive(dry_run=True)
+    assert (65, f"{text}\n1 message: rejected in queue 'orders'") == (refused.value.exit_code, refused.value.text)
+    assert "1 message would be moved" in shop.redrive(dry_run=True, through_exchange=True)["message"]
     assert "1 message moved" == shop.redrive(through_exchange=True)["message"]
     assert {"mail": 2, "dead": 0} == shop.counts
 
@@ -139,6 +176,11 @@ def test_a_full_queue_ends_it(shop, peer):
     for _ in range(4):
         peer.publish("", "small")
         shop.reject("small")
+    with pytest.raises(Refused) as refused:
+        shop.redrive(dry_run=True)
+    text = "2 messages would be moved, then it would stop: queue 'small' in vhost '/' is full"
+    assert (75, f"{text}\n4 messages: rejected in queue 'small'") == (refused.value.exit_code, refused.value.text)
+    assert (2, [4]) == (refused.value.facts["messages"], [each["messages"] for each in refused.value.facts["origins"]])
     with pytest.raises(
         Refused, match="2 messages moved, then it stopped: queue 'small' in vhost '/' is full"
     ) as refused:
