@@ -55,13 +55,14 @@ class Session:
     is how much the door wants per turn at most (its share); `readable` False means do not read at all (flow control).
     While `throttled_by.backlogged` it is scheduled to read `held_octets` now and then only. While it is `input_pending`
     with what it received, `receive(b"")` is called, a turn later, instead of reading. `link` is the driver's own, and
-    nobody else's.
+    nobody else's. With `consumers` its answers leave together with the deliveries of the turn.
     """
 
     __slots__ = (
         "answer_at_ms",
         "close_now",
         "closing",
+        "consumers",
         "dirty",
         "finished",
         "held_octets",
@@ -82,6 +83,7 @@ class Session:
         self.input_pending = False
         self.readable = True
         self.closing = False
+        self.consumers = 0  # of all its channels
         self.finished = False
         self.answer_at_ms = 0
         self.close_now = False

@@ -139,9 +139,8 @@ class LoopCycle(Turn):
         try:
             # Before the deliveries: the disk works while they are made.
             broker.log.turn_ended()
-            # Confirms before deliveries: who waits for one goes on while these are made.
             if self.sessions:
-                self._flush()
+                self._flush_before_deliveries()
             for _ in range(ROUNDS_MAX if self.queues else 0):
                 try:
                     broker.pump()
@@ -211,6 +210,22 @@ class LoopCycle(Turn):
         """Let this connection go on in the next turn with what it has received."""
         self._behind.append(connection)
         self._come_back()
+
+    def _flush_before_deliveries(self) -> None:
+        """Send confirms and answers: the peers that wait for them go on while deliveries are made.
+
+        Of a peer that also consumes, they leave with its deliveries: in one send, and never long before them.
+        """
+        if not self.queues:
+            self._flush()
+            return
+        consuming = [session for session in self.sessions if session.consumers]
+        if consuming:
+            self.sessions = [session for session in self.sessions if not session.consumers]
+        try:
+            self._flush()
+        finally:
+            self.sessions += consuming
 
     def _flush(self) -> None:
         sessions, self.sessions = self.sessions, []

@@ -41,6 +41,26 @@ def test_many_deliveries_of_a_turn_are_one_send(connect, server, monkeypatch):
     assert len(sends) < 10
 
 
+def test_a_confirm_leaves_with_the_delivery_to_the_same_connection(connect, server, monkeypatch):
+    """As with RabbitMQ: whoever has a confirm of what they consume themselves, and loses the network, has it all."""
+    client = connect().open()
+    client.call(Queue.Declare(queue="q"))
+    client.call(Basic.Consume(queue="q", no_ack=True))
+    client.call(commands.Confirm.Select())
+    (connection,) = server.connections
+    sent = []
+    original = type(connection)._send
+
+    def send(self, parts):
+        sent.append(b"".join(parts))
+        return original(self, parts)
+
+    monkeypatch.setattr(type(connection), "_send", send)
+    client.send(*publish())
+    assert {type(client.receive()) for _ in range(3)} == {Basic.Ack, Basic.Deliver, header.ContentHeader}
+    assert len(sent) == 1
+
+
 def test_a_message_expires_while_nothing_else_happens(connect, server):
     client = connect().open()
     client.call(Queue.Declare(queue="q", arguments={"x-message-ttl": 30}))

@@ -46,7 +46,6 @@ class SessionState(Session):
 
     __slots__ = (
         "broker",
-        "consumers",
         "credit",
         "exclusive_queues",
         "id",
@@ -67,7 +66,6 @@ class SessionState(Session):
         self.user: User | None = None
         self.vhost: VHost | None = None
         self.exclusive_queues: dict[Queue, None] = {}
-        self.consumers = 0  # of all its channels
         self.publishing = False
         self.published_ms = 0  # when it began to be
         self.portion_octets = 0
