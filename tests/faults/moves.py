@@ -1,5 +1,6 @@
 """Moves under faults: numbered messages in a queue, moved to and fro while the broker dies, then each counted once."""
 
+import contextlib
 import random
 import re
 import threading
@@ -12,7 +13,7 @@ from pamqp import commands
 from tests.faults.broker import Broker
 from tests.faults.control import GoneError, RefusedError, ask
 from tests.faults.load import ready
-from tests.interop.peer import PERSISTENT, Peer, publish
+from tests.interop.peer import PERSISTENT, ClosedError, Peer, publish
 
 PORTION = 1_000
 _NUMBER = re.compile(rb"MOVE(\d{10})")
@@ -129,6 +130,59 @@ def to_and_fro(
         "answered": answered,
         "amid": amid,
     }
+
+
+class Deleter(threading.Thread):
+    """Deletes a queue; `messages` is how many went with it, None if the node died before it answered."""
+
+    def __init__(self, address: tuple[str, int], queue: str) -> None:
+        super().__init__(daemon=True)
+        self._address = address
+        self._queue = queue
+        self.messages: int | None = None
+        self.start()
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError, AssertionError, ClosedError), Peer(self._address) as peer:
+            peer.open()
+            answer = peer.call(commands.Queue.Delete(queue=self._queue), commands.Queue.DeleteOk)
+            self.messages = answer.message_count
+
+
+def to_deleted(broker: Broker, count: int, kills: int, rng: random.Random, life_s: float = 1.0) -> dict[str, int]:
+    """Kill the broker so many times while messages move from `a` to `b` and that is deleted; return what came of it.
+
+    As many as a delete says have gone with it, and no others: the rest is in `a`, in order. Counts: messages lost
+    otherwise, those there twice, deletes that were answered, and faults amid a move and amid a delete.
+    """
+    figures = Counter(lost=0, twice=0, deleted=0, amid=0, amid_delete=0)
+    for _ in range(kills):
+        fill(broker.address, "a", count)
+        mover = Mover(broker, "move_messages", source="a", to="b")
+        mover.join(rng.uniform(0, life_s))
+        figures["amid"] += mover.is_alive()
+        deleter = Deleter(broker.address, "b")
+        deleter.join(rng.choice((0, 0.01, 0.05, 0.3)) * rng.random())
+        figures["amid_delete"] += deleter.is_alive()
+        broker.kill()
+        mover.join(30)
+        deleter.join(30)
+        broker.start()
+        found = drain(broker.address, "a")
+        gone = deleter.messages
+        if gone is None:
+            declare(broker.address, b={})  # it may be there still
+            there = drain(broker.address, "b")
+            # If it is not, what it had has gone with it: the first ones.
+            gone = 0 if there else count - len(found)
+            found = there + found
+        else:
+            figures["deleted"] += 1
+            declare(broker.address, b={})
+        figures["lost"] += count - gone - len(set(found))
+        figures["twice"] += len(found) - len(set(found))
+        assert found == list(range(gone, count)), (gone, len(found), found[:3], found[-3:], mover.refused)
+    return dict(figures)
 
 
 def declare(address: tuple[str, int], **queues: dict[str, Any]) -> None:

@@ -42,6 +42,31 @@ def test_nothing_is_lost_or_twice_after_50_kills(broker, publish_line, seed, way
     assert figures["amid"] >= 10
 
 
+def deleted_under_kills(broker, publish_line, seed, count, kills, life_s):
+    broker.start()
+    moves.declare(broker.address, a={}, b={})
+    figures = moves.to_deleted(broker, count, kills, random.Random(seed), life_s)
+    verdict = Verdict(
+        n=count * kills, confirmed=count * kills, lost=figures["lost"], duplicate=figures["twice"], faults=kills
+    )
+    told = {name: figures[name] for name in ("deleted", "amid", "amid_delete")}
+    publish_line(verdict, way="to a queue that is deleted", **told)
+    assert verdict.bad == {}
+    return figures
+
+
+def test_nothing_is_lost_or_twice_when_the_target_is_deleted_before_a_kill(broker, publish_line, seed):
+    deleted_under_kills(broker, publish_line, seed, 20_000, 3, 0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+def test_nothing_is_lost_or_twice_when_the_target_is_deleted_before_50_kills(broker, publish_line, seed):
+    figures = deleted_under_kills(broker, publish_line, seed, 100_000, 50, 2.0)
+    assert figures["amid"] >= 10
+    assert figures["amid_delete"] >= 5
+
+
 def test_a_target_that_is_deleted_takes_no_more_with_it_than_it_was_given(broker):
     broker.start()
     moves.declare(broker.address, a={}, b={})
