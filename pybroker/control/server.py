@@ -40,10 +40,6 @@ IDLE_S_MAX: Final = 600
 REST_S: Final = 0.05
 # Kept for an operator who comes when none is left: a socket, and what a command opens.
 DESCRIPTORS_KEPT: Final = 4
-# Twice what a slice takes, so that a listing has a third of the loop at most. Without events the loop's timers count in
-# milliseconds, with events a shorter pause lasts one pass: 100,000 rows beside 10,000 messages a second gave those a
-# p99 of 14 ms with 0.1 ms, and 7 ms with this (tests/bench/bench_control.py).
-SLICE_PAUSE_S: Final = 0.002
 # How often a person at a terminal sees progress.
 PROGRESS_S: Final = 0.1
 PEERCRED: Final = struct.Struct("3i")
@@ -55,12 +51,23 @@ log = logging.getLogger("pybroker")
 
 
 class ControlServer:
-    """The listener on `path` (mode 0600) and its callers."""
+    """The listener on `path` (mode 0600) and its callers.
 
-    def __init__(self, broker: "Broker", path: str | Path, controller: "Controller") -> None:
+    `pause` is called between two steps of a command, and lets others go on for so many seconds, or as long as it takes
+    until it is the turn of this one.
+    """
+
+    def __init__(
+        self,
+        broker: "Broker",
+        path: str | Path,
+        controller: "Controller",
+        pause: Callable[[float], object] = gevent.sleep,
+    ) -> None:
         self.broker = broker
         self.path = Path(path)
-        self._executor = Executor(broker, controller, gevent.sleep)
+        self._pause = pause
+        self._executor = Executor(broker, controller, pause)
         self._callers = Callers()
         self._greenlets: set[gevent.Greenlet] = set()
         self._listener: Any = None
@@ -171,9 +178,10 @@ class ControlServer:
         Raises OSError when the peer is gone.
         """
         try:
+            self._pause(0)
             for slice_ in self._run(line, identity, lines):
                 _send(caller, slice_)
-                gevent.sleep(SLICE_PAUSE_S)
+                self._pause(0)
         except _PeerGone as gone:
             raise gone.error from None
         except codec.BadLine as error:

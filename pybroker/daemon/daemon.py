@@ -85,7 +85,7 @@ class Daemon:
         self.telemetry: Telemetry | None = None
         self.audit: AuditLog | None = None
         self.controller = DaemonController(self)
-        self.control = ControlServer(self.broker, config.control_socket, self.controller)
+        self.control = ControlServer(self.broker, config.control_socket, self.controller, turn.spare.pause)
         self.configuration = Configuration(self.broker, config, notifier, reload_parts.find_all(self))
         self.app_running = False
         self.tls: TlsFront | None = None

@@ -1,10 +1,11 @@
-"""Spare time: what newcomers and connections that end need from the loop, in small steps, behind everybody else's work.
+"""Spare time: what newcomers and operators need from the loop, in small steps, behind everybody else's work.
 
 A thousand clients that come back at once are a second of the loop's work, another one of the threads', and one of their
-own. Connections that stand must not wait for it. So each step (a socket to accept, a flight of a handshake, a login,
-the end of a connection) stands in a line. If nobody else is served, one follows the other. Else the line gets a part of
-what the others leave, so that a storm is spread over some seconds, and a tenth of the time in any case. Does not know
-what the steps are.
+own; a few operators who look at a thousand messages each are as much. Connections that stand must not wait for it. So
+each step (a socket to accept, a flight of a handshake, a login, the end of a connection, some messages of a command)
+stands in a line. If nobody else is served, one follows the other. Else the line gets a part of what the others leave,
+so that a storm is spread over some seconds, and a tenth of the time in any case: all commands together, not each. Does
+not know what the steps are.
 """
 
 import logging
@@ -12,12 +13,15 @@ from collections import deque
 from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any, Final
 
+import gevent
+from gevent.hub import Waiter
+
 from pybroker.log_event import BUG, event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Taken at a time: an event that comes meanwhile waits no longer, but for a long step.
+# Taken at a time: an event that comes meanwhile waits no longer, but for a long step. A command's step lasts as long.
 CHUNK_NS: Final = 100_000
 # The budget is made anew so often, beside others, and is this part of the time that they leave.
 PERIOD_S: Final = 0.001
@@ -32,10 +36,10 @@ log = logging.getLogger("pybroker")
 
 
 class SpareTime:
-    """Two lines: of steps, and of entries, which let newcomers in and make more steps.
+    """Three lines: of steps, of entries, which let newcomers in and make more steps, and of greenlets that pause.
 
-    `around` is called with a function that takes some steps, and ends a turn behind it; `serves` tells whether others
-    are served.
+    Newcomers and greenlets take turns, each greenlet for one step. `around` is called with a function that takes some
+    steps, and ends a turn behind it; `serves` tells whether others are served.
     """
 
     __slots__ = (
@@ -45,10 +49,13 @@ class SpareTime:
         "_cpu_ns",
         "_entries",
         "_idle",
+        "_newcomer_was_last",
+        "_paused",
         "_serves",
         "_since_entry",
         "_steps",
         "_timer",
+        "_until_ns",
         "_used_ns",
     )
 
@@ -57,14 +64,17 @@ class SpareTime:
         self._serves = serves
         self._steps: deque[Callable[[], object]] = deque()
         self._entries: deque[Callable[[], object]] = deque()
+        self._paused: deque[Waiter[None]] = deque()
+        self._newcomer_was_last = False
         self._since_entry = 0  # steps
+        self._until_ns = 0  # when the step of the greenlet that goes on ends
         self._began_ns = self._cpu_ns = 0  # the period, and what this thread had had of a CPU then
         self._budget_ns = self._used_ns = 0  # of the period
         self._idle: Any = loop.idle(ref=False)
         self._timer: Any = loop.timer(PERIOD_S, PERIOD_S)
 
     def __len__(self) -> int:
-        return len(self._steps) + len(self._entries)
+        return len(self._steps) + len(self._entries) + len(self._paused)
 
     def do_later(self, step: "Callable[[], object]") -> None:
         """Take a step when there is time for it; in the order of the calls."""
@@ -75,6 +85,20 @@ class SpareTime:
         """Let a newcomer in when there is time for it; those that are in go first, but not for ever."""
         self._entries.append(entry)
         self._watch()
+
+    def pause(self, seconds: float) -> None:
+        """Let others go on: for so many seconds; for 0, if the step of this greenlet has lasted long enough.
+
+        To be called as often as there is a place for it: it costs next to nothing. The greenlet goes on in its turn.
+        """
+        if seconds > 0:
+            gevent.sleep(seconds)
+        elif perf_counter_ns() < self._until_ns:
+            return
+        waiter: Waiter[None] = Waiter()
+        self._paused.append(waiter)
+        self._watch()
+        waiter.get()
 
     def _watch(self) -> None:
         if self._timer.active:
@@ -120,6 +144,14 @@ class SpareTime:
             self._idle.stop()
 
     def _next(self) -> None:
+        if self._paused and (self._newcomer_was_last or not (self._steps or self._entries)):
+            self._newcomer_was_last = False
+            self._until_ns = perf_counter_ns() + CHUNK_NS
+            # Handles exceptions itself; if the greenlet was killed meanwhile, nothing happens.
+            self._paused.popleft().switch(None)
+            self._until_ns = 0
+            return
+        self._newcomer_was_last = True
         if self._entries and (not self._steps or self._since_entry >= STEPS_PER_ENTRY):
             step = self._entries.popleft()
             self._since_entry = 0

@@ -120,3 +120,69 @@ def test_with_nothing_to_do_it_costs_nothing(spare):
     spare.do_later(lambda: None)
     until(lambda: not spare)
     assert (spare._idle.active, spare._timer.active) == (False, False)
+
+
+def walks(spare, taken, count, looks):
+    """Start so many greenlets, each of which looks so often, and pauses behind each look."""
+
+    def walk(n):
+        for _ in range(looks):
+            taken.append(n)
+            spare.pause(0)
+
+    return [gevent.spawn(walk, n) for n in range(count)]
+
+
+def test_greenlets_that_pause_take_turns_and_the_loop_looks_for_events_in_between(spare, turns, monkeypatch):
+    monkeypatch.setattr(spare_time, "CHUNK_NS", 0)
+    taken = []
+    gevent.joinall(walks(spare, taken, 3, 4))
+    assert taken == [0, 1, 2] * 4
+    assert len(turns) == 12
+
+
+def test_a_greenlet_goes_on_until_its_step_is_over(spare, turns, monkeypatch):
+    monkeypatch.setattr(spare_time, "CHUNK_NS", 1 << 62)
+    taken = []
+    gevent.joinall(walks(spare, taken, 2, 5))
+    assert taken == [0, 1, *[0] * 4, *[1] * 4]
+    assert len(turns) == 1
+
+
+def test_beside_others_all_greenlets_together_have_the_budget_of_one(spare, others, turns, monkeypatch):
+    monkeypatch.setattr(spare_time, "CHUNK_NS", 0)
+    monkeypatch.setattr(spare_time, "LEAST_NS", 1)
+    monkeypatch.setattr(spare_time, "PART", 1 << 40)
+    began = []
+    begin = SpareTime._begin
+    monkeypatch.setattr(SpareTime, "_begin", lambda self, *given: (began.append(given), begin(self, *given)))
+    others.append(1)
+    gevent.joinall(walks(spare, [], 5, 2))
+    assert len(began) >= len(turns) == 10
+
+
+def test_newcomers_and_greenlets_take_turns(spare, monkeypatch):
+    monkeypatch.setattr(spare_time, "CHUNK_NS", 0)
+    taken = []
+    walks(spare, taken, 1, 4)
+    gevent.sleep(0)
+    for _ in range(3):
+        spare.do_later(lambda: taken.append("newcomer"))
+    until(lambda: not spare)
+    assert taken == [0, "newcomer", 0, "newcomer", 0, "newcomer", 0]
+
+
+def test_a_greenlet_that_is_killed_in_the_line_holds_up_nobody(spare, monkeypatch):
+    monkeypatch.setattr(spare_time, "CHUNK_NS", 0)
+    taken = []
+    walkers = walks(spare, taken, 2, 3)
+    gevent.sleep(0)
+    walkers[0].kill(block=False)
+    gevent.joinall(walkers)
+    assert taken == [0, 1, 1, 1]
+    assert not spare
+
+
+def test_a_longer_pause_lasts_and_ends_in_the_line(spare, turns):
+    spare.pause(0.001)
+    assert len(turns) == 1

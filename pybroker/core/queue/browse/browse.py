@@ -2,11 +2,12 @@
 
 A window of them at a time is found and, if it is on disk, read; others go on between two windows, and the next window
 is found by the place of the last message. So messages that leave meanwhile may be shown or not, none is shown twice,
-and none that stays is missed. Messages that come later than the browse began are not shown. Memory holds one window.
+and none that stays is missed. Messages that come later than the browse began are not shown. From the second window on
+the next one is read while one is gone through: memory holds two windows, or one of large bodies.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pybroker.core.queue.browse import window
 from pybroker.core.queue.browse.browsed import READY, Browsed
@@ -32,6 +33,24 @@ PAUSE_S: Final = 0.001
 LOOKS_MAX: Final = 100
 
 
+class _Window(NamedTuple):
+    """Messages of a level, and so many answers with those that are read, which come into `answers`."""
+
+    level: "Level"
+    messages: list[Found]
+    answers: "Answers"
+    asked: int
+
+    def place(self, *, backwards: bool) -> tuple[int, int]:
+        """Return where the next window begins."""
+        return self.level.priority, self.messages[-1].seq + (-1 if backwards else 1)
+
+    @property
+    def is_small(self) -> bool:
+        """Tell whether memory may hold another one."""
+        return sum(message.size for message in self.messages) < window.WINDOW_OCTETS
+
+
 def browse(
     queue: "Queue",
     *,
@@ -53,20 +72,36 @@ def browse(
             break
         pause(PAUSE_S)
         yield None
-    while not queue.deleted:
-        level, messages = _next(queue, at, before, states, backwards=backwards)
-        if level is None:
-            return
-        answers: Answers = []
-        asked = read(queue, messages, answers.append)
-        while len(answers) < asked:
+    read_now = _ask(queue, at, before, states, backwards=backwards)
+    is_first = True
+    while read_now is not None and not queue.deleted:
+        while len(read_now.answers) < read_now.asked:
             pause(PAUSE_S)
             yield None
-        at = (level.priority, messages[-1].seq + (-1 if backwards else 1))
-        yield from _browsed(level, messages, answers)
-        del messages, answers
+        at, is_ahead = read_now.place(backwards=backwards), not is_first and read_now.is_small
+        ahead = None
+        if is_ahead:
+            pause(0)
+            ahead = _ask(queue, at, before, states, backwards=backwards)
+        yield from _browsed(read_now)
+        del read_now
         pause(0)
         yield None
+        read_now = ahead if is_ahead else _ask(queue, at, before, states, backwards=backwards)
+        is_first = False
+
+
+def _ask(
+    queue: "Queue", at: tuple[int, int] | None, before: int, states: "Collection[str]", *, backwards: bool
+) -> _Window | None:
+    """Find the next messages, and have them read; None if there are no more."""
+    if queue.deleted:
+        return None
+    level, messages = _next(queue, at, before, states, backwards=backwards)
+    if level is None:
+        return None
+    answers: Answers = []
+    return _Window(level, messages, answers, read(queue, messages, answers.append))
 
 
 def _next(
@@ -115,15 +150,15 @@ def _release(
     done(found)
 
 
-def _browsed(level: "Level", messages: list[Found], answers: "Answers") -> "Iterator[Browsed]":
+def _browsed(read_now: _Window) -> "Iterator[Browsed]":
     """Yield the messages with what was read of them."""
-    there = found_by_seq(answers)
-    for seq, deliveries, run, _, _, batch, channel in messages:
+    priority, there = read_now.level.priority, found_by_seq(read_now.answers)
+    for seq, deliveries, run, _, _, batch, channel in read_now.messages:
         if run is not None:
-            yield Browsed(level.priority, run, seq - run.first_seq, deliveries, batch, channel)
+            yield Browsed(priority, run, seq - run.first_seq, deliveries, batch, channel)
         elif seq in there:
             run = there[seq]
-            yield Browsed(level.priority, run, seq - run.first_seq, deliveries)
+            yield Browsed(priority, run, seq - run.first_seq, deliveries)
 
 
 def found_by_seq(answers: "Answers") -> "dict[int, Run]":

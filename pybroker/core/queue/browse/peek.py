@@ -14,15 +14,11 @@ if TYPE_CHECKING:
     from pybroker.core.queue.browse.browse import Start
     from pybroker.core.queue.queue import Queue
 
-# Done before others go on, in messages looked at: a tenth of a millisecond, so that their latency hardly shows it; and
-# before the messages are handed over.
-STEP_COST: Final = 32
-SHARE_COST: Final = 128
-# Cost of showing one, and of looking at so many octets.
-SHOWN_COST: Final = 8
-COST_OCTETS: Final = 4_096
-# Of documents that are handed over together.
-BATCH_OCTETS: Final = 131_072
+# Documents that are handed over together: their caller makes a step of that.
+BATCH_MESSAGES: Final = 16
+BATCH_OCTETS: Final = 65_536
+# Messages looked at until the caller is asked whether it is there still, though nothing was found.
+LOOKED_AT_MAX: Final = 256
 
 
 class Wish(NamedTuple):
@@ -42,34 +38,29 @@ class Wish(NamedTuple):
 
 
 def peek(queue: "Queue", wish: Wish, pause: "Callable[[float], object]") -> "Iterator[list[dict[str, Any]]]":
-    """Yield the messages as documents, some at a time, or none where others have to go on."""
+    """Yield the messages as documents, some at a time, or none where others have to go on.
+
+    `pause` is called with 0 for each message that is looked at, and decides itself when it is time for others.
+    """
     wanted = Filter(wish.headers, wish.text)
     found: list[dict[str, Any]] = []
-    left, cost, octets, paused_at = wish.messages_max, 0, 0, 0
+    left, looked_at, octets = wish.messages_max, 0, 0
     messages = (
         browse_delayed(queue, pause)
         if wish.states == (DELAYED,)
         else browse(queue, pause=pause, start=wish.start, states=wish.states, backwards=wish.newest_first)
     )
     for message in messages:
-        if message is None:
-            cost = SHARE_COST
-        else:
-            cost += 1
-            if wish.text:
-                cost += message.run.octets // message.run.count // COST_OCTETS
+        if message is not None:
+            looked_at += 1
             if wanted.matches(message):
                 found.append(document(queue, message, wish.body_octets_max, raw=wish.raw))
                 left -= 1
-                size = len(message.property_octets) + min(message.body_octets, wish.body_octets_max)
-                octets += size
-                cost += SHOWN_COST + size // COST_OCTETS
+                octets += len(message.property_octets) + min(message.body_octets, wish.body_octets_max)
+            pause(0)
         if not left:
             break
-        if cost >= SHARE_COST or octets >= BATCH_OCTETS:
+        if message is None or len(found) >= BATCH_MESSAGES or octets >= BATCH_OCTETS or looked_at >= LOOKED_AT_MAX:
             yield found
-            found, cost, octets, paused_at = [], 0, 0, 0
-        elif cost - paused_at >= STEP_COST:
-            pause(0)
-            paused_at = cost
+            found, looked_at, octets = [], 0, 0
     yield found

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     # Messages of one state, and whether there are more of them, which is so only behind the last.
     Window = tuple[list["Found"], bool]
 
-# Of one window.
-WINDOW_MESSAGES: Final = 256
+# Of one window. It is found in one step, of some hundred microseconds, and read by a thread in as many, while the loop
+# may have to wait for the interpreter.
+WINDOW_MESSAGES: Final = 128
 WINDOW_OCTETS: Final = 1_048_576
 
 

@@ -21,7 +21,8 @@ def test_so_many_are_shown_and_no_more():
 
 
 def test_others_have_a_turn_after_a_share(monkeypatch):
-    monkeypatch.setattr(module, "SHARE_COST", 20)
+    monkeypatch.setattr(module, "BATCH_MESSAGES", 8)
+    monkeypatch.setattr(module, "LOOKED_AT_MAX", 20)
     bench = Bench()
     bench.flood(100)
     assert 1 < max(map(len, batches(bench, messages_max=100))) < 10
