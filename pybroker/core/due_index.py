@@ -102,6 +102,19 @@ class DueIndex(Generic[E]):
             self._blocks[at : at + 1] = halves = [block.part(0, keep), block.part(keep, length)]
             self._lasts[at : at + 1] = [half.last for half in halves]
 
+    def load(self, columns: "list[array[int]]") -> None:
+        """Take entries, as columns in any order, while there is none: a sixth of what it costs to insert each."""
+        assert not self._blocks
+        dues, seqs = columns[0], columns[1]
+        order = sorted(range(len(seqs)), key=seqs.__getitem__)
+        order.sort(key=dues.__getitem__)
+        self.count = len(order)
+        self.total = sum(columns[2])
+        for start in range(0, len(order), BLOCK):
+            places = order[start : start + BLOCK]
+            self._blocks.append(Block([array(each.typecode, map(each.__getitem__, places)) for each in columns]))
+        self._lasts = [block.last for block in self._blocks]
+
     def remove(self, due: int, seq: int) -> bool:
         """Take an entry out; tell whether it was there."""
         due = min(due, DUE_MAX)

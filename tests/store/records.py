@@ -13,6 +13,11 @@ LOG_ID = 0xE90C4
 SEED = fmt.seed(LOG_ID, 1)
 
 
+def flat(rows: list[tuple[int, int, int, int]]) -> "array[int]":
+    """Return rows of what came back as the log and the queues have them."""
+    return array("Q", [number for row in rows for number in row])
+
+
 def content(body: bytes, channel: int = 1, properties: bytes = b"\x10\x00\x02") -> bytes:
     """Return header frame and body frame of one message."""
     number = channel.to_bytes(2)

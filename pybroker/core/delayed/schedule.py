@@ -327,8 +327,8 @@ class Schedule(Destination):
     def restore(
         self,
         parts: "list[recover.Part]",
-        deliveries: "recover.Deliveries",  # noqa: ARG002 - a queue's
-        delayed: "recover.Delayed" = (),  # noqa: ARG002 - a queue's
+        others: int,  # noqa: ARG002 - a queue's
+        returned: "recover.Returned | None" = None,  # noqa: ARG002 - a queue's
     ) -> None:
         """Take what the log had: it is read, a share at a time, to learn when it is due; nothing leaves before."""
         self._loader = DelayedLoader(self, merge([seq_ranges for _, _, seq_ranges in parts]))

@@ -7,11 +7,12 @@ consumer failed. After a clean stop it is exactly as it was.
 
 from array import array
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from pybroker.core.queue.paging.delivery_counts import delivered_alike
 from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.run import MAYBE_DELIVERED, known_deliveries
-from pybroker.store.segments.returned import append, rows_of
+from pybroker.store.segments.returned import append, ascending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from pybroker.run import Entry
     from pybroker.store.recovery.recovery import Recovered
     from pybroker.store.segments.returned import Rows
-
-SEQ_MAX: Final = (1 << 63) - 1
 
 
 def durable_queues(broker: "Broker") -> "dict[int, Destination]":
@@ -43,21 +42,14 @@ def restore(queues: "dict[int, Destination]", found: "Recovered", steady_ms: int
     count = 0
     for queue_id, parts in found.queues.items():
         queue = queues[queue_id]
-        rows = found.returned.get(queue_id, array("Q"))
+        returned = ascending(found.returned.get(queue_id, array("Q")))
+        dues = returned[3::4]
+        if found.clean and (queue.counts_deliveries or any(dues)):
+            found.live_index.returned.load({queue_id: returned[:]})
         later_ms = now_ms + steady_ms
-        delayed = sorted(
-            [(first, last, times, due - steady_ms) for first, last, times, due in rows_of(rows) if due > later_ms]
-        )
-        if found.clean and (queue.counts_deliveries or delayed):
-            found.live_index.returned.load({queue_id: rows})
+        returned[3::4] = array("Q", [due_ms - steady_ms if due_ms > later_ms else 0 for due_ms in dues])
         # Differs from RabbitMQ: a quorum queue counts one delivery of what consumers had when their node crashed.
-        delivered = sorted(
-            [(first, last, times or MAYBE_DELIVERED) for first, last, times, due in rows_of(rows) if due <= later_ms]
-        )
-        if not found.clean:
-            queue.restore(parts, _with_all_others(delivered) if delivered else MAYBE_DELIVERED, delayed)
-        else:
-            queue.restore(parts, delivered, delayed)
+        queue.restore(parts, 0 if found.clean else MAYBE_DELIVERED, returned)
         count += queue.messages
     return count
 
@@ -67,18 +59,6 @@ def losses(queues: "dict[int, Destination]", found: "Recovered") -> "Iterator[st
     for missing in found.missing:
         for queue_id, count in missing.live.items():
             yield f"{queues[queue_id]!r} has lost {count} messages with the segment {missing.name}, which is missing"
-
-
-def _with_all_others(delivered: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
-    """Return the same with all other messages, which may have been delivered."""
-    full: list[tuple[int, int, int]] = []
-    next_seq = 0
-    for first, last, times in delivered:
-        if first > next_seq:
-            full.append((next_seq, first - 1, MAYBE_DELIVERED))
-        full.append((first, last, times))
-        next_seq = last + 1
-    return [*full, (next_seq, SEQ_MAX, MAYBE_DELIVERED)]
 
 
 def delivered(broker: "Broker", steady_ms: int = 0) -> "Rows":
@@ -93,7 +73,8 @@ def delivered(broker: "Broker", steady_ms: int = 0) -> "Rows":
             if queue.durable:
                 rows = array("Q")
                 for first, last, times in _delivered(queue):
-                    append(rows, (first, last, known_deliveries(times), 0))
+                    if times:
+                        append(rows, (first, last, known_deliveries(times), 0))
                 for row in _delayed(queue, steady_ms):
                     append(rows, row)
                 if rows:
@@ -118,7 +99,7 @@ def _delivered(queue: "Queue") -> "Iterator[tuple[int, int, int]]":
             for part in level.segments.all_parts():
                 if isinstance(part, EvictedSegment) and part.found is None and part.page is None and part.deliveries:
                     for first, last in part.spans():
-                        yield first, last, part.deliveries
+                        yield from delivered_alike(part.deliveries, first, last)
     for entry in entries:
         if entry.deliveries and entry.run.attributes.persistent:
             first = entry.run.first_seq

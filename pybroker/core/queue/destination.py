@@ -119,8 +119,9 @@ class Destination:
         """Tell whether the log is to know how often its messages were delivered."""
         return False
 
-    def restore(
-        self, parts: "list[recover.Part]", deliveries: "recover.Deliveries", delayed: "recover.Delayed" = ()
-    ) -> None:
-        """Take what the log had for it when the broker started."""
+    def restore(self, parts: "list[recover.Part]", others: int, returned: "recover.Returned | None" = None) -> None:
+        """Take what the log had for it when the broker started.
+
+        `returned` says which came back, and how often; the `others` were delivered so often.
+        """
         raise NotImplementedError

@@ -24,6 +24,7 @@ from pybroker.run import Entry, Run, known_deliveries
 from pybroker.wire.properties import decode_properties
 
 if TYPE_CHECKING:
+    from array import array
     from collections import deque
     from collections.abc import Callable, Iterator
 
@@ -445,13 +446,14 @@ class Queue(Destination):
         """Tell whether a delivery limit counts them, or delays do."""
         return self.limits.delivery_limit is not None or self.limits.retry is not None
 
-    def restore(
-        self, parts: "list[recover.Part]", deliveries: "recover.Deliveries", delayed: "recover.Delayed" = ()
-    ) -> None:
+    def restore(self, parts: "list[recover.Part]", others: int, returned: "recover.Returned | None" = None) -> None:
         """Take what the log had for this queue when the broker started."""
-        if delayed:
-            self.delayed = DelayedMessages(self)
-        recover.restore(self, parts, deliveries, delayed)
+        recover.restore(self, parts, others, returned)
+
+    def restore_delayed(self, columns: "list[array[int]]") -> None:
+        """Take what of it waits for its retry."""
+        self.delayed = DelayedMessages(self)
+        self.delayed.restore(columns)
 
     def __repr__(self) -> str:
         return f"queue '{self.name}' in vhost '{self.vhost.name}'"

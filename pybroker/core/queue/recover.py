@@ -1,34 +1,38 @@
 """Recovery of a queue at a start: the log's messages go into its levels, all of them evicted."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
-from typing import TYPE_CHECKING, TypeAlias
+from array import array
+from collections.abc import Iterator
+from itertools import compress
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pybroker.core.queue.paging import eviction
+from pybroker.core.queue.paging.delivery_counts import DeliveryCounts
 from pybroker.core.queue.paging.eviction import SEGMENT_ELEMENTS
 from pybroker.core.queue.paging.segments import EvictedSegment
+from pybroker.core.queue.retry.recovered import RecoveredRows
+from pybroker.run import MAYBE_DELIVERED
 from pybroker.seq_ranges import SeqRanges, merge
 
 if TYPE_CHECKING:
+    from pybroker.core.queue.paging.delivery_counts import Deliveries
     from pybroker.core.queue.paging.segments import Segments
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
 
 # Priority, whether the messages have TTLs of their own, and which they are.
 Part: TypeAlias = tuple[int, bool, SeqRanges]
-# How often messages were delivered before: all of them, or those from first to last, ascending; others never.
-Deliveries: TypeAlias = int | list[tuple[int, int, int]]
+# Messages that came back, ascending and disjoint, in a flat array: first and last seq, deliveries, and when they are
+# due on the clock's now_ms (0: they do not wait).
+Returned: TypeAlias = "array[int]"
+
+_NOT: Final = bytes.maketrans(b"\x00\x01", b"\x01\x00")
 
 
-# Messages that wait: first and last seq, deliveries, and when they are due on the clock's now_ms; ascending.
-Delayed: TypeAlias = "Sequence[tuple[int, int, int, int]]"
-
-
-def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries, delayed: Delayed = ()) -> None:
+def restore(queue: "Queue", parts: list[Part], others: int, returned: "Returned | None" = None) -> None:
     """Put messages into an empty queue, which then owns their seq ranges. Parts may interleave, one's seqs ascend.
 
-    A part for each segment keeps that cheap: segments that interleave are sorted together.
+    Messages that had not returned were delivered `others` times. A part for each segment keeps that cheap: segments
+    that interleave are sorted together.
     """
     backlog = queue.backlog
     assert not backlog.messages_ready
@@ -37,16 +41,17 @@ def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries, delayed: 
         if seq_ranges.count:
             by_level.setdefault(backlog.level_of(priority), []).append(seq_ranges)
             queue.timed = queue.timed or timed
+    delayed, deliveries = _parted(array("Q") if returned is None else returned, others)
     for level, unordered in by_level.items():
         segments = level.open_segments()
         for ordered in _in_order(unordered):
-            if delayed:
-                ordered = _without_delayed(queue, ordered, delayed)
-                if not ordered.count:
-                    continue
-            backlog.recover(level, ordered.count, ordered.octets)
-            for times, part in _by_deliveries(ordered, deliveries):
-                _append(segments, part, times)
+            left = ordered if delayed is None else delayed.split_off(ordered)
+            if left.count:
+                backlog.recover(level, left.count, left.octets)
+                _append(segments, left, deliveries)
+    if delayed is not None:
+        backlog.count_delayed(delayed.messages, delayed.octets)
+        queue.restore_delayed(delayed.columns())
     queue.set_limits(queue.limits)
     if queue.timed:
         for level in backlog.levels:
@@ -54,25 +59,17 @@ def restore(queue: "Queue", parts: list[Part], deliveries: Deliveries, delayed: 
     queue.head_came()
 
 
-def _without_delayed(queue: "Queue", seq_ranges: SeqRanges, delayed: Delayed) -> SeqRanges:
-    """Have those wait that are not due; return the others."""
-    waiting = queue.delayed
-    assert waiting is not None
-    start = bisect_left(delayed, seq_ranges.first_seq, key=itemgetter(1))
-    stop = bisect_right(delayed, seq_ranges.last_seq, key=itemgetter(0))
-    # By hand, since `between` for each of a million is half a minute.
-    at, firsts, counts, sizes = 0, seq_ranges.firsts, seq_ranges.counts, seq_ranges.sizes
-    for first, last, times, due_ms in delayed[start:stop]:
-        while firsts[at] + counts[at] <= first:
-            at += 1
-        here = at
-        while here < len(firsts) and firsts[here] <= last:
-            low, high = max(firsts[here], first), min(firsts[here] + counts[here] - 1, last)
-            waiting.restore(low, high - low + 1, sizes[here], times, due_ms)
-            queue.backlog.count_delayed(high - low + 1, (high - low + 1) * sizes[here])
-            here += 1
-    waiting.restored()
-    return seq_ranges.without((first, last) for first, last, *_ in delayed[start:stop])
+def _parted(returned: Returned, others: int) -> "tuple[RecoveredRows | None, Deliveries]":
+    """Return what waits, if anything does, and how often the others were delivered."""
+    firsts, lasts, times, dues = (returned[column::4] for column in range(4))
+    delayed = RecoveredRows(*[array("Q", compress(column, dues)) for column in (firsts, lasts, times, dues)])
+    waits = bytes(map(bool, dues))
+    if 0 not in waits:
+        return (delayed if dues else None), others
+    ready = waits.translate(_NOT)
+    signed = array("i", [each or MAYBE_DELIVERED for each in compress(times, ready)])
+    counts = DeliveryCounts(array("Q", compress(firsts, ready)), array("Q", compress(lasts, ready)), signed, others)
+    return (delayed if 1 in waits else None), counts
 
 
 def _in_order(unordered: list[SeqRanges]) -> Iterator[SeqRanges]:
@@ -90,36 +87,11 @@ def _in_order(unordered: list[SeqRanges]) -> Iterator[SeqRanges]:
         yield merge(clump)
 
 
-def _by_deliveries(seq_ranges: SeqRanges, deliveries: Deliveries) -> Iterator[tuple[int, SeqRanges]]:
-    """Yield the messages in parts that were delivered equally often."""
-    if isinstance(deliveries, int):
-        yield deliveries, seq_ranges
-        return
-    next_seq, last_seq = seq_ranges.first_seq, seq_ranges.last_seq
-    for at in range(bisect_left(deliveries, next_seq, key=itemgetter(1)), len(deliveries)):
-        first, last, times = deliveries[at]
-        if first > last_seq:
-            break
-        if first > next_seq:
-            yield 0, seq_ranges.between(next_seq, first - 1)
-            next_seq = first
-        yield times, seq_ranges.between(next_seq, last)
-        next_seq = last + 1
-    if next_seq <= last_seq:
-        yield 0, seq_ranges.between(next_seq, last_seq)
-
-
-def _append(segments: "Segments", seq_ranges: SeqRanges, deliveries: int) -> None:
+def _append(segments: "Segments", seq_ranges: SeqRanges, deliveries: "Deliveries") -> None:
     """Append what is above all that is there, in parts that are not too long."""
     parts = segments.parts
-    if not seq_ranges.count:
-        return
     last = parts[-1] if parts else None
-    if (
-        isinstance(last, EvictedSegment)
-        and last.deliveries == deliveries
-        and len(last.seq_ranges) + len(seq_ranges) <= SEGMENT_ELEMENTS
-    ):
+    if isinstance(last, EvictedSegment) and len(last.seq_ranges) + len(seq_ranges) <= SEGMENT_ELEMENTS:
         last.seq_ranges.extend(seq_ranges)
         return
     if len(seq_ranges) <= SEGMENT_ELEMENTS:

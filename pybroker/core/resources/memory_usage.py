@@ -9,6 +9,7 @@ from itertools import islice
 from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pybroker.core.queue.paging.delivery_counts import DeliveryCounts
 from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.run import BYTES_OCTETS, PLAIN_ATTRIBUTES, POINTER_OCTETS, Entry, Names, Run
 
@@ -28,6 +29,8 @@ ENTRY_OCTETS: Final = getsizeof(Entry(_EMPTY_RUN, range(0))) + getsizeof(range(0
 # Of evicted messages: one of their seq ranges, and what is around those of one part.
 ELEMENT_OCTETS: Final = 16
 SEGMENT_OCTETS: Final = 450
+# Of those that a start found: a range that was delivered otherwise than its neighbours.
+COUNTED_OCTETS: Final = 20
 # An empty queue with what belongs to it: tracemalloc over 3,000 of them.
 QUEUE_OCTETS: Final = 2_211
 
@@ -98,6 +101,8 @@ def _evicted_octets(queue: "Queue") -> int:
             ]
             found = sum([SEGMENT_OCTETS + ELEMENT_OCTETS * len(part.seq_ranges) for part in some])
             octets += found * count // min(count, SEGMENT_PARTS) if count else 0
+            counts = {part.deliveries for part in some if isinstance(part.deliveries, DeliveryCounts)}
+            octets += COUNTED_OCTETS * sum(map(len, counts))
     return octets
 
 

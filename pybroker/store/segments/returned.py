@@ -10,6 +10,7 @@ million rows take Python seconds.
 
 from array import array
 from heapq import heappop, heappush, merge
+from operator import le
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pybroker.store.segments.ack_ranges import ranges, whole
@@ -103,6 +104,18 @@ def append(rows: "array[int]", row: Row) -> None:
         rows[-3] = row[1]
     else:
         rows.extend(row)
+
+
+def ascending(rows: "array[int]") -> "array[int]":
+    """Return the rows ordered by their first seqs, in an array of their own."""
+    firsts = rows[::COLUMNS]
+    if all(map(le, firsts, firsts[1:])):
+        return rows[:]
+    order = sorted(range(len(firsts)), key=firsts.__getitem__)
+    made = array("Q", bytes(8 * len(rows)))
+    for column in range(COLUMNS):
+        made[column::COLUMNS] = array("Q", map(rows[column::COLUMNS].__getitem__, order))
+    return made
 
 
 def rows_of(rows: "array[int]") -> "Iterator[Row]":

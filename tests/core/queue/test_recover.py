@@ -8,6 +8,7 @@ from pybroker.core.queue.paging.eviction import SEGMENT_ELEMENTS
 from pybroker.seq_ranges import SeqRanges
 from tests.core.disk_log import PERSISTENT, DiskBench, on_disk, seq_ranges_of, shrink
 from tests.readers import run_of
+from tests.store.records import flat
 
 BOTH = st.tuples(st.integers(0, 3), st.integers(1, 3))
 
@@ -68,12 +69,12 @@ def test_deliveries_are_what_they_were_message_by_message(gaps, parts):
         deliveries, at = [], 1
         for gap, length in gaps:
             at += gap
-            deliveries.append((at, at + length - 1, 1))
+            deliveries.append((at, at + length - 1, 1, 0))
             at += length
         each = -(-len(seqs) // parts)
         parts = [on_disk(bench, seqs[start : start + each]) for start in range(0, len(seqs), each)]
-        bench.queue.restore([(0, False, seq_ranges) for seq_ranges in parts], deliveries)
-        expected = [(seq, any(first <= seq <= last for first, last, _ in deliveries)) for seq in seqs]
+        bench.queue.restore([(0, False, seq_ranges) for seq_ranges in parts], 0, flat(deliveries))
+        expected = [(seq, any(first <= seq <= last for first, last, *_ in deliveries)) for seq in seqs]
         assert expected == drained(bench)
 
 
@@ -83,7 +84,7 @@ def test_messages_of_one_record_that_were_delivered_differently_come_back_each_o
     bench = DiskBench()
     bench.log.append(run_of([b"x"] * 10, 1, PERSISTENT), range(10), (bench.queue.id,))
     bench.log.next_seq = bench.log.safe_seq = 11
-    bench.queue.restore([(0, False, seq_ranges_of(range(1, 11)))], [(3, 4, 1), (6, 6, 2)])
+    bench.queue.restore([(0, False, seq_ranges_of(range(1, 11)))], 0, flat([(3, 4, 1, 0), (6, 6, 2, 0)]))
     assert [(seq, seq in (3, 4, 6)) for seq in range(1, 11)] == drained(bench)
     assert 0 == bench.queue.unreadable
 
@@ -147,3 +148,12 @@ def test_short_seq_ranges_join():
     parts = [(0, False, seq_ranges_of(range(first, first + 10, 2))) for first in range(1, 1_000, 10)]
     bench.queue.restore(parts, 1)
     assert 1 == len(bench.queue.backlog.levels[0].segments.parts)
+
+
+def test_messages_that_differ_one_by_one_are_not_a_part_each():
+    bench = DiskBench()
+    bench.queue.restore(
+        [(0, False, seq_ranges_of(range(1, 1_001)))], -1, flat([(seq, seq, 1, 0) for seq in range(1, 1_001, 2)])
+    )
+    (level,) = bench.queue.backlog.levels
+    assert 1 == len(level.segments.parts)

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pybroker.core.queue.browse.browsed import READY, UNACKNOWLEDGED
+from pybroker.core.queue.paging.delivery_counts import deliveries_at
 from pybroker.core.queue.paging.segments import EvictedSegment
 
 if TYPE_CHECKING:
@@ -167,7 +168,8 @@ def _of_run(run: "Run", indexes: range, deliveries: int, place: Place) -> "Itera
 def _of_segment(segment: EvictedSegment, place: Place) -> "Iterator[Found]":
     deliveries, page = segment.deliveries, segment.page
     steps = _seqs_down if place.backwards else _seqs_up
-    return (Found(seq, deliveries, None, size, page) for seq, size in steps(segment.seq_ranges, place.seq))
+    found = steps(segment.seq_ranges, place.seq)
+    return (Found(seq, deliveries_at(deliveries, seq), None, size, page) for seq, size in found)
 
 
 def _seqs_up(seq_ranges: "SeqRanges", seq: int) -> "Iterator[tuple[int, int]]":

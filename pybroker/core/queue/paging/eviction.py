@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.content_view import body_sizes
 from pybroker.core.background_task import BackgroundTask
+from pybroker.core.queue.paging.delivery_counts import delivered_alike
 from pybroker.core.queue.paging.segments import EvictedSegment
 from pybroker.run import Entry, Run
 from pybroker.seq_ranges import SeqRanges, merge
@@ -22,6 +23,7 @@ from pybroker.seq_ranges import SeqRanges, merge
 if TYPE_CHECKING:
     from collections.abc import MutableSequence
 
+    from pybroker.core.queue.paging.delivery_counts import Deliveries
     from pybroker.core.queue.paging.segments import Segments
     from pybroker.core.queue.queue import Queue
     from pybroker.core.queue.ready import Level
@@ -308,7 +310,7 @@ def _share_out(group: list[EvictedSegment], found: list[tuple[Run, range]]) -> N
         segment.found = take_entries(left, segment.seq_ranges.last_seq, segment.deliveries)
 
 
-def take_entries(left: "deque[tuple[Run, range]]", last_seq: int, deliveries: int) -> list[Entry]:
+def take_entries(left: "deque[tuple[Run, range]]", last_seq: int, deliveries: "Deliveries") -> list[Entry]:
     """Take what was read, up to a seq, off the front of what is left of it; none of the entries keeps much else."""
     entries: list[Entry] = []
     while left and left[0][0].first_seq + left[0][1].start <= last_seq:
@@ -319,7 +321,11 @@ def take_entries(left: "deque[tuple[Run, range]]", last_seq: int, deliveries: in
             indexes = indexes[: len(indexes) - len(after)]
         if run.pins(indexes):
             run, indexes = run.part(indexes), range(len(indexes))
-        entries.append(Entry(run, indexes, deliveries))
+        seq = run.first_seq
+        entries += [
+            Entry(run, range(first - seq, last - seq + 1), times)
+            for first, last, times in delivered_alike(deliveries, seq + indexes.start, seq + indexes[-1])
+        ]
     return entries
 
 

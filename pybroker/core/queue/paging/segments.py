@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from pybroker.core.queue.paging.delivery_counts import Deliveries
     from pybroker.run import Entry
     from pybroker.seq_ranges import SeqRanges
     from pybroker.store.page_log import Page
@@ -39,7 +40,7 @@ class EvictedSegment:
 
     __slots__ = ("asked", "deliveries", "found", "page", "seq_ranges")
 
-    def __init__(self, seq_ranges: "SeqRanges", deliveries: int = 0, page: "Page | None" = None) -> None:
+    def __init__(self, seq_ranges: "SeqRanges", deliveries: "Deliveries" = 0, page: "Page | None" = None) -> None:
         self.seq_ranges = seq_ranges
         self.deliveries = deliveries
         self.page = page

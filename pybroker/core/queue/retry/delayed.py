@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from pybroker.content_view import body_sizes
 from pybroker.core.queue.retry.index import ROW_OCTETS, LeavingBlock, RetryIndex, Row
-from pybroker.core.queue.retry.window import AHEAD_MS, FETCH_MESSAGES, FETCH_OCTETS, RetryWindow
+from pybroker.core.queue.retry.window import AHEAD_MS, RetryWindow
 from pybroker.run import Entry
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Iterator
 
     from pybroker.core.queue.paging.segments import EvictedSegment
@@ -60,14 +61,9 @@ class DelayedMessages:
         self.window.evict(now_ms)
         self._set_timer(now_ms)
 
-    def restore(self, first: int, count: int, size: int, deliveries: int, due_ms: int) -> None:
-        """Take messages that the log had when the broker started; rows are no larger than a window."""
-        step = max(1, min(FETCH_MESSAGES, FETCH_OCTETS // size if size else FETCH_MESSAGES))
-        for start in range(0, count, step):
-            self.index.add(Row(due_ms, first + start, min(step, count - start), deliveries, size))
-
-    def restored(self) -> None:
-        """Look at them in time: the start has given all."""
+    def restore(self, columns: "list[array[int]]") -> None:
+        """Take messages that the log had when the broker started, as columns of the index; it is empty yet."""
+        self.index.load(columns)
         self._set_timer(self._queue.vhost.broker.clock.now_ms)
 
     # -- out ----------------------------------------------------------------------------------------------------------
