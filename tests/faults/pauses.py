@@ -52,7 +52,8 @@ class Orders(threading.Thread):
             publish, mode = self._pick.choice(((True, "withhold"), (True, "refuse"), (False, "withhold")))
             given = {"publish": publish, "consume": not publish or self._pick.random() < 0.3}
             told = ask(self._socket, "pause_queue", queue=QUEUE, why=self.asked, mode=mode, **given)
-            self.known = told["paused"], told["mode"], told["why"]
+            # The mode is one for publishers.
+            self.known = told["paused"], told["mode"] if "publish" in told["paused"] else "", told["why"]
         self.asked = None
 
     def cut(self) -> None:
@@ -104,7 +105,9 @@ def under_kills(broker: Broker, kills: int, rng: random.Random) -> tuple[History
         figures["held"] += "consume" in orders.known[0]
         broker.start()
         number, known = orders.number, order_of(broker)
-        figures["forgotten"] += not orders.has_kept(known)
+        if not orders.has_kept(known):
+            figures["forgotten"] += 1
+            print(f"found {known}, answered {orders.known}, in flight {orders.asked!r}")
     with contextlib.suppress(RefusedError):
         ask(broker.process.socket, "resume_queue", queue=QUEUE)
     drain(broker.address, history, QUEUE)

@@ -49,7 +49,7 @@ def deleted_under_kills(broker, publish_line, seed, count, kills, life_s):
     verdict = Verdict(
         n=count * kills, confirmed=count * kills, lost=figures["lost"], duplicate=figures["twice"], faults=kills
     )
-    told = {name: figures[name] for name in ("deleted", "amid", "amid_delete")}
+    told = {name: figures[name] for name in ("deleted", "answered", "amid", "amid_delete")}
     publish_line(verdict, way="to a queue that is deleted", **told)
     assert verdict.bad == {}
     return figures

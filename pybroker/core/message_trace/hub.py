@@ -282,13 +282,18 @@ class Traces:
     def unreadable(self, queue: "Queue", group: "Iterable[EvictedSegment]") -> None:
         """Tell that messages could not be read back from disk: those of these segments that were not found."""
         for segment in group:
-            spans, found = list(segment.spans()), segment.found or []
+            self._lost(queue, READY, list(segment.spans()), segment.found or [])
 
-            def is_lost(seq: int, state: str, spans: "Spans" = spans, found: "list[Entry]" = found) -> bool:
-                there = any(seq - entry.run.first_seq in entry.indexes for entry in found)
-                return state == READY and _is_within(seq, spans) and not there
+    def unreadable_delayed(self, queue: "Queue", first_seq: int, messages: int, found: "list[Entry]") -> None:
+        """Tell the same of so many that wait for their retry, but for those that were found."""
+        self._lost(queue, DELAYED, [(first_seq, first_seq + messages - 1)], found)
 
-            self._gone(queue, "unreadable", is_lost)
+    def _lost(self, queue: "Queue", state: str, spans: "Spans", found: "list[Entry]") -> None:
+        def is_lost(seq: int, is_in: str) -> bool:
+            there = any(seq - entry.run.first_seq in entry.indexes for entry in found)
+            return is_in == state and _is_within(seq, spans) and not there
+
+        self._gone(queue, "unreadable", is_lost)
 
     def _gone(self, queue: "Destination", name: str, has: "Callable[[int, str], bool]") -> None:
         for trace in self._of(queue.vhost):

@@ -3,10 +3,13 @@
 import pytest
 
 from pybroker.core.channel.receipt import NO_RECEIPT
+from pybroker.core.channel.state import ChannelState
+from pybroker.core.exchange.trace import Party
 from pybroker.core.message_trace.watch import Watch
 from pybroker.core.routing.publish import enqueue
 from tests.core.disk_log import PERSISTENT, DiskBench, evicted_seqs, shrink
 from tests.core.message_trace.conftest import names
+from tests.core.queue.retry.test_delayed import advance, take
 from tests.readers import run_of
 
 
@@ -51,6 +54,19 @@ def test_messages_that_cannot_be_read_are_told():
     bench.reader(no_ack=True)
     bench.settle_down()
     assert events(bench, "unreadable") == lost
+
+
+def test_messages_that_cannot_be_read_for_their_retry_are_told(monkeypatch):
+    monkeypatch.setattr("pybroker.core.queue.retry.window.KEPT_MESSAGES", 2)
+    monkeypatch.setattr("pybroker.core.queue.retry.window.SOON_MS", 0)
+    monkeypatch.setattr(ChannelState, "party", Party("c", 1, "guest"))
+    bench = Traced(x_delayed_retry_type="all", x_delayed_retry_min=60_000, x_delayed_retry_max=60_000)
+    for _ in range(9):
+        bench.fill(1)
+        take(bench, 1)
+    bench.log.unreadable = {1}
+    advance(bench, 60_000)
+    assert events(bench, "unreadable") == [1]
 
 
 def test_messages_that_are_evicted_are_purged_as_well():

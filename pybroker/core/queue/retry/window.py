@@ -138,6 +138,8 @@ class RetryWindow:
                 octets = row.octets - sum([entry.body_octets for entry in entries])
                 queue.backlog.count_delayed_lost(missing, octets)
                 eviction.miss(queue, missing)
+                if queue.vhost.tracing:
+                    queue.vhost.broker.traces.unreadable_delayed(queue, row.seq, row.messages, entries)
         queue.delayed_came()
 
     def _keep(self, seq: int, entries: list[Entry]) -> None:
