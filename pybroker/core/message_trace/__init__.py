@@ -1,5 +1,5 @@
-"""Message traces: the lives of single messages, for an operator who asks where one went.
+"""Message traces: follow single messages for an operator who wants to know where they go.
 
-It owns what is followed, the events that tell it, and which binding matched. It sees messages through the firehose's
-hook points alone, so that nothing costs anything while nobody asks. Knows neither commands nor how events are shown.
+Owns the messages that are followed, the events, and the search for matching bindings. It observes messages through the
+hook points of the firehose only, so it costs nothing while it is off. Knows neither commands nor how events are shown.
 """

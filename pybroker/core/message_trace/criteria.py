@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 class Criteria(NamedTuple):
-    """All that are given must hold; empty: any. `queue`: it reaches that one. `exchange`: it was published to it.
+    """Conditions, all of which a message must meet: the queue that it reaches, the exchange that it is published to.
 
-    `headers`: each of them has a value that reads like that, as people write it.
+    It must also have each of the `headers`, with the value as people write it. Empty conditions are met.
     """
 
     queue: str = ""
@@ -23,11 +23,11 @@ class Criteria(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
     def want(self, exchange: str, content: bytes, queues: "Iterable[Destination]") -> bool:
-        """Tell whether a message that was published to `exchange` and goes to `queues` is to be followed."""
+        """Tell whether to follow a message that was published to `exchange` and goes to `queues`."""
         return self.may_want(exchange, queues) and (not self.headers or self._has_headers(content))
 
     def may_want(self, exchange: str, queues: "Iterable[Destination]") -> bool:
-        """Tell whether this is so of some messages that were published there and go there."""
+        """Tell whether some of the messages that are published to `exchange` and go to `queues` may be followed."""
         if self.exchange is not None and exchange != self.exchange:
             return False
         return not self.queue or any(queue.name == self.queue for queue in queues if not queue.republishes)

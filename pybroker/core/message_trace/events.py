@@ -1,4 +1,4 @@
-"""Events of a trace until its reader takes them, EVENTS_MAX at most; how many more there were is an event, too."""
+"""EventBuffer: the events of a trace that its reader has not taken yet, at most EVENTS_MAX."""
 
 from collections import deque
 from typing import Any, Final
@@ -9,7 +9,7 @@ Event = dict[str, Any]
 
 
 class EventBuffer:
-    """The newest are dropped, but for the one that ends the trace."""
+    """Drops new events if it is full, except the end of the trace. Their number is an event as well."""
 
     __slots__ = ("_dropped", "_events")
 
@@ -25,7 +25,7 @@ class EventBuffer:
             self._events.append(event)
 
     def pop(self, most: int) -> list[Event]:
-        """Return the oldest, and forget them."""
+        """Remove the oldest events and return them."""
         found = [self._events.popleft() for _ in range(min(most, len(self._events)))]
         if self._dropped and not self._events:
             found.append({"event": "events_dropped", "count": self._dropped})
@@ -33,6 +33,6 @@ class EventBuffer:
         return found
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all events."""
         self._events.clear()
         self._dropped = 0

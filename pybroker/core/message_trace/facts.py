@@ -1,4 +1,4 @@
-"""Facts of events: about a client, a message, a copy of one; as plain objects."""
+"""Facts of events, as plain objects: about a client, a message, or a copy of it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,7 @@ def holder(channel: "ChannelState", consumer: "Consumer | None", *, no_ack: bool
 
 
 def left_behind(batch: "Batch") -> Facts:
-    """Return whose deliveries come back without an answer, as far as the broker knows it still."""
+    """Return who had deliveries that come back without an answer; nothing if that is not known any more."""
     if batch.consumer is None:
         return {}
     channel = batch.consumer.channel
@@ -41,12 +41,12 @@ def left_behind(batch: "Batch") -> Facts:
 
 
 def of_names(names: "Names") -> Facts:
-    """Return under which names a message was published."""
+    """Return the exchange and the routing key of a publish."""
     return {"exchange": names.exchange, "routing_key": names.routing_key}
 
 
 def of_content(content: bytes) -> Facts:
-    """Return what tells one message from others. The body is nobody's business here."""
+    """Return what identifies a message. Its body is left out."""
     known = decode_properties(property_octets(content))
     facts: Facts = {"body_bytes": body_size(content)}
     for name in ("message_id", "correlation_id", "expiration"):

@@ -1,7 +1,7 @@
-"""One message that a trace follows, with its copies: a message is one thing to people, whatever becomes of it.
+"""Followed: one message of a trace and its copies.
 
-Each queue that it reached has a copy, and so has each queue that its dead letters reached, or that it was moved to. A
-copy is gone when it is acknowledged, dropped or sent on.
+There is a copy for each queue that the message reaches, directly, as a dead letter, or by a move. A copy ends when it
+is acknowledged, dropped or forwarded.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 READY = "ready"
 UNACKNOWLEDGED = "unacknowledged"
 DELAYED = "delayed"
-# Has left its queue, for its dead letter exchange.
+# On its way from its queue to the dead letter exchange.
 DYING = "dying"
-# Was refused by its queue, which may have a dead letter exchange for that.
+# Refused by its queue, which may dead-letter it.
 REFUSED = "refused"
 
 
 class Copy:
     """The message in one queue, or in the schedule of a delayed exchange: its state, since when, and who has it.
 
-    `told` is why it waits, as was told last.
+    `told` is the reason for its waiting that was reported last.
     """
 
     __slots__ = ("holder", "queue", "seq", "since_ms", "state", "told")
@@ -41,17 +41,17 @@ class Copy:
         self.holder = holder or {}
 
     def waits_anew(self, why: str) -> bool:
-        """Learn why it waits; return whether that is another reason than the last one."""
+        """Note why it waits; return whether the reason has changed."""
         is_new = why != self.told
         self.told = why
         return is_new
 
 
 class Followed:
-    """A message with its `number` in the trace. `start_ms` is when it was published, on the clock's now_ms.
+    """A message, its `number` in the trace, and the time of its publish, `start_ms`, on the clock's now_ms.
 
-    `storing` are receipts of copies that are not on disk yet. `transaction` is the publisher's channel and the
-    transaction that it waits for, None: for none.
+    `storing` has receipts for copies that are not on disk yet. `transaction` is the channel and the transaction that
+    will publish it, or None.
     """
 
     __slots__ = ("_seqs", "copies", "has_entered", "is_over", "number", "start_ms", "storing", "transaction")
@@ -71,12 +71,12 @@ class Followed:
         return not (self.copies or self.storing or self.transaction)
 
     def add(self, copy: Copy) -> None:
-        """Take one more copy."""
+        """Add a copy."""
         self.copies[copy.queue, copy.seq] = copy
         self._seqs[copy.seq] = self._seqs.get(copy.seq, 0) + 1
 
     def remove(self, copy: Copy) -> bool:
-        """Let a copy go; tell whether it was the last one of its seq."""
+        """Remove a copy; tell whether no other one has its seq."""
         del self.copies[copy.queue, copy.seq]
         left = self._seqs.pop(copy.seq) - 1
         if left:
@@ -84,14 +84,14 @@ class Followed:
         return not left
 
     def waits_for(self, transaction: tuple[Any, Any] | None) -> None:
-        """Wait for a commit, if there is a transaction."""
+        """Wait for the commit of a transaction, if there is one."""
         self.transaction = transaction
 
     def entered(self) -> None:
-        """Learn that its publish took effect: its transaction, if it had one, was committed."""
+        """Note that its publish took effect, and that its transaction, if any, was committed."""
         self.transaction = None
         self.has_entered = True
 
     def end(self) -> None:
-        """Learn that it was told how it ended."""
+        """Note that its end was reported."""
         self.is_over = True

@@ -1,4 +1,4 @@
-"""Guard: a bug in a trace ends the trace, and nothing else."""
+"""Guard: confines a bug in a trace to the trace."""
 
 import logging
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ log = logging.getLogger("pybroker")
 
 
 class Guard:
-    """Surrounds what a trace does in the midst of publishes and deliveries, where an exception could end the log."""
+    """Ends a trace that raises an exception: in the middle of a publish or a delivery it could stop the log."""
 
     __slots__ = ("_trace",)
 

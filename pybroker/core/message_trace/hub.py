@@ -1,7 +1,9 @@
-"""Traces: the hook points of messages' lives, for the firehose and for message traces.
+"""Traces: the hook points in the life of a message, for the firehose and for message traces.
 
-Callers test `VHost.tracing` before, which is true while either is on; so nothing costs anything while both are off. The
-firehose publishes copies, a message trace keeps events for its reader; neither knows of the other.
+Callers test `VHost.tracing` first, which is true while either is on, so both cost nothing while they are off. The
+firehose publishes copies of messages, a message trace collects events for its reader. Neither knows the other.
+
+Some hooks return the destinations of a message with a Watch in front, through which a trace learns its seq.
 """
 
 from functools import partial
@@ -48,7 +50,7 @@ TRACES_MAX: Final = 8
 
 
 class Traces:
-    """The firehose of every virtual host that has it on, and the message traces that are running."""
+    """The firehose, and the message traces that are running."""
 
     __slots__ = ("_broker", "_running", "firehose")
 
@@ -73,13 +75,13 @@ class Traces:
         exchange: str | None = None,
         headers: tuple[tuple[str, str], ...] = (),
     ) -> MessageTrace | None:
-        """Start a trace of messages by plain values, as `start` and Criteria take them."""
+        """Start a trace; the arguments are those of `start` and Criteria."""
         return self.start(vhost, Criteria(queue, exchange, headers), count, duration_ms)
 
     def start(self, vhost: "VHost", criteria: "Criteria", count: int, duration_ms: int) -> MessageTrace | None:
-        """Follow so many messages for so long at most; None: TRACES_MAX traces are running already.
+        """Start a trace of `count` messages, or return None if TRACES_MAX are running.
 
-        Its reader polls it, and stops it when it leaves.
+        The reader must poll it, and stop it when it leaves.
         """
         if len(self._running) >= TRACES_MAX:
             return None
@@ -93,7 +95,7 @@ class Traces:
         trace.vhost.watch(-1)
 
     def tick(self) -> None:
-        """End traces whose time is up, whether or not anybody reads them."""
+        """End traces whose time is up, even if nobody polls them."""
         for trace in self.running:
             with Guard(trace):
                 trace.check()
@@ -102,7 +104,7 @@ class Traces:
         return [trace for trace in self._running if trace.vhost is vhost]
 
     def sees(self, vhost: "VHost", exchange: str, queues: "Iterable[Destination]") -> bool:
-        """Tell whether messages that are published to an exchange and go to these queues are to be looked at."""
+        """Tell whether to look at messages that are published to an exchange and go to these queues."""
         return vhost.firehose or any(trace.may_want(exchange, queues) for trace in self._of(vhost))
 
     # -- publishers -----------------------------------------------------------------------------------------------
@@ -115,10 +117,7 @@ class Traces:
         original: bytes,
         queues: "tuple[Destination, ...]",
     ) -> "tuple[Destination, ...]":
-        """Tell that one message was published; return its queues, and before them what else is to learn of it.
-
-        `original` is its content with BCC.
-        """
+        """Report the publish of a message; return its queues with any watches. `original` is its content with BCC."""
         vhost: VHost = channel.publisher.vhost
         if vhost.firehose:
             frames = Frames(route.channel, channel.publisher.frame_octets_max)
@@ -134,7 +133,7 @@ class Traces:
         return watched
 
     def replied(self, channel: "Channel", route: "Route", contents: "Contents", *, there: bool) -> None:
-        """Tell that an answer goes straight to the channel that waits for it (direct reply-to), if one is there."""
+        """Report a direct reply; `there` tells whether a channel waits for it."""
         vhost: VHost = channel.publisher.vhost
         content = contents.contents[0]
         if vhost.firehose:
@@ -174,7 +173,7 @@ class Traces:
         original: bytes,
         queues: "tuple[Destination, ...]",
     ) -> bool:
-        """Tell where a message goes; return whether it goes anywhere."""
+        """Report where a message goes; return whether it goes anywhere."""
         exchange = route.exchange
         assert exchange is not None
         if queues and queues[0].republishes:
@@ -191,7 +190,7 @@ class Traces:
         return False
 
     def _due(self, content: bytes) -> tuple[int, int]:
-        """Return in how many milliseconds a message is due, and when, on the clock on the wall."""
+        """Return in how many milliseconds a message is due, and at which wall time in milliseconds."""
         due, now_ms = due_in(property_octets(content)), self._broker.clock.timestamp_ms
         if due is None:
             return 0, now_ms
@@ -210,7 +209,7 @@ class Traces:
         *,
         no_ack: bool,
     ) -> None:
-        """Tell that `queue` hands messages to a consumer, or to basic.get."""
+        """Report a delivery to a consumer, or by basic.get."""
         vhost = queue.vhost
         if vhost.firehose:
             self.firehose.add(queue, run, indexes, deliveries, channel.party)
@@ -219,7 +218,7 @@ class Traces:
                 trace.delivered(queue, run, indexes, deliveries, partial(holder, channel, consumer, no_ack=no_ack))
 
     def settled(self, batches: "Sequence[Batch]", outcome: str, channel: "ChannelState | None") -> None:
-        """Tell that deliveries were answered, or come back; without a `channel` theirs is closed, or was too slow."""
+        """Report that deliveries were answered or come back; without a `channel`, theirs is closed or was too slow."""
         if not batches:
             return
         vhost = batches[0].queue.vhost
@@ -232,7 +231,7 @@ class Traces:
                     trace.answered(batch.queue, batch.run, batch.indexes, batch.deliveries, outcome, by)
 
     def left(self, queue: "Queue", entries: "Sequence[Entry]", reason: str) -> None:
-        """Tell that messages leave `queue` by themselves."""
+        """Report that messages expire, exceed a limit or die otherwise."""
         if queue.vhost.firehose:
             self.firehose.left(queue, entries, reason)
         for trace in self._of(queue.vhost):
@@ -241,13 +240,13 @@ class Traces:
                     trace.left(queue, entry.run, entry.indexes, entry.deliveries, reason)
 
     def retry_delayed(self, queue: "Queue", entries: "Iterable[Entry]", due_ms: int) -> None:
-        """Tell that messages which came back wait for their retry, until then on the clock's now_ms."""
+        """Report that messages wait for their retry until `due_ms`, on the clock's now_ms."""
         due_in_ms = due_ms - self._broker.clock.now_ms
         facts = {"due_in_ms": due_in_ms, "due_timestamp_in_ms": self._broker.clock.timestamp_ms + due_in_ms}
         self._changed(queue, entries, DELAYED, "retry_delayed", facts)
 
     def retried(self, queue: "Queue", entries: "Iterable[Entry]") -> None:
-        """Tell that it is time for the retry of messages: they are back in their place."""
+        """Report that messages are due for their retry and ready again."""
         self._changed(queue, entries, READY, "retry_due", {})
 
     def _changed(
@@ -259,33 +258,33 @@ class Traces:
                     trace.changed(queue, entry, state, name, facts)
 
     def refused(self, queue: "Queue", entries: "Iterable[Entry]", *, dies: bool) -> None:
-        """Tell that `queue` is full and refuses messages; they may die for that."""
+        """Report that a full queue refuses messages; `dies` tells whether it dead-letters them."""
         for trace in self._of(queue.vhost):
             with Guard(trace):
                 for entry in entries:
                     trace.refused(queue, entry.run, entry.indexes, dies=dies)
 
     def emptied(self, queue: "Destination") -> None:
-        """Tell that `queue` was purged; deleted, its unacknowledged messages are gone as well."""
+        """Report that `queue` was purged, or deleted with its unacknowledged messages."""
         name = "deleted" if queue.deleted else "purged"
         self._gone(queue, name, lambda _, state: queue.deleted or state in {READY, DELAYED})
 
     def cancelled(self, schedule: "Schedule", seq: int) -> None:
-        """Tell that an operator cancelled a delayed message."""
+        """Report that an operator cancelled a scheduled message."""
         self._gone(schedule, "cancelled", lambda one, _: one == seq)
 
     def dropped_unseen(self, queue: "Queue", segment: "EvictedSegment") -> None:
-        """Tell that messages whose contents are on disk were dropped, because the queue is too long."""
+        """Report that evicted messages were dropped because the queue is too long."""
         spans = list(segment.spans())
         self._gone(queue, "maxlen", lambda seq, state: state == READY and _is_within(seq, spans))
 
     def unreadable(self, queue: "Queue", group: "Iterable[EvictedSegment]") -> None:
-        """Tell that messages could not be read back from disk: those of these segments that were not found."""
+        """Report the messages of segments that could not be read back from disk."""
         for segment in group:
             self._lost(queue, READY, list(segment.spans()), segment.found or [])
 
     def unreadable_delayed(self, queue: "Queue", first_seq: int, messages: int, found: "list[Entry]") -> None:
-        """Tell the same of so many that wait for their retry, but for those that were found."""
+        """Report messages that wait for their retry and could not be read back: all from a seq on but those found."""
         self._lost(queue, DELAYED, [(first_seq, first_seq + messages - 1)], found)
 
     def _lost(self, queue: "Queue", state: str, spans: "Spans", found: "list[Entry]") -> None:
@@ -303,7 +302,7 @@ class Traces:
     # -- from one queue to others ---------------------------------------------------------------------------------
 
     def forwarded(self, queue: "Queue", message: "Message", letter: "Letter", reason: str) -> "tuple[Destination, ...]":
-        """Tell that a dead letter goes to its targets; return them, and before them what is to learn of it."""
+        """Report that a dead letter is forwarded; return its targets with any watches."""
         targets = letter.targets
         watched = targets
         names = letter.names
@@ -318,7 +317,7 @@ class Traces:
         return watched
 
     def moved(self, source: "Queue", way: "Way", parts: "Iterable[tuple[Run, range]]") -> "Sequence[Destination]":
-        """Tell that an operator moves messages; return their targets, and before them what is to learn of it."""
+        """Report that an operator moves messages; return their targets with any watches."""
         watched: Sequence[Destination] = way.targets
         for trace in self._of(source.vhost):
             with Guard(trace):
@@ -346,7 +345,7 @@ class Traces:
             trace.routed(followed, way.targets, paths_of(exchange, inbound), persistent=run.attributes.persistent)
 
     def letter_ends(self, queue: "Queue", message: "Message", letter: "Letter | None") -> None:
-        """Tell that a dead letter goes nowhere."""
+        """Report that a dead letter is dropped."""
         for trace in self._of(queue.vhost):
             with Guard(trace):
                 for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
@@ -354,7 +353,7 @@ class Traces:
                     trace.ends(followed, queue, seq, "dead_letter_dropped", **facts)
 
     def letter_stays(self, queue: "Queue", message: "Message", why: str) -> None:
-        """Tell that a dead letter has to stay with its queue, which must forward it."""
+        """Report that a dead letter stays in its queue, which must not drop it."""
         for trace in self._of(queue.vhost):
             with Guard(trace):
                 for followed, seq in trace.leaving(queue, message.run, _place_of(message), message.deliveries):
@@ -387,7 +386,7 @@ class Traces:
     def released(
         self, schedule: "Schedule", group: "Group", seqs: "Sequence[int]", contents: "Sequence[bytes]"
     ) -> "Sequence[Destination]":
-        """Tell that delayed messages are due; return their queues, and before them what is to learn of it."""
+        """Report that scheduled messages are due; return their queues with any watches."""
         exchange, queues = schedule.exchange, group.queues
         watched = queues
         for trace in self._of(schedule.vhost):

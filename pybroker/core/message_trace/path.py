@@ -1,7 +1,7 @@
-"""Paths: by which bindings a message reaches its queues, through bound and alternate exchanges.
+"""Paths: the bindings by which a message reaches its queues, through bound and alternate exchanges.
 
-The router has found the queues already; this looks a second time, slowly, and remembers the bindings. It follows the
-same rules (`routing/router`), and changes nothing.
+The router has found the queues already. This routes the message a second time by the same rules (`routing/router`),
+more slowly, to collect the bindings, and changes nothing.
 """
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -27,10 +27,10 @@ UNKNOWN: Final = "unknown"
 
 
 class Step(NamedTuple):
-    """One arrow of a path: from `exchange` to `to`, an exchange or a queue.
+    """One step of a path, from `exchange` to `to`, which is an exchange or a queue.
 
-    `by` is a binding with its `key` and `arguments`; the default exchange's own rule; that `to` is the alternate of an
-    exchange which found nothing; or unknown, because there were too many bindings to look at.
+    `by` is `binding`, with `key` and `arguments`; `default`, the rule of the default exchange; `alternate`, if the
+    exchange found nothing; or `unknown`, if there were too many bindings to look at.
     """
 
     exchange: str
@@ -49,14 +49,14 @@ Path = tuple[Step, ...]
 
 
 class Paths(NamedTuple):
-    """The path to each queue that was found, and exchanges where the message got no further, with the reason."""
+    """The path to each queue, and the exchanges at which the message got no further, with the reason."""
 
     to: "dict[Destination, Path]"
     ends: list[tuple[str, str]]
 
 
 def paths_of(exchange: Exchange, inbound: "InboundMessage") -> Paths:
-    """Return the paths of one message by its routing key, and by those of CC and BCC."""
+    """Return the paths of a message by its routing key and by those of CC and BCC."""
     headers = headers_of(inbound.content)
     keys = [inbound.names.routing_key]
     for name in ("CC", "BCC"):
@@ -66,7 +66,7 @@ def paths_of(exchange: Exchange, inbound: "InboundMessage") -> Paths:
 
 
 def end_of(paths: Paths, exchange: Exchange) -> dict[str, Any]:
-    """Return the exchange that had no way on, the last of them if there are several."""
+    """Return the last exchange at which the message got no further, and why."""
     name, why = paths.ends[-1] if paths.ends else (exchange.name, "its queues are being deleted")
     return {"exchange": name, "why": why}
 
@@ -78,7 +78,7 @@ def _find(
     headers: "Mapping[str, Any] | None",
     inbound: "InboundMessage",
 ) -> Paths:
-    """Return the paths of one message, which the router has routed in the same call."""
+    """Return the paths of a message that the router has just routed."""
     paths = Paths({}, [])
     seen = {exchange}
     waiting: list[tuple[Exchange, Path]] = [(exchange, ())]
@@ -105,7 +105,7 @@ def _go_alternate(
     waiting: list[tuple[Exchange, Path]],
     paths: Paths,
 ) -> None:
-    """Go on with the alternate of an exchange that found nothing, or note that the message got no further."""
+    """Continue with the alternate exchange of one that found nothing, or note that the message got no further."""
     name = source.alternate
     alternate = None if name is None else vhost.exchanges.get(name)
     if name is None:
@@ -125,7 +125,7 @@ def _found(
     inbound: "InboundMessage",
     left: int,
 ) -> "tuple[dict[Target, Step], int]":
-    """Return what an exchange finds, each with the first binding that leads there, and how many may be looked at."""
+    """Return the targets of an exchange, each with the first binding to it, and how many bindings may be tested yet."""
     found: dict[Target, Step] = {}
     inner = source.inner_type
     for binding in inner.candidates(routing_keys, headers, inbound):

@@ -1,8 +1,7 @@
-"""MessageTrace: the messages that one operator follows, and the events that tell what becomes of them.
+"""MessageTrace: follows messages for one operator, and reports what happens to them as events.
 
 Events are plain objects: `event`, `message` (its number in the trace), `timestamp_in_ms`, `after_ms` since its publish,
-and facts. A trace ends when as many messages as were asked for have been followed to their ends, when its time is up,
-or when somebody stops it.
+and facts. A trace ends when the requested number of messages has settled, when its time is up, or when it is stopped.
 """
 
 from functools import partial
@@ -42,7 +41,7 @@ WAITING_MS: Final = 1_000
 
 
 class MessageTrace:
-    """A trace of one virtual host. `over` says why it has ended; empty: it goes on."""
+    """A trace in one virtual host. `over` is why it has ended, empty while it runs."""
 
     __slots__ = (
         "_by_seq",
@@ -76,12 +75,12 @@ class MessageTrace:
     # -- for its reader -----------------------------------------------------------------------------------------------
 
     def poll(self, most: int) -> list[Facts]:
-        """Return the oldest events, and forget them."""
+        """Remove the oldest events and return them."""
         self.check()
         return self._events.pop(most)
 
     def stop(self, why: str) -> None:
-        """End; tell where the messages are that are not settled. Idempotent."""
+        """End the trace; report where unsettled messages are. Idempotent."""
         if self.over:
             return
         now_ms = self.vhost.broker.clock.now_ms
@@ -100,7 +99,7 @@ class MessageTrace:
         self._stop(self)
 
     def abandon(self) -> None:
-        """End after a bug: a trace must never be in the way of the messages that it follows. Idempotent."""
+        """End the trace after a bug, so that it does not affect messages any further. Idempotent."""
         if self.over:
             return
         self.over = "bug"
@@ -111,7 +110,7 @@ class MessageTrace:
         self._stop(self)
 
     def check(self) -> None:
-        """Notice what nobody tells: that time is up, a transaction was rolled back, the log failed, a message waits."""
+        """Detect what no hook reports: the end of its time, a rollback, a failure of the log, messages that wait."""
         broker = self.vhost.broker
         if self.over:
             return
@@ -151,11 +150,11 @@ class MessageTrace:
     # -- in -----------------------------------------------------------------------------------------------------------
 
     def wants(self, exchange: str, content: bytes, queues: "Iterable[Destination]") -> bool:
-        """Tell whether one more message is to be followed, and this is one of those."""
+        """Tell whether to follow this message."""
         return self.seen < self._count and not self.over and self._criteria.want(exchange, content, queues)
 
     def may_want(self, exchange: str, queues: "Iterable[Destination]") -> bool:
-        """Tell whether messages that are published there, and go there, may be among those."""
+        """Tell whether messages that are published to `exchange` and go to `queues` may be followed."""
         return self.seen < self._count and self._criteria.may_want(exchange, queues)
 
     def _follow(self, start_ms: int) -> Followed:
@@ -170,7 +169,7 @@ class MessageTrace:
     def published(
         self, names: "Names", content: bytes, facts: Facts, transaction: "tuple[Any, Any] | None"
     ) -> Followed:
-        """Follow a message from its publish on; `facts` say by whom. The caller tells where it goes."""
+        """Follow a message from its publish on; `facts` has the publisher. The caller reports where it goes."""
         followed = self._follow(self.vhost.broker.clock.now_ms)
         followed.waits_for(transaction)
         self._tell(followed, "published", **of_names(names), **facts, **of_content(content))
@@ -186,7 +185,7 @@ class MessageTrace:
         return followed
 
     def found_delayed(self, names: "Names", attributes: "RunAttributes", content: bytes) -> Followed:
-        """Follow a message that was delayed until now."""
+        """Follow a scheduled message that is due now."""
         followed = self._follow(self.vhost.broker.clock.now_ms)
         facts = {"persistent": attributes.persistent, "deliveries": 0, **of_content(content)}
         self._tell(followed, "found", queue="", **of_names(names), **facts)
@@ -194,7 +193,7 @@ class MessageTrace:
         return followed
 
     def routed(self, followed: Followed, queues: "Sequence[Destination]", paths: "Paths", *, persistent: bool) -> None:
-        """Tell to which queues it goes, and why to these."""
+        """Report the queues that a message goes to, with the path to each."""
         for queue in queues[:ROUTED_MAX]:
             path = [step.facts() for step in paths.to.get(queue, ())]
             self._tell(followed, "routed", queue=queue.name, path=path, durable=queue.durable and persistent)
@@ -202,18 +201,18 @@ class MessageTrace:
             self._tell(followed, "routed", queue="", more=len(queues) - ROUTED_MAX)
 
     def delayed(self, followed: Followed, exchange: str, due_in_ms: int, due_ms: int) -> None:
-        """Tell that a message waits in an exchange until it is due."""
+        """Report that a message waits in a delayed exchange until it is due."""
         self._tell(followed, "delayed", exchange=exchange, due_in_ms=due_in_ms, due_timestamp_in_ms=due_ms)
 
     def record(self, followed: Followed, name: str, **facts: Any) -> None:
-        """Tell what happened to a message, and whether that was its end."""
+        """Report what happened to a message, and its settlement if that was the last of it."""
         self._tell(followed, name, **facts)
         self._settle_if_done(followed)
 
     def entered(
         self, followed: Followed, run: "Run", index: int, queues: "Sequence[Destination]", receipt: Receipt
     ) -> None:
-        """Learn which seq a message has, and that it is being put into queues now."""
+        """Note the seq of a message that is being enqueued."""
         if self.over:
             return
         followed.entered()
@@ -249,7 +248,7 @@ class MessageTrace:
     def delivered(
         self, queue: "Queue", run: "Run", indexes: range, deliveries: int, holder: "Callable[[], Facts]"
     ) -> None:
-        """Learn that messages are handed to a consumer; `holder` says to whom, and whether that settles them."""
+        """Note a delivery; `holder` tells to whom, and whether that settles the messages."""
         for followed, copy in self._copies_of(queue, run, indexes, deliveries):
             facts = holder()
             copy.become(UNACKNOWLEDGED, self.vhost.broker.clock.now_ms, facts)
@@ -261,7 +260,7 @@ class MessageTrace:
     def answered(
         self, queue: "Queue", run: "Run", indexes: range, deliveries: int, outcome: str, by: "Callable[[], Facts]"
     ) -> None:
-        """Learn that a consumer acknowledged or rejected messages, or that they came back; `by` says by whom."""
+        """Note that messages were acknowledged, rejected or returned; `by` tells by whom."""
         for followed, copy in self._copies_of(queue, run, indexes, deliveries):
             facts = by() or {key: value for key, value in copy.holder.items() if key != "auto_ack"}
             if outcome == "ack":
@@ -274,13 +273,13 @@ class MessageTrace:
                 self._dies(followed, copy, queue, "rejected", facts)
 
     def changed(self, queue: "Queue", entry: "Entry", state: str, name: str, facts: Facts) -> None:
-        """Learn that messages of a queue are in another state."""
+        """Note a new state of messages."""
         for followed, copy in self._copies_of(queue, entry.run, entry.indexes, entry.deliveries):
             copy.become(state, self.vhost.broker.clock.now_ms)
             self.record(followed, name, queue=queue.name, deliveries=known_deliveries(entry.deliveries), **facts)
 
     def left(self, queue: "Queue", run: "Run", indexes: range, deliveries: int, reason: str) -> None:
-        """Learn that messages leave their queue by themselves."""
+        """Note that messages expire, exceed a limit or die otherwise."""
         for followed, copy in self._copies_of(queue, run, indexes, deliveries):
             if copy.state == REFUSED:
                 copy.become(DYING, copy.since_ms)
@@ -296,7 +295,7 @@ class MessageTrace:
         self.record(followed, reason, queue=queue.name, dead_letter_exchange=exchange, **facts)
 
     def refused(self, queue: "Queue", run: "Run", indexes: range, *, dies: bool) -> None:
-        """Learn that a queue refused messages because it is full."""
+        """Note that a full queue refused messages."""
         for followed, copy in self._copies_of(queue, run, indexes, 0):
             if dies:
                 copy.become(REFUSED, self.vhost.broker.clock.now_ms)
@@ -313,7 +312,7 @@ class MessageTrace:
             self.record(followed, "refused", queue=queue.name, messages_ready=queue.messages_ready, **facts)
 
     def gone(self, queue: "Destination", name: str, has: "Callable[[int, str], bool]") -> None:
-        """Learn that copies went unseen: those for whose seq and state `has` is true."""
+        """Note that copies are gone: those for whose seq and state `has` returns true."""
         for followed in list(self._followed):
             for copy in list(followed.copies.values()):
                 if copy.queue is queue and has(copy.seq, copy.state):
@@ -325,29 +324,29 @@ class MessageTrace:
     def leaving(
         self, queue: "Destination", run: "Run", indexes: range, deliveries: int, targets: "Sequence[Destination]" = ()
     ) -> "Iterator[tuple[Followed, int]]":
-        """Yield those of these messages that are followed, with their seqs; adopt others that are wanted."""
+        """Yield the followed messages of a range with their seqs; begin to follow further ones that match."""
         for followed, copy in self._copies_of(queue, run, indexes, deliveries, targets):
             yield followed, copy.seq
 
     def of_seq(self, queue: "Destination", seq: int) -> "Followed | None":
-        """Return the message of a seq in a queue, if it is followed."""
+        """Return the followed message with this seq in a queue, or None."""
         followed = self._by_seq.get(seq)
         return followed if followed is not None and (queue, seq) in followed.copies else None
 
     def moves_on(self, followed: Followed, queue: "Destination", seq: int, name: str, **facts: Any) -> None:
-        """Learn that a copy ends and others follow, which `entered` will tell."""
+        """Note that a copy ends and becomes others, which `entered` adds."""
         copy = followed.copies.get((queue, seq))
         if copy is not None:
             self._drop(followed, copy)
         self._tell(followed, name, queue=queue.name, **facts)
 
     def ends(self, followed: Followed, queue: "Destination", seq: int, name: str, **facts: Any) -> None:
-        """Learn that a copy ends."""
+        """Note that a copy ends."""
         self.moves_on(followed, queue, seq, name, **facts)
         self._settle_if_done(followed)
 
     def stays(self, followed: Followed, queue: "Destination", seq: int, why: str) -> None:
-        """Learn that a dead letter cannot go now; tell it once."""
+        """Note that a dead letter cannot leave now; report each reason once."""
         copy = followed.copies.get((queue, seq))
         if copy is not None and copy.waits_anew(why):
             self._tell(followed, "waiting", queue=queue.name, why="dead_letter", text=why)
@@ -357,7 +356,7 @@ class MessageTrace:
     def _copies_of(
         self, queue: "Destination", run: "Run", indexes: range, deliveries: int, targets: "Sequence[Destination]" = ()
     ) -> "Iterator[tuple[Followed, Copy]]":
-        """Yield those of these messages that are followed, and adopt others that are wanted."""
+        """Yield the followed messages of a range with their copies; begin to follow further ones that match."""
         if self.over:
             return
         first, by_seq = run.first_seq, self._by_seq
@@ -379,7 +378,7 @@ class MessageTrace:
     def _adopt(
         self, queue: "Destination", run: "Run", indexes: range, deliveries: int, queues: "Sequence[Destination]"
     ) -> list[int]:
-        """Follow messages that were published before the trace began, or reached one of the queues another way."""
+        """Follow matching messages that were published before the trace began, or reached a queue another way."""
         if not self._criteria.may_want(run.names.exchange, queues):
             return []
         found = []

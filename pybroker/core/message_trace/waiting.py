@@ -1,4 +1,4 @@
-"""Why a message that is ready is not delivered: what holds its queue, or its consumers."""
+"""Why a ready message is not delivered: the state of its queue and of its consumers."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,7 +22,7 @@ BEHIND: Final = "behind"
 
 
 def why_waiting(destination: "Destination") -> dict[str, Any]:
-    """Return `why`, one of these words, with what explains it; empty if it is none of a queue's."""
+    """Return `why`, one of these words, and figures that explain it; nothing for what is not a queue."""
     if not isinstance(destination, Queue) or destination.deleted:
         return {}
     consumers = list(destination.consumers)
@@ -42,7 +42,7 @@ def why_waiting(destination: "Destination") -> dict[str, Any]:
 
 
 def _of_consumer(consumer: "Consumer") -> str:
-    """Return why it gets nothing now; empty: it would get something."""
+    """Return why a consumer gets nothing now; an empty text if it would get something."""
     if consumer.paused is not None:
         return PAUSED
     if consumer.credit() > 0:

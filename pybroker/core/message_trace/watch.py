@@ -1,4 +1,4 @@
-"""A destination among a message's own that keeps nothing: it learns which seq the message has, and where it went."""
+"""Watch: a destination that stores nothing, and tells a trace the seqs of messages and the queues they enter."""
 
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Watch(Destination):
-    """Stands before the `queues` of messages: of those with these offsets in what is enqueued, its trace is told.
+    """Precedes the `queues` of messages. `messages` has those to report, by their offsets in what is enqueued.
 
-    It is deleted when all of them are, so that a message without any other destination is unroutable.
+    It counts as deleted when all queues are, so that a message without any queue is unroutable.
     """
 
     kind: ClassVar[str] = "watch"
@@ -35,37 +35,37 @@ class Watch(Destination):
 
     @property
     def deleted(self) -> bool:
-        """Tell whether all the others are."""
+        """Tell whether all queues are."""
         return all(queue.deleted for queue in self._queues)
 
     @deleted.setter
     def deleted(self, value: bool) -> None:
-        """Ignore it: only the base's start sets it."""
+        """Ignore the value, which only the constructor of the base sets."""
 
     @property
     def delivers_at_once(self) -> bool:
-        """Tell whether one of the others has a consumer for it now (`immediate`)."""
+        """Tell whether one of the queues has a consumer for it now (`immediate`)."""
         return any(queue.delivers_at_once for queue in self._queues)
 
     @property
     def messages(self) -> int:
-        """Return that it keeps none."""
+        """Return 0."""
         return 0
 
     @property
     def messages_resident(self) -> int:
-        """Return that it keeps none."""
+        """Return 0."""
         return 0
 
     def enqueue(self, run: "Run", indexes: range, receipt: "Receipt") -> None:
-        """Tell the trace which messages these are."""
+        """Tell the trace the seqs of its messages."""
         queues = [queue for queue in self._queues if not queue.deleted]
         with Guard(self._trace):
             for followed, offset in self._messages:
                 self._trace.entered(followed, run, indexes[offset], queues, receipt)
 
     def wake(self) -> None:
-        """Have nothing to deliver."""
+        """Do nothing."""
 
     def deliver(self, now_ms: int, *, expire: bool = True) -> None:
-        """Have nothing to deliver."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""Chosen: messages of a queue that somebody wants, wherever in it they are; the others stay as they are."""
+"""Chosen: the messages of a queue that match, wherever they are in it. The others are left alone."""
 
 from bisect import bisect_left
 from operator import itemgetter
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Chosen(Source):
-    """A window of messages is looked at, those that are `wanted` go, and so on: memory has one window.
+    """Browses the queue a window at a time, which bounds memory, and yields the messages of each window that match.
 
-    `wanted` returns None for others. All messages of a part have the same from it.
+    `wanted` returns None for a message that does not match. It returns the same object for all messages of a part.
     """
 
     __slots__ = ("_browsed", "_last", "_next_seq", "_picked", "_wanted")
@@ -37,7 +37,7 @@ class Chosen(Source):
         self.more = True
 
     def gather(self, pause: "Pause") -> None:
-        """Look at the next window, if nothing is left of the last one."""
+        """Browse the next window if the last one is used up."""
         if self._browsed is None:
             self._browsed = browse(self.queue, pause=pause)
         if self._picked:
@@ -63,15 +63,18 @@ class Chosen(Source):
         self._picked.append((run, range(index, index + 1)))
 
     def parts(self) -> "Iterator[Part]":
-        """Yield those that were found and wanted."""
+        """Yield the matching messages of the window."""
         yield from self._picked
 
     def pass_over(self) -> None:
-        """Leave those that were found where they are."""
+        """Skip the matching messages of the window."""
         self._picked.clear()
 
     def remove(self, planned: "list[Planned]") -> "list[Planned]":
-        """Take messages out of the queue; return those that it had still. Some may be on their way back from disk."""
+        """Remove messages from the queue and return those that were still in it.
+
+        Messages that are being read back from disk cannot be removed yet: they come again with the next step.
+        """
         backlog = self.queue.backlog
         by_level: dict[Level, list[Planned]] = {}
         for each in planned:
@@ -100,7 +103,7 @@ def _span(run: "Run", indexes: range) -> "Span":
 
 
 def _overlapping(run: "Run", indexes: range, spans: "list[Span]") -> "Iterator[range]":
-    """Yield those of consecutive messages that lie in ascending spans."""
+    """Yield the parts of a range of messages that lie within `spans`, which ascend."""
     first, last = _span(run, indexes)
     for at in range(bisect_left(spans, first, key=itemgetter(1)), len(spans)):
         start, stop = spans[at]
@@ -110,7 +113,7 @@ def _overlapping(run: "Run", indexes: range, spans: "list[Span]") -> "Iterator[r
 
 
 def _behind(parts: "list[Part]", count: int) -> "list[Part]":
-    """Return parts without their first messages."""
+    """Return parts without their first `count` messages."""
     for at, (run, indexes) in enumerate(parts):
         if count < len(indexes):
             return [(run, indexes[count:]), *parts[at + 1 :]]

@@ -1,6 +1,7 @@
-"""Dead letters of a queue, for a redrive: taken as heads for as long as each head is one, else looked for.
+"""DeadLetters: the dead letters of a queue, for a redrive.
 
-Most queues of dead letters have nothing else, and heads cost a third of what messages do that are looked for.
+Most queues of dead letters have nothing else, so messages are taken from the head as long as it is a dead letter. From
+the first other head on, the queue is searched, which costs three times as much per message.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -22,7 +23,7 @@ LOOK_MESSAGES: Final = 256
 
 
 class DeadLetters(Chosen):
-    """All messages of a part have the same death. From the first head without one on, the others are looked for."""
+    """Yields messages in parts that have the same death."""
 
     __slots__ = ("_deaths", "_heads")
 
@@ -32,17 +33,17 @@ class DeadLetters(Chosen):
         self._heads: Heads | None = Heads(queue)
 
     def gather(self, pause: "Pause") -> None:
-        """Look for the next ones, unless heads are taken."""
+        """Search the next window, unless messages are taken from the head."""
         if self._heads is None:
             super().gather(pause)
 
     def surveyed(self) -> Source:
-        """Take no heads: all is looked at, and stays."""
+        """Return this source, which searches from the start and takes no heads."""
         self._heads = None
         return self
 
     def parts(self) -> "Iterator[Part]":
-        """Yield heads up to the first that is no dead letter; or those that were found."""
+        """Yield heads up to the first that is not a dead letter, or what a search has found."""
         heads = self._heads
         if heads is None:
             yield from super().parts()
@@ -61,7 +62,7 @@ class DeadLetters(Chosen):
         self.waits, self.more = heads.waits, heads.more
 
     def _alike(self, run: "Run", indexes: range) -> "Iterator[tuple[Death | None, range]]":
-        """Yield messages of a run that follow one another and have the same death, some at a time."""
+        """Yield consecutive messages of a run that have the same death, LOOK_MESSAGES at most."""
         of_content = self._deaths.of_content
         for at in range(0, len(indexes), LOOK_MESSAGES):
             start = 0
@@ -76,7 +77,7 @@ class DeadLetters(Chosen):
             yield last, mine[start:]
 
     def remove(self, planned: "list[Planned]") -> "list[Planned]":
-        """Remove heads, or take messages out of the queue; return those that it had still."""
+        """Remove messages from the head, or wherever they are, and return those that were still in the queue."""
         if self._heads is None:
             return super().remove(planned)
         before = self._heads.done
@@ -85,7 +86,7 @@ class DeadLetters(Chosen):
         return removed
 
     def end_step(self) -> None:
-        """Have the queue do what other heads than before mean."""
+        """Have the queue act on its new head."""
         if self._heads is None:
             super().end_step()
         else:

@@ -1,6 +1,6 @@
-"""Deaths: the history of a dead letter, as its `x-death` header tells it, the last one first.
+"""Deaths: where and why a message died, according to its `x-death` header, latest death first.
 
-A client may have written anything there: entries that make no sense are passed over.
+Clients can write anything into that header: malformed entries are ignored.
 """
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,9 +18,9 @@ SHORTSTR_OCTETS_MAX: Final = 255
 
 
 class Death(NamedTuple):
-    """The place and the reason of a death, and how the message had been published.
+    """The queue and the reason of a death, and how the message had been published.
 
-    The first of `routing_keys` is its own, then those of CC and BCC.
+    `routing_keys` has its own key first, then those of CC and BCC.
     """
 
     queue: str
@@ -30,9 +30,9 @@ class Death(NamedTuple):
 
 
 class Deaths:
-    """Finds, of each message, the last death that is asked for: in any queue but `source`, or in `origin` alone.
+    """Finds the latest death of a message in a queue other than `source`, or in `origin` if that is given.
 
-    With a `reason` that death must have been for it. Messages with equal headers get the same object.
+    If a `reason` is given, a death for another reason does not count. Messages with equal headers get the same object.
     """
 
     __slots__ = ("_known", "_last", "_origin", "_reason", "_same", "_source")
@@ -46,11 +46,11 @@ class Deaths:
         self._last: Death | None = None
 
     def of(self, run: "Run", index: int) -> Death | None:
-        """Return a message's death, None if there is none that fits."""
+        """Return a message's death, or None if no death matches."""
         return self.of_content(run.content(index))
 
     def of_content(self, content: bytes) -> Death | None:
-        """Do the same for a message's content."""
+        """Return the death of a message with this content, or None if no death matches."""
         octets = property_octets(content)
         if octets == self._same:
             return self._last
@@ -85,7 +85,7 @@ class Deaths:
 
 
 def _death(entry: Any) -> Death | None:
-    """Return an entry of x-death; None if it is none."""
+    """Return an entry of x-death, or None if it is malformed."""
     if not isinstance(entry, dict):
         return None
     queue, reason, exchange, keys = (entry.get(name) for name in ("queue", "reason", "exchange", "routing-keys"))

@@ -1,4 +1,4 @@
-"""Heads: the messages of a queue from its head on, in the order in which consumers would get them."""
+"""Heads: the messages of a queue from its head on, in the order of delivery."""
 
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Heads(Source):
-    """Takes heads as a consumer does; they are read back before they are needed."""
+    """Takes messages from the head, as a consumer does, and has further ones read back from disk ahead of time."""
 
     TAKES_ALL = True
 
@@ -27,11 +27,11 @@ class Heads(Source):
         self._next_seq = queue.log.next_seq
 
     def surveyed(self) -> Source:
-        """Return the same messages as a browse finds them: no head is taken, so none can be passed over."""
+        """Return a source that browses the same messages: heads that stay cannot be skipped."""
         return Chosen(self.queue, lambda _: True)
 
     def parts(self) -> "Iterator[Part]":
-        """Yield messages from the head on. None comes if none is left of those that were there, or while it `waits`."""
+        """Yield messages from the head on. Yield nothing once all have gone that were there, or while it `waits`."""
         queue = self.queue
         if queue.timed and not queue.returns:
             expiry.expire(queue, queue.vhost.broker.clock.now_ms)
@@ -51,7 +51,7 @@ class Heads(Source):
                     return  # messages that follow come with the next step
 
     def remove(self, planned: "list[Planned]") -> "list[Planned]":
-        """Remove so many heads from the queue."""
+        """Remove as many messages from the head."""
         backlog = self.queue.backlog
         for run, indexes, _ in planned:
             entry = backlog.remove_head(backlog.level_of(run.attributes.priority), len(indexes))
@@ -61,7 +61,7 @@ class Heads(Source):
         return planned
 
     def end_step(self) -> None:
-        """Have the queue do what other heads than before mean, and the next ones read before they are needed."""
+        """Have the queue act on its new head, and the messages behind it read back."""
         super().end_step()
         level = self.queue.backlog.first_level()
         if level is not None and not self.queue.deleted:

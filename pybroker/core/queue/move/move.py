@@ -1,7 +1,7 @@
-"""Move: messages go from a queue to a target, a step at a time, until there are no more or one cannot go.
+"""Move: takes messages from a queue to a target, step by step, until none is left or one cannot be moved.
 
-Between two steps others go on. A move ends at the first message that cannot go, which stays where it is; what has gone
-before it is on disk when the move ends.
+Other work continues between two steps. A move ends at the first message that cannot be moved, which stays where it is.
+When a move ends, all messages that it has moved are on disk.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pybroker.run import Run
     from pybroker.store.log import Log
 
-    # How far it is: messages looked at, of how many.
+    # Progress: messages looked at, of how many.
     Steps = Generator[tuple[int, int], None, None]
 
 # No step is made while this much waits for the disk.
@@ -36,16 +36,16 @@ STALL_MS: Final = 30_000
 
 
 class Stop(NamedTuple):
-    """Why a move ended early. A `temporary` reason may be gone when it is tried again."""
+    """Why a move ended early. A later try may succeed if the reason is `temporary`."""
 
     text: str
     temporary: bool = False
 
 
 class Move:
-    """`messages` have gone so far. `stop` says why it ended early; None: all that there was has gone.
+    """One move. `messages` is how many it has moved, `stop` why it ended early, or None.
 
-    It is either run or surveyed, once; surveyed, these two say what would come of it as things are.
+    A move is either run or surveyed, once. After a survey the two tell what a run would do under present conditions.
     """
 
     __slots__ = (
@@ -74,10 +74,10 @@ class Move:
         self.stop: Stop | None = None
 
     def run(self, pause: "Pause", cause: "Cause") -> "Steps":
-        """Move messages, yielding how far it is before each step; return when what has gone is on disk.
+        """Move the messages, yielding the progress before each step; return when all that were moved are on disk.
 
-        Closed, it leaves the rest where it is. `pause` lets others go on for so many seconds; what it raises ends the
-        move as well.
+        The move can be closed between steps: the remaining messages stay. `pause` lets other work continue for a number
+        of seconds; an exception from it ends the move.
         """
         try:
             yield from self._run(pause)
@@ -119,7 +119,7 @@ class Move:
         self._on_disk(log, pause)
 
     def survey(self, pause: "Pause") -> "Generator[tuple[int, int], None, Counter[tuple[str, ...]]]":
-        """Count by label what would go if nothing stopped it; yield how far it is. The messages stay."""
+        """Move nothing; return how many messages the move is about, by label, and yield the progress."""
         source = self._source
         found: Counter[tuple[str, ...]] = Counter()
         if source.TAKES_ALL and self.target.fits(self.total, source.queue.backlog.octets_ready):
@@ -144,7 +144,7 @@ class Move:
         return found
 
     def _rehearse(self, run: "Run", indexes: range, room: "dict[Destination, tuple[int, int]]") -> None:
-        """Count messages that would go, up to the first that cannot; `room` is what is left of the targets."""
+        """Count messages that could be moved, up to the first that could not; `room` is what is left in each target."""
         while indexes and self.stop is None:
             transfer = Transfer(self._source.queue, STEP_MESSAGES, room)
             self._plan(transfer, run, indexes)
@@ -152,7 +152,7 @@ class Move:
             indexes = indexes[transfer.messages :]
 
     def obstacle(self) -> Stop | None:
-        """Return why no step can be made now."""
+        """Return why no step is possible now, or None."""
         queue = self._source.queue
         log = queue.log
         if queue.deleted:
@@ -166,7 +166,7 @@ class Move:
         return Stop(text) if text else None
 
     def _step_max(self, now_ms: int) -> int:
-        """Return how many messages the next step may have; 0: all have gone; -1: the rate asks for a pause."""
+        """Return how many messages the next step may move; 0: the move is complete; -1: the rate requires a pause."""
         count = STEP_MESSAGES
         if self._messages_max is not None:
             count = min(count, self._messages_max - self.messages)
@@ -182,7 +182,7 @@ class Move:
         return min(RATE_PAUSE_S_MAX, max(WAIT_S, (1.0 - self._tokens) / self._rate))
 
     def _step(self, log: "Log", messages_max: int) -> bool:
-        """Move some messages; return whether there may be more."""
+        """Move the messages of one step; return whether there may be more."""
         source, target = self._source, self.target
         transfer = Transfer(source.queue, messages_max)
         seen = False
@@ -201,7 +201,7 @@ class Move:
         return seen or source.more
 
     def _plan(self, transfer: Transfer, run: "Run", indexes: range) -> bool:
-        """Plan what fits of some messages; return whether more may follow in this step."""
+        """Plan as many of these messages as fit; return whether the step has room for more."""
         while indexes and not transfer.full:
             alike, way = self.target.way(run, indexes)
             if isinstance(way, str):
@@ -209,7 +209,7 @@ class Move:
                 return False
             count = transfer.plan(run, alike, way)
             if not count:
-                # Consumers of the target may take what it gets in this step.
+                # After a step, the consumers of the target may make room.
                 if not transfer.messages:
                     full = transfer.full_target(run, indexes.start, way)
                     self.stop = Stop(f"{full!r} is full", temporary=True)
@@ -219,12 +219,12 @@ class Move:
 
     @property
     def staying(self) -> int:
-        """Return how many messages of the source it leaves because they wait for their retry."""
+        """Return how many messages stay in the source because they wait for their retry."""
         return self._source.queue.messages_delayed
 
     @property
     def total(self) -> int:
-        """Return how many messages there were to look at when it was made, at most."""
+        """Return how many messages it has to look at, at most."""
         total = self._source.total
         return total if self._messages_max is None else min(total, self._messages_max)
 
@@ -232,7 +232,7 @@ class Move:
         return min(self._source.done, self.total), self.total
 
     def _on_disk(self, log: "Log", pause: "Pause") -> None:
-        """Wait until what has gone is on disk."""
+        """Wait until all messages that were moved are on disk."""
         position = self._position
         if not position:
             return

@@ -1,4 +1,4 @@
-"""Moves: what operators ask for, put together of a source and a target."""
+"""Moves: builds the moves that operators request, from a source and a target."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Moves:
-    """Each method returns a move that has not begun; its callers see to it that the source is no target.
+    """Each method returns a move that has not begun. The caller must not name the source as the target.
 
-    `messages_max` None is all that were ready when it began; `rate` is messages a second, None as fast as it goes. With
-    `where`, the fields of a Filter, messages are looked at from the head on, and those that match go.
+    `messages_max` limits how many messages are moved; None: all that are ready when it begins. `rate` is in messages
+    per second; None: unlimited. `where` has the fields of a Filter, which selects the messages.
     """
 
     __slots__ = ()
@@ -37,7 +37,7 @@ class Moves:
         messages_max: int | None = None,
         rate: float | None = None,
     ) -> Move:
-        """Move messages to another queue; they keep the names under which they were published."""
+        """Move messages to another queue; they keep the exchange and routing key they were published with."""
         return Move(_source(source, where), QueueTarget(target), messages_max=messages_max, rate=rate)
 
     def to_exchange(
@@ -50,7 +50,7 @@ class Moves:
         messages_max: int | None = None,
         rate: float | None = None,
     ) -> Move:
-        """Publish messages to an exchange, with their own routing keys if none is given."""
+        """Move messages to an exchange, with `routing_key`, or each with its own."""
         target = ExchangeTarget(source, exchange, routing_key)
         return Move(_source(source, where), target, messages_max=messages_max, rate=rate)
 
@@ -64,9 +64,9 @@ class Moves:
         messages_max: int | None = None,
         rate: float | None = None,
     ) -> Move:
-        """Move dead letters back to the queue in which they died, or `through_exchange` as they had been published.
+        """Move dead letters back to the queue in which they died, or `through_exchange` to where they were published.
 
-        Only those that died last in the queue `origin`, or for this `reason`, if these are given. Others stay.
+        `origin` and `reason` select those that died in that queue, for that reason.
         """
         deaths = Deaths(source.name, origin, reason)
         target = RedriveTarget(source, deaths, through_exchange=through_exchange)

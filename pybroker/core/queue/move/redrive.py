@@ -1,11 +1,11 @@
-"""Redrive: dead letters go back to where they came from, with the names under which they were published first.
+"""Redrive: sends dead letters back where they came from, with the exchange and routing key of their first publish.
 
-A dead letter goes to the queue in which it died, and to no other: what was published to many queues died in one of
-them, and the others had it. If that queue is gone nobody knows who is to have it, and the operator decides: published
-again to its exchange, it goes to all queues that are bound there now.
+A dead letter goes to the queue in which it died and to no other: a message published to several queues died in one of
+them, and the others have had it. If that queue is gone, the operator may have the message published to its exchange
+again, from where it goes to all queues that are bound now.
 
-Headers stay: who reads the message sees its history, and `x-death` counts on if it dies again. An expiration that dead
-lettering has removed stays removed.
+Headers are kept, so consumers see the history, and `x-death` continues to count if the message dies again. An
+expiration that dead lettering has removed is not restored.
 """
 
 from typing import TYPE_CHECKING
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 
 class RedriveTarget(RoutedTarget["Death"]):
-    """The queue in which each message died, or, `through_exchange`, the exchange it had been published to.
+    """The queue in which each message died or, with `through_exchange`, the exchange to which it was published.
 
-    All messages of a part that is asked about have the same death.
+    It expects parts whose messages have the same death.
     """
 
     __slots__ = ("_deaths", "_through_exchange")
@@ -38,11 +38,11 @@ class RedriveTarget(RoutedTarget["Death"]):
         self._through_exchange = through_exchange
 
     def obstacle(self) -> str:
-        """Return nothing: each message has its own target."""
+        """Return nothing: each message has a target of its own."""
         return ""
 
     def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
-        """Return all of them, or one if it takes each message to tell, and the way back."""
+        """Return the messages and their way back; only the first one if each message has to be routed by itself."""
         ways, death = self._ways, self._deaths.of(run, indexes.start)
         assert death is not None
         known = ways.get(death)
@@ -58,7 +58,7 @@ class RedriveTarget(RoutedTarget["Death"]):
         return (indexes[:1] if dynamic else indexes), way
 
     def label(self, run: "Run", index: int) -> tuple[str, ...]:
-        """Return the queue in which a message died, and why."""
+        """Return the queue and the reason of a message's death."""
         death = self._deaths.of(run, index)
         assert death is not None
         return death.queue, death.reason

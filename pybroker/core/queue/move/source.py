@@ -1,4 +1,4 @@
-"""Sources of a move: which messages of a queue go next, and how they leave it."""
+"""Source: which messages of a queue are moved next, and how they are removed from it."""
 
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 
 class Way(NamedTuple):
-    """The names under which messages are put into their targets, which are not empty.
+    """The `targets` of messages, at least one, and the exchange and routing key that they have there.
 
-    With an `exchange` these were found by its bindings; without, messages keep the names under which they were
-    published.
+    `exchange` is set if its bindings led there. Otherwise messages keep the `names` of their publish.
     """
 
     names: "Names"
@@ -28,7 +27,7 @@ class Way(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """Messages of a run that are to take a way."""
+    """Messages of a run, and the way planned for them."""
 
     run: "Run"
     indexes: range
@@ -36,13 +35,13 @@ class Planned(NamedTuple):
 
 
 class Source:
-    """`total` is how many messages there are to look at, at most, and `done` how many were looked at.
+    """The messages to move: only those that are in the queue when the move begins, so that every move ends.
 
-    Only those that were there when the move began: it ends, whatever comes back to the queue. There may be `more` that
-    are not at hand. While it `waits`, others have to go on before it is asked again.
+    `total` is how many there are to look at, at most, `done` how many were looked at. `more` tells that there may be
+    messages beyond those at hand, `waits` that other work must continue before it is asked again.
     """
 
-    # Whether each message goes, whatever it is.
+    # Whether all messages of the queue are moved.
     TAKES_ALL: ClassVar[bool] = False
 
     __slots__ = ("done", "more", "queue", "total", "waits")
@@ -54,25 +53,25 @@ class Source:
         self.waits = self.more = False
 
     def gather(self, pause: "Pause") -> None:
-        """Look for messages that go next; others go on meanwhile. Called before each step."""
+        """Find the next messages; other work continues meanwhile. Called before each step."""
 
     def parts(self) -> "Iterator[Part]":
-        """Yield messages that go next, as far as they are at hand. The queue does not change meanwhile."""
+        """Yield the next messages that are at hand. The queue does not change meanwhile."""
         raise NotImplementedError
 
     def surveyed(self) -> "Source":
-        """Return the source of the same messages for one who counts them and leaves them. Called first of all."""
+        """Return a source of the same messages that can skip them, for a survey. Called before anything else."""
         return self
 
     def pass_over(self) -> None:
-        """Leave the messages that `parts` yields where they are, and go on behind them."""
+        """Skip the messages that `parts` yields."""
         raise NotImplementedError
 
     def remove(self, planned: list[Planned]) -> list[Planned]:
-        """Remove messages that `parts` has yielded, from the first on; return those that the queue had still."""
+        """Remove the first messages that `parts` has yielded; return those that were still in the queue."""
         raise NotImplementedError
 
     def end_step(self) -> None:
-        """Have the queue do what other heads than before mean."""
+        """Have the queue act on its new head."""
         if not self.queue.deleted:
             self.queue.head_came()

@@ -1,6 +1,6 @@
-"""Messages taken out of a level of a queue wherever they are: in memory, come back, on disk.
+"""Removes messages from a level of a queue wherever they are: in memory, returned, on disk.
 
-Costs are per entry and per seq range of what is taken, and of what lies between.
+The cost is per entry and per seq range between the first and the last message removed.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from pybroker.core.queue.ready import Level
 
     Part = Entry | EvictedSegment
-    # Seqs, first and last; several ascend, and none overlaps another.
+    # The first and the last seq. Several spans ascend and do not overlap.
     Span = tuple[int, int]
 
 
 class Taken(NamedTuple):
-    """The seqs that were taken, and whether others of those asked for are on their way back from disk: try again."""
+    """The seqs that were removed. It is `busy` if some of the others are being read back from disk: try again later."""
 
     spans: "list[Span]"
     busy: bool
 
 
 class _Cut:
-    """The messages with seqs in `spans`, sorted out of what a level has: entries in memory, and evicted messages."""
+    """Splits parts of a level into messages with seqs in `spans` and the others."""
 
     __slots__ = ("_spans", "busy", "entries", "evicted")
 
@@ -41,13 +41,13 @@ class _Cut:
         self.busy = False
 
     def of(self, parts: "Iterable[Part]") -> "list[Part]":
-        """Return what is left of parts, ascending."""
+        """Take the messages out of `parts`, which ascend, and return the others."""
         left: list[Part] = []
         for part in parts:
             if isinstance(part, Entry):
                 left += self._of_entry(part)
             elif part.found is not None:
-                # It is in memory still, or again; if it is being written to a page it is taken back.
+                # Its messages are in memory. If they are being written to a page, they are taken back.
                 found, part.found = part.found, None
                 for entry in found:
                     left += self._of_entry(entry)
@@ -95,7 +95,7 @@ class _Cut:
 
 
 def take_out(queue: "Queue", level: "Level", spans: "list[Span]") -> Taken:
-    """Remove the messages of a level whose seqs are in `spans`, as far as it has them. Nothing is settled."""
+    """Remove the messages of a level that have seqs in `spans`. Nothing is settled."""
     cut = _Cut(spans)
     first, last = spans[0][0], spans[-1][1]
     returned = level.returned
@@ -130,7 +130,7 @@ def _spans(entry: Entry) -> "Iterator[Span]":
 
 
 def _take_of(parts: "deque[Any]", first: int, last: int, cut: _Cut) -> None:
-    """Take out of a deque what `cut` is for, which lies from one seq to another."""
+    """Apply `cut` to the parts of a deque between two seqs."""
     start = bisect_left(parts, first, key=_last_seq)
     stop = bisect_right(parts, last, lo=start, key=_first_seq)
     if start < stop:

@@ -1,7 +1,7 @@
-"""Targets of a move: the queue or the exchange that an operator named.
+"""Target: the queue or the exchange that messages are moved to.
 
-A message goes to all the queues that it is routed to, or it stays where it is. None goes back to the queue that it
-comes from: each further move would put it into the others once more.
+A message goes to all queues that it is routed to, or it stays where it is. It must not be routed back to its source:
+each further move would put it into the other queues once more.
 """
 
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -23,33 +23,33 @@ Key = TypeVar("Key")
 
 
 class Target:
-    """A place that messages go to. Their properties and bodies stay as they are. `name` is for people."""
+    """The place that messages are moved to. Their properties and bodies do not change. `name` is for people."""
 
     __slots__ = ("name",)
     name: str
 
     def obstacle(self) -> str:
-        """Return why nothing can go there; empty if something can. Asked before each step."""
+        """Return why it accepts nothing, or an empty text. Asked before each step."""
         raise NotImplementedError
 
     def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
-        """Return the first of these messages that go the same way, and that way, or why they cannot go."""
+        """Return the leading messages that go the same way, and that way, or why they cannot be moved."""
         raise NotImplementedError
 
     def fits(self, messages: int, octets: int) -> bool:  # noqa: ARG002 - most have to see the messages
-        """Tell whether so many messages with bodies of so many octets can go, whatever they are."""
+        """Tell whether it accepts any messages of this number and size, without looking at them."""
         return False
 
     def label(self, run: "Run", index: int) -> tuple[str, ...]:  # noqa: ARG002 - one for all
-        """Return what a message is counted by before it goes."""
+        """Return what a survey counts a message by."""
         return ()
 
     def count(self, way: Way, messages: int) -> None:
-        """Learn that messages go that way."""
+        """Count messages that went that way."""
 
 
 class QueueTarget(Target):
-    """One queue. Messages keep the names under which they were published."""
+    """A queue. Messages keep the exchange and routing key of their publish."""
 
     __slots__ = ("_queue",)
 
@@ -58,11 +58,11 @@ class QueueTarget(Target):
         self.name = repr(queue)
 
     def obstacle(self) -> str:
-        """Return why nothing can go there; empty if something can."""
+        """Return why it accepts nothing, or an empty text."""
         return obstacle(self._queue)
 
     def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
-        """Return all of them, and the way to the queue."""
+        """Return all messages, and the way to the queue."""
         return indexes, Way(run.names, (self._queue,))
 
     def fits(self, messages: int, octets: int) -> bool:
@@ -72,7 +72,7 @@ class QueueTarget(Target):
 
 
 class RoutedTarget(Target, Generic[Key]):
-    """A target that finds the way of many messages at once, and keeps it while nothing is bound or unbound."""
+    """A target that routes messages which are alike at once, and remembers their way until bindings change."""
 
     __slots__ = ("_found", "_generation", "_source")
 
@@ -83,7 +83,7 @@ class RoutedTarget(Target, Generic[Key]):
 
     @property
     def _ways(self) -> "dict[Key, Way | str]":
-        """Return the ways that are known, by what they depend on."""
+        """Return the ways found since the last change of bindings."""
         generation = self._source.vhost.generation
         if generation != self._generation:
             self._generation = generation
@@ -92,7 +92,7 @@ class RoutedTarget(Target, Generic[Key]):
 
 
 class ExchangeTarget(RoutedTarget[str]):
-    """An exchange, as if the messages were published there, each with its own routing key if none is given."""
+    """An exchange, which routes messages by `routing_key`, or each by its own."""
 
     __slots__ = ("_exchange", "_routing_key")
 
@@ -103,14 +103,14 @@ class ExchangeTarget(RoutedTarget[str]):
         self._routing_key = routing_key
 
     def obstacle(self) -> str:
-        """Return why nothing can go there; empty if something can."""
+        """Return why it accepts nothing, or an empty text."""
         exchange, vhost = self._exchange, self._source.vhost
         if vhost.exchanges.get(exchange.name) is not exchange:
             return f"{self.name} was deleted"
         return ""
 
     def way(self, run: "Run", indexes: range) -> "tuple[range, Way | str]":
-        """Return the messages that are routed alike: one, if it takes each message to tell."""
+        """Return the messages that are routed alike, only the first one if each has to be routed by itself."""
         ways, given = self._ways, self._routing_key
         key = run.names.routing_key if given is None else given
         if given is None and run.attributes.wants & WANTS_CC:
@@ -125,7 +125,7 @@ class ExchangeTarget(RoutedTarget[str]):
         return indexes, known
 
     def count(self, way: Way, messages: int) -> None:
-        """Count them as published there."""
+        """Count them as published to the exchange."""
         self._exchange.publish_in += messages
         self._exchange.publish_out += messages * len(way.targets)
 
@@ -136,7 +136,7 @@ class ExchangeTarget(RoutedTarget[str]):
 
 
 def obstacle(queue: "Queue") -> str:
-    """Return why nothing can be moved to a queue; empty if something can."""
+    """Return why a queue accepts no message of a move, or an empty text."""
     if queue.deleted:
         return f"{queue!r} was deleted"
     if queue.paused is not None and queue.paused.publish:
@@ -147,7 +147,7 @@ def obstacle(queue: "Queue") -> str:
 
 
 def routed_by(exchange: "Exchange", names: "Names", run: "Run", index: int, *, carbon: bool) -> Routed:
-    """Route one message by its own key, and by those of its CC header (`carbon`)."""
+    """Route a message by `names` and, with `carbon`, by its CC header."""
     content = run.content(index)
     headers = headers_of(content)
     keys = [names.routing_key]
@@ -159,7 +159,7 @@ def routed_by(exchange: "Exchange", names: "Names", run: "Run", index: int, *, c
 
 
 def checked(source: "Queue", exchange: "Exchange", names: "Names", routed: Routed) -> "Way | str":
-    """Return the way that was found, or why a message of `source` must not take it."""
+    """Return the way that was found, or why a message from `source` cannot take it."""
     name = describe("exchange", exchange.name, exchange.vhost.name)
     what = f"{name} routes messages with key '{names.routing_key}'"
     if not routed.queues:

@@ -1,7 +1,7 @@
-"""Transfer: one step of a move. Messages of the source are put into their targets, and settled, in one batch.
+"""Transfer: one step of a move. Messages are enqueued in their targets and settled here in one batch of the log.
 
-Messages that follow one another to the same targets become one new run: with new seqs and a new time of arrival, their
-contents as they are. No more go to a target than it has room for, whatever it does with messages that are too many.
+Consecutive messages with the same targets become a new run, with new seqs and a new time of arrival; their contents do
+not change. A target never gets more than it has room for, whatever its overflow behaviour is.
 """
 
 from functools import partial
@@ -28,7 +28,7 @@ STEP_OCTETS: Final = 1_048_576
 
 
 class _Kind(NamedTuple):
-    """The attributes of messages that become one run."""
+    """The attributes that messages of one run have in common."""
 
     way: "Way"
     attributes: "RunAttributes"
@@ -37,7 +37,7 @@ class _Kind(NamedTuple):
 
 
 class _Group:
-    """Messages that become one run."""
+    """Messages that will be one run."""
 
     __slots__ = ("body_octets", "body_size", "contents", "kind", "octets", "parts")
 
@@ -49,11 +49,11 @@ class _Group:
         self.body_size = body_size
 
     def has_room(self, count: int, octets: int) -> bool:
-        """Tell whether so many messages and octets more are a run still."""
+        """Tell whether a run may have `count` messages and `octets` more."""
         return len(self.contents) + count <= RUN_MESSAGES_MAX and self.octets + octets <= RUN_OCTETS_MAX
 
     def add(self, run: Run, indexes: range, octets: int) -> None:
-        """Append messages that have so many octets."""
+        """Append messages; `octets` is the size of their contents."""
         self.contents += run.contents_at(indexes)
         self.parts.append((run, indexes))
         self.octets += octets
@@ -63,10 +63,10 @@ class _Group:
 
 
 class Transfer:
-    """`plan` what goes, have that removed from the source, and `end` with what it had still: all in one call.
+    """One step: `plan` messages, remove them from the source, and `end` with those that were still there.
 
-    `messages` and `octets` are planned; no more than `messages_max` are. `room` is what earlier ones, which were not
-    carried out, have left of their targets.
+    `messages` and `octets` are those planned, at most `messages_max`. `room` has what is left in targets after earlier
+    transfers that were planned only.
     """
 
     __slots__ = ("_room", "_source", "messages", "messages_max", "octets", "planned")
@@ -85,11 +85,11 @@ class Transfer:
 
     @property
     def full(self) -> bool:
-        """Tell whether it is enough for a step."""
+        """Tell whether the step is large enough."""
         return self.messages >= self.messages_max or self.octets >= STEP_OCTETS
 
     def plan(self, run: Run, indexes: range, way: "Way") -> int:
-        """Plan as many of these messages as fit, in their order; return how many. 0: a target has no room for one."""
+        """Plan as many of these messages as fit, in order; return how many. 0: a target has no room for the first."""
         count = self._fit(run, indexes, way.targets)
         if count:
             indexes = indexes[:count]
@@ -103,11 +103,11 @@ class Transfer:
         return count
 
     def full_target(self, run: Run, index: int, way: "Way") -> "Destination":
-        """Return the target that has no room for a message: there is one."""
+        """Return the target that has no room for a message that could not be planned."""
         return next(target for target in way.targets if not self._fit(run, range(index, index + 1), (target,)))
 
     def end(self, removed: "list[Planned]") -> None:
-        """Put messages, which the source does not have any more, into their targets, and settle them there."""
+        """Enqueue messages that were removed from the source in their targets, and settle them in the source."""
         source = self._source
         elsewhere: Receipt | None = None
         for group in _grouped(removed):
@@ -140,7 +140,7 @@ class Transfer:
 
     def _run(self, group: _Group, first_seq: int) -> Run:
         kind = group.kind
-        # The broker publishes them, so that a queue which refuses what its own consumer published takes them.
+        # No publisher is named: a queue that refuses messages of its own consumer accepts these.
         return Run(
             kind.way.names,
             kind.attributes,
@@ -162,7 +162,7 @@ class Transfer:
 
 
 def _grouped(planned: "list[Planned]") -> "Iterator[_Group]":
-    """Yield messages that follow one another as those that become one run."""
+    """Yield consecutive messages grouped into future runs."""
     group: _Group | None = None
     for run, indexes, way in planned:
         octets = sum(map(len, run.contents_at(indexes)))
@@ -177,7 +177,7 @@ def _grouped(planned: "list[Planned]") -> "Iterator[_Group]":
 
 
 def _leading(run: Run, indexes: range, octets: int) -> int:
-    """Return how many of these messages, in their order, have bodies of so many octets at most."""
+    """Return how many of the leading messages have bodies of `octets` at most, together."""
     if run.body_size >= 0:
         return min(len(indexes), octets // run.body_size) if run.body_size else len(indexes)
     return sum(1 for total in accumulate(body_sizes(run.contents_at(indexes))) if total <= octets)
