@@ -15,7 +15,7 @@ def run(node: Node, args: ReportArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="report_backlog",
     section=SECTION,
-    summary="Displays which queues grow, when they will be full, and how many consumers they have",
+    summary="Displays which queues grow or are full, when they will be full, and how many consumers they have",
     args=ReportArgs,
     effect="read",
     access="administrator",

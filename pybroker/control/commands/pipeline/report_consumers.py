@@ -15,7 +15,7 @@ def run(node: Node, args: ReportArgs) -> dict[str, Any]:
 COMMAND = Command(
     name="report_consumers",
     section=SECTION,
-    summary="Displays queues whose consumers are missing, idle, or requeue everything",
+    summary="Displays queues whose consumers are missing, stuck, idle, or requeue or reject everything",
     args=ReportArgs,
     effect="read",
     access="administrator",

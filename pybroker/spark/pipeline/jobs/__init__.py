@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 JOBS: Final = {
     "ingest": "convert telemetry files to tables; set invalid lines aside",
     "rollup": "aggregate samples to minutes and hours, totals to counts",
-    "backlog": "find growing queues, when they will be full, and their consumers",
+    "backlog": "find growing and full queues, when they will be full, and their consumers",
     "blocked": "find blocked and throttled connections, with durations and causes",
     "alarms": "find shortages of memory and disk space, and the queues that grew before",
     "capacity": "recommend memory and disk limits by replaying candidates",
     "unroutable": "find unroutable and dead-lettered messages",
-    "consumers": "find queues whose consumers are missing, idle, or requeue everything",
+    "consumers": "find queues whose consumers are missing, stuck, idle, or requeue or reject everything",
     "retention": "delete expired dates",
 }
 # Jobs with a result for `pybrokerctl report`.

@@ -22,6 +22,8 @@ ALARM: Final = ("node", "resource", "alarm_node", "set_at")
 # In which a queue may have grown so that memory became short.
 BEFORE: Final = timedelta(minutes=10)
 GROWERS: Final = 3
+# Less is no cause.
+GROWN_MIN: Final = 1 << 20
 # Looked at closely; of more only the times are told.
 ALARMS_MAX: Final = 1_000
 MIB: Final = 1 << 20
@@ -104,7 +106,11 @@ def growers(alarms: "DataFrame", minutes: "DataFrame") -> "DataFrame":
         f.col("q.queue").alias("queue"),
     ).agg((f.max_by("q.bytes_last", "q.ts") - f.min_by("q.bytes_first", "q.ts")).alias("octets"))
     rank = Window.partitionBy(*ALARM).orderBy(f.col("octets").desc(), "vhost", "queue")
-    top = grown.where(f.col("octets") > 0).withColumn("rank", f.row_number().over(rank)).where(f.col("rank") <= GROWERS)
+    top = (
+        grown.where(f.col("octets") >= GROWN_MIN)
+        .withColumn("rank", f.row_number().over(rank))
+        .where(f.col("rank") <= GROWERS)
+    )
     named = f.concat_ws(
         " ", f.when(f.col("vhost") != "/", f.col("vhost")), "queue", f.format_string("+%.1f MiB", f.col("octets") / MIB)
     )

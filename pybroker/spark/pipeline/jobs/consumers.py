@@ -1,33 +1,52 @@
-"""consumers: which queues have consumers that are missing, idle, or give everything back?"""
+"""consumers: which queues have consumers that are missing, stuck, idle, or give everything back?
+
+A row of a minute tells how that minute ended; until the next row nothing happened. So each row is two spans: its own
+minute, and the silence behind it. Spans of one state that follow one another are one stretch; five minutes
+are a finding.
+"""
 
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Window, functions as f
 
-from pybroker.spark.pipeline.schemas import QUEUE_1M
+from pybroker.spark.pipeline.jobs.backlog import GONE_S, LOST
+from pybroker.spark.pipeline.people import counted
+from pybroker.spark.pipeline.schemas import NODE_1M, QUEUE_1M, TRACE_EVENT
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
     from pybroker.spark.pipeline.run import Run
 
 QUEUE: Final = ("node", "vhost", "queue")
-# Everything is sampled every five minutes: a minute stands for the time to the next one, but no longer than this.
-MINUTES_MAX: Final = 6
-# Of what is handed out, more than this was handed out before: consumers fail again and again.
+MINUTE_S: Final = 60
+# Everything is sampled every five minutes: behind a longer silence nothing is known.
+SILENCE_S: Final = 360
+STATES: Final = ("missing", "stuck", "idle")
+STRETCH_MINUTES: Final = 5
+# One of several consumers is stuck if it has a full prefetch, and what it got is so old.
+STUCK_MS: Final = 300_000
+# Of what is handed out, more than this was handed out before; of what is settled, more than this was rejected.
 STORM: Final = 0.5
-STORM_MESSAGES: Final = 100
-MISSING_MINUTES: Final = 5
+REJECTS: Final = 0.5
+MESSAGES_MIN: Final = 100
+ADVICE_MAX: Final = 5
 
 COLUMNS: Final = (
     ("vhost", "virtual host"),
     ("queue", "queue"),
-    ("verdict", "missing, redelivery storm, idle, or fine"),
-    ("missing_minutes", "minutes in which something waited and there was no consumer"),
-    ("idle_minutes", "minutes in which something waited, there were consumers, and nothing was handed out"),
-    ("delivered", "messages handed out"),
-    ("redelivered", "of these, handed out before"),
+    ("verdict", "rejects, missing, stuck, redelivery storm, idle, fine, or deleted"),
+    ("ongoing", "whether consumers were missing, stuck or idle at the end"),
+    ("missing_minutes", "minutes in which messages waited and there was no consumer"),
+    ("stuck_minutes", "minutes in which consumers held messages while nothing was delivered or settled"),
+    ("idle_minutes", "minutes in which messages waited, consumers held none, and nothing was delivered"),
+    ("longest_minutes", "the longest stretch of these"),
+    ("longest_from", "when that began"),
+    ("delivered", "messages delivered"),
+    ("redelivered", "of these, delivered before"),
     ("redelivered_share", "the second as a part of the first"),
+    ("rejected", "messages rejected, or delivered too often"),
+    ("rejected_share", "these as a part of what was settled"),
     ("unacked_max", "most messages not acknowledged"),
     ("ready_max", "most messages that waited"),
     ("consumers", "consumers at the end"),
@@ -35,41 +54,147 @@ COLUMNS: Final = (
 )
 
 
-def consumers(minutes: "DataFrame") -> "DataFrame":
-    """Return a row for each queue, the worst first."""
+def spans(minutes: "DataFrame", nodes: "DataFrame") -> "DataFrame":
+    """Return two spans for each row, `begin` and `end` in seconds since 1970, with a state: one of STATES, or none."""
     order = Window.partitionBy(*QUEUE).orderBy("ts")
-    until_next = (f.unix_timestamp(f.lead("ts").over(order)) - f.unix_timestamp("ts")) / 60
-    lasted = f.least(f.coalesce(until_next, f.lit(1)), f.lit(MINUTES_MAX))
-    timed = minutes.withColumn("minutes", lasted)
-    waits = f.col("ready_last") > 0
-    missing = waits & (f.col("consumers_last") == 0)
-    idle = waits & (f.col("consumers_last") > 0) & (f.col("deliver") == 0)
-    found = timed.groupBy(*QUEUE).agg(
-        f.sum(f.when(missing, f.col("minutes")).otherwise(0)).cast("bigint").alias("missing_minutes"),
-        f.sum(f.when(idle, f.col("minutes")).otherwise(0)).cast("bigint").alias("idle_minutes"),
+    last = nodes.groupBy("node").agg((f.unix_timestamp(f.max("ts")) + MINUTE_S).alias("node_end"))
+    begin = f.unix_timestamp("ts")
+    following = f.coalesce(f.unix_timestamp(f.lead("ts").over(order)), "node_end", begin + MINUTE_S)
+    known = minutes.join(f.broadcast(last), "node", "left").withColumns({"begin": begin, "following": following})
+    silent = f.least("following", f.col("begin") + SILENCE_S)
+    own = f.struct(
+        "begin",
+        (f.col("begin") + MINUTE_S).alias("end"),
+        _state(f.col("deliver") == 0, f.col("ack") + _zero("rejected") == 0).alias("state"),
+    )
+    behind = f.struct(
+        (f.col("begin") + MINUTE_S).alias("begin"), silent.alias("end"), _state(f.lit(True), f.lit(True)).alias("state")
+    )
+    both = f.explode(f.array(own, behind)).alias("span")
+    found = known.where(~f.coalesce("deleted", f.lit(False))).select(*QUEUE, "node_end", both)
+    return found.select(*QUEUE, "node_end", "span.*").where(f.col("end") > f.col("begin"))
+
+
+def _state(none_delivered: Any, none_settled: Any) -> Any:
+    waits, some = f.col("ready_last") > 0, f.col("consumers_last") > 0
+    held = f.coalesce("unacked_last", "unacked_max", f.lit(0))
+    # One message each may take its time; more than one each, and nothing goes on.
+    is_full = (_zero("consumers_full_min") > 0) & (held > f.col("consumers_last"))
+    still = none_delivered & none_settled & (held > 0) & (waits | is_full)
+    one_of_several = is_full & (_zero("unacknowledged_age_ms_last") >= STUCK_MS)
+    return (
+        f.when(waits & ~some, "missing")
+        .when(some & (still | one_of_several), "stuck")
+        .when(waits & some & none_delivered & (held == 0), "idle")
+        .otherwise("")
+    )
+
+
+def _zero(name: str) -> Any:
+    return f.coalesce(name, f.lit(0))
+
+
+def stretches(found: "DataFrame") -> "DataFrame":
+    """Return for each queue the minutes in each state, and its longest stretch in one of them."""
+    order = Window.partitionBy(*QUEUE).orderBy("begin", "end")
+    is_new = f.coalesce(
+        (f.col("state") != f.lag("state").over(order)) | (f.col("begin") != f.lag("end").over(order)), f.lit(True)
+    )
+    numbered = found.withColumn("new", is_new.cast("int")).withColumn("number", f.sum("new").over(order))
+    one = numbered.groupBy(*QUEUE, "node_end", "number", "state").agg(
+        f.min("begin").alias("begin"), f.max("end").alias("end")
+    )
+    one = one.withColumn("minutes", (f.col("end") - f.col("begin")) / MINUTE_S)
+    bad = f.col("state") != ""
+    longest = f.max(f.when(bad, f.struct("minutes", "begin", "state")))
+    return one.groupBy(*QUEUE).agg(
+        *(
+            f.sum(f.when(f.col("state") == name, f.col("minutes")).otherwise(0)).alias(f"{name}_minutes")
+            for name in STATES
+        ),
+        longest.alias("longest"),
+        f.coalesce(f.max(bad & (f.col("end") >= f.col("node_end"))), f.lit(False)).alias("ongoing"),
+    )
+
+
+def consumers(minutes: "DataFrame", losses: "DataFrame", nodes: "DataFrame") -> "DataFrame":
+    """Return a row for each queue, the worst first; `losses` are trace_event, `nodes` node_1m."""
+    found = minutes.groupBy(*QUEUE).agg(
+        *(f.sum(name).alias(name) for name in ("publish", "ack", "expired")),
         f.sum("deliver").alias("delivered"),
         f.sum("redeliver").alias("redelivered"),
+        f.sum(_zero("rejected") + _zero("delivery_limited")).alias("counted"),
         f.max("unacked_max").alias("unacked_max"),
         f.max("ready_max").alias("ready_max"),
         f.max_by("consumers_last", "ts").alias("consumers"),
+        f.coalesce(f.max_by("deleted", "ts"), f.lit(False)).alias("deleted"),
+        f.unix_timestamp(f.max("ts")).alias("seen_s"),
     )
-    share = f.when(f.col("delivered") > 0, f.round(f.col("redelivered") / f.col("delivered"), 3))
-    found = found.withColumn("redelivered_share", share)
-    storm = (f.col("redelivered_share") > STORM) & (f.col("redelivered") >= STORM_MESSAGES)
-    verdict = (
-        f.when(f.col("missing_minutes") >= MISSING_MINUTES, "missing")
+    of_queue = losses.where(f.col("reason").isin(*LOST)).groupBy(*QUEUE).agg(f.sum("count").alias("named"))
+    last = nodes.groupBy("node").agg(f.unix_timestamp(f.max("ts")).alias("node_s"))
+    found = found.join(of_queue, [*QUEUE], "left").join(f.broadcast(last), "node", "left")
+    found = found.join(stretches(spans(minutes, nodes)), [*QUEUE], "left")
+    settled = f.col("ack") + f.col("rejected")
+    rows = found.withColumn("rejected", f.greatest("counted", _zero("named"))).withColumns(
+        {
+            "redelivered_share": _share(f.col("redelivered"), f.col("delivered")),
+            "rejected_share": _share(f.col("rejected"), settled),
+            "deleted": f.col("deleted") | f.coalesce(f.col("node_s") - f.col("seen_s") > GONE_S, f.lit(False)),
+            "ongoing": f.coalesce("ongoing", f.lit(False)),
+            **{f"{name}_minutes": _zero(f"{name}_minutes").cast("bigint") for name in STATES},
+            "longest_minutes": f.coalesce("longest.minutes", f.lit(0)).cast("bigint"),
+            "longest_from": f.timestamp_seconds("longest.begin"),
+        }
+    )
+    rows = rows.withColumn("verdict", _verdict()).select(*(name for name, _ in COLUMNS))
+    bad = ~f.col("verdict").isin("fine", "deleted")
+    return rows.orderBy(~bad, f.col("longest_minutes").desc(), f.col("redelivered").desc(), *QUEUE)
+
+
+def _share(part: Any, whole: Any) -> Any:
+    return f.when(whole > 0, f.round(part / whole, 3))
+
+
+def _verdict() -> Any:
+    rejects = (f.col("rejected") >= MESSAGES_MIN) & (f.col("rejected_share") > REJECTS)
+    storm = (f.col("redelivered") >= MESSAGES_MIN) & (f.col("redelivered_share") > STORM)
+    is_long = f.col("longest_minutes") >= STRETCH_MINUTES
+    # Retries and delays are built of queues in which messages expire: nobody is expected there.
+    expires = (f.col("expired") * 2 >= f.col("publish")) & (f.col("expired") > 0)
+    state = f.col("longest.state")
+    return (
+        f.when(f.col("deleted"), "deleted")
+        .when(rejects, "rejects")
+        .when(is_long & (state == "missing") & ~expires, "missing")
+        .when(is_long & (state == "stuck"), "stuck")
         .when(storm, "redelivery storm")
-        .when(f.col("idle_minutes") >= MISSING_MINUTES, "idle")
+        .when(is_long & (state == "idle"), "idle")
         .otherwise("fine")
     )
-    rows = found.withColumn("verdict", verdict).select(*(name for name, _ in COLUMNS))
-    worst = f.greatest("missing_minutes", "idle_minutes")
-    return rows.orderBy(f.col("verdict") == "fine", worst.desc(), f.col("redelivered").desc(), *QUEUE)
 
 
 def run(run: "Run") -> dict[str, Any]:
     """Write the report."""
-    found = consumers(run.read(QUEUE_1M)).collect()
-    verdicts = ("missing", "redelivery storm", "idle")
-    summary = [("queues", len(found)), *((each, sum(row.verdict == each for row in found)) for each in verdicts)]
-    return run.report("consumers", COLUMNS, found, summary=summary)
+    found = consumers(run.read(QUEUE_1M), run.read(TRACE_EVENT), run.read(NODE_1M)).collect()
+    verdicts = ("missing", "stuck", "idle", "rejects", "redelivery storm")
+    living = [row for row in found if row.verdict != "deleted"]
+    summary = [("queues", len(living)), *((each, sum(row.verdict == each for row in found)) for each in verdicts)]
+    bad = [row for row in found if row.verdict in verdicts]
+    return run.report("consumers", COLUMNS, found, summary=summary, advice=[*map(advice, bad[:ADVICE_MAX])])
+
+
+def advice(row: "Row") -> str:
+    """Return what is wrong with a queue's consumers, in a sentence."""
+    name = f"queue '{row.queue}' in vhost '{row.vhost}'"
+    lasted = f"for {counted(row.longest_minutes, 'minute')}"
+    match row.verdict:
+        case "rejects":
+            return f"consumers of {name} rejected {row.rejected_share:.0%} of its messages, {row.rejected:,}"
+        case "redelivery storm":
+            return f"of {row.delivered:,} deliveries of {name}, {row.redelivered:,} had been delivered before"
+        case "missing":
+            return f"{name} had messages and no consumer {lasted}"
+        case "stuck":
+            return f"consumers of {name} held up to {counted(row.unacked_max, 'message')} and did nothing {lasted}"
+        case _:
+            return f"{name} had messages and consumers, but delivered nothing {lasted}"

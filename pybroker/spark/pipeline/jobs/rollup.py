@@ -37,7 +37,14 @@ QUEUE_TOTALS: Final = {
     "redeliver": "redeliver_total",
     "expired": "expired_total",
     "dropped": "dropped_total",
+    "rejected": "rejected_total",
+    "delivery_limited": "delivery_limit_total",
+    "requeued": "requeue_total",
+    "refused": "refused_total",
+    "purged": "purged_total",
 }
+# Gauges that files of an older node lack.
+QUEUE_GAUGES: Final = ("consumers_full", "head_age_ms", "unacknowledged_age_ms", "discarded", "deleted_ms")
 CONNECTION_TOTALS: Final = {
     "recv": "recv_oct",
     "send": "send_oct",
@@ -49,6 +56,7 @@ NODE_TOTALS: Final = {"publish": "publish_total", "returned": "returned_total", 
 
 def counts(samples: "DataFrame", key: tuple[str, ...], totals: "Mapping[str, str]") -> "DataFrame":
     """Return samples with a count for each total: how much it grew since the row before."""
+    samples = with_columns(samples, *totals.values())
     order = Window.partitionBy(*key).orderBy("ts")
     counts = {}
     for name, total in totals.items():
@@ -59,19 +67,34 @@ def counts(samples: "DataFrame", key: tuple[str, ...], totals: "Mapping[str, str
     return samples.withColumns(counts)
 
 
+def with_columns(samples: "DataFrame", *names: str) -> "DataFrame":
+    """Return samples with all of these columns: files of an older node lack some, which are null then."""
+    missing = [name for name in names if name not in samples.columns]
+    return samples.withColumns({name: f.lit(None).cast("bigint") for name in missing}) if missing else samples
+
+
 def queue_minutes(samples: "DataFrame") -> "DataFrame":
     """Return a row for each queue and minute."""
+    samples = with_columns(samples, *QUEUE_GAUGES)
     counted = counts(samples, QUEUE_SAMPLE.key, QUEUE_TOTALS)
     gauges = [
         f.max("ready").alias("ready_max"),
         _last("ready").alias("ready_last"),
         f.max("unacked").alias("unacked_max"),
+        _last("unacked").alias("unacked_last"),
         f.min("consumers").alias("consumers_min"),
         _last("consumers").alias("consumers_last"),
         f.min_by("bytes", "ts").alias("bytes_first"),
         _last("bytes").alias("bytes_last"),
         f.max("paged_out").alias("paged_out_max"),
         _last("length_max").alias("length_max"),
+        _last("octets_max").alias("octets_max"),
+        f.min("consumers_full").alias("consumers_full_min"),
+        f.max("head_age_ms").alias("head_age_ms_max"),
+        _last("unacknowledged_age_ms").alias("unacknowledged_age_ms_last"),
+        f.sum("discarded").alias("discarded"),
+        f.max_by(f.col("deleted_ms").isNotNull(), "ts").alias("deleted"),
+        f.max("ts").alias("last_ts"),
         f.count(f.lit(1)).alias("samples"),
     ]
     return _by("minute", counted, QUEUE_1M).agg(*_sums(QUEUE_TOTALS), *gauges)
@@ -83,12 +106,20 @@ def queue_hours(minutes: "DataFrame") -> "DataFrame":
         f.max("ready_max").alias("ready_max"),
         _last("ready_last"),
         f.max("unacked_max").alias("unacked_max"),
+        _last("unacked_last"),
         f.min("consumers_min").alias("consumers_min"),
         _last("consumers_last"),
         f.min_by("bytes_first", "ts").alias("bytes_first"),
         _last("bytes_last"),
         f.max("paged_out_max").alias("paged_out_max"),
         _last("length_max"),
+        _last("octets_max"),
+        f.min("consumers_full_min").alias("consumers_full_min"),
+        f.max("head_age_ms_max").alias("head_age_ms_max"),
+        _last("unacknowledged_age_ms_last"),
+        f.sum("discarded").alias("discarded"),
+        _last("deleted"),
+        f.max("last_ts").alias("last_ts"),
         f.sum("samples").alias("samples"),
     ]
     return _by("hour", minutes, QUEUE_1H).agg(*_sums(QUEUE_TOTALS), *gauges)
